@@ -1,0 +1,32 @@
+# Compiler options of our own targets: link hone_options PRIVATE. Third-party code is never compiled with them.
+
+option(HONE_WERROR "Treat warnings as errors" OFF)
+set(HONE_SANITIZE "" CACHE STRING "Comma-separated sanitizers for our own targets: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the static libraries end up in a shared one (C ABI, Python)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+add_library(hone_options INTERFACE)
+target_compile_features(hone_options INTERFACE cxx_std_20)
+target_compile_options(hone_options INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+    $<$<BOOL:${HONE_WERROR}>:-Werror>
+)
+target_compile_definitions(hone_options INTERFACE HONE_VERSION="${PROJECT_VERSION}")
+
+# Applied to executables: everything that is linked into one needs the sanitizer's runtime.
+add_library(hone_link_options INTERFACE)
+if(HONE_SANITIZE)
+    target_compile_options(hone_options INTERFACE
+        -fsanitize=${HONE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(hone_link_options INTERFACE -fsanitize=${HONE_SANITIZE})
+endif()
