@@ -1,0 +1,162 @@
+// Build-time tool: writes the .cpp files that carry texts of the source tree into the libraries.
+//
+//   embed templates ROOT OUTPUT FILE...    the kernel catalogue: every FILE (.cu, .cuh, family.cpp) below ROOT
+//   embed bundles OUTPUT FILE...           the packaged tuning results
+//
+// Not part of any library. The hash of a template is defined at `template_hash` below and in docs/cache-format.md.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <set>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normalise.h"
+#include "sha256.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Made in memory at run time from problem and config, so it has no file; both are part of a record's key anyway.
+constexpr std::string_view generated_header = "hone_constants.h";
+
+std::string read_text(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error(path.string() + ": cannot be read");
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// One literal a line of text: readable in the generated file, and no literal gets long.
+std::string as_literal(std::string_view text) {
+    std::string literal = "\"";
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        if (c == '\n') {
+            literal += i + 1 == text.size() ? "\\n" : "\\n\"\n    \"";
+        } else if (c == '"' || c == '\\') {
+            literal += '\\';
+            literal += static_cast<char>(c);
+        } else if (c < 0x20 || c >= 0x7f || c == '?') {  // '?': no trigraphs
+            for (const int shift : {6, 3, 0}) {
+                if (shift == 6) literal += '\\';
+                literal += static_cast<char>('0' + ((c >> shift) & 7));
+            }
+        } else {
+            literal += static_cast<char>(c);
+        }
+    }
+    return literal + '"';
+}
+
+/// `header` and, before it, everything it includes; each once. `including` is for the message.
+void append_with_includes(const fs::path& root, const fs::path& file, const fs::path& including, std::set<fs::path>& seen,
+                          std::string& text) {
+    if (!seen.insert(file).second) return;
+    if (!fs::exists(root / file)) {
+        throw std::runtime_error((root / including).string() + ": #include \"" + file.string() +
+                                 "\" names no file below " + root.string());
+    }
+    const std::string source = read_text(root / file);
+    for (const std::string& include : quoted_includes(source)) {
+        if (include != generated_header) append_with_includes(root, include, file, seen, text);
+    }
+    text += file.generic_string() + '\n' + normalised(source) + '\n';
+}
+
+/// SHA-256, first 32 hex digits, over: the normalised texts of all headers that the template includes, directly or not
+/// (depth first, each once, after its own includes; each text follows its path and a newline, and ends with a newline);
+/// the template itself, the same way; and, where `x.cpp` stands beside `x.cu`, that file, because the launch plan is part of the kernel.
+std::string template_hash(const fs::path& root, const fs::path& file) {
+    std::string text;
+    std::set<fs::path> seen;
+    append_with_includes(root, file, file, seen, text);
+    fs::path plan = file;
+    plan.replace_extension(".cpp");
+    if (fs::exists(root / plan)) text += plan.generic_string() + '\n' + normalised(read_text(root / plan)) + '\n';
+    return sha256_hex(text).substr(0, 32);
+}
+
+std::string catalogue(const fs::path& root, std::span<const fs::path> files) {
+    std::ostringstream sources;
+    std::ostringstream declarations;
+    std::ostringstream families;
+    std::size_t source_count = 0;
+    std::size_t family_count = 0;
+    for (const fs::path& file : files) {
+        if (file.filename() == "family.cpp") {
+            const std::string symbol = file.parent_path().filename().string() + "_family";
+            declarations << "extern const Family " << symbol << ";\n";
+            families << "    &" << symbol << ",\n";
+            ++family_count;
+        } else {
+            const std::string hash = file.extension() == ".cu" ? template_hash(root, file) : "";
+            sources << "    {" << as_literal(file.generic_string()) << ",\n    std::string_view("
+                    << as_literal(read_text(root / file)) << ", " << fs::file_size(root / file) << "),\n    \"" << hash
+                    << "\"},\n";
+            ++source_count;
+        }
+    }
+    std::ostringstream out;
+    out << "#include \"kernel_templates/catalog.h\"\n\n#include <array>\n\nnamespace hone {\n\n"
+        << declarations.str() << "\nnamespace {\n"
+        << "constexpr std::array<EmbeddedSource, " << source_count << "> all_sources{{\n" << sources.str() << "}};\n"
+        << "constexpr std::array<const Family*, " << family_count << "> all_families{{\n" << families.str() << "}};\n"
+        << "}  // namespace\n\n"
+        << "std::span<const Family* const> families() { return all_families; }\n"
+        << "std::span<const EmbeddedSource> embedded_sources() { return all_sources; }\n\n}  // namespace hone\n";
+    return out.str();
+}
+
+std::string bundles(std::span<const fs::path> files) {
+    std::ostringstream out;
+    out << "#include \"cache/packaged.h\"\n\n#include <array>\n\nnamespace hone::cache {\n\nnamespace {\n"
+        << "constexpr std::array<PackagedBundle, " << files.size() << "> all_bundles{{\n";
+    for (const fs::path& file : files) {
+        out << "    {" << as_literal(file.stem().string()) << ",\n    std::string_view(" << as_literal(read_text(file))
+            << ", " << fs::file_size(file) << ")},\n";
+    }
+    out << "}};\n}  // namespace\n\n"
+        << "std::span<const PackagedBundle> packaged_bundles() { return all_bundles; }\n\n}  // namespace hone::cache\n";
+    return out.str();
+}
+
+void write_text(const fs::path& path, std::string_view text) {
+    fs::create_directories(path.parent_path());
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << text;
+    if (!file.flush()) throw std::runtime_error(path.string() + ": cannot be written");
+}
+
+void run(std::span<const std::string> arguments) {
+    const auto files_from = [&](std::size_t first) {
+        std::vector<fs::path> files(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end());
+        std::ranges::sort(files);
+        return files;
+    };
+    if (arguments.size() >= 3 && arguments[0] == "templates") {
+        write_text(arguments[2], catalogue(arguments[1], files_from(3)));
+    } else if (arguments.size() >= 2 && arguments[0] == "bundles") {
+        write_text(arguments[1], bundles(files_from(2)));
+    } else {
+        throw std::runtime_error("usage: embed templates ROOT OUTPUT FILE... | embed bundles OUTPUT FILE...");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        run(std::vector<std::string>(argv + 1, argv + argc));
+        return 0;
+    } catch (const std::exception& error) {
+        std::cerr << "embed: error: " << error.what() << '\n';
+        return 1;
+    }
+}
