@@ -1,0 +1,41 @@
+// Values for a variant's tunables, in declared order. A tunable is a named integer with its complete list of values:
+// nothing from outside ever reaches a kernel except as one of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+namespace hone {
+
+inline constexpr std::size_t max_tunables = 16;
+
+/// Up to sixteen integers, usable in constant expressions.
+struct TunableValues {
+    std::array<std::int64_t, 16> items{};
+    std::size_t count = 0;
+
+    constexpr TunableValues(std::initializer_list<std::int64_t> list) {
+        for (const std::int64_t value : list) items[count++] = value;
+    }
+    [[nodiscard]] constexpr std::span<const std::int64_t> span() const { return {items.data(), count}; }
+};
+
+struct Tunable {
+    std::string_view name;
+    std::string_view meaning;
+    TunableValues values;
+};
+
+struct Config {
+    std::array<std::int64_t, max_tunables> values{};
+
+    [[nodiscard]] std::int64_t operator[](std::size_t tunable) const { return values[tunable]; }
+    std::int64_t& operator[](std::size_t tunable) { return values[tunable]; }
+    friend auto operator<=>(const Config&, const Config&) = default;
+};
+
+}  // namespace hone

@@ -1,0 +1,72 @@
+// The ordered launches of one call, as plain values without heap memory, and the call's own arguments.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace hone {
+
+inline constexpr int max_launches = 3;
+inline constexpr int max_kernel_args = 24;
+inline constexpr int max_call_pointers = 16;
+inline constexpr int max_call_scalars = 16;
+
+struct Dim3 {
+    std::uint32_t x = 1;
+    std::uint32_t y = 1;
+    std::uint32_t z = 1;
+
+    friend bool operator==(const Dim3&, const Dim3&) = default;
+};
+
+/// One kernel argument: where in the call its value stands.
+struct KernelArg {
+    enum class Kind : std::uint8_t { pointer, scalar };
+    Kind kind = Kind::pointer;
+    std::uint8_t index = 0;
+
+    friend bool operator==(const KernelArg&, const KernelArg&) = default;
+};
+
+[[nodiscard]] constexpr KernelArg pointer_arg(int index) {
+    return {KernelArg::Kind::pointer, static_cast<std::uint8_t>(index)};
+}
+[[nodiscard]] constexpr KernelArg scalar_arg(int index) {
+    return {KernelArg::Kind::scalar, static_cast<std::uint8_t>(index)};
+}
+
+struct Launch {
+    const char* kernel = nullptr;  ///< extern "C" name in the image
+    Dim3 grid;
+    Dim3 block;
+    Dim3 cluster;  ///< 1,1,1: none
+    std::uint32_t shared_bytes = 0;
+    bool programmatic = false;  ///< programmatic stream serialisation: may start before its predecessor has ended
+    std::uint8_t arg_count = 0;
+    std::array<KernelArg, max_kernel_args> args{};
+
+    [[nodiscard]] bool has_cluster() const { return cluster.x * cluster.y * cluster.z > 1; }
+};
+
+struct Plan {
+    int launch_count = 0;
+    std::array<Launch, max_launches> launches{};
+    std::int64_t workspace_bytes = 0;
+};
+
+/// Eight bytes handed to a kernel by value. A kernel parameter narrower than 64 bits reads the low bytes.
+struct Scalar {
+    std::uint64_t bits = 0;
+
+    static constexpr Scalar of(std::int64_t value) { return {static_cast<std::uint64_t>(value)}; }
+    static constexpr Scalar of(float value) { return {std::bit_cast<std::uint32_t>(value)}; }
+};
+
+/// The arguments of one call, indexed as the family declares them.
+struct Call {
+    std::array<void*, max_call_pointers> pointers{};
+    std::array<Scalar, max_call_scalars> scalars{};
+};
+
+}  // namespace hone

@@ -1,0 +1,72 @@
+// What a call asks of a family: values for its fields. Static fields become compile-time constants of the kernel;
+// dynamic ones (rows, tokens, sequence length) stay run-time arguments and are known to the tuner as a bucket.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hone {
+
+struct Family;
+
+inline constexpr std::size_t max_fields = 16;
+
+struct Field {
+    enum class Kind : std::uint8_t {
+        choice,   ///< one of `choices`; the value is its index, the text its name
+        extent,   ///< static integer
+        dynamic,  ///< integer known at call time; tuned at bucket edges
+    };
+
+    std::string_view name;
+    Kind kind = Kind::extent;
+    std::string_view meaning;
+    std::int64_t min = 1;
+    std::int64_t max = 1;
+    std::int64_t default_value = -1;  ///< -1: must be given
+    std::span<const std::string_view> choices{};
+};
+
+struct Problem {
+    const Family* family = nullptr;
+    std::array<std::int64_t, max_fields> values{};
+
+    [[nodiscard]] std::int64_t operator[](std::size_t field) const { return values[field]; }
+    friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+/// Index of a field by name, or -1.
+[[nodiscard]] int field_index(const Family& family, std::string_view name);
+
+/// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order.
+[[nodiscard]] std::string to_string(const Problem&);
+/// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the dynamic ones only, "rows=1": the
+/// two columns under which the cache files a problem.
+[[nodiscard]] std::string static_text(const Problem&);
+[[nodiscard]] std::string dynamic_text(const Problem&);
+
+/// Inverse of to_string; fields with a default may be left out, in any order, each once. On failure `error` names the
+/// field, the value and what is allowed (with the nearest known name for a misspelt one).
+[[nodiscard]] std::optional<Problem> parse_problem(std::string_view text, std::string* error = nullptr);
+/// The same for a known family and a text without its name.
+[[nodiscard]] std::optional<Problem> parse_problem(const Family&, std::string_view fields, std::string* error = nullptr);
+
+/// Same problem with another value of a dynamic field (by index).
+[[nodiscard]] Problem with(Problem problem, std::size_t field, std::int64_t value);
+/// Same static fields, dynamic ones zeroed: identifies an image's share of the problem.
+[[nodiscard]] Problem static_part(Problem problem);
+/// Index of the first dynamic field, or -1.
+[[nodiscard]] int dynamic_field(const Family& family);
+
+/// Upper edges at which a dynamic dimension up to `max` is tuned: 1, 2, 4, ... and max itself. A problem of value v
+/// belongs to the first edge >= v.
+[[nodiscard]] std::vector<std::int64_t> bucket_edges(std::int64_t max);
+
+}  // namespace hone

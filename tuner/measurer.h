@@ -1,0 +1,60 @@
+// Measuring as an interface with three sides: the GPU (a worker process), a replay of recorded sweeps, and offline (the
+// cost model). The race above it does not know which one answers. Used by one thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/cache.h"
+#include "kernel_templates/family.h"
+
+namespace hone::tuner {
+
+struct DeviceInfo {
+    DeviceTraits traits;
+    cache::GpuKey gpu;
+    cache::Toolchain toolchain;
+    int ordinal = 0;
+};
+
+/// How a candidate fared in one step. Anything but `ok` ends it.
+struct Verdict {
+    cache::TrialStatus status = cache::TrialStatus::ok;
+    std::string detail;      ///< empty when ok; else the cause in one sentence
+    double relative_l2 = 0;  ///< against the reference, largest over the outputs
+};
+
+struct Samples {
+    Verdict verdict;
+    std::vector<double> us;  ///< microseconds a call, one entry a graph replay, disturbed ones left out
+    double energy_mj = 0;    ///< a call; 0: not measured
+};
+
+struct CandidateImage {
+    Candidate candidate;
+    const cache::Image* image = nullptr;  ///< not owned; null for replay and offline
+};
+
+class Measurer {
+  public:
+    virtual ~Measurer() = default;
+
+    [[nodiscard]] virtual const DeviceInfo& device() const = 0;
+    [[nodiscard]] virtual cache::Provenance provenance() const = 0;
+    /// Replay and offline need no images, and so no compiler.
+    [[nodiscard]] virtual bool needs_images() const = 0;
+
+    /// Allocates and fills the rotating input sets and runs the reference. A failure (out of memory, reference does not
+    /// compile) ends the problem, not the run.
+    [[nodiscard]] virtual Verdict begin_problem(const Problem& problem) = 0;
+    /// NaN-filled outputs, guard zones, fresh inputs, whole-output comparison, ten launches that must agree.
+    [[nodiscard]] virtual Verdict verify(const CandidateImage& candidate) = 0;
+    /// `replays` graph replays of one call on every input set.
+    [[nodiscard]] virtual Samples time(const CandidateImage& candidate, int replays) = 0;
+    /// `rounds` rounds in which every candidate is replayed once, starting with another one each round.
+    [[nodiscard]] virtual std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates, int rounds) = 0;
+    virtual void end_problem() = 0;
+};
+
+}  // namespace hone::tuner
