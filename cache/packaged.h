@@ -1,5 +1,6 @@
-// The tuning results that this build was shipped with: the files of configs/tuned/, as text. The lowest cache layer reads
-// them; nothing here parses or trusts them. Generated at build time, constant, safe from any thread.
+// The tuning results that this build was shipped with: the files of configs/tuned/, as text. The lowest cache
+// layer reads them; nothing here parses or trusts them. Generated at build time, constant, safe from any
+// thread.
 #pragma once
 
 #include <span>

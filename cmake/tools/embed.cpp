@@ -1,9 +1,10 @@
 // Build-time tool: writes the .cpp files that carry texts of the source tree into the libraries.
 //
-//   embed templates ROOT OUTPUT FILE...    the kernel catalogue: every FILE (.cu, .cuh, family.cpp) below ROOT
-//   embed bundles OUTPUT FILE...           the packaged tuning results
+//   embed templates ROOT OUTPUT FILE...    the kernel catalogue: every FILE (.cu, .cuh, family.cpp) below
+//   ROOT embed bundles OUTPUT FILE...           the packaged tuning results
 //
-// Not part of any library. The hash of a template is defined at `template_hash` below and in docs/cache-format.md.
+// Not part of any library. The hash of a template is defined at `template_hash` below and in
+// docs/cache-format.md.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Made in memory at run time from problem and config, so it has no file; both are part of a record's key anyway.
+/// Made in memory at run time from problem and config, so it has no file; both are part of a record's key
+/// anyway.
 constexpr std::string_view generated_header = "hone_constants.h";
 
 std::string read_text(const fs::path& path) {
@@ -56,8 +58,8 @@ std::string as_literal(std::string_view text) {
 }
 
 /// `header` and, before it, everything it includes; each once. `including` is for the message.
-void append_with_includes(const fs::path& root, const fs::path& file, const fs::path& including, std::set<fs::path>& seen,
-                          std::string& text) {
+void append_with_includes(const fs::path& root, const fs::path& file, const fs::path& including,
+                          std::set<fs::path>& seen, std::string& text) {
     if (!seen.insert(file).second) return;
     if (!fs::exists(root / file)) {
         throw std::runtime_error((root / including).string() + ": #include \"" + file.string() +
@@ -70,16 +72,18 @@ void append_with_includes(const fs::path& root, const fs::path& file, const fs::
     text += file.generic_string() + '\n' + normalised(source) + '\n';
 }
 
-/// SHA-256, first 32 hex digits, over: the normalised texts of all headers that the template includes, directly or not
-/// (depth first, each once, after its own includes; each text follows its path and a newline, and ends with a newline);
-/// the template itself, the same way; and, where `x.cpp` stands beside `x.cu`, that file, because the launch plan is part of the kernel.
+/// SHA-256, first 32 hex digits, over: the normalised texts of all headers that the template includes,
+/// directly or not (depth first, each once, after its own includes; each text follows its path and a newline,
+/// and ends with a newline); the template itself, the same way; and, where `x.cpp` stands beside `x.cu`, that
+/// file, because the launch plan is part of the kernel.
 std::string template_hash(const fs::path& root, const fs::path& file) {
     std::string text;
     std::set<fs::path> seen;
     append_with_includes(root, file, file, seen, text);
     fs::path plan = file;
     plan.replace_extension(".cpp");
-    if (fs::exists(root / plan)) text += plan.generic_string() + '\n' + normalised(read_text(root / plan)) + '\n';
+    if (fs::exists(root / plan))
+        text += plan.generic_string() + '\n' + normalised(read_text(root / plan)) + '\n';
     return sha256_hex(text).substr(0, 32);
 }
 
@@ -98,19 +102,22 @@ std::string catalogue(const fs::path& root, std::span<const fs::path> files) {
         } else {
             const std::string hash = file.extension() == ".cu" ? template_hash(root, file) : "";
             sources << "    {" << as_literal(file.generic_string()) << ",\n    std::string_view("
-                    << as_literal(read_text(root / file)) << ", " << fs::file_size(root / file) << "),\n    \"" << hash
-                    << "\"},\n";
+                    << as_literal(read_text(root / file)) << ", " << fs::file_size(root / file)
+                    << "),\n    \"" << hash << "\"},\n";
             ++source_count;
         }
     }
     std::ostringstream out;
     out << "#include \"kernel_templates/catalog.h\"\n\n#include <array>\n\nnamespace hone {\n\n"
         << declarations.str() << "\nnamespace {\n"
-        << "constexpr std::array<EmbeddedSource, " << source_count << "> all_sources{{\n" << sources.str() << "}};\n"
-        << "constexpr std::array<const Family*, " << family_count << "> all_families{{\n" << families.str() << "}};\n"
+        << "constexpr std::array<EmbeddedSource, " << source_count << "> all_sources{{\n"
+        << sources.str() << "}};\n"
+        << "constexpr std::array<const Family*, " << family_count << "> all_families{{\n"
+        << families.str() << "}};\n"
         << "}  // namespace\n\n"
         << "std::span<const Family* const> families() { return all_families; }\n"
-        << "std::span<const EmbeddedSource> embedded_sources() { return all_sources; }\n\n}  // namespace hone\n";
+        << "std::span<const EmbeddedSource> embedded_sources() { return all_sources; }\n\n}  // namespace "
+           "hone\n";
     return out.str();
 }
 
@@ -119,11 +126,12 @@ std::string bundles(std::span<const fs::path> files) {
     out << "#include \"cache/packaged.h\"\n\n#include <array>\n\nnamespace hone::cache {\n\nnamespace {\n"
         << "constexpr std::array<PackagedBundle, " << files.size() << "> all_bundles{{\n";
     for (const fs::path& file : files) {
-        out << "    {" << as_literal(file.stem().string()) << ",\n    std::string_view(" << as_literal(read_text(file))
-            << ", " << fs::file_size(file) << ")},\n";
+        out << "    {" << as_literal(file.stem().string()) << ",\n    std::string_view("
+            << as_literal(read_text(file)) << ", " << fs::file_size(file) << ")},\n";
     }
     out << "}};\n}  // namespace\n\n"
-        << "std::span<const PackagedBundle> packaged_bundles() { return all_bundles; }\n\n}  // namespace hone::cache\n";
+        << "std::span<const PackagedBundle> packaged_bundles() { return all_bundles; }\n\n}  // namespace "
+           "hone::cache\n";
     return out.str();
 }
 

@@ -1,5 +1,5 @@
-// C++ text as far as a content hash is concerned: without comments and white space. Used by the embed tool and by the
-// include-direction test.
+// C++ text as far as a content hash is concerned: without comments and white space. Used by the embed tool
+// and by the include-direction test.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace detail {
 
-/// End of the string or character literal that starts at `begin`: one past its closing quote, or the end of the line.
+/// End of the string or character literal that starts at `begin`: one past its closing quote, or the end of
+/// the line.
 inline std::size_t literal_end(std::string_view text, std::size_t begin) {
     std::size_t i = begin + 1;
     while (i < text.size() && text[i] != text[begin] && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
@@ -36,39 +37,50 @@ inline bool is_digit_separator(std::string_view text, std::size_t at) {
 
 }  // namespace detail
 
-/// The text without comments; each block comment becomes one space. Literals stay as they are; a line's end stays a
-/// line's end. Digit separators (1'000) are not taken for literals.
-inline std::string without_comments(std::string_view text) {
-    std::string result;
+enum class Piece { code, comment, literal, raw_string };
+
+/// Splits C++ text: calls `visit(Piece, std::string_view)` for every part, in order. A // comment ends before
+/// its newline.
+template <typename Visitor>
+void for_each_piece(std::string_view text, Visitor&& visit) {
+    std::size_t code_begin = 0;
     for (std::size_t i = 0; i < text.size();) {
         const std::string_view rest = text.substr(i);
-        std::size_t end = i + 1;
+        Piece piece = Piece::literal;
+        std::size_t end = 0;
         if (rest.starts_with("//")) {
-            i = text.find('\n', i);
-            if (i == std::string_view::npos) break;
-            continue;
-        }
-        if (rest.starts_with("/*")) {
+            piece = Piece::comment;
+            end = std::min(text.find('\n', i), text.size());
+        } else if (rest.starts_with("/*")) {
+            piece = Piece::comment;
             const std::size_t close = text.find("*/", i + 2);
-            i = close == std::string_view::npos ? text.size() : close + 2;
-            result += ' ';
-            continue;
-        }
-        if (text[i] == '"' && i > 0 && text[i - 1] == 'R') {
+            end = close == std::string_view::npos ? text.size() : close + 2;
+        } else if (text[i] == '"' && i > 0 && text[i - 1] == 'R') {
+            piece = Piece::raw_string;
             end = detail::raw_string_end(text, i);
         } else if (text[i] == '"' || (text[i] == '\'' && !detail::is_digit_separator(text, i))) {
             end = detail::literal_end(text, i);
+        } else {
+            ++i;
+            continue;
         }
-        result += text.substr(i, end - i);
-        i = end;
+        if (i > code_begin) visit(Piece::code, text.substr(code_begin, i - code_begin));
+        visit(piece, text.substr(i, end - i));
+        i = code_begin = end;
     }
-    return result;
+    if (code_begin < text.size()) visit(Piece::code, text.substr(code_begin));
 }
 
-/// Without comments and without any white space: formatting a file again does not change its hash.
+/// Without comments and without white space outside of literals: formatting a file again does not change its
+/// hash.
 inline std::string normalised(std::string_view text) {
-    std::string result = without_comments(text);
-    std::erase_if(result, [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
+    std::string result;
+    for_each_piece(text, [&](Piece piece, std::string_view part) {
+        if (piece == Piece::comment) return;
+        for (const char c : part) {
+            if (piece != Piece::code || std::isspace(static_cast<unsigned char>(c)) == 0) result += c;
+        }
+    });
     return result;
 }
 
@@ -82,7 +94,16 @@ struct Include {
 inline std::vector<Include> includes(std::string_view text) {
     std::vector<Include> found;
     int line_number = 1;
-    const std::string code = without_comments(text);
+    std::string code;
+    for_each_piece(text, [&](Piece piece, std::string_view part) {
+        if (piece == Piece::code || piece == Piece::literal) {
+            code += part;
+        } else {
+            code += ' ';
+            code.append(static_cast<std::size_t>(std::ranges::count(part, '\n')),
+                        '\n');  // keeps the line numbers
+        }
+    });
     const auto skip_blanks = [](std::string_view& line) {
         line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     };

@@ -1,5 +1,6 @@
-// The main of every test program. Beyond doctest's own: cases of *_gpu_test.cpp run only where a GPU can be used (exit
-// code 77 when nothing else was asked for, which ctest shows as skipped), and a filter that matches no case fails.
+// The main of every test program. Beyond doctest's own: cases of *_gpu_test.cpp run only where a GPU can be
+// used (exit code 77 when nothing else was asked for, which ctest shows as skipped), and a filter that
+// matches no case fails.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <dlfcn.h>
 
@@ -18,8 +19,12 @@ unsigned cases_selected = 0;
 struct CaseCounter : doctest::IReporter {
     explicit CaseCounter(const doctest::ContextOptions&) {}
 
-    void test_run_end(const doctest::TestRunStats& stats) override { cases_selected = stats.numTestCasesPassingFilters; }
-    void report_query(const doctest::QueryData&) override { cases_selected = 1; }  // --list-test-cases and its like
+    void test_run_end(const doctest::TestRunStats& stats) override {
+        cases_selected = stats.numTestCasesPassingFilters;
+    }
+    void report_query(const doctest::QueryData&) override {
+        cases_selected = 1;
+    }  // --list-test-cases and its like
     void test_run_start() override {}
     void test_case_start(const doctest::TestCaseData&) override {}
     void test_case_reenter(const doctest::TestCaseData&) override {}
@@ -33,20 +38,23 @@ struct CaseCounter : doctest::IReporter {
 };
 REGISTER_LISTENER("case_counter", 1, CaseCounter);
 
-/// Asks the driver itself, with neither its headers nor our runtime: this decides whether their tests run at all.
+/// Asks the driver itself, with neither its headers nor our runtime: this decides whether their tests run at
+/// all.
 bool gpu_is_usable() {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver == nullptr) return false;
     const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
     const auto device_count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
     int devices = 0;
-    return init != nullptr && device_count != nullptr && init(0) == 0 && device_count(&devices) == 0 && devices > 0;
+    return init != nullptr && device_count != nullptr && init(0) == 0 && device_count(&devices) == 0 &&
+           devices > 0;
 }
 
 bool asks_for_gpu_cases_only(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
-        if (argument.find("source-file=") != std::string_view::npos && argument.ends_with("_gpu_test.cpp")) return true;
+        if (argument.find("source-file=") != std::string_view::npos && argument.ends_with("_gpu_test.cpp"))
+            return true;
     }
     return false;
 }
