@@ -26,5 +26,5 @@ target_compile_definitions(hone_sqlite PRIVATE
     SQLITE_OMIT_SHARED_CACHE
 )
 target_compile_options(hone_sqlite PRIVATE -O2 -w)
-set_target_properties(hone_sqlite PROPERTIES C_VISIBILITY_PRESET hidden)
+set_target_properties(hone_sqlite PROPERTIES C_VISIBILITY_PRESET hidden EXPORT_NAME sqlite)
 target_link_libraries(hone_sqlite PRIVATE Threads::Threads ${CMAKE_DL_LIBS} $<$<PLATFORM_ID:Linux>:m>)
