@@ -1,0 +1,25 @@
+# cmake -DBUILD=<build tree> -DCONFIG=<build type> -DWORK=<scratch folder> -DSOURCE=<this folder> -P install_and_build.cmake
+# Installs into a scratch prefix, builds the consumer against it, runs it.
+function(run)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    message("${output}")
+    if(NOT result EQUAL 0)
+        string(REPLACE ";" " " command "${ARGN}")
+        message(FATAL_ERROR "failed (${result}): ${command}")
+    endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+
+# Elsewhere than at the build's prefix: an installed package can be moved.
+file(RENAME ${WORK}/prefix ${WORK}/moved)
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/consumer -G Ninja -DCMAKE_BUILD_TYPE=${CONFIG}
+    -DCMAKE_PREFIX_PATH=${WORK}/moved)
+run(${CMAKE_COMMAND} --build ${WORK}/consumer)
+run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer)
+
+# The installed program finds its models beside itself.
+if(EXISTS ${WORK}/moved/bin/hone)
+    run(${WORK}/moved/bin/hone --version)
+endif()
