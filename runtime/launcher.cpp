@@ -1,0 +1,170 @@
+#include "runtime/launcher.h"
+
+#include <bit>
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace hone::runtime {
+namespace {
+
+constexpr int shared_bytes_without_opt_in = 48 * 1024;
+constexpr std::uint32_t portable_cluster_blocks = 8;
+
+std::uint64_t volume(const Dim3& extent) { return std::uint64_t{extent.x} * extent.y * extent.z; }
+
+int attribute(const Driver& driver, CUfunction function, CUfunction_attribute which,
+              const std::string& kernel) {
+    int value = 0;
+    check(driver, driver.cuFuncGetAttribute(&value, which, function), kernel);
+    return value;
+}
+
+int device_attribute(const Driver& driver, CUdevice_attribute which, const std::string& kernel) {
+    CUdevice device = 0;
+    check(driver, driver.cuCtxGetDevice(&device), kernel);
+    int value = 0;
+    check(driver, driver.cuDeviceGetAttribute(&value, which, device), kernel);
+    return value;
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+    throw CudaError(fmt::format("{}: CUDA_ERROR_INVALID_VALUE (1)", what), CUDA_ERROR_INVALID_VALUE);
+}
+
+// Images of a newer compiler than the driver fail with codes whose texts do not say so.
+std::string image_advice(const Driver& driver, CUresult result) {
+    const bool unreadable = result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+                            result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    return unreadable ? fmt::format(" (compiled for another GPU, or by a newer NVRTC than driver {} reads)",
+                                    driver.version())
+                      : std::string();
+}
+
+Module load_module(const Driver& driver, std::span<const std::byte> cubin, const Plan& plan) {
+    CUmodule module = nullptr;
+    const CUresult result = driver.cuModuleLoadData(&module, cubin.data());
+    if (result != CUDA_SUCCESS) {
+        check(driver, result,
+              fmt::format("loading the image of kernel {}{}", plan.launches[0].kernel,
+                          image_advice(driver, result)));
+    }
+    return Module(module, {&driver});
+}
+
+void check_block(const Driver& driver, CUfunction function, const Launch& launch, const std::string& kernel) {
+    const auto threads = volume(launch.block);
+    const int limit = attribute(driver, function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel);
+    if (threads > static_cast<std::uint64_t>(limit)) {
+        refuse(fmt::format("{}: {} threads per block, its image allows {}", kernel, threads, limit));
+    }
+}
+
+void raise_shared_limit(const Driver& driver, CUfunction function, const Launch& launch,
+                        const std::string& kernel) {
+    const int fixed = attribute(driver, function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel);
+    const std::int64_t total = std::int64_t{fixed} + launch.shared_bytes;
+    if (total <= shared_bytes_without_opt_in) return;
+    const int limit = device_attribute(driver, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, kernel);
+    if (total > limit) {
+        refuse(
+            fmt::format("{}: {} bytes of shared memory per block ({} static, {} dynamic), this GPU allows {}",
+                        kernel, total, fixed, launch.shared_bytes, limit));
+    }
+    // A plan may launch one kernel twice with different sizes: the limit only rises.
+    const auto bytes = static_cast<int>(launch.shared_bytes);
+    if (attribute(driver, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel) >= bytes) return;
+    check(driver, driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes),
+          fmt::format("{}: {} bytes of dynamic shared memory", kernel, bytes));
+}
+
+void allow_cluster(const Driver& driver, CUfunction function, const Launch& launch,
+                   const std::string& kernel) {
+    if (!launch.has_cluster()) return;
+    if (device_attribute(driver, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, kernel) == 0) {
+        refuse(fmt::format("{}: a cluster of {} blocks, this GPU has no clusters", kernel,
+                           volume(launch.cluster)));
+    }
+    if (volume(launch.cluster) <= portable_cluster_blocks) return;
+    check(driver, driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+          fmt::format("{}: a cluster of {} blocks", kernel, volume(launch.cluster)));
+}
+
+using Attributes = std::array<CUlaunchAttribute, 2>;
+
+unsigned int fill_attributes(const Launch& launch, Attributes& attributes) noexcept {
+    unsigned int count = 0;
+    if (launch.has_cluster()) {
+        CUlaunchAttribute& attribute = attributes[count++];
+        attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute.value.clusterDim = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+    }
+    if (launch.programmatic) {
+        CUlaunchAttribute& attribute = attributes[count++];
+        attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attribute.value.programmaticStreamSerializationAllowed = 1;
+    }
+    return count;
+}
+
+CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, void** parameters,
+                    CUstream stream) noexcept {
+    if (!launch.programmatic && !launch.has_cluster()) {
+        return driver.cuLaunchKernel(function, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
+                                     launch.block.y, launch.block.z, launch.shared_bytes, stream, parameters,
+                                     nullptr);
+    }
+    Attributes attributes;
+    CUlaunchConfig config{};
+    config.gridDimX = launch.grid.x;
+    config.gridDimY = launch.grid.y;
+    config.gridDimZ = launch.grid.z;
+    config.blockDimX = launch.block.x;
+    config.blockDimY = launch.block.y;
+    config.blockDimZ = launch.block.z;
+    config.sharedMemBytes = launch.shared_bytes;
+    config.hStream = stream;
+    config.attrs = attributes.data();
+    config.numAttrs = fill_attributes(launch, attributes);
+    return driver.cuLaunchKernelEx(&config, function, parameters, nullptr);
+}
+
+}  // namespace
+
+LoadedPlan::LoadedPlan(const Driver& driver, std::span<const std::byte> cubin, const Plan& plan)
+    : module_(load_module(driver, cubin, plan)) {
+    for (int i = 0; i < plan.launch_count; ++i) {
+        const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
+        const std::string kernel = fmt::format("kernel {}", launch.kernel);
+        CUfunction function = nullptr;
+        check(driver, driver.cuModuleGetFunction(&function, module_.get(), launch.kernel), kernel);
+        check_block(driver, function, launch, kernel);
+        raise_shared_limit(driver, function, launch, kernel);
+        allow_cluster(driver, function, launch, kernel);
+        functions_[static_cast<std::size_t>(i)] = function;
+    }
+}
+
+CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan, const Call& call,
+                CUstream stream) noexcept {
+    // The driver reads each parameter through a pointer and takes as many bytes as the kernel declares:
+    // little endian, so that a narrow parameter is the low bytes of its scalar.
+    static_assert(std::endian::native == std::endian::little);
+    for (int i = 0; i < plan.launch_count; ++i) {
+        const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
+        std::array<void*, max_kernel_args> parameters;
+        for (std::size_t a = 0; a < launch.arg_count; ++a) {
+            const KernelArg arg = launch.args[a];
+            const void* value = arg.kind == KernelArg::Kind::pointer
+                                    ? static_cast<const void*>(&call.pointers[arg.index])
+                                    : static_cast<const void*>(&call.scalars[arg.index].bits);
+            parameters[a] = const_cast<void*>(value);
+        }
+        const CUresult result = launch_one(driver, loaded.function(i), launch, parameters.data(), stream);
+        if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+}
+
+}  // namespace hone::runtime
