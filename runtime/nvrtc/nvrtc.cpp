@@ -3,6 +3,7 @@
 #include <nvrtc.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -109,25 +110,40 @@ std::optional<Arch> target_of(const std::vector<std::string>& options) {
     return std::nullopt;
 }
 
+std::shared_ptr<const Nvrtc::Functions> resolve_functions(const SharedLibrary& library) {
+    const auto functions = std::make_shared<Nvrtc::Functions>();
+    const auto resolve = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(library.symbol(name));
+        if (function != nullptr) return;
+        throw LibraryError(
+            fmt::format("NVRTC too old: {} has no {}, needs at least 12.0", library.path(), name), hint);
+    };
+#define HONE_RESOLVE(name) resolve(functions->name, #name);
+    HONE_NVRTC_FUNCTIONS(HONE_RESOLVE)
+#undef HONE_RESOLVE
+    return functions;
+}
+
+// libnvrtc-builtins lies beside libnvrtc, but libnvrtc asks the loader for it by name, which only knows the
+// loader's path. Once it is open under that name, the loader is content. Toolkits on the loader's path, and
+// fakes, do without.
+SharedLibrary open_builtins(const std::string& library_path, const std::string& version) {
+    const std::string folder = library_path.substr(0, library_path.rfind('/') + 1);
+    const std::array<std::string, 1> file = {folder + "libnvrtc-builtins.so." + version};
+    try {
+        return SharedLibrary::open_first("NVRTC's built-in functions", file, hint);
+    } catch (const LibraryError&) {
+        return {};
+    }
+}
+
 }  // namespace
 
 std::shared_ptr<const Nvrtc> Nvrtc::load() {
     const std::shared_ptr<Nvrtc> nvrtc(new Nvrtc);
     nvrtc->library_ = SharedLibrary::open_first("NVRTC, the CUDA run-time compiler,",
                                                 nvrtc_locations(read_environment()), hint);
-    const auto functions = std::make_shared<Functions>();
-    const auto resolve = [&](auto& function, const char* name) {
-        function =
-            reinterpret_cast<std::remove_reference_t<decltype(function)>>(nvrtc->library_.symbol(name));
-        if (function == nullptr) {
-            throw LibraryError(
-                fmt::format("NVRTC too old: {} has no {}, needs at least 12.0", nvrtc->library_path(), name),
-                hint);
-        }
-    };
-#define HONE_RESOLVE(name) resolve(functions->name, #name);
-    HONE_NVRTC_FUNCTIONS(HONE_RESOLVE)
-#undef HONE_RESOLVE
+    const auto functions = resolve_functions(nvrtc->library_);
     nvrtc->functions_ = functions;
     check(*functions, functions->nvrtcVersion(&nvrtc->major_, &nvrtc->minor_), "nvrtcVersion");
     if (nvrtc->major_ < 12) {
@@ -135,6 +151,7 @@ std::shared_ptr<const Nvrtc> Nvrtc::load() {
                                        nvrtc->library_path(), nvrtc->version()),
                            hint);
     }
+    nvrtc->builtins_ = open_builtins(nvrtc->library_path(), nvrtc->version());
     int count = 0;
     check(*functions, functions->nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
     nvrtc->archs_.resize(static_cast<std::size_t>(count));

@@ -58,6 +58,7 @@ class Nvrtc {
   private:
     Nvrtc() = default;
     SharedLibrary library_;
+    SharedLibrary builtins_;  // NVRTC opens it by name at each compile; held open so that it is found
     std::shared_ptr<const Functions> functions_;
     int major_ = 0;
     int minor_ = 0;
