@@ -23,4 +23,10 @@ class NoDeviceError : public std::runtime_error {
     std::string hint_;
 };
 
+/// Worker processes cannot be started, or keep dying before they have done anything: the run stops.
+class WorkerError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
 }  // namespace hone::tuner
