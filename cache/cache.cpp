@@ -1,0 +1,150 @@
+#include "cache/cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cache/database.h"
+#include "cache/image_store.h"
+#include "cache/in_flight_store.h"
+#include "cache/maintenance.h"
+#include "cache/process.h"
+#include "cache/trial_store.h"
+
+namespace hone::cache {
+namespace {
+
+constexpr std::int64_t day_ms = std::int64_t{24} * 3600 * 1000;
+constexpr int read_attempts = 3;
+
+}  // namespace
+
+struct Cache::State {
+    Database database;
+    OpenMode mode = OpenMode::read_write;
+    pid_t owner = ::getpid();
+    std::int64_t image_limit_bytes = default_image_limit_bytes;
+
+    State(Database opened, OpenMode how) : database(std::move(opened)), mode(how) {}
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() {
+        // Closing in a child would drop the parent's locks and could remove its log: leaking is right.
+        if (owner != ::getpid()) database.connection.leak();
+    }
+
+    void require_own_process() const {
+        if (owner == ::getpid()) return;
+        throw CacheError(CacheError::Kind::unusable,
+                         fmt::format("{}: was opened before fork() by process {}", database.connection.file().string(),
+                                     owner),
+                         "open the cache again in the child process");
+    }
+
+    const sqlite::Connection& writer() const {
+        require_own_process();
+        if (mode == OpenMode::read_write) return database.connection;
+        throw CacheError(CacheError::Kind::read_only,
+                         fmt::format("{}: was opened for reading only", database.connection.file().string()),
+                         "open it for writing");
+    }
+
+    /// Runs a query; when the file is read without locks and somebody wrote it meanwhile, opens it anew and repeats.
+    template <class Query>
+    auto read(const Query& query) {
+        require_own_process();
+        for (int attempt = 1;; ++attempt) {
+            if (!database.unchanged()) database = open_database(database.connection.file(), mode);
+            try {
+                auto result = query(database.connection);
+                if (database.unchanged() || attempt == read_attempts) return result;
+            } catch (const CacheError&) {
+                if (database.unchanged() || attempt == read_attempts) throw;
+            }
+        }
+    }
+};
+
+Cache::Cache(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Cache::Cache(Cache&&) noexcept = default;
+Cache& Cache::operator=(Cache&&) noexcept = default;
+Cache::~Cache() = default;
+
+Cache Cache::open(const std::filesystem::path& file, OpenMode mode) {
+    return Cache(std::make_unique<State>(open_database(file, mode), mode));
+}
+
+void Cache::store(const Trial& trial) { store(std::span(&trial, 1)); }
+
+std::int64_t Cache::store(std::span<const Trial> trials) { return insert_trials(state_->writer(), trials); }
+
+std::vector<Trial> Cache::trials(const Filter& filter) const {
+    return state_->read([&](const auto& connection) { return select_trials(connection, filter); });
+}
+
+std::vector<Trial> Cache::past_winners(const Filter& filter) const {
+    return state_->read([&](const auto& connection) { return select_past_winners(connection, filter); });
+}
+
+std::vector<Trial> Cache::winners(const Filter& filter) const {
+    // Not from the view `winner`: when the row in first place is damaged, the next intact one takes its place.
+    std::vector<Trial> ranked = past_winners(filter);
+    const auto same_key = [](const Trial& a, const Trial& b) { return a.key == b.key; };
+    ranked.erase(std::unique(ranked.begin(), ranked.end(), same_key), ranked.end());
+    return ranked;
+}
+
+void Cache::begin(const InFlight& row) { insert_in_flight(state_->writer(), row); }
+
+void Cache::end(const InFlight& row) { delete_in_flight(state_->writer(), row); }
+
+std::vector<InFlight> Cache::in_flight() const {
+    return state_->read([](const auto& connection) { return select_in_flight(connection, Whose::anyone); });
+}
+
+std::vector<InFlight> Cache::abandoned() const {
+    return state_->read([](const auto& connection) { return select_in_flight(connection, Whose::nobody); });
+}
+
+std::optional<Image> Cache::image(const ImageKey& key) {
+    FoundImage found = state_->read([&](const auto& connection) { return find_image(connection, key); });
+    if (state_->mode != OpenMode::read_write) return std::move(found.image);
+    try {
+        if (found.damaged) delete_image(state_->writer(), key);
+        if (found.image && now_ms() - found.last_used > day_ms) touch_image(state_->writer(), key);
+    } catch (const CacheError&) {
+        // Housekeeping must not fail a look-up that has its answer: a busy or full cache does it another time.
+    }
+    return std::move(found.image);
+}
+
+void Cache::store_image(const ImageKey& key, const Image& image) {
+    insert_image(state_->writer(), key, image, state_->image_limit_bytes);
+}
+
+void Cache::set_image_limit(std::int64_t bytes) { state_->image_limit_bytes = bytes; }
+
+Stats Cache::stats() const {
+    return state_->read([&](const auto&) { return stats_of(state_->database); });
+}
+
+VerifyReport Cache::verify() const {
+    return state_->read([](const auto& connection) { return verify_database(connection); });
+}
+
+GcReport Cache::gc() { return collect_garbage(state_->writer(), state_->image_limit_bytes); }
+
+std::int64_t Cache::clear(const Filter& filter, bool images) {
+    return clear_database(state_->writer(), filter, images);
+}
+
+const std::filesystem::path& Cache::path() const { return state_->database.connection.file(); }
+
+bool Cache::writable() const { return state_->mode == OpenMode::read_write; }
+
+std::int64_t merge(Cache& into, const Cache& from) { return into.store(from.trials()); }
+
+}  // namespace hone::cache

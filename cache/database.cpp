@@ -1,0 +1,170 @@
+#include "cache/database.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "cache/error.h"
+
+namespace hone::cache {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = CacheError::Kind;
+using sqlite::Access;
+using sqlite::Connection;
+using sqlite::RawHeader;
+using sqlite::Transaction;
+
+constexpr std::int64_t log_limit_bytes = 8 << 20;
+
+[[noreturn]] void refuse_foreign(const fs::path& file, std::string_view why) {
+    throw CacheError(Kind::not_a_cache, fmt::format("{}: {}", file.string(), why),
+                     "set HONE_CACHE to another file; this one was left as it is");
+}
+
+void require_known_version(const fs::path& file, std::int64_t found, std::int64_t newest) {
+    if (found <= newest) return;
+    throw CacheError(Kind::newer_schema,
+                     fmt::format("{}: has schema version {}, this build knows versions up to {}", file.string(), found,
+                                 newest),
+                     "use the newer build of Hone that wrote it, or set HONE_CACHE to another file");
+}
+
+/// Everything that can be refused without taking a lock or recovering a log.
+void check_header(const RawHeader& header, const fs::path& file, std::int64_t newest) {
+    if (header.empty) return;
+    if (!header.is_database) {
+        // A process that was killed while it created the file leaves a journal, from which SQLite goes back to empty.
+        if (version_of(with_suffix(file, "-journal")).size > 0) return;
+        refuse_foreign(file, "is not an SQLite database");
+    }
+    if (header.application_id == application_id) require_known_version(file, header.user_version, newest);
+    if (header.application_id != application_id && header.application_id != 0) {
+        refuse_foreign(file, fmt::format("is a database of another program (application id {:#010x})",
+                                         header.application_id));
+    }
+}
+
+/// The same again through SQLite, which also sees what is in the journal or the write-ahead log. Returns the version.
+std::int64_t check_identity(const Connection& connection, std::int64_t newest) {
+    const std::int64_t id = connection.integer("PRAGMA application_id");
+    const std::int64_t version = connection.integer("PRAGMA user_version");
+    const bool fresh = id == 0 && version == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
+    if (id != application_id && !fresh) refuse_foreign(connection.file(), "is a database of another program");
+    require_known_version(connection.file(), version, newest);
+    return version;
+}
+
+/// A copy as it was before a migration, beside the file.
+void back_up(const fs::path& file, std::int64_t version) {
+    const std::string stem = fmt::format("{}.v{}-{:%Y%m%dT%H%M%S}", file.string(), version,
+                                         fmt::gmtime(std::chrono::system_clock::now()));
+    fs::path target = stem + ".backup";
+    for (int i = 2; fs::exists(target); ++i) target = fmt::format("{}-{}.backup", stem, i);
+    create_private_file(target);
+    Connection::open(file, Access::read_write).copy_to(target);
+}
+
+void bring_up_to_date(const Connection& connection, std::span<const Migration> schema) {
+    const std::int64_t newest = schema.back().to;
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL");  // has an effect on an empty file only
+    if (check_identity(connection, newest) == newest) return;
+    Transaction transaction(connection, Transaction::Kind::write);
+    const std::int64_t version = check_identity(connection, newest);  // another process may have been faster
+    if (version > 0 && version < newest) back_up(connection.file(), version);
+    for (const Migration& migration : schema) {
+        if (migration.to <= version) continue;
+        connection.execute(std::string(migration.sql));
+        connection.execute(fmt::format("PRAGMA user_version = {}", migration.to));
+    }
+    connection.execute(fmt::format("PRAGMA application_id = {}", application_id));
+    transaction.commit();
+}
+
+/// A file in WAL mode that was carried to a network file system: the exclusive mode needs no shared memory to leave it.
+void leave_wal(const Connection& connection) {
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE");
+    (void)connection.text("PRAGMA journal_mode = TRUNCATE");
+    connection.execute("PRAGMA locking_mode = NORMAL");
+    (void)connection.integer("SELECT count(*) FROM sqlite_schema");  // the lock is given back at the next access
+}
+
+void choose_journal(const Connection& connection, bool network) {
+    if (!network && connection.text("PRAGMA journal_mode = WAL") == "wal") {
+        connection.keep_wal_files();
+        connection.execute(fmt::format("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {}", log_limit_bytes));
+        return;
+    }
+    (void)connection.text("PRAGMA journal_mode = TRUNCATE");
+    connection.execute("PRAGMA synchronous = FULL");
+}
+
+Database open_for_writing(const fs::path& name, const DatabaseOptions& options) {
+    std::error_code error;
+    create_private_directory(fs::absolute(name, error).parent_path());
+    const fs::path file = resolved(name);
+    create_private_file(file);
+    require_safe(file, OpenMode::read_write);
+    if (!can_write(file)) {
+        throw CacheError(Kind::read_only, fmt::format("{}: the file or its directory is read-only", file.string()),
+                         "make both writable, or set HONE_CACHE to a place that is");
+    }
+    const bool network = options.network_file_system.value_or(file_system_of(file.parent_path()).network);
+    Connection connection = Connection::open(file, Access::read_write);
+    const RawHeader header = connection.raw_header();
+    check_header(header, file, options.schema.back().to);
+    if (network && header.wal) leave_wal(connection);
+    bring_up_to_date(connection, options.schema);
+    choose_journal(connection, network);
+    return {.connection = std::move(connection), .network_file_system = network};
+}
+
+/// A database in WAL mode is read through the log's index, which must exist already: making one would be writing. When
+/// nobody has left a log, the file alone is complete and may be read as it is.
+Access access_for_reading(const RawHeader& header, const fs::path& file) {
+    const std::int64_t log_bytes = version_of(with_suffix(file, "-wal")).size;
+    const bool has_index = version_of(with_suffix(file, "-shm")).size >= 0;
+    if (!header.wal || (log_bytes >= 0 && has_index)) return Access::read_only;
+    if (log_bytes <= 0) return Access::immutable;
+    throw CacheError(Kind::read_only,
+                     fmt::format("{}: its write-ahead log must be recovered, which takes write permission", file.string()),
+                     "open it once as its owner (`hone cache stats`), or copy it together with its -wal and -shm files");
+}
+
+Database open_for_reading(const fs::path& name, const DatabaseOptions& options) {
+    const fs::path file = resolved(name);
+    require_safe(file, OpenMode::read_only);
+    const FileSystem system = file_system_of(file.parent_path());
+    const FileVersion version = version_of(file);
+    const FileVersion log_version = version_of(with_suffix(file, "-wal"));
+    Connection connection = Connection::open(file, Access::read_only);
+    const RawHeader header = connection.raw_header();
+    check_header(header, file, options.schema.back().to);
+    const Access access = access_for_reading(header, file);
+    if (access == Access::immutable) connection = Connection::open(file, access);
+    if (check_identity(connection, options.schema.back().to) < options.schema.back().to) {
+        throw CacheError(Kind::read_only, fmt::format("{}: is empty or has an older schema", file.string()),
+                         "open it once as its owner (`hone cache stats`), which brings it up to date");
+    }
+    return {.connection = std::move(connection),
+            .network_file_system = options.network_file_system.value_or(system.network),
+            .immutable = access == Access::immutable,
+            .version = version,
+            .log_version = log_version};
+}
+
+}  // namespace
+
+bool Database::unchanged() const {
+    return !immutable || (version == version_of(connection.file()) &&
+                          log_version == version_of(with_suffix(connection.file(), "-wal")));
+}
+
+Database open_database(const fs::path& file, OpenMode mode, const DatabaseOptions& options) {
+    return mode == OpenMode::read_write ? open_for_writing(file, options) : open_for_reading(file, options);
+}
+
+}  // namespace hone::cache

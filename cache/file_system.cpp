@@ -1,0 +1,191 @@
+#include "cache/file_system.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace hone::cache {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = CacheError::Kind;
+
+// linux/magic.h and the sources of those that are not in it.
+constexpr std::array<std::uint32_t, 24> network_types{
+    0x6969,      // NFS
+    0x517B,      // SMB
+    0xFE534D42,  // SMB2
+    0xFF534D42,  // CIFS
+    0x564C,      // NCP
+    0x5346414F,  // AFS
+    0x6B414653,  // kAFS
+    0x73757245,  // Coda
+    0x0BD00BD0,  // Lustre
+    0x0BD00BD1,  // Lustre, older
+    0x47504653,  // GPFS
+    0x19830326,  // BeeGFS
+    0x00C36400,  // Ceph
+    0x01161970,  // GFS2
+    0x7461636F,  // OCFS2
+    0x20030528,  // OrangeFS, PVFS2
+    0xAAD7AAEA,  // PanFS
+    0x61636673,  // ACFS
+    0xBEEFDEAD,  // SNFS
+    0x65735546,  // FUSE: sshfs, GlusterFS, and also virtiofs
+    0x01021997,  // 9p
+    0x786F4256,  // VirtualBox shared folders
+    0xBACBACBC,  // VMware shared folders
+    0x7C7C6673,  // Parallels shared folders
+};
+
+[[noreturn]] void fail(int error, const fs::path& path, std::string_view doing) {
+    const Kind kind = error == ENOSPC || error == EDQUOT                       ? Kind::full
+                      : error == EROFS || error == EACCES || error == EPERM ? Kind::read_only
+                                                                              : Kind::unusable;
+    const char* hint = kind == Kind::full ? "free space, or set HONE_CACHE to a file on another file system"
+                                          : "set HONE_CACHE to a file in a directory of your own";
+    throw CacheError(kind, fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(error)), hint);
+}
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view why, const std::string& hint) {
+    throw CacheError(Kind::unsafe_permissions, fmt::format("{}: {}", path.string(), why), hint);
+}
+
+struct stat status_of(const fs::path& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) fail(errno, path, "look at it");
+    return status;
+}
+
+void require_ours(const fs::path& path, const struct stat& status, OpenMode mode) {
+    const uid_t me = ::geteuid();
+    const bool trusted = status.st_uid == me || (mode == OpenMode::read_only && status.st_uid == 0);
+    if (!trusted) {
+        refuse(path, fmt::format("belongs to user {}, not to user {} who wants to use it", status.st_uid, me),
+               "set HONE_CACHE to a file in a directory of your own");
+    }
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        refuse(path, fmt::format("may be written by other users (mode {:04o})", status.st_mode & 07777),
+               fmt::format("run: chmod go-w '{}' (if it should be yours alone), or set HONE_CACHE to another place",
+                           path.string()));
+    }
+}
+
+/// Publishes an empty file under its name without ever holding a descriptor of that name: false when the file system
+/// cannot do that.
+bool publish_by_rename(const fs::path& file) {
+    std::string temporary = file.string() + ".new-XXXXXX";
+    const int descriptor = ::mkstemp(temporary.data());  // 0600 by definition
+    if (descriptor < 0) fail(errno, file, "create it");
+    ::fchmod(descriptor, 0600);
+    ::close(descriptor);
+    const bool done = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0;
+    const int error = errno;
+    if (!done) ::unlink(temporary.c_str());
+    if (!done && error != EEXIST && error != EINVAL && error != ENOSYS) fail(error, file, "create it");
+    return done || error == EEXIST;
+}
+
+}  // namespace
+
+bool is_network_file_system(std::int64_t f_type) {
+    return std::ranges::find(network_types, static_cast<std::uint32_t>(f_type)) != network_types.end();
+}
+
+FileSystem file_system_of(const fs::path& directory) {
+    struct statfs system {};
+    if (::statfs(directory.c_str(), &system) != 0) fail(errno, directory, "look at its file system");
+    return {.network = is_network_file_system(static_cast<std::int64_t>(system.f_type)),
+            .read_only = (static_cast<unsigned long>(system.f_flags) & ST_RDONLY) != 0};
+}
+
+void create_private_directory(const fs::path& directory) {
+    if (directory.empty() || fs::is_directory(directory)) return;
+    create_private_directory(directory.parent_path());
+    if (::mkdir(directory.c_str(), 0700) != 0) {
+        if (errno == EEXIST && fs::is_directory(directory)) return;
+        fail(errno, directory, "create the directory");
+    }
+    if (::chmod(directory.c_str(), 0700) != 0) fail(errno, directory, "make the directory private");
+}
+
+void create_private_file(const fs::path& file) {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) == 0) return;
+    if (publish_by_rename(file)) return;
+    const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0 && errno == EEXIST) return;
+    if (descriptor < 0) fail(errno, file, "create it");
+    ::fchmod(descriptor, 0600);
+    ::close(descriptor);
+}
+
+fs::path resolved(const fs::path& file) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(file, error);
+    if (error || !absolute.has_filename()) {
+        throw CacheError(Kind::unusable, fmt::format("'{}' is not the name of a file", file.string()),
+                         "set HONE_CACHE to a file, such as ~/.cache/hone/cache.db");
+    }
+    const fs::path directory = fs::canonical(absolute.parent_path(), error);
+    if (error) fail(error.value(), absolute.parent_path(), "find the directory");
+    return directory / absolute.filename();
+}
+
+void require_safe(const fs::path& file, OpenMode mode) {
+    require_ours(file.parent_path(), status_of(file.parent_path()), mode);
+    const struct stat status = status_of(file);
+    if (S_ISLNK(status.st_mode)) {
+        refuse(file, "is a symbolic link, under which locks and the write-ahead log can go astray",
+               "set HONE_CACHE to the file it points to");
+    }
+    if (S_ISDIR(status.st_mode)) {
+        throw CacheError(Kind::unusable, fmt::format("{}: is a directory", file.string()),
+                         fmt::format("set HONE_CACHE to a file, such as {}/cache.db", file.string()));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        throw CacheError(Kind::not_a_cache, fmt::format("{}: is not a regular file", file.string()),
+                         "set HONE_CACHE to another file; this one was left as it is");
+    }
+    if (status.st_nlink != 1) {
+        refuse(file, "has several names (hard links), under which locks and the write-ahead log can go astray",
+               "copy it to a file of its own and set HONE_CACHE to that");
+    }
+    require_ours(file, status, mode);
+}
+
+bool can_write(const fs::path& file) {
+    const auto allowed = [](const fs::path& path) {
+        return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+    };
+    return allowed(file.parent_path()) && allowed(file);
+}
+
+FileVersion version_of(const fs::path& file) {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) != 0) return {};
+    const auto nanoseconds = [](const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; };
+    return {.inode = status.st_ino,
+            .size = status.st_size,
+            .modified_ns = nanoseconds(status.st_mtim),
+            .changed_ns = nanoseconds(status.st_ctim)};
+}
+
+fs::path with_suffix(fs::path file, const char* suffix) {
+    file += suffix;
+    return file;
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,162 @@
+#include "cache/image_store.h"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "cache/checksum.h"
+#include "cache/process.h"
+
+namespace hone::cache {
+namespace {
+
+using sqlite::Connection;
+using sqlite::Statement;
+using sqlite::Transaction;
+
+constexpr std::string_view row_columns =
+    "template_hash, static_fields, candidate, arch, nvrtc, options, registers, shared_bytes, spill_bytes, checksum, "
+    "length, cubin";
+
+std::string key_of(const ImageKey& key) {
+    Fingerprint print("hone.image-key/1");
+    print.text(key.template_hash).text(key.static_fields).text(key.candidate);
+    print.text(key.arch).text(key.nvrtc).text(key.options);
+    return print.hex();
+}
+
+std::string checksum_of(const ImageKey& key, const Image& image) {
+    Fingerprint print("hone.image/1");
+    print.text(key_of(key)).integer(image.resources.registers).integer(image.resources.shared_bytes);
+    print.integer(image.resources.spill_bytes).bytes(image.cubin);
+    return print.hex();
+}
+
+struct Row {
+    ImageKey key;
+    Image image;
+    bool intact = false;
+};
+
+Row read_row(Statement& from) {
+    Row row;
+    for (std::string* field : {&row.key.template_hash, &row.key.static_fields, &row.key.candidate, &row.key.arch,
+                               &row.key.nvrtc, &row.key.options}) {
+        *field = from.text();
+    }
+    Resources& resources = row.image.resources;
+    for (int* field : {&resources.registers, &resources.shared_bytes, &resources.spill_bytes}) *field = from.small();
+    const std::string checksum = from.text();
+    const std::int64_t length = from.integer();
+    row.image.cubin = from.blob();
+    row.intact = length == static_cast<std::int64_t>(row.image.cubin.size()) &&
+                 checksum == checksum_of(row.key, row.image);
+    return row;
+}
+
+bool is_stored(const Connection& connection, const std::string& key, const std::string& checksum) {
+    Statement statement(connection, "SELECT 1 FROM image WHERE key = ? AND checksum = ?");
+    statement.bind(key, checksum);
+    return statement.step();
+}
+
+void insert_row(const Connection& connection, const ImageKey& key, const Image& image, const std::string& checksum) {
+    const std::int64_t now = now_ms();
+    Statement statement(connection, "INSERT OR REPLACE INTO image (key, template_hash, static_fields, candidate, arch, "
+                                    "nvrtc, options, registers, shared_bytes, spill_bytes, checksum, created_at, "
+                                    "last_used, length, cubin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    statement.bind(key_of(key), key.template_hash, key.static_fields, key.candidate, key.arch, key.nvrtc, key.options);
+    statement.bind(image.resources.registers, image.resources.shared_bytes, image.resources.spill_bytes, checksum);
+    statement.bind(now, now, static_cast<std::int64_t>(image.cubin.size()), std::span<const std::byte>(image.cubin));
+    statement.run();
+}
+
+void delete_key(const Connection& connection, const std::string& key) {
+    Statement statement(connection, "DELETE FROM image WHERE key = ?");
+    statement.bind(key);
+    statement.run();
+}
+
+}  // namespace
+
+FoundImage find_image(const Connection& connection, const ImageKey& key) {
+    Statement statement(connection,
+                        "SELECT last_used, " + std::string(row_columns) + " FROM image WHERE key = ?");
+    statement.bind(key_of(key));
+    if (!statement.step()) return {};
+    FoundImage found{.last_used = statement.integer()};
+    Row row = read_row(statement);
+    found.damaged = !row.intact || row.key != key;
+    if (!found.damaged) found.image = std::move(row.image);
+    return found;
+}
+
+void insert_image(const Connection& connection, const ImageKey& key, const Image& image, std::int64_t limit_bytes) {
+    const auto bytes = static_cast<std::int64_t>(image.cubin.size());
+    const std::string checksum = checksum_of(key, image);
+    if (bytes > limit_bytes || is_stored(connection, key_of(key), checksum)) return;
+    Transaction transaction(connection, Transaction::Kind::write);
+    delete_key(connection, key_of(key));
+    delete_least_used_images(connection, limit_bytes - bytes);
+    insert_row(connection, key, image, checksum);
+    transaction.commit();
+}
+
+void touch_image(const Connection& connection, const ImageKey& key) {
+    Statement statement(connection, "UPDATE image SET last_used = ? WHERE key = ?");
+    statement.bind(now_ms(), key_of(key));
+    statement.run();
+}
+
+void delete_image(const Connection& connection, const ImageKey& key) { delete_key(connection, key_of(key)); }
+
+std::int64_t delete_all_images(const Connection& connection) {
+    Statement(connection, "DELETE FROM image").run();
+    return connection.changes();
+}
+
+RemovedImages delete_least_used_images(const Connection& connection, std::int64_t limit_bytes) {
+    std::int64_t total = connection.integer("SELECT coalesce(sum(length), 0) FROM image");
+    if (total <= limit_bytes) return {};
+    RemovedImages removed;
+    std::vector<std::string> keys;
+    Statement statement(connection, "SELECT key, length FROM image ORDER BY last_used, key");
+    while (total > limit_bytes && statement.step()) {
+        keys.push_back(statement.text());
+        const std::int64_t length = statement.integer();
+        total -= length;
+        removed.bytes += length;
+    }
+    statement.reset();
+    for (const std::string& key : keys) delete_key(connection, key);
+    removed.count = static_cast<std::int64_t>(keys.size());
+    return removed;
+}
+
+RemovedImages delete_damaged_images(const Connection& connection) {
+    std::vector<std::string> keys;
+    visit_images(connection, [&](const std::string& key, bool intact) {
+        if (!intact) keys.push_back(key);
+    });
+    RemovedImages removed;
+    for (const std::string& key : keys) {
+        Statement statement(connection, "SELECT length FROM image WHERE key = ?");
+        statement.bind(key);
+        if (statement.step()) removed.bytes += statement.integer();
+        statement.reset();
+        delete_key(connection, key);
+        ++removed.count;
+    }
+    return removed;
+}
+
+void visit_images(const Connection& connection, const std::function<void(const std::string&, bool)>& visit) {
+    Statement statement(connection, "SELECT key, " + std::string(row_columns) + " FROM image");
+    while (statement.step()) {
+        const std::string key = statement.text();
+        const Row row = read_row(statement);
+        visit(key, row.intact && key == key_of(row.key));
+    }
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,42 @@
+// Compiled images as rows: looked up by what they were made from, checked on read, limited in size. Internal to the cache.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cache/cache.h"
+#include "cache/sqlite/connection.h"
+
+namespace hone::cache {
+
+inline constexpr std::int64_t default_image_limit_bytes = std::int64_t{2} << 30;
+
+struct FoundImage {
+    std::optional<Image> image{};
+    bool damaged = false;  ///< there is a row, but its content does not match its checksum
+    std::int64_t last_used = 0;
+};
+[[nodiscard]] FoundImage find_image(const sqlite::Connection& connection, const ImageKey& key);
+
+/// Stores it and makes room; an image that is larger than the limit by itself is not stored.
+void insert_image(const sqlite::Connection& connection, const ImageKey& key, const Image& image,
+                  std::int64_t limit_bytes);
+void touch_image(const sqlite::Connection& connection, const ImageKey& key);
+void delete_image(const sqlite::Connection& connection, const ImageKey& key);
+std::int64_t delete_all_images(const sqlite::Connection& connection);
+
+struct RemovedImages {
+    std::int64_t count = 0;
+    std::int64_t bytes = 0;
+};
+/// The least recently used go until the rest fits.
+RemovedImages delete_least_used_images(const sqlite::Connection& connection, std::int64_t limit_bytes);
+RemovedImages delete_damaged_images(const sqlite::Connection& connection);
+
+/// Calls back with each row's key and whether its content matches.
+void visit_images(const sqlite::Connection& connection,
+                  const std::function<void(const std::string& key, bool intact)>& visit);
+
+}  // namespace hone::cache

@@ -1,0 +1,173 @@
+#include "cache/trial_store.h"
+
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace hone::cache {
+namespace {
+
+using sqlite::Connection;
+using sqlite::Statement;
+using sqlite::Transaction;
+
+// The order in which `bind_trial` and `read_trial` go through the columns.
+constexpr std::string_view columns =
+    "identity, gpu_name, compute_major, compute_minor, sm_count, memory_clock_mhz, mig_profile, "
+    "family, static_fields, dynamic_fields, driver, nvrtc, candidate, template_hash, status, stage, provenance, "
+    "winner, is_default, median_us, p10_us, p90_us, samples, registers, shared_bytes, spill_bytes, energy_mj, "
+    "detail, created_at, tool_version";
+
+void bind_trial(Statement& to, const Trial& trial) {
+    const GpuKey& gpu = trial.key.gpu;
+    to.bind(identity(trial), gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz,
+            gpu.mig_profile);
+    to.bind(trial.key.family, trial.key.static_fields, trial.key.dynamic_fields);
+    to.bind(trial.toolchain.driver, trial.toolchain.nvrtc, trial.candidate, trial.template_hash);
+    to.bind(name(trial.status), name(trial.stage), name(trial.provenance));
+    to.bind(trial.winner ? 1 : 0, trial.is_default ? 1 : 0);
+    to.bind(trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.timing.samples);
+    to.bind(trial.resources.registers, trial.resources.shared_bytes, trial.resources.spill_bytes, trial.energy_mj);
+    to.bind(trial.detail, trial.created_at, trial.tool_version);
+}
+
+struct Row {
+    std::string identity;
+    std::optional<Trial> trial;  ///< empty when damaged
+};
+
+/// False when one of the names is unknown, which only damage can cause.
+bool read_names(Statement& from, Trial& trial) {
+    const auto status = trial_status_from_name(from.text());
+    const auto stage = stage_from_name(from.text());
+    const auto provenance = provenance_from_name(from.text());
+    if (!status || !stage || !provenance) return false;
+    trial.status = *status;
+    trial.stage = *stage;
+    trial.provenance = *provenance;
+    return true;
+}
+
+Row read_trial(Statement& from) {
+    Row row{.identity = from.text(), .trial = std::nullopt};
+    Trial trial;
+    GpuKey& gpu = trial.key.gpu;
+    gpu.name = from.text();
+    for (int* field : {&gpu.compute_major, &gpu.compute_minor, &gpu.sm_count, &gpu.memory_clock_mhz}) {
+        *field = from.small();
+    }
+    gpu.mig_profile = from.text();
+    for (std::string* field : {&trial.key.family, &trial.key.static_fields, &trial.key.dynamic_fields,
+                               &trial.toolchain.driver, &trial.toolchain.nvrtc, &trial.candidate,
+                               &trial.template_hash}) {
+        *field = from.text();
+    }
+    const bool names_known = read_names(from, trial);
+    trial.winner = from.integer() != 0;
+    trial.is_default = from.integer() != 0;
+    for (double* field : {&trial.timing.median_us, &trial.timing.p10_us, &trial.timing.p90_us}) *field = from.real();
+    trial.timing.samples = from.small();
+    Resources& resources = trial.resources;
+    for (int* field : {&resources.registers, &resources.shared_bytes, &resources.spill_bytes}) *field = from.small();
+    trial.energy_mj = from.real();
+    trial.detail = from.text();
+    trial.created_at = from.integer();
+    trial.tool_version = from.text();
+    if (names_known && identity(trial) == row.identity) row.trial = std::move(trial);
+    return row;
+}
+
+/// " WHERE ..." for the fields that a filter names; only constant text, values are bound.
+std::string where(const Filter& filter) {
+    std::string text = " WHERE 1";
+    if (!filter.family.empty()) text += " AND family = ?";
+    if (!filter.static_fields.empty()) text += " AND static_fields = ?";
+    if (!filter.dynamic_fields.empty()) text += " AND dynamic_fields = ?";
+    if (filter.gpu) {
+        text += " AND gpu_name = ? AND compute_major = ? AND compute_minor = ? AND sm_count = ?"
+                " AND memory_clock_mhz = ? AND mig_profile = ?";
+    }
+    return text;
+}
+
+void bind_filter(Statement& to, const Filter& filter) {
+    for (const std::string* field : {&filter.family, &filter.static_fields, &filter.dynamic_fields}) {
+        if (!field->empty()) to.bind(*field);
+    }
+    if (filter.gpu) {
+        const GpuKey& gpu = *filter.gpu;
+        to.bind(gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
+    }
+}
+
+std::vector<Trial> select(const Connection& connection, std::string_view table, const Filter& filter,
+                          std::string_view order) {
+    Statement statement(connection, fmt::format("SELECT {} FROM {}{} ORDER BY {}", columns, table, where(filter), order));
+    bind_filter(statement, filter);
+    std::vector<Trial> trials;
+    while (statement.step()) {
+        Row row = read_trial(statement);
+        if (row.trial) trials.push_back(std::move(*row.trial));
+    }
+    return trials;
+}
+
+void require_finite(const Trial& trial) {
+    for (const double value : {trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.energy_mj}) {
+        if (!std::isfinite(value)) {
+            throw std::invalid_argument(fmt::format("trial of {} {} {}: a time or energy is not a finite number",
+                                                    trial.key.family, trial.key.static_fields, trial.candidate));
+        }
+    }
+}
+
+}  // namespace
+
+std::int64_t insert_trials(const Connection& connection, std::span<const Trial> trials) {
+    for (const Trial& trial : trials) require_finite(trial);
+    std::string marks = "?";
+    for (const char c : columns) marks += c == ',' ? ", ?" : "";
+    Transaction transaction(connection, Transaction::Kind::write);
+    // Not INSERT OR IGNORE: that would also swallow a row that breaks a CHECK.
+    Statement statement(connection, fmt::format("INSERT INTO trial ({}) VALUES ({}) ON CONFLICT (identity) DO NOTHING",
+                                                columns, marks));
+    std::int64_t added = 0;
+    for (const Trial& trial : trials) {
+        bind_trial(statement, trial);
+        statement.run();
+        added += connection.changes();
+    }
+    transaction.commit();
+    return added;
+}
+
+std::vector<Trial> select_trials(const Connection& connection, const Filter& filter) {
+    return select(connection, "trial", filter, "created_at, identity");
+}
+
+std::vector<Trial> select_past_winners(const Connection& connection, const Filter& filter) {
+    return select(connection, "ranked_winner", filter,
+                  "family, static_fields, dynamic_fields, gpu_name, compute_major, compute_minor, sm_count, "
+                  "memory_clock_mhz, mig_profile, place");
+}
+
+std::int64_t delete_trials(const Connection& connection, const Filter& filter) {
+    Statement statement(connection, "DELETE FROM trial" + where(filter));
+    bind_filter(statement, filter);
+    statement.run();
+    return connection.changes();
+}
+
+void visit_trials(const Connection& connection, const std::function<void(const std::string&, bool)>& visit) {
+    Statement statement(connection, fmt::format("SELECT {} FROM trial", columns));
+    while (statement.step()) {
+        const Row row = read_trial(statement);
+        visit(row.identity, row.trial.has_value());
+    }
+}
+
+}  // namespace hone::cache
