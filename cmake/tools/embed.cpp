@@ -57,7 +57,8 @@ std::string as_literal(std::string_view text) {
     return literal + '"';
 }
 
-/// `header` and, before it, everything it includes; each once. `including` is for the message.
+/// `file` after everything it includes, each once; where `x.cpp` stands beside `x.cu` or `x.cuh`, that one
+/// too, because the launch plan is part of the kernel. `including` is for the message.
 void append_with_includes(const fs::path& root, const fs::path& file, const fs::path& including,
                           std::set<fs::path>& seen, std::string& text) {
     if (!seen.insert(file).second) return;
@@ -70,20 +71,19 @@ void append_with_includes(const fs::path& root, const fs::path& file, const fs::
         if (include != generated_header) append_with_includes(root, include, file, seen, text);
     }
     text += file.generic_string() + '\n' + normalised(source) + '\n';
-}
-
-/// SHA-256, first 32 hex digits, over: the normalised texts of all headers that the template includes,
-/// directly or not (depth first, each once, after its own includes; each text follows its path and a newline,
-/// and ends with a newline); the template itself, the same way; and, where `x.cpp` stands beside `x.cu`, that
-/// file, because the launch plan is part of the kernel.
-std::string template_hash(const fs::path& root, const fs::path& file) {
-    std::string text;
-    std::set<fs::path> seen;
-    append_with_includes(root, file, file, seen, text);
     fs::path plan = file;
     plan.replace_extension(".cpp");
     if (fs::exists(root / plan))
         text += plan.generic_string() + '\n' + normalised(read_text(root / plan)) + '\n';
+}
+
+/// SHA-256, first 32 hex digits, over the normalised texts of the template and of all headers that it
+/// includes, directly or not: depth first, each once, after its own includes and before its launch plan; each
+/// text follows its path and a newline, and ends with a newline.
+std::string template_hash(const fs::path& root, const fs::path& file) {
+    std::string text;
+    std::set<fs::path> seen;
+    append_with_includes(root, file, file, seen, text);
     return sha256_hex(text).substr(0, 32);
 }
 

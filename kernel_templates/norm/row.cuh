@@ -1,0 +1,311 @@
+// One row of a norm, the part that all variants share: what the tensors are, which columns a thread owns, how statistics
+// follow from a row, and how the result is written.
+//
+// Data's way: x (and residual) come once from global memory into the row's home - registers, this thread's own slots of
+// shared memory, or global memory again - as packets; values become float at each use. A thread only ever touches its own
+// packets, so no barrier guards the home; barriers stand in the reductions alone.
+//
+// With a residual the row is s = x + residual, rounded to the element type and written to `sum` BEFORE it is normalised:
+// the result equals that of the unfused operators. `sum` may alias x or residual, `out` may alias x.
+#pragma once
+
+#include "device/packet.cuh"
+#include "device/reduce.cuh"
+#include "device/sync.cuh"
+#include "hone_constants.h"
+
+namespace hone::norm {
+
+using Element = DtypeOf<Shape::dtype>::type;
+
+/// Choices of the field `output`.
+inline constexpr bool quantized = Shape::output != 0;
+inline constexpr bool has_residual = Shape::residual != 0;
+inline constexpr int hidden = static_cast<int>(Shape::hidden);
+
+using Code = Conditional<Shape::output == 1, int8, fp8>::type;
+using Output = Conditional<quantized, Code, Element>::type;
+inline constexpr float largest_code = Shape::output == 1 ? 127.0f : 448.0f;
+
+struct Tensors {
+    const Element* x;
+    const Element* residual;
+    const Element* weight;
+    const Element* bias;
+    Output* out;
+    Element* sum;
+    float* scale;
+    int64 rows;
+    int64 x_stride;
+    int64 residual_stride;
+    int64 out_stride;
+    int64 sum_stride;
+    float epsilon;
+};
+
+// Kernels share one signature: the family's pointers and scalars in declared order.
+#define HONE_NORM_PARAMETERS                                                                                       \
+    const hone::norm::Element *x, const hone::norm::Element *residual, const hone::norm::Element *weight,          \
+        const hone::norm::Element *bias, hone::norm::Output *out, hone::norm::Element *sum, float *scale,          \
+        long long rows, long long x_stride, long long residual_stride, long long out_stride, long long sum_stride, \
+        float epsilon
+#define HONE_NORM_TENSORS \
+    { x, residual, weight, bias, out, sum, scale, rows, x_stride, residual_stride, out_stride, sum_stride, epsilon }
+
+/// Columns of the `lane`-th of `lanes` threads that share a row: packet p starts at (p * lanes + lane) * vector.
+template <int lanes_, int vector_>
+struct Layout {
+    static constexpr int lanes = lanes_;
+    static constexpr int vector = vector_;
+    static constexpr int packets = (hidden + lanes * vector - 1) / (lanes * vector);
+    static constexpr bool exact = hidden % (lanes * vector) == 0;
+    static_assert(hidden % vector == 0, "packets must not reach past the end of a row");
+
+    __device__ static int column(int lane, int packet) { return (packet * lanes + lane) * vector; }
+    __device__ static bool inside(int lane, int packet) { return exact || column(lane, packet) < hidden; }
+};
+
+template <int vector>
+__device__ inline Packet<Element, vector> add(const Packet<Element, vector>& a, const Packet<Element, vector>& b) {
+    float left[vector], right[vector];
+    unpack(a, left);
+    unpack(b, right);
+#pragma unroll
+    for (int i = 0; i < vector; ++i) left[i] += right[i];
+    return pack<Element>(left);
+}
+
+/// What turns a value into a result: y = (value - mean) * factor * weight + bias, and the largest |y| of the row.
+struct Scaling {
+    float mean = 0;
+    float factor = 0;
+    float largest = 0;
+};
+
+/// Visits the packets of a row that exist. A row type offers, for one thread:
+///   layout, unroll      its Layout; how many packets are unrolled: all of them where the row lives in registers
+///   lane, present       which columns it owns; whether the row exists (threads of absent rows still join reductions)
+///   inside(p)           whether packet p exists; values of packets outside are not asked for
+///   values(p, floats)   the row; weights(p, floats) and biases(p, floats) its parameters
+template <class Row, class Visit>
+__device__ inline void for_each_packet(const Row& row, Visit visit) {
+#pragma unroll(Row::unroll)
+    for (int packet = 0; packet < Row::layout::packets; ++packet) {
+        if (row.inside(packet)) visit(packet);
+    }
+}
+
+template <int count>
+__device__ inline float sum_of(const float (&values)[count]) {
+    float sum = values[0];
+#pragma unroll
+    for (int i = 1; i < count; ++i) sum += values[i];
+    return sum;
+}
+
+/// RMSNorm: factor = 1 / sqrt(mean(x^2) + epsilon). The largest |y| needs no second reduction: it is factor times the
+/// largest |x * weight|.
+struct RootMeanSquare {
+    static constexpr bool has_bias = false;
+
+    template <class Row, class Reducer>
+    __device__ static Scaling scaling(const Row& row, Reducer& reducer, float epsilon) {
+        constexpr int vector = Row::layout::vector;
+        float squares[vector] = {};
+        float largest = 0;
+        for_each_packet(row, [&](int packet) {
+            float value[vector];
+            row.values(packet, value);
+#pragma unroll
+            for (int i = 0; i < vector; ++i) squares[i] = fmaf(value[i], value[i], squares[i]);
+            if constexpr (quantized) {
+                float weight[vector];
+                row.weights(packet, weight);
+#pragma unroll
+                for (int i = 0; i < vector; ++i) largest = fmaxf(largest, fabsf(value[i] * weight[i]));
+            }
+        });
+        float total = sum_of(squares);
+        if constexpr (quantized) {
+            reducer.template reduce<Sum, Max>(total, largest);
+        } else {
+            total = reducer.template reduce<Sum>(total);
+        }
+        const float factor = rsqrtf(total * (1.0f / hidden) + epsilon);
+        return {0.0f, factor, largest * factor};
+    }
+};
+
+/// LayerNorm: mean first, then the variance of the centred values (two passes over the home: no cancellation).
+template <bool with_bias>
+struct MeanAndVariance {
+    static constexpr bool has_bias = with_bias;
+
+    template <class Row, class Reducer>
+    __device__ static Scaling scaling(const Row& row, Reducer& reducer, float epsilon) {
+        constexpr int vector = Row::layout::vector;
+        float sums[vector] = {};
+        for_each_packet(row, [&](int packet) {
+            float value[vector];
+            row.values(packet, value);
+#pragma unroll
+            for (int i = 0; i < vector; ++i) sums[i] += value[i];
+        });
+        const float mean = reducer.template reduce<Sum>(sum_of(sums)) * (1.0f / hidden);
+
+        float squares[vector] = {};
+        for_each_packet(row, [&](int packet) {
+            float value[vector];
+            row.values(packet, value);
+#pragma unroll
+            for (int i = 0; i < vector; ++i) squares[i] = fmaf(value[i] - mean, value[i] - mean, squares[i]);
+        });
+        const float variance = reducer.template reduce<Sum>(sum_of(squares)) * (1.0f / hidden);
+        Scaling scaling{mean, rsqrtf(variance + epsilon), 0.0f};
+        if constexpr (quantized) scaling.largest = reducer.template reduce<Max>(largest_result(row, scaling));
+        return scaling;
+    }
+
+    template <class Row>
+    __device__ static float largest_result(const Row& row, const Scaling& scaling) {
+        constexpr int vector = Row::layout::vector;
+        float largest = 0;
+        for_each_packet(row, [&](int packet) {
+            float result[vector];
+            results<MeanAndVariance>(row, packet, scaling, result);
+#pragma unroll
+            for (int i = 0; i < vector; ++i) largest = fmaxf(largest, fabsf(result[i]));
+        });
+        return largest;
+    }
+};
+
+/// y of one packet, before quantisation.
+template <class Statistic, class Row, int vector>
+__device__ inline void results(const Row& row, int packet, const Scaling& scaling, float (&result)[vector]) {
+    float weight[vector];
+    row.values(packet, result);
+    row.weights(packet, weight);
+#pragma unroll
+    for (int i = 0; i < vector; ++i) result[i] = (result[i] - scaling.mean) * scaling.factor * weight[i];
+    if constexpr (Statistic::has_bias) {
+        float bias[vector];
+        row.biases(packet, bias);
+#pragma unroll
+        for (int i = 0; i < vector; ++i) result[i] += bias[i];
+    }
+}
+
+/// Scale of a quantised row: largest |y| / largest code, and 1 for a row of zeros.
+__device__ inline float quantization_scale(float largest) {
+    return largest > 0.0f ? largest / largest_code : 1.0f;
+}
+
+/// Writes y (or its codes) of one row, and by the row's first thread its scale.
+template <class Statistic, StoreHint hint, class Row>
+__device__ inline void write_row(const Row& row, const Tensors& tensors, int64 index, const Scaling& scaling) {
+    constexpr int vector = Row::layout::vector;
+    float inverse = 1.0f;
+    if constexpr (quantized) {
+        const float scale = quantization_scale(scaling.largest);
+        inverse = 1.0f / scale;
+        if (row.lane == 0 && row.present) tensors.scale[index] = scale;
+    }
+    for_each_packet(row, [&](int packet) {
+        float result[vector];
+        results<Statistic>(row, packet, scaling, result);
+        if constexpr (quantized) {
+#pragma unroll
+            for (int i = 0; i < vector; ++i) result[i] *= inverse;
+        }
+        Output* address = tensors.out + index * tensors.out_stride + Row::layout::column(row.lane, packet);
+        store_packet<hint>(address, pack<Output>(result));
+    });
+}
+
+/// Weight and bias: registers when they are loaded ahead of the reduction, else from memory (L1, L2) at each use.
+template <class Statistic, class Layout, bool early>
+struct Parameters {
+    using PacketType = Packet<Element, Layout::vector>;
+
+    __device__ void load(const Tensors& tensors, int lane) {
+        weight_ = tensors.weight;
+        bias_ = tensors.bias;
+        lane_ = lane;
+        if constexpr (early) {
+#pragma unroll
+            for (int packet = 0; packet < Layout::packets; ++packet) {
+                if (!Layout::inside(lane, packet)) continue;
+                weights_[packet] = load_packet<Element, Layout::vector>(weight_ + Layout::column(lane, packet));
+                if constexpr (Statistic::has_bias)
+                    biases_[packet] = load_packet<Element, Layout::vector>(bias_ + Layout::column(lane, packet));
+            }
+        }
+    }
+    __device__ void weights(int packet, float (&values)[Layout::vector]) const { get(weights_, weight_, packet, values); }
+    __device__ void biases(int packet, float (&values)[Layout::vector]) const { get(biases_, bias_, packet, values); }
+
+  private:
+    __device__ void get(const PacketType* held, const Element* from, int packet, float (&values)[Layout::vector]) const {
+        if constexpr (early) {
+            unpack(held[packet], values);
+        } else {
+            unpack(load_packet<Element, Layout::vector>(from + Layout::column(lane_, packet)), values);
+        }
+    }
+
+    const Element* weight_;
+    const Element* bias_;
+    int lane_;
+    PacketType weights_[early ? Layout::packets : 1];
+    PacketType biases_[early && Statistic::has_bias ? Layout::packets : 1];
+};
+
+/// A row held in registers.
+template <class Layout, class ParametersType>
+struct RegisterRow {
+    using layout = Layout;
+    static constexpr int unroll = Layout::packets;
+
+    __device__ bool inside(int packet) const { return present && Layout::inside(lane, packet); }
+    __device__ void values(int packet, float (&out)[Layout::vector]) const { unpack(packets[packet], out); }
+    __device__ void weights(int packet, float (&out)[Layout::vector]) const { parameters->weights(packet, out); }
+    __device__ void biases(int packet, float (&out)[Layout::vector]) const { parameters->biases(packet, out); }
+
+    /// Issues all loads of the row; with a residual also adds it and writes `sum`.
+    template <LoadHint load, StoreHint store>
+    __device__ void read(const Tensors& tensors, int64 index) {
+        const Element* x = tensors.x + index * tensors.x_stride;
+#pragma unroll
+        for (int packet = 0; packet < Layout::packets; ++packet) {
+            if (inside(packet)) packets[packet] = load_packet<Element, Layout::vector, load>(x + Layout::column(lane, packet));
+        }
+        if constexpr (has_residual) add_residual<load, store>(tensors, index);
+    }
+
+    const ParametersType* parameters;
+    int lane;
+    bool present;
+    Packet<Element, Layout::vector> packets[Layout::packets];
+
+  private:
+    template <LoadHint load, StoreHint store>
+    __device__ void add_residual(const Tensors& tensors, int64 index) {
+        const Element* residual = tensors.residual + index * tensors.residual_stride;
+        Element* sum = tensors.sum + index * tensors.sum_stride;
+        Packet<Element, Layout::vector> addends[Layout::packets];
+#pragma unroll
+        for (int packet = 0; packet < Layout::packets; ++packet) {
+            if (inside(packet))
+                addends[packet] = load_packet<Element, Layout::vector, load>(residual + Layout::column(lane, packet));
+        }
+#pragma unroll
+        for (int packet = 0; packet < Layout::packets; ++packet) {
+            if (!inside(packet)) continue;
+            packets[packet] = add(packets[packet], addends[packet]);
+            store_packet<store>(sum + Layout::column(lane, packet), packets[packet]);
+        }
+    }
+};
+
+}  // namespace hone::norm

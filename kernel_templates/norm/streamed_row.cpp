@@ -1,0 +1,78 @@
+#include <algorithm>
+
+#include "kernel_templates/norm/norm.h"
+
+namespace hone::norm {
+namespace {
+
+enum Index : std::size_t { threads, vector, store_hint, programmatic };
+
+constexpr Tunable tunables[] = {
+    {"threads", "threads a block", {128, 256, 512, 1024}},
+    {"vector", "elements a memory access", {1, 2, 4, 8}},
+    {"store_hint", "cache hint of stores: 0 normal, 1 streaming", {0, 1}},
+    {"programmatic", "1: programmatic dependent launch", {0, 1}},
+};
+
+constexpr Constraint constraints[] = {
+    {"accesses are the widest that divide hidden and fit 16 bytes, or half of that",
+     [](const Problem& p, const Config& c, const DeviceTraits&) { return vector_is_sensible(norm_problem(p), c[vector]); }},
+    {"at least half of the threads must own columns, but for the smallest block",
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return c[threads] == 128 || c[threads] * c[vector] < 2 * norm_problem(p).hidden;
+     }},
+    {"programmatic dependent launch needs sm_90",
+     [](const Problem&, const Config& c, const DeviceTraits& t) { return c[programmatic] == 0 || t.has_programmatic_launch(); }},
+};
+
+Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
+    Plan plan{.launch_count = 1};
+    plan.launches[0] = norm_launch("norm_streamed_row");
+    plan.launches[0].grid = {static_cast<std::uint32_t>(problem[problem.family->fields.size() - 1]), 1, 1};
+    plan.launches[0].block = {static_cast<std::uint32_t>(config[threads]), 1, 1};
+    plan.launches[0].programmatic = config[programmatic] != 0;
+    return plan;
+}
+
+std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const NormProblem norm = norm_problem(problem);
+    Config config;
+    config[vector] = widest_vector(norm);
+    config[threads] = 128;
+    while (config[threads] < 1024 && config[threads] * config[vector] * 4 < norm.hidden) config[threads] *= 2;
+    config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
+    return config;
+}
+
+double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const NormProblem norm = norm_problem(problem);
+    const double row_bytes = static_cast<double>(norm.hidden * norm.element_bytes());
+    const double packets = static_cast<double>(packets_of(norm, config[threads], config[vector]));
+    const int passes = norm.reductions() + (norm.residual ? 1 : 0);
+    return predict_us(problem,
+                      {.blocks = norm.rows,
+                       .threads = config[threads],
+                       .registers = 40,
+                       .bytes_in_flight = std::min(row_bytes, static_cast<double>(config[threads] * config[vector] *
+                                                                                  norm.element_bytes() * 4)),
+                       .latency_us = reduction_us(norm.reductions(), config[threads]) + passes * (0.4 + 0.1 * packets),
+                       .extra_bytes = 0.3 * passes * row_bytes * static_cast<double>(norm.rows),
+                       .programmatic = config[programmatic] != 0},
+                      traits);
+}
+
+}  // namespace
+
+Variant streamed_row(std::string_view source) {
+    return {.name = "streamed_row",
+            .summary = "a block walks over a row of any length and reads it again for each pass",
+            .source = source,
+            .tunables = tunables,
+            .constraints = constraints,
+            .plan = plan,
+            .fallback = fallback,
+            .access_elements = [](const Problem&, const Config& config) { return config[vector]; },
+            .predict_us = predict};
+}
+
+}  // namespace hone::norm

@@ -1,0 +1,8 @@
+// RMSNorm by the variant cluster_row: norm/cluster_row.cuh says how.
+#include "norm/row.cuh"
+
+namespace hone::norm {
+using Statistic = RootMeanSquare;
+}
+
+#include "norm/cluster_row.cuh"

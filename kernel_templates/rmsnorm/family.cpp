@@ -1,0 +1,29 @@
+#include "kernel_templates/norm/norm.h"
+
+namespace hone {
+namespace {
+
+const Variant group_rows = norm::group_rows("rmsnorm/group_rows.cu");
+const Variant persistent_rows = norm::persistent_rows("rmsnorm/persistent_rows.cu");
+const Variant cluster_row = norm::cluster_row("rmsnorm/cluster_row.cu");
+const Variant streamed_row = norm::streamed_row("rmsnorm/streamed_row.cu");
+const Variant* const variants[] = {&group_rows, &cluster_row, &streamed_row, &persistent_rows};
+
+}  // namespace
+
+extern const Family rmsnorm_family;
+const Family rmsnorm_family{
+    .name = "rmsnorm",
+    .summary = "y = x / sqrt(mean(x^2) + epsilon) * weight, over rows",
+    .fields = norm::rmsnorm_fields(),
+    .variants = variants,
+    .validate = norm::validate,
+    .arguments = norm::arguments,
+    .scalars = norm::scalars,
+    .tolerance = norm::tolerance,
+    .work = norm::work,
+    .reference_source = "rmsnorm/reference.cu",
+    .reference_plan = norm::reference_plan,
+};
+
+}  // namespace hone

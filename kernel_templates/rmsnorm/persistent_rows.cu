@@ -1,0 +1,8 @@
+// RMSNorm by the variant persistent_rows: norm/persistent_rows.cuh says how.
+#include "norm/row.cuh"
+
+namespace hone::norm {
+using Statistic = RootMeanSquare;
+}
+
+#include "norm/persistent_rows.cuh"

@@ -1,0 +1,8 @@
+// RMSNorm by the variant streamed_row: norm/streamed_row.cuh says how.
+#include "norm/row.cuh"
+
+namespace hone::norm {
+using Statistic = RootMeanSquare;
+}
+
+#include "norm/streamed_row.cuh"
