@@ -1,5 +1,5 @@
-// What to tune: a model or a single operator, expanded to problems. A model file says nothing about kernels; this file
-// says which operators a transformer layer runs and at which sizes.
+// What to tune: a model or a single operator, expanded to problems. A model file says nothing about kernels;
+// this file says which operators a transformer layer runs and at which sizes.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace hone::tuner {
 /// The keys of a model that decide shapes, with Hugging Face's names.
 struct Model {
     std::string name;
-    std::string activation;    ///< "silu", "gelu_tanh", ...
-    std::string norm;          ///< "rmsnorm" or "layernorm"
+    std::string activation;  ///< "silu", "gelu_tanh", ...
+    std::string norm;        ///< "rmsnorm" or "layernorm"
     Dtype dtype = Dtype::bf16;
     std::int64_t hidden_size = 0;
     std::int64_t intermediate_size = 0;
@@ -30,14 +30,20 @@ struct Model {
     bool gated_ffn = true;
     bool norm_bias = false;
     bool qk_norm = false;
+    std::int64_t experts = 0;       ///< mixture of experts; 0 or 1: one dense feed-forward
+    bool latent_attention = false;  ///< compressed keys and values (MLA)
 };
 
 /// An operator of the model: the static problem and how often one token passes it.
 struct ModelOperator {
     std::string role;    ///< "input norm + residual", "attention", ...
     std::string family;  ///< "rmsnorm"; may be one that this build does not have
-    std::string fields;  ///< text for parse_problem without the dynamic field; empty when the family is missing
+    std::string
+        fields;  ///< text for parse_problem without the dynamic field; empty when the family is missing
     std::int64_t count = 1;  ///< calls a forward pass
+    std::int64_t rows_per_token =
+        1;              ///< the dynamic dimension is tokens times this: heads, for a norm over heads
+    std::string shape;  ///< for people: "4096 -> 6144", "32 heads of 128"
 };
 
 struct WorkloadOptions {
@@ -48,7 +54,7 @@ struct WorkloadOptions {
 
 struct Workload {
     std::string name;
-    std::vector<Problem> problems;            ///< grouped by static part, dynamic value ascending; no duplicates
+    std::vector<Problem> problems;  ///< grouped by static part, dynamic value ascending; no duplicates
     std::vector<ModelOperator> without_family;  ///< listed to the user as "no family yet"
 };
 

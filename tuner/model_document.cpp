@@ -1,0 +1,154 @@
+#include "tuner/model_document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "kernel_templates/text.h"
+#include "tuner/config_files.h"
+#include "tuner/errors.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
+constexpr int max_depth = 32;
+constexpr std::string_view nested_key = "text_config";
+
+/// Line of the n-th byte, counted from 1.
+int line_at(std::string_view text, std::size_t offset) {
+    return 1 + static_cast<int>(
+                   std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+}
+
+int line_of_key(const std::string& text, const std::string& key) {
+    const std::size_t offset = text.find('"' + key + '"');
+    return offset == std::string::npos ? 0 : line_at(text, offset);
+}
+
+/// Refuses, while nlohmann parses, what its tree would hide (repeated keys) or suffer from (depth).
+class StructureCheck {
+  public:
+    explicit StructureCheck(std::string file_name) : file_name_(std::move(file_name)) {}
+
+    bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+        using Event = nlohmann::json::parse_event_t;
+        if (depth > max_depth)
+            throw ConfigError(fmt::format("{}: nested deeper than {} levels", file_name_, max_depth));
+        if (event == Event::object_start) keys_.emplace_back();
+        if (event == Event::object_end) keys_.pop_back();
+        if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
+            throw ConfigError(
+                fmt::format("{}: key \"{}\" stands twice", file_name_, parsed.get<std::string>()));
+        }
+        return true;
+    }
+
+  private:
+    std::string file_name_;
+    std::vector<std::set<std::string>> keys_;
+};
+
+ModelDocument::Value value_of(const nlohmann::json& json) {
+    if (json.is_null()) return std::monostate{};
+    if (json.is_boolean()) return json.get<bool>();
+    if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX})
+        return json.get<double>();
+    if (json.is_number_integer()) return json.get<std::int64_t>();
+    if (json.is_number_float()) return json.get<double>();
+    if (json.is_string()) return json.get<std::string>();
+    return ModelDocument::Other{};
+}
+
+ModelDocument::Value value_of(const YAML::Node& node) {
+    if (node.IsNull()) return std::monostate{};
+    if (!node.IsScalar()) return ModelDocument::Other{};
+    const std::string& text = node.Scalar();
+    if (node.Tag() == "!") return text;  // quoted
+    if (const std::optional<std::int64_t> integer = parse_integer(text)) return *integer;
+    if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
+    if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
+    return text;
+}
+
+}  // namespace
+
+ModelDocument ModelDocument::read(const std::filesystem::path& file) {
+    const std::string text = read_text_file(file, max_file_bytes);
+    const bool yaml = file.extension() == ".yaml" || file.extension() == ".yml";
+    return yaml ? from_yaml(text, file.string()) : from_json(text, file.string());
+}
+
+ModelDocument ModelDocument::from_json(const std::string& text, const std::string& file_name) {
+    nlohmann::json root;
+    try {
+        root = nlohmann::json::parse(text, StructureCheck(file_name), true, true);
+    } catch (const nlohmann::json::parse_error& error) {
+        const int line = line_at(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
+        throw ConfigError(fmt::format("{}:{}: not valid JSON: {}", file_name, line, error.what()));
+    } catch (const nlohmann::json::exception& error) {  // a number beyond double's range
+        throw ConfigError(fmt::format("{}: not valid JSON: {}", file_name, error.what()));
+    }
+    if (!root.is_object()) throw ConfigError(fmt::format("{}: the top level is not an object", file_name));
+    ModelDocument document;
+    document.file_name_ = file_name;
+    const auto fill = [&](const nlohmann::json& object, Entries& entries) {
+        for (const auto& [key, value] : object.items()) {
+            entries[key] = {key, value_of(value), line_of_key(text, key)};
+        }
+    };
+    fill(root, document.top_);
+    if (const auto nested = root.find(nested_key); nested != root.end() && nested->is_object()) {
+        fill(*nested, document.nested_);
+    }
+    return document;
+}
+
+ModelDocument ModelDocument::from_yaml(const std::string& text, const std::string& file_name) {
+    ModelDocument document;
+    document.file_name_ = file_name;
+    const auto fill = [&](const YAML::Node& map, Entries& entries) {
+        for (const auto& item : map) {
+            const int line = item.first.Mark().line + 1;
+            if (!item.first.IsScalar())
+                throw ConfigError(fmt::format("{}:{}: a key is not a word", file_name, line));
+            const std::string& key = item.first.Scalar();
+            if (!entries.emplace(key, Entry{key, value_of(item.second), line}).second) {
+                throw ConfigError(fmt::format("{}:{}: key \"{}\" stands twice", file_name, line, key));
+            }
+        }
+    };
+    try {
+        const YAML::Node root = YAML::Load(text);
+        if (!root.IsMap()) throw ConfigError(fmt::format("{}: the top level is not a map", file_name));
+        fill(root, document.top_);
+        if (const YAML::Node nested = root[std::string(nested_key)]; nested && nested.IsMap())
+            fill(nested, document.nested_);
+    } catch (const YAML::Exception& error) {
+        throw ConfigError(
+            fmt::format("{}:{}: not valid YAML: {}", file_name, error.mark.line + 1, error.msg));
+    }
+    return document;
+}
+
+const ModelDocument::Entry* ModelDocument::find(std::span<const std::string_view> spellings) const {
+    for (const Entries* entries : {&nested_, &top_}) {
+        for (const std::string_view spelling : spellings) {
+            const auto found = entries->find(spelling);
+            if (found == entries->end() || std::holds_alternative<std::monostate>(found->second.value))
+                continue;
+            return &found->second;
+        }
+    }
+    return nullptr;
+}
+
+std::string ModelDocument::place(const Entry& entry) const {
+    return entry.line > 0 ? fmt::format("{}:{}: ", file_name_, entry.line) : fmt::format("{}: ", file_name_);
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,26 @@
+// The JSON forms of what the tuner knows: one form a thing, used by every command (docs/json-output.md lists
+// them).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cache/layers.h"
+#include "tuner/measurer.h"
+#include "tuner/tuner.h"
+
+namespace hone::tuner {
+
+/// Keys keep the order in which they are written here.
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Json to_json(const cache::GpuKey& gpu);
+[[nodiscard]] Json to_json(const cache::Toolchain& toolchain);
+[[nodiscard]] Json to_json(const cache::Trial& trial);
+[[nodiscard]] Json to_json(const ModelOperator& op);
+[[nodiscard]] Json to_json(const DeviceTraits& traits);
+/// One object a problem; null where there is no winner, default or runner-up.
+[[nodiscard]] Json to_json(const TuneResult& result, const DeviceTraits& traits);
+
+[[nodiscard]] std::string_view name(StopReason reason);
+
+}  // namespace hone::tuner

@@ -1,0 +1,45 @@
+// Pieces of text for people: safe quoting of what came from outside, numbers with units, and aligned tables.
+// No output happens here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hone::tuner {
+
+/// Control characters (C0 without line feed where `keep_newlines`, DEL, C1) and bytes that are no UTF-8 as
+/// \xNN: a string from a file or a driver cannot steer the terminal.
+[[nodiscard]] std::string escape_controls(std::string_view text, bool keep_newlines = false);
+
+[[nodiscard]] std::string format_us(double us);              ///< "1.502", "23.40", "812.5"
+[[nodiscard]] std::string format_bytes(std::int64_t bytes);  ///< "12.4 MiB"
+[[nodiscard]] std::string format_duration(
+    std::chrono::milliseconds time);                          ///< "850 ms", "12.3 s", "4 min 05 s"
+[[nodiscard]] std::string format_time(std::int64_t unix_ms);  ///< "2026-03-01 12:34:56" UTC; "-" for 0
+
+enum class Align : std::uint8_t { left, right };
+
+/// Columns with a title each; cells are escaped.
+class Table {
+  public:
+    struct Column {
+        std::string title;
+        Align align = Align::left;
+    };
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+    /// As many cells as there are columns; missing ones are empty.
+    void add(std::vector<std::string> cells);
+    [[nodiscard]] bool empty() const { return rows_.empty(); }
+    /// One line a row, two blanks between columns, titles bold when `colour`. Ends with a line feed.
+    [[nodiscard]] std::string render(bool colour, std::string_view indent = "") const;
+
+  private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace hone::tuner
