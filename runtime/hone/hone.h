@@ -1,0 +1,17 @@
+// Everything of Hone's C++ API:
+//   hone::Runtime runtime;
+//   const hone::RmsNormKernel norm = runtime.prepare(hone::RmsNorm{.hidden = 4096});
+//   const hone::Status status = norm.run(stream, {.x = x, .weight = w, .out = y}, rows);
+#pragma once
+
+#include "hone/error.h"    // IWYU pragma: export
+#include "hone/norm.h"     // IWYU pragma: export
+#include "hone/report.h"   // IWYU pragma: export
+#include "hone/runtime.h"  // IWYU pragma: export
+
+namespace hone {
+
+/// "0.1.0"
+[[nodiscard]] std::string_view version();
+
+}  // namespace hone
