@@ -1,0 +1,68 @@
+// Which candidate serves a bucket: the order of design.md section 7 as pure functions over stored winners. No
+// device, no file, no clock; the dispatcher and `hone explain` both ask here, so they cannot disagree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/layers.h"
+#include "hone/report.h"
+#include "kernel_templates/family.h"
+
+namespace hone::runtime {
+
+/// A stored winner that may be dispatched: right template, proven on a GPU, known to this build.
+struct KnownWinner {
+    std::int64_t value = 0;  ///< of the dynamic field where it won
+    Candidate candidate;
+    Trust trust = Trust::none;
+    const cache::LoadedWinner* record = nullptr;  ///< lives as long as the WinnerTable
+};
+
+/// What is stored about one static problem.
+struct Knowledge {
+    std::vector<KnownWinner> winners;      ///< ascending value
+    std::vector<std::string> passed_over;  ///< records that may not be dispatched, one sentence each
+};
+
+/// The snapshot of all cache layers. Immutable after construction; thread-safe.
+class WinnerTable {
+  public:
+    WinnerTable() = default;
+    explicit WinnerTable(std::vector<cache::LoadedWinner> winners);
+    WinnerTable(const WinnerTable&) = delete;
+    WinnerTable& operator=(const WinnerTable&) = delete;
+
+    /// Everything stored for the problem's family and static fields.
+    [[nodiscard]] Knowledge find(const Problem& problem) const;
+    [[nodiscard]] std::size_t size() const { return winners_.size(); }
+
+  private:
+    std::vector<cache::LoadedWinner> winners_;  ///< sorted by family and static fields
+};
+
+struct Choice {
+    Candidate candidate;
+    Origin origin = Origin::fallback;
+    Trust trust = Trust::none;
+    std::int64_t measured_at = 0;
+    const cache::LoadedWinner* record = nullptr;  ///< nullptr for a fallback
+};
+
+/// Exact bucket, then the nearest measured bucket in log space (at most a factor of four away, or between two
+/// measured ones), then the same among results of foreign GPUs, then the fallback. Candidates that break a
+/// constraint here are not taken. nullopt: the family has no candidate for this problem on this device at
+/// all. `problem` carries the bucket's upper edge in its dynamic field.
+[[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
+                                           const DeviceTraits& traits);
+
+/// The choice when stored results are left aside.
+[[nodiscard]] std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits& traits);
+
+/// The command that would measure these values of the problem's dynamic field on this machine.
+[[nodiscard]] std::string tune_command(const Problem& problem, std::span<const std::int64_t> values);
+
+}  // namespace hone::runtime
