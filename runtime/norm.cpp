@@ -1,0 +1,56 @@
+// run() of the norms: arguments become a Call, in the order that kernel_templates/norm/norm.h declares.
+#include "hone/norm.h"
+
+#include "kernel_templates/norm/norm.h"
+#include "runtime/prepared_operator.h"
+
+namespace hone {
+namespace {
+
+void* pointer(const void* tensor) { return const_cast<void*>(tensor); }
+
+Scalar stride(std::int64_t given, std::int64_t hidden) { return Scalar::of(given == 0 ? hidden : given); }
+
+template <class Args>
+Call norm_call(const Args& args, const void* bias, std::int64_t hidden, std::int64_t rows) {
+    Call call;
+    call.pointers[norm::x] = pointer(args.x);
+    call.pointers[norm::residual] = pointer(args.residual);
+    call.pointers[norm::weight] = pointer(args.weight);
+    call.pointers[norm::bias] = pointer(bias);
+    call.pointers[norm::out] = args.out;
+    call.pointers[norm::sum] = args.sum;
+    call.pointers[norm::scale] = args.scale;
+    call.scalars[norm::rows] = Scalar::of(rows);
+    call.scalars[norm::x_stride] = stride(args.x_stride, hidden);
+    call.scalars[norm::residual_stride] = stride(args.residual_stride, hidden);
+    call.scalars[norm::out_stride] = stride(args.out_stride, hidden);
+    call.scalars[norm::sum_stride] = stride(args.sum_stride, hidden);
+    call.scalars[norm::epsilon] = Scalar::of(args.epsilon);
+    return call;
+}
+
+const PrepareReport& report_of(const runtime::PreparedOperator* prepared) {
+    if (prepared != nullptr) return prepared->report();
+    throw Error(std::string(describe(Status::not_prepared)), "report()",
+                "keep what Runtime::prepare() returned", ErrorKind::bad_argument);
+}
+
+}  // namespace
+
+Status RmsNormKernel::run(CUstream_st* stream, const RmsNormArgs& args, std::int64_t rows) const noexcept {
+    if (operator_ == nullptr) return Status::not_prepared;
+    return operator_->run(stream, norm_call(args, nullptr, hidden_, rows), rows);
+}
+
+Status LayerNormKernel::run(CUstream_st* stream, const LayerNormArgs& args,
+                            std::int64_t rows) const noexcept {
+    if (operator_ == nullptr) return Status::not_prepared;
+    return operator_->run(stream, norm_call(args, args.bias, hidden_, rows), rows);
+}
+
+const PrepareReport& RmsNormKernel::report() const { return report_of(operator_.get()); }
+
+const PrepareReport& LayerNormKernel::report() const { return report_of(operator_.get()); }
+
+}  // namespace hone

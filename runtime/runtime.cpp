@@ -1,0 +1,74 @@
+#include "hone/runtime.h"
+
+#include <fmt/format.h>
+
+#include "kernel_templates/norm/norm.h"
+#include "runtime/dispatcher.h"
+#include "runtime/norm_problem.h"
+#include "runtime/public_error.h"
+
+namespace hone {
+namespace {
+
+constexpr runtime::RowStride norm_strides[] = {{norm::x_stride, norm::x},
+                                               {norm::residual_stride, norm::residual},
+                                               {norm::out_stride, norm::out},
+                                               {norm::sum_stride, norm::sum}};
+
+template <class Norm>
+std::shared_ptr<const runtime::PreparedOperator> prepare_norm(runtime::Dispatcher& dispatcher,
+                                                              const Norm& norm, const char* where) {
+    return runtime::guarded(where,
+                            [&] { return dispatcher.prepare(runtime::norm_problem(norm), norm_strides); });
+}
+
+template <class Norm>
+Explanation explain_norm(const runtime::Dispatcher& dispatcher, const Norm& norm, std::int64_t rows,
+                         const char* where) {
+    return runtime::guarded(where, [&] {
+        const Problem problem = runtime::norm_problem(norm);
+        const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
+        return dispatcher.explain(with(problem, field, rows), norm.max_rows);
+    });
+}
+
+}  // namespace
+
+struct Runtime::State {
+    explicit State(const RuntimeOptions& options) : dispatcher(options) {}
+    runtime::Dispatcher dispatcher;
+};
+
+Runtime::Runtime(RuntimeOptions options)
+    : state_(runtime::guarded("hone::Runtime()", [&] { return std::make_unique<State>(options); })) {}
+Runtime::Runtime(Runtime&&) noexcept = default;
+Runtime& Runtime::operator=(Runtime&&) noexcept = default;
+Runtime::~Runtime() = default;
+
+RmsNormKernel Runtime::prepare(const RmsNorm& norm) {
+    return {prepare_norm(state_->dispatcher, norm, "prepare(RmsNorm)"), norm.hidden};
+}
+
+LayerNormKernel Runtime::prepare(const LayerNorm& norm) {
+    return {prepare_norm(state_->dispatcher, norm, "prepare(LayerNorm)"), norm.hidden};
+}
+
+Explanation Runtime::explain(const RmsNorm& norm, std::int64_t rows) const {
+    return explain_norm(state_->dispatcher, norm, rows, "explain(RmsNorm)");
+}
+
+Explanation Runtime::explain(const LayerNorm& norm, std::int64_t rows) const {
+    return explain_norm(state_->dispatcher, norm, rows, "explain(LayerNorm)");
+}
+
+void Runtime::freeze() noexcept { state_->dispatcher.freeze(); }
+
+Counters Runtime::counters() const { return state_->dispatcher.counters(); }
+
+std::string Runtime::last_launch_error() const {
+    return runtime::guarded("last_launch_error()", [&] { return state_->dispatcher.last_launch_error(); });
+}
+
+std::string Runtime::device_name() const { return state_->dispatcher.session().traits().name; }
+
+}  // namespace hone
