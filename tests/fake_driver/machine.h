@@ -1,0 +1,144 @@
+// The state behind the fake driver: contexts, memory, modules, streams with a virtual clock, graphs.
+// Functions here do what the entry points in fake_cuda.cpp ask for, under their lock.
+//
+// Time: nothing takes real time. A kernel's duration is a hash of its name, constants and number of waves; it
+// is added to its stream's clock, which events read. Memory: up to 1 MiB is real (zeroed) host memory; larger
+// allocations are address ranges that nobody touches: copies from them give zeros.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/fake_driver/devices.h"
+#include "tests/fake_driver/fake_cuda.h"
+#include "tests/fake_driver/image.h"
+#include "tests/fake_driver/script.h"
+
+struct CUstream_st;
+
+struct CUctx_st {
+    int device = 0;
+    int retained = 0;
+    CUresult sticky = CUDA_SUCCESS;
+    bool hung = false;  ///< any of its streams
+    std::unique_ptr<CUstream_st> default_stream;
+};
+
+struct CUfunc_st {
+    CUmod_st* module = nullptr;
+    hone::fake::ImageKernel kernel;
+    hone::fake::Subject subject;
+    int max_dynamic_shared_bytes = 0;
+    int non_portable_cluster = 0;
+    bool of_harness = false;
+};
+
+struct CUmod_st {
+    CUctx_st* context = nullptr;
+    hone::fake::FakeImage image;
+    std::map<std::string, CUfunc_st> functions;
+};
+
+/// What a stream does at one point; kept in graphs, run at once elsewhere.
+using Work = std::function<CUresult(CUstream_st&)>;
+
+struct CUgraph_st {
+    std::vector<Work> nodes;
+};
+struct CUgraphExec_st {
+    std::vector<Work> nodes;
+};
+
+struct CUstream_st {
+    CUctx_st* context = nullptr;
+    double clock_us = 0;
+    bool hung = false;
+    std::unique_ptr<CUgraph_st> capture;  ///< set between begin and end of a capture
+};
+
+struct CUevent_st {
+    CUctx_st* context = nullptr;
+    bool recorded = false;
+    bool hung = false;
+    double clock_us = 0;
+};
+
+namespace hone::fake {
+
+/// The calling thread's contexts, the current one last.
+extern thread_local std::vector<CUctx_st*> context_stack;
+
+struct LaunchRequest {
+    CUfunction function = nullptr;
+    FakeLaunch record{};
+    std::map<int, CUdeviceptr>
+        pointers;  ///< arguments that `write` rules need, taken when the launch is made
+};
+
+class Machine {
+  public:
+    Machine() { reset(); }
+    void reset();
+    /// reset() when the environment's script is another one than that in use.
+    void reset_if_script_changed();
+
+    Script script;
+    std::vector<FakeDevice> devices;
+    std::vector<std::unique_ptr<CUctx_st>> primary_contexts;
+    std::map<std::string, int> live;
+
+    [[nodiscard]] CUctx_st* current_context() const;
+    [[nodiscard]] const FakeDevice& device_of(const CUctx_st& context) const;
+
+    CUresult allocate(CUctx_st& context, std::size_t bytes, CUdeviceptr* address);
+    CUresult release(CUdeviceptr address);
+    [[nodiscard]] std::int64_t allocated_bytes(int device) const;
+    /// Host memory of [address, address + bytes), nullptr for a large allocation; `valid` says whether there
+    /// is any.
+    [[nodiscard]] char* host_memory(CUdeviceptr address, std::size_t bytes, bool* valid);
+    /// Fills with `fill`, or copies, wherever there is host memory.
+    CUresult set_memory(CUdeviceptr to, std::size_t bytes, const void* pattern, std::size_t pattern_bytes);
+    CUresult copy_memory(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
+
+    CUresult load_module(CUctx_st& context, const char* image, CUmodule* module);
+
+    /// Checks the launch as a driver does and takes its arguments; then runs it, or adds it to the stream's
+    /// capture.
+    CUresult launch(CUstream_st& stream, LaunchRequest request, void** parameters);
+    /// Runs now, or when the captured graph does.
+    CUresult enqueue(CUstream_st& stream, Work work);
+
+    [[nodiscard]] const std::deque<FakeLaunch>& launches() const { return launches_; }
+    [[nodiscard]] int launch_count() const { return launch_count_; }
+
+  private:
+    struct Allocation {
+        std::size_t bytes = 0;
+        int device = 0;
+        std::unique_ptr<char[]> memory;  ///< none for a large one
+    };
+
+    [[nodiscard]] CUresult check_launch(const CUctx_st& context, const LaunchRequest& request) const;
+    CUresult run_kernel(CUstream_st& stream, const LaunchRequest& request);
+    CUresult apply(const Rule& rule, CUstream_st& stream, const LaunchRequest& request);
+    [[nodiscard]] double duration_us(const CUctx_st& context, const LaunchRequest& request,
+                                     const std::vector<const Rule*>& rules);
+
+    std::map<CUdeviceptr, Allocation> memory_;
+    CUdeviceptr next_large_address_ = 0x030000000000;
+    std::deque<FakeLaunch> launches_;
+    int launch_count_ = 0;
+    Subject previous_;  ///< the last kernel launched that is not one of the harness
+    std::mt19937_64 noise_;
+};
+
+}  // namespace hone::fake
