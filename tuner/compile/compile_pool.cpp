@@ -1,0 +1,233 @@
+#include "tuner/compile/compile_pool.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "kernel_templates/catalog.h"
+#include "tuner/compile/compile_worker.h"
+#include "tuner/errors.h"
+
+namespace hone::tuner {
+namespace {
+
+using cache::TrialStatus;
+
+constexpr std::int64_t bytes_per_worker = 400'000'000;
+constexpr std::string_view harness_source = "harness/harness.cu";
+
+std::int64_t available_memory_bytes() {
+    std::ifstream info("/proc/meminfo");
+    std::string name;
+    std::string unit;
+    std::int64_t kib = 0;
+    while (info >> name >> kib) {
+        if (name == "MemAvailable:") return kib * 1024;
+        std::getline(info, unit);
+    }
+    return bytes_per_worker;
+}
+
+std::string key_text(const cache::ImageKey& key) {
+    std::string joined;
+    for (const std::string* part :
+         {&key.template_hash, &key.static_fields, &key.candidate, &key.arch, &key.nvrtc, &key.options}) {
+        joined += *part + '\n';
+    }
+    return joined;
+}
+
+ImageSource::Result failed(std::string detail) {
+    return {.status = TrialStatus::compile_failed, .detail = std::move(detail), .image = {}};
+}
+
+ImageSource::Result result_of(Message reply) {
+    if (!boolean(reply.head, "ok")) return failed(text(reply.head, "detail"));
+    return {.detail = {},
+            .image = {.cubin = std::move(reply.blob),
+                      .resources = {.registers = small_integer(reply.head, "registers"),
+                                    .shared_bytes = small_integer(reply.head, "shared_bytes"),
+                                    .spill_bytes = small_integer(reply.head, "spill_bytes")}}};
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+    const auto ms = time.count();
+    return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+}  // namespace
+
+int default_compile_workers() {
+    cpu_set_t set;
+    const int cores = sched_getaffinity(0, sizeof set, &set) == 0
+                          ? CPU_COUNT(&set)
+                          : static_cast<int>(std::thread::hardware_concurrency());
+    const std::int64_t by_memory = available_memory_bytes() / bytes_per_worker;
+    return std::max(1, static_cast<int>(std::min<std::int64_t>(cores, by_memory)));
+}
+
+CompilePool::CompilePool(cache::Cache& cache, CompilePoolOptions options)
+    : cache_(cache), options_(std::move(options)), stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (options_.workers <= 0) options_.workers = default_compile_workers();
+}
+
+CompilePool::~CompilePool() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        queue_.clear();
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(stop_event_.get(), &one, sizeof one);
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    try {
+        store_finished();
+    } catch (const std::exception&) {  // the images are lost, nothing else
+    }
+}
+
+void CompilePool::prefetch(const Problem& problem, const std::vector<Candidate>& candidates) {
+    for (const Candidate& candidate : candidates) {
+        enqueue(runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
+                runtime::candidate_request(problem, candidate, options_.arch), false);
+    }
+    store_finished();
+}
+
+ImageSource::Result CompilePool::get(const Problem& problem, const Candidate& candidate) {
+    return wait(enqueue(runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
+                        runtime::candidate_request(problem, candidate, options_.arch), true));
+}
+
+ImageSource::Result CompilePool::reference(const Problem& problem) {
+    return wait(enqueue(runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
+                        runtime::reference_request(problem, options_.arch), true));
+}
+
+ImageSource::Result CompilePool::harness() {
+    const EmbeddedSource* source = find_source(harness_source);
+    if (source == nullptr) return failed("this build has no " + std::string(harness_source));
+    const cache::ImageKey key{.template_hash = std::string(source->hash),
+                              .static_fields = {},
+                              .candidate = {},
+                              .arch = to_string(options_.arch),
+                              .nvrtc = options_.nvrtc,
+                              .options = runtime::compile_options(options_.arch)};
+    return wait(
+        enqueue(key, {.source = std::string(harness_source), .constants = {}, .arch = options_.arch}, true));
+}
+
+std::int64_t CompilePool::compiled() const { return compiled_; }
+
+CompilePool::JobPtr CompilePool::enqueue(const cache::ImageKey& key, runtime::CompileRequest request,
+                                         bool urgent) {
+    const std::string name = key_text(key);
+    if (const auto found = jobs_.find(name); found != jobs_.end()) {
+        if (urgent) hurry(found->second);
+        return found->second;
+    }
+    auto job = std::make_shared<Job>(Job{.request = std::move(request), .key = key, .result = {}});
+    jobs_.emplace(name, job);
+    if (std::optional<cache::Image> image = cache_.image(key)) {
+        job->result = {.detail = {}, .image = std::move(*image), .from_cache = true};
+        job->state = State::done;
+        return job;
+    }
+    start_threads();
+    const std::lock_guard lock(mutex_);
+    if (urgent) queue_.push_front(job);
+    if (!urgent) queue_.push_back(job);
+    work_.notify_one();
+    return job;
+}
+
+void CompilePool::hurry(const JobPtr& job) {
+    const std::lock_guard lock(mutex_);
+    if (job->state != State::queued) return;
+    std::erase(queue_, job);
+    queue_.push_front(job);
+}
+
+ImageSource::Result CompilePool::wait(const JobPtr& job) {
+    {
+        std::unique_lock lock(mutex_);
+        finished_.wait(lock, [&] { return job->state == State::done; });
+    }
+    store_finished();
+    return job->result;
+}
+
+/// A cache that cannot be written (full, read-only) costs a compile next time, no more.
+void CompilePool::store_finished() {
+    std::vector<JobPtr> jobs;
+    {
+        const std::lock_guard lock(mutex_);
+        jobs.swap(unstored_);
+    }
+    for (const JobPtr& job : jobs) {
+        ++compiled_;
+        if (job->result.status != TrialStatus::ok || !cache_.writable()) continue;
+        try {
+            cache_.store_image(job->key, job->result.image);
+        } catch (const cache::CacheError&) {
+        }
+    }
+}
+
+void CompilePool::start_threads() {
+    if (!threads_.empty()) return;
+    for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this, i] { serve(i); });
+}
+
+void CompilePool::serve(int) {
+    std::optional<WorkerProcess> worker;
+    while (const JobPtr job = next_job()) finish(job, compile(worker, job->request));
+}
+
+CompilePool::JobPtr CompilePool::next_job() {
+    std::unique_lock lock(mutex_);
+    work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return nullptr;
+    JobPtr job = std::move(queue_.front());
+    queue_.pop_front();
+    job->state = State::running;
+    return job;
+}
+
+ImageSource::Result CompilePool::compile(std::optional<WorkerProcess>& worker,
+                                         const runtime::CompileRequest& request) {
+    const Clock::time_point deadline = Clock::now() + options_.time_limit;
+    std::string cause;
+    try {
+        if (!worker) worker.emplace(WorkerProcess::start(compile_kind));
+        worker->channel().send(to_json(request), {}, deadline);
+        Message reply;
+        switch (worker->channel().receive(reply, deadline, stop_event_.get())) {
+            case Received::message: return result_of(std::move(reply));
+            case Received::timed_out: cause = "took longer than " + seconds_text(options_.time_limit); break;
+            case Received::cancelled: cause = "the run was stopped"; break;
+            case Received::end_of_file: cause = "the compiler died"; break;
+        }
+    } catch (const WorkerError& error) {
+        return failed(error.what());
+    } catch (const ProtocolError& error) {
+        cause = std::string("the compiler broke the protocol: ") + error.what();
+    }
+    const std::string ending = worker->kill();
+    worker.reset();
+    return failed(cause == "the compiler died" ? cause + ": " + ending : cause);
+}
+
+void CompilePool::finish(const JobPtr& job, Result result) {
+    const std::lock_guard lock(mutex_);
+    job->result = std::move(result);
+    job->state = State::done;
+    if (!stopping_) unstored_.push_back(job);
+    finished_.notify_all();
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,94 @@
+// Images from the cache, else from compile worker processes. Each thread of the pool owns one worker: hands
+// it one job at a time, kills it when the job takes too long, and starts another. Only the caller's thread
+// touches the cache. Used by one thread.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/compiler.h"
+#include "tuner/tuner.h"
+#include "tuner/worker/process.h"
+
+namespace hone::tuner {
+
+struct CompilePoolOptions {
+    Arch arch;
+    std::string nvrtc;                             ///< version, part of an image's key
+    int workers = 0;                               ///< 0: default_compile_workers()
+    std::chrono::milliseconds time_limit{60'000};  ///< for one image
+};
+
+/// Images of kernels that are no candidates; what the GPU measurer needs besides them.
+class HarnessImages {
+  public:
+    virtual ~HarnessImages() = default;
+    /// Fill, compare and check kernels: kernel_templates/harness.
+    [[nodiscard]] virtual ImageSource::Result harness() = 0;
+    /// The slow and obviously right kernel of the problem's family.
+    [[nodiscard]] virtual ImageSource::Result reference(const Problem& problem) = 0;
+};
+
+/// Hardware cores, but no more than fit into the available memory at 400 MB each; at least one.
+[[nodiscard]] int default_compile_workers();
+
+class CompilePool final : public ImageSource, public HarnessImages {
+  public:
+    CompilePool(cache::Cache& cache, CompilePoolOptions options);
+    CompilePool(const CompilePool&) = delete;
+    CompilePool& operator=(const CompilePool&) = delete;
+    /// Kills what is still compiling; stores what is finished.
+    ~CompilePool() override;
+
+    void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) override;
+    [[nodiscard]] Result get(const Problem& problem, const Candidate& candidate) override;
+    [[nodiscard]] std::int64_t compiled() const override;
+
+    [[nodiscard]] Result reference(const Problem& problem) override;
+    [[nodiscard]] Result harness() override;
+
+  private:
+    enum class State : std::uint8_t { queued, running, done };
+    struct Job {
+        runtime::CompileRequest request;
+        cache::ImageKey key;
+        State state = State::queued;
+        bool stored = false;
+        Result result;
+    };
+    using JobPtr = std::shared_ptr<Job>;
+
+    /// The job for this image: known already, answered by the cache, or queued (in front when `urgent`).
+    JobPtr enqueue(const cache::ImageKey& key, runtime::CompileRequest request, bool urgent);
+    Result wait(const JobPtr& job);
+    void store_finished();
+    void hurry(const JobPtr& job);
+    void start_threads();
+
+    void serve(int thread);
+    JobPtr next_job();
+    Result compile(std::optional<WorkerProcess>& worker, const runtime::CompileRequest& request);
+    void finish(const JobPtr& job, Result result);
+
+    cache::Cache& cache_;
+    CompilePoolOptions options_;
+    UniqueFd stop_event_;
+    std::mutex mutex_;
+    std::condition_variable work_;
+    std::condition_variable finished_;
+    bool stopping_ = false;
+    std::deque<JobPtr> queue_;
+    std::unordered_map<std::string, JobPtr> jobs_;  ///< by image key
+    std::vector<JobPtr> unstored_;                  ///< finished, not in the cache yet
+    std::int64_t compiled_ = 0;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace hone::tuner

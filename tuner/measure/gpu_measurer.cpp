@@ -1,0 +1,308 @@
+#include "tuner/measure/gpu_measurer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tuner/errors.h"
+#include "tuner/measure/measure_worker.h"
+#include "tuner/measure/verifier.h"
+
+namespace hone::tuner {
+namespace {
+
+using cache::TrialStatus;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr std::string_view silent_death = "the measuring worker died";
+constexpr std::size_t max_images_in_worker = 1024;
+
+// A first launch may be this much slower than the memory and arithmetic floors before it counts as hanging.
+constexpr double slowest_over_floor = 2000;
+constexpr double slack = 20;  // over what the candidate itself has shown
+
+std::uint64_t fresh_seed() {
+    std::random_device random;
+    return (std::uint64_t{random()} << 32) | random();
+}
+
+double floor_us(const Work& work, const DeviceTraits& traits) {
+    const double bytes_per_us = std::max(1.0, traits.memory_bytes_per_s * 1e-6);
+    const double flops_per_us = std::max(1.0, 64e-3 * traits.sm_count * traits.sm_clock_khz);
+    return work.bytes / bytes_per_us + work.flops / flops_per_us;
+}
+
+milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
+    const double ms = std::min(us * 1e-3, static_cast<double>(longest.count()));
+    return std::min(longest, shortest + milliseconds(static_cast<std::int64_t>(ms)));
+}
+
+ProblemSetup setup_of(const Problem& problem) {
+    const Family& family = *problem.family;
+    ProblemSetup setup{.arguments = family.arguments(problem),
+                       .tolerances = {},
+                       .scalars = {},
+                       .reference_plan = family.reference_plan(problem),
+                       .bytes_per_call = family.work(problem).bytes,
+                       .seed = fresh_seed()};
+    for (std::size_t i = 0; i < setup.arguments.size(); ++i) {
+        const bool output = setup.arguments[i].role == Role::output;
+        setup.tolerances.push_back(output ? family.tolerance(problem, static_cast<int>(i)) : Tolerance{});
+    }
+    for (const ScalarArgument& scalar : family.scalars(problem)) setup.scalars.push_back(scalar.tuning_value);
+    return setup;
+}
+
+bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
+
+}  // namespace
+
+GpuMeasurer::GpuMeasurer(GpuMeasurerOptions options, std::string nvrtc_version) : options_(options) {
+    ensure_worker();
+    info_.toolchain.nvrtc = std::move(nvrtc_version);
+}
+
+GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::byte> blob,
+                                        milliseconds limit) {
+    const Clock::time_point deadline = Clock::now() + limit + options_.grace;
+    Message reply;
+    worker_->channel().send(head, blob, deadline);
+    switch (worker_->channel().receive(reply, deadline)) {
+        case Received::message: break;
+        case Received::timed_out:
+        case Received::cancelled: bury(true, fmt::format("no answer within {} ms", limit.count()));
+        case Received::end_of_file: bury(false, std::string(silent_death));
+    }
+    if (const auto lost = reply.head.find("lost"); lost != reply.head.end()) {
+        bury(false, verdict_from_json(*lost).detail);
+    }
+    return std::move(reply.head);
+}
+
+template <class Parse>
+auto GpuMeasurer::ask(const json& head, std::span<const std::byte> blob, milliseconds limit, Parse parse) {
+    try {
+        return parse(request(head, blob, limit));
+    } catch (const ProtocolError& error) {
+        bury(false, std::string("the measuring worker broke the protocol: ") + error.what());
+    }
+}
+
+Verdict GpuMeasurer::ask_verdict(const json& head, std::span<const std::byte> blob, milliseconds limit) {
+    return ask(head, blob, limit,
+               [](const Reply& reply) { return verdict_from_json(member(reply, "verdict")); });
+}
+
+void GpuMeasurer::bury(bool hung, const std::string& cause) {
+    const std::string ending = worker_->kill();
+    const bool left_at_deadline =
+        ending == fmt::format("exit code {}", static_cast<int>(WorkerExit::deadline));
+    worker_.reset();
+    ready_ = false;
+    sent_.clear();
+    if (left_at_deadline) throw Death{true, "did not end within its time limit"};
+    throw Death{hung, cause == silent_death ? cause + ": " + ending : cause};
+}
+
+void GpuMeasurer::start_worker() {
+    worker_.emplace(WorkerProcess::start(measure_kind));
+    ask({{"op", "hello"}, {"ordinal", options_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
+        if (reply.contains("error")) {
+            throw NoDeviceError(text(reply, "error"), "`hone doctor` and nvidia-smi show what can be seen");
+        }
+        DeviceInfo found = device_info_from_json(member(reply, "device"));
+        found.toolchain.nvrtc = info_.toolchain.nvrtc;
+        info_ = std::move(found);
+    });
+}
+
+/// Workers that die before a candidate runs say that the GPU, not a candidate, is at fault.
+void GpuMeasurer::count_early_death(const Death& death) {
+    if (++early_deaths_ < options_.deaths_in_a_row) return;
+    throw WorkerError(
+        fmt::format("{} measuring workers in a row died before they could measure; the last: {}. "
+                    "`dmesg | grep Xid` and `nvidia-smi -q` may say why",
+                    early_deaths_, death.cause));
+}
+
+void GpuMeasurer::ensure_worker() {
+    while (!worker_) {
+        try {
+            start_worker();
+        } catch (const Death& death) {
+            count_early_death(death);
+        }
+    }
+}
+
+Verdict GpuMeasurer::begin_problem(const Problem& problem) {
+    const ImageSource::Result reference = images_->reference(problem);
+    if (reference.status != TrialStatus::ok) {
+        return {.status = reference.status, .detail = "reference kernel: " + reference.detail};
+    }
+    if (!harness_) {
+        ImageSource::Result harness = images_->harness();
+        if (harness.status != TrialStatus::ok) return {.status = harness.status, .detail = harness.detail};
+        harness_ = std::move(harness.image);
+    }
+    active_ = Active{.problem = problem, .setup = setup_of(problem), .reference = reference.image};
+    ready_ = false;
+    return make_ready();
+}
+
+/// Brings this worker, or a fresh one, to the active problem. The reference kernel that runs on the way
+/// proves the GPU.
+Verdict GpuMeasurer::make_ready() {
+    while (!ready_) {
+        try {
+            ensure_worker();
+            if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
+            ready_ = true;
+            early_deaths_ = 0;
+        } catch (const Death& death) {
+            count_early_death(death);
+        }
+    }
+    return {};
+}
+
+Verdict GpuMeasurer::begin_in_worker() {
+    if (sent_.empty()) {
+        if (Verdict verdict = ask_verdict({{"op", "harness"}}, harness_->cubin, options_.load_limit);
+            !ok(verdict)) {
+            return verdict;
+        }
+        sent_.insert("harness");
+    }
+    const json begin{
+        {"op", "begin"}, {"setup", to_json(active_->setup)}, {"limit_ms", options_.begin_limit.count()}};
+    return ask(begin, active_->reference.cubin, options_.begin_limit, [&](const Reply& reply) {
+        sets_ = std::max(1, small_integer(reply, "sets"));
+        return verdict_from_json(member(reply, "verdict"));
+    });
+}
+
+std::string GpuMeasurer::image_name(const Candidate& candidate) const {
+    return std::string(active_->problem.family->name) + ' ' + static_text(active_->problem) + ' ' +
+           to_string(candidate);
+}
+
+CandidateCall GpuMeasurer::call_of(const CandidateImage& candidate) const {
+    return {.image = image_name(candidate.candidate),
+            .plan = candidate.candidate.variant->plan(active_->problem, candidate.candidate.config,
+                                                      info_.traits)};
+}
+
+Verdict GpuMeasurer::send_image(const CandidateImage& candidate) {
+    const CandidateCall call = call_of(candidate);
+    if (sent_.contains(call.image)) return {};
+    if (sent_.size() >= max_images_in_worker) {
+        [[maybe_unused]] const Verdict forgotten = ask_verdict({{"op", "forget"}}, {}, options_.load_limit);
+        sent_ = {"harness"};
+    }
+    json head = to_json(call);
+    head["op"] = "load";
+    Verdict verdict = ask_verdict(head, candidate.image->cubin, options_.load_limit);
+    if (ok(verdict)) sent_.insert(call.image);
+    return verdict;
+}
+
+milliseconds GpuMeasurer::verify_limit() const {
+    const double floor = floor_us(active_->problem.family->work(active_->problem), info_.traits);
+    return clamped(slowest_over_floor * floor * (agreeing_launches + verified_sets), options_.shortest_limit,
+                   options_.verify_limit);
+}
+
+milliseconds GpuMeasurer::time_limit(std::size_t replays) const {
+    const double once_us = active_->call_us * sets_;
+    return clamped(slack * once_us * static_cast<double>(replays + 1), options_.shortest_limit,
+                   options_.time_limit);
+}
+
+/// Runs an attempt; one that kills its worker gets a second chance alone in a fresh one.
+template <class Attempt>
+Verdict GpuMeasurer::twice(Attempt attempt) {
+    std::string cause;
+    for (int i = 0; i < 2; ++i) {
+        if (Verdict ready = make_ready(); !ok(ready)) return ready;
+        try {
+            return attempt();
+        } catch (const Death& death) {
+            if (death.hung) return {.status = TrialStatus::timed_out, .detail = death.cause};
+            cause = death.cause;
+        }
+    }
+    return {.status = TrialStatus::crashed, .detail = cause + " (twice, the second time alone)"};
+}
+
+Verdict GpuMeasurer::verify(const CandidateImage& candidate) {
+    return twice([&]() -> Verdict {
+        if (Verdict loaded = send_image(candidate); !ok(loaded)) return loaded;
+        const milliseconds limit = verify_limit();
+        const json head{
+            {"op", "verify"}, {"candidate", to_json(call_of(candidate))}, {"limit_ms", limit.count()}};
+        return ask(head, {}, limit, [&](const Reply& reply) {
+            const double us = static_cast<double>(integer(reply, "elapsed_us")) / (agreeing_launches + 1);
+            active_->call_us = std::max(active_->call_us, us);
+            return verdict_from_json(member(reply, "verdict"));
+        });
+    });
+}
+
+Samples GpuMeasurer::time(const CandidateImage& candidate, int replays) {
+    Samples samples;
+    const Verdict verdict = twice([&]() -> Verdict {
+        if (Verdict loaded = send_image(candidate); !ok(loaded)) return loaded;
+        const milliseconds limit = time_limit(static_cast<std::size_t>(replays));
+        const json head{{"op", "time"},
+                        {"candidate", to_json(call_of(candidate))},
+                        {"replays", replays},
+                        {"limit_ms", limit.count()}};
+        samples = ask(head, {}, limit,
+                      [](const Reply& reply) { return samples_from_json(member(reply, "samples")); });
+        return samples.verdict;
+    });
+    samples.verdict = verdict;
+    return samples;
+}
+
+std::vector<Samples> GpuMeasurer::interleave_once(const std::vector<CandidateImage>& candidates, int rounds) {
+    json calls = json::array();
+    for (const CandidateImage& candidate : candidates) {
+        if (const Verdict loaded = send_image(candidate); !ok(loaded)) return {};
+        calls.push_back(to_json(call_of(candidate)));
+    }
+    const milliseconds limit = time_limit(candidates.size() * static_cast<std::size_t>(rounds));
+    const json head{
+        {"op", "interleave"}, {"candidates", calls}, {"rounds", rounds}, {"limit_ms", limit.count()}};
+    return ask(head, {}, limit, [&](const Reply& reply) {
+        std::vector<Samples> samples;
+        for (const json& item : list(reply, "samples")) samples.push_back(samples_from_json(item));
+        if (samples.size() != candidates.size())
+            throw ProtocolError("samples of another number of candidates");
+        return samples;
+    });
+}
+
+/// A death among several candidates names no culprit: each is then timed alone, which finds it.
+std::vector<Samples> GpuMeasurer::interleave(const std::vector<CandidateImage>& candidates, int rounds) {
+    std::vector<Samples> samples;
+    try {
+        if (ok(make_ready())) samples = interleave_once(candidates, rounds);
+    } catch (const Death&) {
+    }
+    if (!samples.empty()) return samples;
+    for (const CandidateImage& candidate : candidates) samples.push_back(time(candidate, rounds));
+    return samples;
+}
+
+void GpuMeasurer::end_problem() {
+    active_.reset();
+    ready_ = false;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,104 @@
+// Measures on one GPU through a worker process that may die at any moment. Keeps a limit for each request,
+// kills a worker that does not answer, starts another, and brings it back to the problem at hand. A candidate
+// that kills its worker is tried once more alone; what kills it again is `crashed`, what does not end is
+// `timed_out`. Used by one thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tuner/compile/compile_pool.h"
+#include "tuner/measure/wire.h"
+#include "tuner/measurer.h"
+#include "tuner/worker/process.h"
+
+namespace hone::tuner {
+
+struct GpuMeasurerOptions {
+    int ordinal = 0;
+    std::chrono::milliseconds start_limit{60'000};    ///< hello: driver initialisation and context
+    std::chrono::milliseconds load_limit{10'000};     ///< harness and images
+    std::chrono::milliseconds begin_limit{30'000};    ///< fill all input sets and run the reference
+    std::chrono::milliseconds verify_limit{10'000};   ///< at most; less for problems whose floor is small
+    std::chrono::milliseconds time_limit{15'000};     ///< at most; less where the first launches were quick
+    std::chrono::milliseconds shortest_limit{2'000};  ///< no launch gets less than this
+    std::chrono::milliseconds grace{1'000};  ///< for the worker to leave by itself before it is killed
+    int deaths_in_a_row = 5;                 ///< workers that died before they were ready: then the run stops
+};
+
+class GpuMeasurer final : public Measurer {
+  public:
+    /// Starts a worker and asks it for its device. Throws NoDeviceError when there is none, WorkerError when
+    /// workers cannot be started.
+    GpuMeasurer(GpuMeasurerOptions options, std::string nvrtc_version);
+    /// Must be called before the first problem; the images' target is `device().traits.arch()`.
+    void use_images(HarnessImages& images) { images_ = &images; }
+
+    [[nodiscard]] const DeviceInfo& device() const override { return info_; }
+    [[nodiscard]] cache::Provenance provenance() const override { return cache::Provenance::measured; }
+    [[nodiscard]] bool needs_images() const override { return true; }
+    [[nodiscard]] Verdict begin_problem(const Problem& problem) override;
+    [[nodiscard]] Verdict verify(const CandidateImage& candidate) override;
+    [[nodiscard]] Samples time(const CandidateImage& candidate, int replays) override;
+    [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
+                                                  int rounds) override;
+    void end_problem() override;
+
+    /// Pid of the worker that is running now, or -1; for tests that kill it.
+    [[nodiscard]] pid_t worker_pid() const { return worker_ ? worker_->pid() : -1; }
+
+  private:
+    /// The end of a worker in the middle of a request.
+    struct Death {
+        bool hung = false;
+        std::string cause;
+    };
+    struct Active {
+        Problem problem;
+        ProblemSetup setup;
+        cache::Image reference;
+        double call_us = 0;  ///< longest call seen, from verification; 0: none yet
+    };
+    using Reply = nlohmann::json;
+
+    /// Sends a request and hands the reply to `parse`. Throws Death when no reply comes or it makes no sense;
+    /// the worker is then gone.
+    template <class Parse>
+    auto ask(const nlohmann::json& head, std::span<const std::byte> blob, std::chrono::milliseconds limit,
+             Parse parse);
+    Reply request(const nlohmann::json& head, std::span<const std::byte> blob,
+                  std::chrono::milliseconds limit);
+    Verdict ask_verdict(const nlohmann::json& head, std::span<const std::byte> blob,
+                        std::chrono::milliseconds limit);
+    [[noreturn]] void bury(bool hung, const std::string& cause);
+    void count_early_death(const Death& death);
+    void ensure_worker();
+    void start_worker();
+    Verdict make_ready();
+    Verdict begin_in_worker();
+    Verdict send_image(const CandidateImage& candidate);
+    std::vector<Samples> interleave_once(const std::vector<CandidateImage>& candidates, int rounds);
+    [[nodiscard]] CandidateCall call_of(const CandidateImage& candidate) const;
+    [[nodiscard]] std::string image_name(const Candidate& candidate) const;
+    [[nodiscard]] std::chrono::milliseconds verify_limit() const;
+    [[nodiscard]] std::chrono::milliseconds time_limit(std::size_t replays) const;
+    template <class Attempt>
+    Verdict twice(Attempt attempt);
+
+    GpuMeasurerOptions options_;
+    HarnessImages* images_ = nullptr;
+    DeviceInfo info_;
+    std::optional<WorkerProcess> worker_;
+    std::optional<Active> active_;
+    std::optional<cache::Image> harness_;
+    std::set<std::string> sent_;  ///< images that this worker holds
+    bool ready_ = false;          ///< this worker holds the harness and the active problem
+    int sets_ = 1;
+    int early_deaths_ = 0;
+};
+
+}  // namespace hone::tuner

@@ -1,0 +1,91 @@
+// One problem's memory on the GPU: K rotating sets of inputs, weights and outputs that together exceed three
+// times L2, the reference's outputs for two of them, and a workspace. Guard zones stand before and after
+// every output and the workspace. One arena holds it all and is kept from problem to problem. Lives in the
+// measuring worker; one thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernel_templates/plan.h"
+#include "runtime/cuda/memory.h"
+#include "tuner/measure/device_context.h"
+#include "tuner/measure/harness.h"
+#include "tuner/measure/wire.h"
+
+namespace hone::tuner {
+
+inline constexpr std::int64_t guard_bytes = 256;
+inline constexpr std::uint8_t guard_pattern = 0xA5;
+inline constexpr std::uint8_t poison = 0xFF;  ///< NaN in every float format
+inline constexpr int verified_sets = 2;       ///< the reference runs on this many, each from another seed
+
+/// How many sets rotate: enough to exceed three times L2 together, 2 to 64, as memory allows.
+[[nodiscard]] int set_count(double bytes_per_call, std::int64_t l2_bytes, std::int64_t free_bytes,
+                            std::int64_t bytes_per_set);
+
+class InputSets {
+  public:
+    InputSets(DeviceContext& device, const Harness& harness) : device_(device), harness_(harness) {}
+
+    /// Lays out and fills everything, and enqueues checksums of the inputs. Throws CudaError (out of memory
+    /// when not even two sets fit).
+    void prepare(const ProblemSetup& setup);
+
+    [[nodiscard]] int count() const { return count_; }
+    [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
+    [[nodiscard]] const std::vector<Tolerance>& tolerances() const { return tolerances_; }
+    [[nodiscard]] bool is_output(std::size_t argument) const;
+    [[nodiscard]] bool is_input(std::size_t argument) const;
+
+    [[nodiscard]] Call call(int set) const;
+    /// The same inputs, with float32 outputs for the reference.
+    [[nodiscard]] Call reference_call(int set) const;
+    [[nodiscard]] CUdeviceptr address(int set, std::size_t argument) const;
+    [[nodiscard]] CUdeviceptr reference_address(int set, std::size_t argument) const;
+    [[nodiscard]] CUdeviceptr snapshot_address(std::size_t argument) const;  ///< a copy of an output
+    [[nodiscard]] CUdeviceptr workspace_address() const;
+
+    /// Makes room for a workspace of at least this size. Throws CudaError.
+    void reserve_workspace(std::int64_t bytes);
+    /// How often its address has changed: captured graphs hold the old one.
+    [[nodiscard]] int workspace_moves() const { return workspace_moves_; }
+    /// Makes room for a workspace of exactly this size between two guard zones, filled with poison. Throws
+    /// CudaError.
+    void size_workspace(std::int64_t bytes);
+    [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
+    void poison_outputs(int set) const;
+    /// Fills every guard zone of the verified sets again.
+    void fill_guards() const;
+
+  private:
+    struct Slot {
+        std::int64_t offset = -1;  ///< in the set; -1: absent
+        std::int64_t bytes = 0;
+    };
+    void lay_out();
+    void reserve(std::int64_t bytes);
+    void fill(std::uint64_t seed) const;
+    void memset8(CUdeviceptr at, std::uint8_t value, std::int64_t bytes) const;
+    void guard(CUdeviceptr data, std::int64_t bytes) const;
+
+    DeviceContext& device_;
+    const Harness& harness_;
+    std::vector<Argument> arguments_;
+    std::vector<Tolerance> tolerances_;
+    std::vector<Scalar> scalars_;
+    std::array<Slot, max_call_pointers> slots_{};
+    std::array<std::int64_t, max_call_pointers> reference_offsets_{};
+    std::array<std::int64_t, max_call_pointers> snapshot_offsets_{};
+    std::int64_t set_bytes_ = 0;
+    std::int64_t reference_bytes_ = 0;  ///< one set's
+    std::int64_t fixed_bytes_ = 0;
+    int count_ = 0;
+    runtime::DeviceBuffer<std::byte> arena_;
+    runtime::DeviceBuffer<std::byte> workspace_;
+    std::int64_t workspace_bytes_ = 0;
+    int workspace_moves_ = 0;
+};
+
+}  // namespace hone::tuner

@@ -1,0 +1,261 @@
+#include "tuner/measure/wire.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::tuner {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Dim3& dim) { return json::array({dim.x, dim.y, dim.z}); }
+
+Dim3 dim_from_json(const json& object, const char* name) {
+    const json& values = list(object, name);
+    if (values.size() != 3) throw ProtocolError("a dimension without three extents");
+    std::array<std::uint32_t, 3> extents{};
+    for (std::size_t i = 0; i < 3; ++i) {
+        if (!values[i].is_number_unsigned()) throw ProtocolError("a dimension that is not a number");
+        const auto value = values[i].get<std::uint64_t>();
+        if (value > 0xFFFFFFFFU) throw ProtocolError("a dimension that is too large");
+        extents[i] = static_cast<std::uint32_t>(value);
+    }
+    return {extents[0], extents[1], extents[2]};
+}
+
+/// An index or enumerator below `limit`.
+int bounded(const json& object, const char* name, int limit) {
+    const int value = small_integer(object, name);
+    if (value < 0 || value >= limit)
+        throw ProtocolError(std::string("message member '") + name + "' is out of range");
+    return value;
+}
+
+json to_json(const Launch& launch) {
+    json args = json::array();
+    for (std::size_t i = 0; i < launch.arg_count; ++i) {
+        args.push_back(
+            {{"kind", static_cast<int>(launch.args[i].kind)}, {"index", int{launch.args[i].index}}});
+    }
+    return {{"kernel", launch.kernel},
+            {"grid", to_json(launch.grid)},
+            {"block", to_json(launch.block)},
+            {"cluster", to_json(launch.cluster)},
+            {"shared_bytes", std::int64_t{launch.shared_bytes}},
+            {"programmatic", launch.programmatic},
+            {"args", std::move(args)}};
+}
+
+Launch launch_from_json(const json& object, NameTable& names) {
+    Launch launch{.kernel = names.keep(text(object, "kernel")).c_str(),
+                  .grid = dim_from_json(object, "grid"),
+                  .block = dim_from_json(object, "block"),
+                  .cluster = dim_from_json(object, "cluster"),
+                  .shared_bytes = static_cast<std::uint32_t>(bounded(object, "shared_bytes", 1 << 30)),
+                  .programmatic = boolean(object, "programmatic")};
+    const json& args = list(object, "args");
+    if (args.size() > launch.args.size()) throw ProtocolError("a launch with too many arguments");
+    launch.arg_count = static_cast<std::uint8_t>(args.size());
+    for (std::size_t i = 0; i < args.size(); ++i) {
+        launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 2)),
+                          static_cast<std::uint8_t>(bounded(args[i], "index", max_call_pointers))};
+    }
+    return launch;
+}
+
+json to_json(const Argument& argument) {
+    return {{"name", argument.name},
+            {"role", static_cast<int>(argument.role)},
+            {"dtype", name(argument.dtype)},
+            {"shape", argument.shape},
+            {"fill", static_cast<int>(argument.fill)},
+            {"fill_scale", argument.fill_scale},
+            {"fill_offset", argument.fill_offset},
+            {"present", argument.present}};
+}
+
+std::array<std::int64_t, 4> shape_from_json(const json& object) {
+    const json& values = list(object, "shape");
+    std::array<std::int64_t, 4> shape{};
+    if (values.size() != shape.size()) throw ProtocolError("a shape without four extents");
+    double elements = 1;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (!values[i].is_number_integer()) throw ProtocolError("an extent that is not a number");
+        shape[i] = values[i].get<std::int64_t>();
+        elements *= static_cast<double>(shape[i]);
+        if (shape[i] < 1 || elements > 1e13) throw ProtocolError("an extent that is out of range");
+    }
+    return shape;
+}
+
+Argument argument_from_json(const json& object, NameTable& names) {
+    const std::optional<Dtype> dtype = dtype_from_name(text(object, "dtype"));
+    if (!dtype) throw ProtocolError("an argument of an unknown element type");
+    return {.name = names.keep(text(object, "name")),
+            .role = static_cast<Role>(bounded(object, "role", 4)),
+            .dtype = *dtype,
+            .shape = shape_from_json(object),
+            .fill = static_cast<Fill>(bounded(object, "fill", 2)),
+            .fill_scale = number(object, "fill_scale"),
+            .fill_offset = number(object, "fill_offset"),
+            .present = boolean(object, "present")};
+}
+
+json traits_json(const DeviceTraits& traits) {
+    return {{"name", traits.name},
+            {"compute_major", traits.compute_major},
+            {"compute_minor", traits.compute_minor},
+            {"sm_count", traits.sm_count},
+            {"max_threads_per_sm", traits.max_threads_per_sm},
+            {"max_blocks_per_sm", traits.max_blocks_per_sm},
+            {"registers_per_sm", traits.registers_per_sm},
+            {"shared_bytes_per_sm", traits.shared_bytes_per_sm},
+            {"max_shared_bytes_per_block", traits.max_shared_bytes_per_block},
+            {"l2_bytes", traits.l2_bytes},
+            {"memory_bytes", traits.memory_bytes},
+            {"memory_bytes_per_s", traits.memory_bytes_per_s},
+            {"sm_clock_khz", traits.sm_clock_khz}};
+}
+
+DeviceTraits traits_from_json(const json& object) {
+    return {.name = text(object, "name"),
+            .compute_major = small_integer(object, "compute_major"),
+            .compute_minor = small_integer(object, "compute_minor"),
+            .sm_count = small_integer(object, "sm_count"),
+            .max_threads_per_sm = small_integer(object, "max_threads_per_sm"),
+            .max_blocks_per_sm = small_integer(object, "max_blocks_per_sm"),
+            .registers_per_sm = small_integer(object, "registers_per_sm"),
+            .shared_bytes_per_sm = integer(object, "shared_bytes_per_sm"),
+            .max_shared_bytes_per_block = integer(object, "max_shared_bytes_per_block"),
+            .l2_bytes = integer(object, "l2_bytes"),
+            .memory_bytes = integer(object, "memory_bytes"),
+            .memory_bytes_per_s = number(object, "memory_bytes_per_s"),
+            .sm_clock_khz = small_integer(object, "sm_clock_khz")};
+}
+
+}  // namespace
+
+json to_json(const cache::GpuKey& key) {
+    return {{"name", key.name},
+            {"compute_major", key.compute_major},
+            {"compute_minor", key.compute_minor},
+            {"sm_count", key.sm_count},
+            {"memory_clock_mhz", key.memory_clock_mhz},
+            {"mig_profile", key.mig_profile}};
+}
+
+cache::GpuKey gpu_key_from_json(const json& object) {
+    return {.name = text(object, "name"),
+            .compute_major = small_integer(object, "compute_major"),
+            .compute_minor = small_integer(object, "compute_minor"),
+            .sm_count = small_integer(object, "sm_count"),
+            .memory_clock_mhz = small_integer(object, "memory_clock_mhz"),
+            .mig_profile = text(object, "mig_profile")};
+}
+
+json to_json(const DeviceInfo& info) {
+    return {{"traits", traits_json(info.traits)},
+            {"gpu", to_json(info.gpu)},
+            {"driver", info.toolchain.driver},
+            {"nvrtc", info.toolchain.nvrtc},
+            {"ordinal", info.ordinal}};
+}
+
+DeviceInfo device_info_from_json(const json& object) {
+    return {.traits = traits_from_json(member(object, "traits")),
+            .gpu = gpu_key_from_json(member(object, "gpu")),
+            .toolchain = {.driver = text(object, "driver"), .nvrtc = text(object, "nvrtc")},
+            .ordinal = small_integer(object, "ordinal")};
+}
+
+json to_json(const Plan& plan) {
+    json launches = json::array();
+    for (int i = 0; i < plan.launch_count; ++i)
+        launches.push_back(to_json(plan.launches[static_cast<std::size_t>(i)]));
+    return {{"launches", std::move(launches)}, {"workspace_bytes", plan.workspace_bytes}};
+}
+
+Plan plan_from_json(const json& object, NameTable& names) {
+    const json& launches = list(object, "launches");
+    Plan plan;
+    if (launches.empty() || launches.size() > plan.launches.size())
+        throw ProtocolError("a plan without launches");
+    for (std::size_t i = 0; i < launches.size(); ++i) plan.launches[i] = launch_from_json(launches[i], names);
+    plan.launch_count = static_cast<int>(launches.size());
+    plan.workspace_bytes = integer(object, "workspace_bytes");
+    if (plan.workspace_bytes < 0) throw ProtocolError("a workspace of negative size");
+    return plan;
+}
+
+json to_json(const ProblemSetup& setup) {
+    json arguments = json::array();
+    for (const Argument& argument : setup.arguments) arguments.push_back(to_json(argument));
+    json tolerances = json::array();
+    for (const Tolerance& t : setup.tolerances) {
+        tolerances.push_back(
+            {{"relative_l2", t.relative_l2}, {"max_abs", t.max_abs}, {"max_rel", t.max_rel}});
+    }
+    json scalars = json::array();
+    for (const Scalar scalar : setup.scalars) scalars.push_back({{"bits", scalar.bits}});
+    return {{"arguments", std::move(arguments)},      {"tolerances", std::move(tolerances)},
+            {"scalars", std::move(scalars)},          {"reference", to_json(setup.reference_plan)},
+            {"bytes_per_call", setup.bytes_per_call}, {"seed", setup.seed}};
+}
+
+ProblemSetup problem_setup_from_json(const json& object, NameTable& names) {
+    ProblemSetup setup{.arguments = {},
+                       .tolerances = {},
+                       .scalars = {},
+                       .reference_plan = plan_from_json(member(object, "reference"), names),
+                       .bytes_per_call = number(object, "bytes_per_call"),
+                       .seed = bits(object, "seed")};
+    for (const json& item : list(object, "arguments"))
+        setup.arguments.push_back(argument_from_json(item, names));
+    for (const json& item : list(object, "scalars")) setup.scalars.push_back({bits(item, "bits")});
+    for (const json& item : list(object, "tolerances")) {
+        setup.tolerances.push_back(
+            {number(item, "relative_l2"), number(item, "max_abs"), number(item, "max_rel")});
+    }
+    if (setup.arguments.size() > max_call_pointers || setup.scalars.size() > max_call_scalars ||
+        setup.tolerances.size() != setup.arguments.size()) {
+        throw ProtocolError("a problem with too many arguments or without their tolerances");
+    }
+    return setup;
+}
+
+json to_json(const CandidateCall& call) { return {{"image", call.image}, {"plan", to_json(call.plan)}}; }
+
+CandidateCall candidate_call_from_json(const json& object, NameTable& names) {
+    return {.image = text(object, "image"), .plan = plan_from_json(member(object, "plan"), names)};
+}
+
+json to_json(const Verdict& verdict) {
+    return {
+        {"status", name(verdict.status)}, {"detail", verdict.detail}, {"relative_l2", verdict.relative_l2}};
+}
+
+Verdict verdict_from_json(const json& object) {
+    const std::optional<cache::TrialStatus> status = cache::trial_status_from_name(text(object, "status"));
+    if (!status) throw ProtocolError("an unknown trial status");
+    return {
+        .status = *status, .detail = text(object, "detail"), .relative_l2 = number(object, "relative_l2")};
+}
+
+json to_json(const Samples& samples) {
+    return {{"verdict", to_json(samples.verdict)}, {"us", samples.us}, {"energy_mj", samples.energy_mj}};
+}
+
+Samples samples_from_json(const json& object) {
+    Samples samples{.verdict = verdict_from_json(member(object, "verdict")),
+                    .us = {},
+                    .energy_mj = number(object, "energy_mj")};
+    for (const json& item : list(object, "us")) {
+        if (!item.is_number()) throw ProtocolError("a sample that is not a number");
+        const auto us = item.get<double>();
+        if (!std::isfinite(us) || us < 0) throw ProtocolError("a sample that is no time");
+        samples.us.push_back(us);
+    }
+    return samples;
+}
+
+}  // namespace hone::tuner
