@@ -1,0 +1,215 @@
+#include "cache/bundle_row.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cache/error.h"
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/text.h"
+
+namespace hone::cache {
+namespace {
+
+constexpr std::size_t text_limit = 512;
+constexpr double real_limit = 1e15;  // microseconds or millijoules: thirty years
+constexpr std::int64_t year_10000_ms = 253'402'300'800'000;
+
+[[noreturn]] void refuse(std::string_view place, std::string_view field, std::string_view why) {
+    throw BundleError(fmt::format("{}, field '{}': {}", place, field, why));
+}
+
+bool is_printable_ascii(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c <= 0x7e; });
+}
+
+bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+
+enum class Empty : std::uint8_t { refused, allowed };
+
+/// Takes members out of a row one by one, so that what is left at the end is what does not belong there.
+class Members {
+  public:
+    Members(const nlohmann::json& row, std::string_view place) : row_(row), place_(place) {
+        if (!row.is_object()) throw BundleError(fmt::format("{}: is not an object", place));
+    }
+
+    std::string text(std::string_view field, Empty empty = Empty::refused) {
+        const nlohmann::json& value = take(field);
+        if (!value.is_string()) refuse(place_, field, "is not a string");
+        const auto& text = value.get_ref<const std::string&>();
+        if (text.empty() && empty == Empty::refused) refuse(place_, field, "is empty");
+        if (text.size() > text_limit) refuse(place_, field, fmt::format("is longer than {} characters", text_limit));
+        if (!is_printable_ascii(text)) refuse(place_, field, "holds something else than printable ASCII characters");
+        return text;
+    }
+
+    std::int64_t integer(std::string_view field, std::int64_t low, std::int64_t high) {
+        const nlohmann::json& value = take(field);
+        if (!value.is_number_integer()) refuse(place_, field, "is not an integer");
+        const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+        const std::int64_t number = too_large ? INT64_MAX : value.get<std::int64_t>();
+        if (number < low || number > high) {
+            refuse(place_, field, fmt::format("is {}, allowed: {} to {}", value.dump(), low, high));
+        }
+        return number;
+    }
+
+    int small(std::string_view field, int low, int high) { return static_cast<int>(integer(field, low, high)); }
+
+    double real(std::string_view field) {
+        const nlohmann::json& value = take(field);
+        if (!value.is_number()) refuse(place_, field, "is not a number");
+        const double number = value.get<double>();
+        if (!(number >= 0 && number <= real_limit)) {
+            refuse(place_, field, fmt::format("is {}, allowed: 0 to {}", value.dump(), real_limit));
+        }
+        return number;
+    }
+
+    bool flag(std::string_view field) {
+        const nlohmann::json& value = take(field);
+        if (!value.is_boolean()) refuse(place_, field, "is neither true nor false");
+        return value.get<bool>();
+    }
+
+    template <class Enum>
+    Enum named(std::string_view field, std::optional<Enum> (*from_name)(std::string_view)) {
+        const std::string text = this->text(field);
+        const std::optional<Enum> value = from_name(text);
+        if (!value) refuse(place_, field, fmt::format("has the unknown value '{}'", text));
+        return *value;
+    }
+
+    void require_none_left() const {
+        for (const auto& [member, value] : row_.items()) {
+            if (std::ranges::find(taken_, member) != taken_.end()) continue;
+            const std::string near = nearest_name(member, taken_);
+            const std::string hint = near.empty() ? std::string() : fmt::format("; did you mean '{}'?", near);
+            throw BundleError(fmt::format("{}: has the unknown member '{}'{}", place_, printable(member), hint));
+        }
+    }
+
+  private:
+    static std::string printable(std::string_view text) {
+        std::string out(text.substr(0, 64));
+        std::ranges::replace_if(out, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+        return out;
+    }
+
+    const nlohmann::json& take(std::string_view field) {
+        taken_.push_back(field);
+        const auto found = row_.find(field);
+        if (found == row_.end()) refuse(place_, field, "is missing");
+        return *found;
+    }
+
+    const nlohmann::json& row_;
+    std::string_view place_;
+    std::vector<std::string_view> taken_;
+};
+
+GpuKey read_gpu(Members& members) {
+    return {.name = members.text("gpu_name"),
+            .compute_major = members.small("compute_major", 1, 99),
+            .compute_minor = members.small("compute_minor", 0, 99),
+            .sm_count = members.small("sm_count", 1, 1'000'000),
+            .memory_clock_mhz = members.small("memory_clock_mhz", 0, 1'000'000),
+            .mig_profile = members.text("mig_profile", Empty::allowed)};
+}
+
+std::string read_template_hash(Members& members, std::string_view place) {
+    std::string hash = members.text("template_hash");
+    if (hash.size() != 32 || !is_hex(hash)) refuse(place, "template_hash", "is not made of 32 lower-case hex digits");
+    return hash;
+}
+
+}  // namespace
+
+std::string write_row(const Trial& winner) {
+    const GpuKey& gpu = winner.key.gpu;
+    const nlohmann::ordered_json row{{"family", winner.key.family},
+                                     {"static_fields", winner.key.static_fields},
+                                     {"dynamic_fields", winner.key.dynamic_fields},
+                                     {"candidate", winner.candidate},
+                                     {"median_us", winner.timing.median_us + 0.0},
+                                     {"p10_us", winner.timing.p10_us + 0.0},
+                                     {"p90_us", winner.timing.p90_us + 0.0},
+                                     {"samples", winner.timing.samples},
+                                     {"stage", name(winner.stage)},
+                                     {"provenance", name(winner.provenance)},
+                                     {"is_default", winner.is_default},
+                                     {"registers", winner.resources.registers},
+                                     {"shared_bytes", winner.resources.shared_bytes},
+                                     {"spill_bytes", winner.resources.spill_bytes},
+                                     {"energy_mj", winner.energy_mj + 0.0},
+                                     {"gpu_name", gpu.name},
+                                     {"compute_major", gpu.compute_major},
+                                     {"compute_minor", gpu.compute_minor},
+                                     {"sm_count", gpu.sm_count},
+                                     {"memory_clock_mhz", gpu.memory_clock_mhz},
+                                     {"mig_profile", gpu.mig_profile},
+                                     {"driver", winner.toolchain.driver},
+                                     {"nvrtc", winner.toolchain.nvrtc},
+                                     {"template_hash", winner.template_hash},
+                                     {"created_at", winner.created_at},
+                                     {"tool_version", winner.tool_version}};
+    return row.dump();
+}
+
+Trial read_row(const nlohmann::json& row, std::string_view place) {
+    Members members(row, place);
+    Trial trial;
+    trial.key.family = members.text("family");
+    trial.key.static_fields = members.text("static_fields");
+    trial.key.dynamic_fields = members.text("dynamic_fields", Empty::allowed);
+    trial.key.gpu = read_gpu(members);
+    trial.candidate = members.text("candidate");
+    trial.timing.median_us = members.real("median_us");
+    trial.timing.p10_us = members.real("p10_us");
+    trial.timing.p90_us = members.real("p90_us");
+    trial.timing.samples = members.small("samples", 0, 1'000'000'000);
+    trial.stage = members.named("stage", stage_from_name);
+    trial.provenance = members.named("provenance", provenance_from_name);
+    trial.is_default = members.flag("is_default");
+    trial.resources.registers = members.small("registers", 0, 1024);
+    trial.resources.shared_bytes = members.small("shared_bytes", 0, 1 << 28);
+    trial.resources.spill_bytes = members.small("spill_bytes", 0, 1 << 28);
+    trial.energy_mj = members.real("energy_mj");
+    trial.toolchain.driver = members.text("driver", Empty::allowed);
+    trial.toolchain.nvrtc = members.text("nvrtc", Empty::allowed);
+    trial.template_hash = read_template_hash(members, place);
+    trial.created_at = members.integer("created_at", 0, year_10000_ms);
+    trial.tool_version = members.text("tool_version", Empty::allowed);
+    members.require_none_left();
+    trial.winner = true;
+    return trial;
+}
+
+void require_in_design_space(const Trial& winner, std::string_view place) {
+    const TuningKey& key = winner.key;
+    std::string error;
+    const auto problem = parse_problem(key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields, &error);
+    if (!problem) {
+        refuse(place, find_family(key.family) == nullptr ? "family" : "static_fields or dynamic_fields", error);
+    }
+    if (problem->family->name != key.family) refuse(place, "family", "is not the name of a family alone");
+    if (static_text(*problem) != key.static_fields) {
+        refuse(place, "static_fields", fmt::format("must be written '{}'", static_text(*problem)));
+    }
+    if (dynamic_text(*problem) != key.dynamic_fields) {
+        refuse(place, "dynamic_fields", fmt::format("must be written '{}'", dynamic_text(*problem)));
+    }
+    const auto candidate = parse_candidate(*problem->family, winner.candidate, &error);
+    if (!candidate) refuse(place, "candidate", error);
+    if (to_string(*candidate) != winner.candidate) {
+        refuse(place, "candidate", fmt::format("must be written '{}'", to_string(*candidate)));
+    }
+}
+
+}  // namespace hone::cache

@@ -1,0 +1,163 @@
+#include "cache/layers.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cache/bundle.h"
+#include "cache/environment.h"
+#include "kernel_templates/catalog.h"
+
+namespace hone::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Layer : std::uint8_t { packaged, site, user };
+
+std::string_view name(Layer layer) {
+    switch (layer) {
+        case Layer::packaged: return "packaged";
+        case Layer::site: return "site";
+        case Layer::user: break;
+    }
+    return "user";
+}
+
+struct Offer {
+    LoadedWinner winner;
+    Layer layer = Layer::packaged;
+};
+
+int preference(Trust trust) {
+    switch (trust) {
+        case Trust::exact: return 0;
+        case Trust::compatible: return 1;
+        case Trust::foreign: return 2;
+        case Trust::stale: return 3;
+        case Trust::unusable: break;
+    }
+    return 4;
+}
+
+int preference(Provenance provenance) {
+    switch (provenance) {
+        case Provenance::measured: return 0;
+        case Provenance::replayed: return 1;
+        case Provenance::predicted: break;
+    }
+    return 2;
+}
+
+/// Later wins, so a layer's negative number; a tie inside one layer goes to the newer, then to the identity.
+auto rank(const Offer& offer) {
+    return std::tuple(preference(offer.winner.trust), preference(offer.winner.trial.provenance),
+                      -static_cast<int>(offer.layer), -offer.winner.trial.created_at,
+                      identity(offer.winner.trial));
+}
+
+auto key_fields(const TuningKey& key) {
+    const GpuKey& gpu = key.gpu;
+    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major, gpu.compute_minor,
+                    gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
+}
+
+std::vector<LoadedWinner> best_of_each_key(std::vector<Offer> offers) {
+    std::ranges::sort(offers, [](const Offer& a, const Offer& b) {
+        const auto left = key_fields(a.winner.trial.key);
+        const auto right = key_fields(b.winner.trial.key);
+        return left != right ? left < right : rank(a) < rank(b);
+    });
+    std::vector<LoadedWinner> best;
+    for (Offer& offer : offers) {
+        if (!best.empty() && best.back().trial.key == offer.winner.trial.key) continue;
+        best.push_back(std::move(offer.winner));
+    }
+    return best;
+}
+
+std::vector<Trial> read_packaged(std::span<const PackagedBundle> bundles, const WarningSink& warn) {
+    std::vector<Trial> all;
+    std::string trouble;
+    for (const PackagedBundle& bundle : bundles) {
+        try {
+            std::ranges::move(read_bundle(bundle.text, bundle.name), std::back_inserter(all));
+        } catch (const std::exception& error) {
+            if (trouble.empty()) trouble = error.what();
+        }
+    }
+    if (!trouble.empty() && warn) warn(fmt::format("packaged winners are left out: {}", trouble));
+    return all;
+}
+
+enum class Missing : std::uint8_t { is_fine, warns };
+
+std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing, const WarningSink& warn) {
+    try {
+        std::error_code ignored;
+        if (missing == Missing::is_fine && !fs::exists(fs::symlink_status(file, ignored))) return {};
+        return Cache::open(file, OpenMode::read_only).past_winners();
+    } catch (const CacheError& error) {
+        if (warn) warn(fmt::format("the {} cache is left out: {}; {}", name(layer), error.what(), error.hint()));
+    } catch (const std::exception& error) {
+        if (warn) warn(fmt::format("the {} cache is left out: {}", name(layer), error.what()));
+    }
+    return {};
+}
+
+std::optional<LayerPaths> paths_or_warning(const WarningSink& warn) {
+    try {
+        return layer_paths();
+    } catch (const CacheError& error) {
+        if (warn) warn(fmt::format("the user cache is left out: {}; {}", error.what(), error.hint()));
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+Trust trust_of(const Trial& trial, const GpuKey& gpu, const Toolchain& toolchain) {
+    const GpuKey& measured_on = trial.key.gpu;
+    if (measured_on.compute_major != gpu.compute_major || measured_on.compute_minor != gpu.compute_minor) {
+        return Trust::unusable;
+    }
+    const Family* family = find_family(trial.key.family);
+    if (family == nullptr || trial.status != TrialStatus::ok) return Trust::unusable;
+    if (!parse_problem(*family, trial.key.static_fields + ' ' + trial.key.dynamic_fields)) return Trust::unusable;
+    const std::optional<Candidate> candidate = parse_candidate(*family, trial.candidate);
+    if (!candidate) return Trust::unusable;
+    if (template_hash(*candidate->variant) != trial.template_hash) return Trust::stale;
+    if (measured_on != gpu) return Trust::foreign;
+    return trial.toolchain == toolchain ? Trust::exact : Trust::compatible;
+}
+
+std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, std::span<const PackagedBundle> packaged,
+                                       const GpuKey& gpu, const Toolchain& toolchain, const WarningSink& warn) {
+    std::vector<Offer> offers;
+    const auto add = [&](std::vector<Trial> trials, Layer layer) {
+        for (Trial& trial : trials) {
+            const Trust trust = trust_of(trial, gpu, toolchain);
+            if (trust == Trust::unusable) continue;
+            offers.push_back({{std::move(trial), trust, std::string(name(layer))}, layer});
+        }
+    };
+    add(read_packaged(packaged, warn), Layer::packaged);
+    if (paths && paths->site) add(read_file(*paths->site, Layer::site, Missing::warns, warn), Layer::site);
+    if (paths) add(read_file(paths->user, Layer::user, Missing::is_fine, warn), Layer::user);
+    return best_of_each_key(std::move(offers));
+}
+
+std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, const GpuKey& gpu,
+                                       const Toolchain& toolchain, const WarningSink& warn) {
+    return load_winners(paths, packaged_bundles(), gpu, toolchain, warn);
+}
+
+std::vector<LoadedWinner> load_winners(const GpuKey& gpu, const Toolchain& toolchain, const WarningSink& warn) {
+    return load_winners(paths_or_warning(warn), gpu, toolchain, warn);
+}
+
+}  // namespace hone::cache
