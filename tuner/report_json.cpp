@@ -6,10 +6,10 @@ namespace hone::tuner {
 namespace {
 
 Json optional_trial(const std::optional<cache::Trial>& trial) {
-    return trial ? to_json(*trial) : Json(nullptr);
+    return trial ? as_json(*trial) : Json(nullptr);
 }
 
-Json to_json(const ProblemResult& result, const DeviceTraits& traits) {
+Json as_json(const ProblemResult& result, const DeviceTraits& traits) {
     const std::optional<double> speedup = speedup_over_default(result);
     const std::optional<double> share =
         result.winner ? floor_share(result.problem, result.winner->timing.median_us, traits) : std::nullopt;
@@ -27,7 +27,7 @@ Json to_json(const ProblemResult& result, const DeviceTraits& traits) {
 
 }  // namespace
 
-Json to_json(const cache::GpuKey& gpu) {
+Json as_json(const cache::GpuKey& gpu) {
     return {{"name", gpu.name},
             {"compute_major", gpu.compute_major},
             {"compute_minor", gpu.compute_minor},
@@ -36,16 +36,16 @@ Json to_json(const cache::GpuKey& gpu) {
             {"mig_profile", gpu.mig_profile}};
 }
 
-Json to_json(const cache::Toolchain& toolchain) {
+Json as_json(const cache::Toolchain& toolchain) {
     return {{"driver", toolchain.driver}, {"nvrtc", toolchain.nvrtc}};
 }
 
-Json to_json(const cache::Trial& trial) {
+Json as_json(const cache::Trial& trial) {
     return {{"family", trial.key.family},
             {"static", trial.key.static_fields},
             {"dynamic", trial.key.dynamic_fields},
-            {"gpu", to_json(trial.key.gpu)},
-            {"toolchain", to_json(trial.toolchain)},
+            {"gpu", as_json(trial.key.gpu)},
+            {"toolchain", as_json(trial.toolchain)},
             {"candidate", trial.candidate},
             {"template_hash", trial.template_hash},
             {"status", name(trial.status)},
@@ -66,11 +66,11 @@ Json to_json(const cache::Trial& trial) {
             {"tool_version", trial.tool_version}};
 }
 
-Json to_json(const ModelOperator& op) {
+Json as_json(const ModelOperator& op) {
     return {{"role", op.role}, {"family", op.family}, {"shape", op.shape}, {"count", op.count}};
 }
 
-Json to_json(const DeviceTraits& traits) {
+Json as_json(const DeviceTraits& traits) {
     return {{"name", traits.name},
             {"compute_major", traits.compute_major},
             {"compute_minor", traits.compute_minor},
@@ -90,9 +90,9 @@ std::string_view name(StopReason reason) {
     return "finished";
 }
 
-Json to_json(const TuneResult& result, const DeviceTraits& traits) {
+Json as_json(const TuneResult& result, const DeviceTraits& traits) {
     Json problems = Json::array();
-    for (const ProblemResult& problem : result.problems) problems.push_back(to_json(problem, traits));
+    for (const ProblemResult& problem : result.problems) problems.push_back(as_json(problem, traits));
     return {{"stopped", name(result.stopped)},
             {"compiles", result.compiles},
             {"measurements", result.measurements},

@@ -13,13 +13,13 @@ namespace hone::tuner {
 /// Keys keep the order in which they are written here.
 using Json = nlohmann::ordered_json;
 
-[[nodiscard]] Json to_json(const cache::GpuKey& gpu);
-[[nodiscard]] Json to_json(const cache::Toolchain& toolchain);
-[[nodiscard]] Json to_json(const cache::Trial& trial);
-[[nodiscard]] Json to_json(const ModelOperator& op);
-[[nodiscard]] Json to_json(const DeviceTraits& traits);
+[[nodiscard]] Json as_json(const cache::GpuKey& gpu);
+[[nodiscard]] Json as_json(const cache::Toolchain& toolchain);
+[[nodiscard]] Json as_json(const cache::Trial& trial);
+[[nodiscard]] Json as_json(const ModelOperator& op);
+[[nodiscard]] Json as_json(const DeviceTraits& traits);
 /// One object a problem; null where there is no winner, default or runner-up.
-[[nodiscard]] Json to_json(const TuneResult& result, const DeviceTraits& traits);
+[[nodiscard]] Json as_json(const TuneResult& result, const DeviceTraits& traits);
 
 [[nodiscard]] std::string_view name(StopReason reason);
 

@@ -1,0 +1,191 @@
+// hone bench: what dispatch would take, the default and the runner-up, measured now in interleaved rounds.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/explain.h"
+#include "tuner/cli/command_list.h"
+#include "tuner/cli/devices.h"
+#include "tuner/cli/interrupt.h"
+#include "tuner/cli/stored.h"
+#include "tuner/cli/targets.h"
+#include "tuner/gpu_session.h"
+#include "tuner/report.h"
+#include "tuner/report_text.h"
+#include "tuner/statistics.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> words;
+    std::string model;
+    std::vector<std::string> tokens;
+    std::string gpu;
+    int rounds = 50;
+};
+
+/// A candidate with what it is to this problem: "winner", "default", "runner-up", or two of them.
+struct Contender {
+    std::string part;
+    Candidate candidate;
+    cache::Image image;
+    tuner::Samples samples{};
+};
+
+std::vector<Problem> problems_of(const Options& options) {
+    if (options.words.empty() == options.model.empty()) {
+        throw Failure(ExitCode::usage, {"no_target", "give a problem or --model",
+                                        "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16"});
+    }
+    if (!options.words.empty()) return {problem_from_words(options.words)};
+    Target target;
+    target.model = options.model;
+    target.tokens = options.tokens;
+    return target.workload().problems;
+}
+
+/// Those that dispatch knows, each once.
+std::vector<Contender> contenders(const Problem& problem, const Explanation& explained) {
+    std::vector<Contender> list;
+    const auto add = [&](const std::string& part, const std::string& text) {
+        const std::optional<Candidate> candidate = parse_candidate(*problem.family, text);
+        if (!candidate) return;
+        const auto known = std::find_if(list.begin(), list.end(),
+                                        [&](const Contender& c) { return c.candidate == *candidate; });
+        if (known != list.end()) {
+            known->part += ", " + part;
+            return;
+        }
+        list.push_back({.part = part, .candidate = *candidate, .image = {}});
+    };
+    if (explained.bucket.origin != Origin::fallback) add("winner", explained.bucket.candidate);
+    add("default", explained.fallback);
+    add("runner-up", explained.runner_up);
+    return list;
+}
+
+/// Compiles and verifies; what fails keeps its verdict and does not race.
+void prepare(const Problem& problem, tuner::GpuSession& session, std::vector<Contender>& list) {
+    for (Contender& contender : list) {
+        tuner::ImageSource::Result compiled = session.images->get(problem, contender.candidate);
+        if (compiled.status != cache::TrialStatus::ok) {
+            contender.samples.verdict = {.status = compiled.status, .detail = compiled.detail};
+            continue;
+        }
+        contender.image = std::move(compiled.image);
+        contender.samples.verdict = session.measurer->verify({contender.candidate, &contender.image});
+    }
+}
+
+void race(tuner::GpuSession& session, std::vector<Contender>& list, int rounds) {
+    std::vector<tuner::CandidateImage> racing;
+    std::vector<Contender*> racers;
+    for (Contender& contender : list) {
+        if (contender.samples.verdict.status != cache::TrialStatus::ok) continue;
+        racing.push_back({contender.candidate, &contender.image});
+        racers.push_back(&contender);
+    }
+    std::vector<tuner::Samples> samples = session.measurer->interleave(racing, rounds);
+    for (std::size_t i = 0; i < samples.size(); ++i) racers[i]->samples = std::move(samples[i]);
+}
+
+double default_us(const std::vector<Contender>& list) {
+    for (const Contender& contender : list) {
+        if (contender.part.find("default") != std::string::npos) return tuner::median(contender.samples.us);
+    }
+    return 0;
+}
+
+void report(const Problem& problem, const DeviceTraits& traits, const std::vector<Contender>& list,
+            const Console& console, Outcome& outcome) {
+    using tuner::Align;
+    tuner::Table table({{"which"},
+                        {"candidate"},
+                        {"us", Align::right},
+                        {"p10", Align::right},
+                        {"p90", Align::right},
+                        {"vs default", Align::right},
+                        {"of floor", Align::right},
+                        {""}});
+    Json rows = Json::array();
+    const double reference = default_us(list);
+    for (const Contender& contender : list) {
+        const std::vector<double>& us = contender.samples.us;
+        const double median = tuner::median(us);
+        const auto share = tuner::floor_share(problem, median, traits);
+        rows.push_back({{"which", contender.part},
+                        {"candidate", to_string(contender.candidate)},
+                        {"status", cache::name(contender.samples.verdict.status)},
+                        {"median_us", median},
+                        {"p10_us", tuner::quantile(us, 0.1)},
+                        {"p90_us", tuner::quantile(us, 0.9)},
+                        {"samples", us.size()},
+                        {"floor_share", share ? Json(*share) : Json(nullptr)},
+                        {"detail", contender.samples.verdict.detail}});
+        table.add({contender.part, to_string(contender.candidate), tuner::format_us(median),
+                   tuner::format_us(tuner::quantile(us, 0.1)), tuner::format_us(tuner::quantile(us, 0.9)),
+                   median > 0 && reference > 0 ? fmt::format("{:.2f}x", reference / median) : "-",
+                   share ? fmt::format("{:.0f} %", *share * 100) : "-", contender.samples.verdict.detail});
+    }
+    const double floor = tuner::bandwidth_floor_us(problem, traits);
+    outcome.data["problems"].push_back(
+        {{"problem", to_string(problem)}, {"floor_us", floor}, {"rows", std::move(rows)}});
+    outcome.text += fmt::format("{} (floor {} us)\n{}\n", to_string(problem), tuner::format_us(floor),
+                                table.render(console.stdout_colour, "  "));
+}
+
+bool bench_problem(const Problem& problem, tuner::GpuSession& session, const runtime::WinnerTable& winners,
+                   const cache::Cache& cache, int rounds, const Console& console, Outcome& outcome) {
+    const DeviceTraits& traits = session.measurer->device().traits;
+    const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
+    const Explanation explained = runtime::explain(problem, problem[dynamic], {&winners, &traits, &cache});
+    std::vector<Contender> list = contenders(problem, explained);
+    const tuner::Verdict ready = session.measurer->begin_problem(problem);
+    if (ready.status != cache::TrialStatus::ok) {
+        console.warn(fmt::format("{}: {}", to_string(problem), ready.detail));
+        return false;
+    }
+    prepare(problem, session, list);
+    race(session, list, rounds);
+    session.measurer->end_problem();
+    report(problem, traits, list, console, outcome);
+    return std::any_of(list.begin(), list.end(), [](const Contender& c) { return !c.samples.us.empty(); });
+}
+
+Outcome bench(const Options& options, const Console& console) {
+    const std::vector<Problem> problems = problems_of(options);
+    const tuner::DeviceInfo device = chosen_gpus(find_gpus(), options.gpu).front();
+    const std::atomic<bool>& stop = stop_on_interrupt();
+    cache::Cache cache = open_user_cache();
+    const runtime::WinnerTable winners(cache::load_winners(
+        device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
+    tuner::GpuSession session = tuner::open_gpu(cache, {.ordinal = device.ordinal});
+    Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
+    for (const Problem& problem : problems) {
+        if (stop) break;
+        if (bench_problem(problem, session, winners, cache, options.rounds, console, outcome)) continue;
+        outcome.exit = ExitCode::nothing_valid;
+        outcome.error = {"nothing_valid", "nothing could be measured for " + to_string(problem),
+                         "hone show lists what was tried"};
+    }
+    if (!stop) return outcome;
+    outcome.exit = ExitCode::interrupted;
+    outcome.error = {"interrupted", "stopped by Ctrl-C", ""};
+    return outcome;
+}
+
+}  // namespace
+
+Runner declare_bench(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("PROBLEM", options->words, "An operator and its fields");
+    app.add_option("--model", options->model, "Every problem of a model instead");
+    app.add_option("--tokens", options->tokens, "Token counts for --model")->delimiter(',');
+    app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
+    app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)")
+        ->check(CLI::Range(1, 10000));
+    return [options](const Console& console) { return bench(*options, console); };
+}
+
+}  // namespace hone::cli

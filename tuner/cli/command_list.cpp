@@ -1,0 +1,44 @@
+#include "tuner/cli/command_list.h"
+
+namespace hone::cli {
+
+const std::vector<Command>& commands() {
+    static const std::vector<Command> list{
+        {"tune", "Find the fastest kernels for a model or an operator and remember them",
+         "  hone tune llama-3-8b\n"
+         "  hone tune path/to/config.json --tp 2 --budget 10m\n"
+         "  hone tune --op rmsnorm --fields \"dtype=bf16 hidden=4096 residual=yes\" --tokens 1,8,512\n"
+         "  hone tune llama-3-8b --dry-run            what would be tuned\n"
+         "  hone tune llama-3-8b --offline --arch sm_90a   predict, without a GPU\n",
+         declare_tune},
+        {"list", "Winners that are known, by GPU", "  hone list\n  hone list rmsnorm --json\n", declare_list},
+        {"show", "All trials of one problem", "  hone show rmsnorm dtype=bf16 hidden=4096 rows=16\n",
+         declare_show},
+        {"explain", "Which kernel a call would run, and why",
+         "  hone explain rmsnorm dtype=bf16 hidden=4096 rows=16\n", declare_explain},
+        {"bench", "Measure winner, default and runner-up against the bandwidth floor",
+         "  hone bench rmsnorm dtype=bf16 hidden=4096 rows=16\n  hone bench --model llama-3-8b --tokens "
+         "1,4096\n",
+         declare_bench},
+        {"export", "Write winners as one text file",
+         "  hone export -o h100.json\n  hone export --family rmsnorm\n", declare_export},
+        {"import", "Take over winners from such a file: all or nothing",
+         "  hone import h100.json\n  hone import h100.json --dry-run\n", declare_import},
+        {"merge", "Add the trials of another cache to this one", "  hone merge /mnt/other/cache.db\n",
+         declare_merge},
+        {"compile", "Compile ahead of time for an architecture, without a GPU",
+         "  hone compile llama-3-8b --arch sm_90a\n", declare_compile},
+        {"cache", "Look after the cache: path, stats, verify, gc, clear",
+         "  hone cache path\n  hone cache stats --json\n  hone cache verify\n  hone cache gc\n  hone cache "
+         "clear --yes\n",
+         declare_cache},
+        {"spaces", "Operators, their variants, tunables and constraints",
+         "  hone spaces\n  hone spaces rmsnorm --fields \"dtype=bf16 hidden=4096 rows=16\" --arch sm_90a\n",
+         declare_spaces},
+        {"doctor", "What this machine has and what is missing", "  hone doctor\n  hone doctor --json\n",
+         declare_doctor},
+    };
+    return list;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,156 @@
+// hone compile: fills the image cache for an architecture ahead of time. Needs NVRTC, no GPU.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "kernel_templates/space.h"
+#include "tuner/cli/command_list.h"
+#include "tuner/cli/devices.h"
+#include "tuner/cli/interrupt.h"
+#include "tuner/cli/progress.h"
+#include "tuner/cli/stored.h"
+#include "tuner/cli/targets.h"
+#include "tuner/compile/compile_pool.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+    Target target;
+    std::string arch;
+    int top = 0;
+};
+
+struct Tally {
+    std::int64_t images = 0;
+    std::int64_t from_cache = 0;
+    Json failed = Json::array();
+    std::vector<std::string> without_any;  ///< problems of which nothing compiled
+};
+
+/// Winners of any GPU of this architecture, the fallback, and the best predictions.
+std::vector<Candidate> wanted(const Problem& problem, const DeviceTraits& traits, int top,
+                              const Console& console) {
+    std::vector<Candidate> list;
+    const auto add = [&](const Candidate& candidate) {
+        const bool known = std::find(list.begin(), list.end(), candidate) != list.end();
+        if (!known && allowed(problem, candidate, traits)) list.push_back(candidate);
+    };
+    for (const StoredTrial& stored : stored_winners(filter_of(problem), console)) {
+        const cache::GpuKey& gpu = stored.trial.key.gpu;
+        if (gpu.compute_major != traits.compute_major || gpu.compute_minor != traits.compute_minor) continue;
+        if (const auto candidate = parse_candidate(*problem.family, stored.trial.candidate)) add(*candidate);
+    }
+    if (const auto safe = fallback(problem, traits)) add(*safe);
+    if (top <= 0) return list;
+    int left = top;
+    for (const RankedCandidate& ranked : ranked_space(problem, traits)) {
+        if (left-- <= 0) break;
+        add(ranked.candidate);
+    }
+    return list;
+}
+
+void compile_problem(const Problem& problem, const std::vector<Candidate>& candidates,
+                     tuner::ImageSource& images, Tally& tally) {
+    bool any = false;
+    for (const Candidate& candidate : candidates) {
+        const tuner::ImageSource::Result result = images.get(problem, candidate);
+        if (result.status == cache::TrialStatus::ok) {
+            any = true;
+            ++tally.images;
+            tally.from_cache += result.from_cache ? 1 : 0;
+            continue;
+        }
+        tally.failed.push_back({{"problem", to_string(problem)},
+                                {"candidate", to_string(candidate)},
+                                {"detail", result.detail}});
+    }
+    if (!any) tally.without_any.push_back(to_string(problem));
+}
+
+Arch arch_to_compile_for(const std::string& name) {
+    if (!name.empty()) return arch_named(name);
+    const Gpus gpus = find_gpus();
+    if (!gpus.devices.empty()) return gpus.devices.front().traits.arch();
+    throw Failure(ExitCode::usage,
+                  {"no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a"});
+}
+
+Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch,
+                 const std::vector<tuner::ModelOperator>& missing) {
+    Outcome outcome{.data = {{"arch", to_string(arch)},
+                             {"images", tally.images},
+                             {"from_cache", tally.from_cache},
+                             {"compiled", compiled},
+                             {"failed", tally.failed},
+                             {"without_family", Json::array()}}};
+    for (const tuner::ModelOperator& op : missing) outcome.data["without_family"].push_back(as_json(op));
+    outcome.text =
+        fmt::format("{} images for {}, {} of them compiled now\n", tally.images, to_string(arch), compiled);
+    for (const Json& failure : tally.failed) {
+        outcome.text += fmt::format("failed: {}: {}\n", failure["candidate"].get<std::string>(),
+                                    failure["detail"].get<std::string>());
+    }
+    if (!tally.without_any.empty()) {
+        outcome.exit = ExitCode::nothing_valid;
+        outcome.error = {"nothing_valid", "nothing compiles for " + tally.without_any.front(),
+                         "hone spaces --arch says why"};
+    }
+    return outcome;
+}
+
+Outcome compile(const Options& options, const Console& console) {
+    const tuner::Workload workload = options.target.workload();
+    const Arch arch = arch_to_compile_for(options.arch);
+    const CompilerInfo compiler = find_compiler();
+    if (compiler.nvrtc == nullptr)
+        throw Failure(ExitCode::no_gpu, {"no_nvrtc", compiler.why_none, compiler.hint});
+    if (!compiler.nvrtc->supports(arch)) {
+        throw Failure(ExitCode::failure,
+                      {"unsupported_arch",
+                       fmt::format("NVRTC {} does not compile for {}", compiler.version, to_string(arch)),
+                       "use a newer CUDA toolkit"});
+    }
+    const std::atomic<bool>& stop = stop_on_interrupt();
+    cache::Cache cache = open_user_cache();
+    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
+    const DeviceTraits traits = *representative_device(arch);
+    std::vector<std::vector<Candidate>> candidates;
+    for (const Problem& problem : workload.problems) {
+        candidates.push_back(wanted(problem, traits, options.top, console));
+        pool.prefetch(problem, candidates.back());
+    }
+    Tally tally;
+    ProgressDisplay display(console);
+    for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
+        compile_problem(workload.problems[i], candidates[i], pool, tally);
+        display.update({.problems_done = i + 1,
+                        .problems_total = workload.problems.size(),
+                        .candidates_done = static_cast<std::size_t>(tally.images),
+                        .candidates_total = 0,
+                        .current = to_string(workload.problems[i]),
+                        .finished_winner = std::nullopt});
+    }
+    display.finish();
+    Outcome outcome = describe(tally, pool.compiled(), arch, workload.without_family);
+    if (stop) {
+        outcome.exit = ExitCode::interrupted;
+        outcome.error = {"interrupted", "stopped by Ctrl-C; what was compiled is kept",
+                         "the same command goes on"};
+    }
+    return outcome;
+}
+
+}  // namespace
+
+Runner declare_compile(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    options->target.declare(app);
+    app.add_option("--arch", options->arch, "sm_90a and so on (default: this machine's GPU)");
+    app.add_option("--top", options->top, "Also the best N predictions for each problem");
+    return [options](const Console& console) { return compile(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,39 @@
+// What this machine has: GPUs behind the driver, and NVRTC. Asking never fails; the answer says why there is
+// none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/nvrtc/nvrtc.h"
+#include "tuner/measurer.h"
+
+namespace hone::cli {
+
+struct Gpus {
+    std::vector<tuner::DeviceInfo> devices;
+    std::string driver_version;  ///< empty without a driver
+    std::string library;         ///< which libcuda was opened
+    std::string why_none;        ///< empty when there is a device
+    std::string hint;
+};
+[[nodiscard]] Gpus find_gpus();
+
+struct CompilerInfo {
+    std::shared_ptr<const runtime::Nvrtc> nvrtc;  ///< null: none
+    std::string version;
+    std::string why_none;
+    std::string hint;
+};
+[[nodiscard]] CompilerInfo find_compiler();
+
+/// A device that is not here: the datasheet's traits for an architecture, no driver.
+[[nodiscard]] tuner::DeviceInfo datasheet_device(Arch arch, const std::string& nvrtc_version);
+
+/// The devices that `--gpu N|all` names; all of `gpus` for "all", the first one for "". Throws Failure
+/// (usage) for a text that is neither, Failure (no_gpu) for a number that is not there.
+[[nodiscard]] std::vector<tuner::DeviceInfo> chosen_gpus(const Gpus& gpus, const std::string& option);
+
+}  // namespace hone::cli

@@ -1,0 +1,158 @@
+// hone explain PROBLEM: which candidate dispatch takes and why, with the dispatcher's own rules
+// (runtime/explain.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel_templates/catalog.h"
+#include "runtime/compiler.h"
+#include "runtime/explain.h"
+#include "tuner/cli/command_list.h"
+#include "tuner/cli/devices.h"
+#include "tuner/cli/stored.h"
+#include "tuner/cli/targets.h"
+#include "tuner/report.h"
+#include "tuner/report_text.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> words;
+    std::string gpu;
+    std::string arch;
+    std::int64_t max = 0;
+};
+
+/// The GPU asked about: one of this machine, else the datasheet's of an architecture.
+tuner::DeviceInfo device_asked_about(const Options& options, const Console& console) {
+    const Gpus gpus = find_gpus();
+    if (!options.arch.empty()) return datasheet_device(arch_named(options.arch), find_compiler().version);
+    if (!gpus.devices.empty() || !options.gpu.empty()) return chosen_gpus(gpus, options.gpu).front();
+    console.note("no usable GPU here: explaining for sm_90a (--arch names another)");
+    return datasheet_device(Arch{9, 0, true}, find_compiler().version);
+}
+
+std::optional<cache::Cache> readable_user_cache() {
+    try {
+        return open_user_cache(cache::OpenMode::read_only);
+    } catch (const cache::CacheError&) {
+        return std::nullopt;  // load_winners has warned
+    }
+}
+
+/// "not compiled yet", or what ptxas said of it.
+Json image_facts(const Problem& problem, const std::string& candidate_text, const tuner::DeviceInfo& device,
+                 std::optional<cache::Cache>& cache) {
+    const std::optional<Candidate> candidate = parse_candidate(*problem.family, candidate_text);
+    if (!candidate || !cache) return nullptr;
+    const auto image = cache->image(
+        runtime::candidate_image_key(problem, *candidate, device.traits.arch(), device.toolchain.nvrtc));
+    if (!image) return nullptr;
+    return {{"registers", image->resources.registers},
+            {"shared_bytes", image->resources.shared_bytes},
+            {"spill_bytes", image->resources.spill_bytes},
+            {"cubin_bytes", image->cubin.size()}};
+}
+
+/// Candidates that were tried here and did not end well, by cause.
+Json failures_of(const Problem& problem, const cache::GpuKey& gpu, std::optional<cache::Cache>& cache) {
+    Json failures = Json::array();
+    if (!cache) return failures;
+    cache::Filter filter = filter_of(problem);
+    filter.gpu = gpu;
+    for (const cache::Trial& trial : cache->trials(filter)) {
+        if (trial.status == cache::TrialStatus::ok) continue;
+        failures.push_back({{"candidate", trial.candidate},
+                            {"status", cache::name(trial.status)},
+                            {"detail", trial.detail}});
+    }
+    return failures;
+}
+
+Json template_facts(const Problem& problem, const std::string& candidate_text) {
+    const std::optional<Candidate> candidate = parse_candidate(*problem.family, candidate_text);
+    if (!candidate) return nullptr;
+    return {{"variant", candidate->variant->name},
+            {"source", candidate->variant->source},
+            {"hash", template_hash(*candidate->variant)}};
+}
+
+Json explanation_json(const Explanation& explained) {
+    const BucketReport& bucket = explained.bucket;
+    const bool margin_known = explained.runner_up_us > 0 && explained.measured_us > 0;
+    return {
+        {"problem", explained.problem},
+        {"candidate", bucket.candidate},
+        {"origin", name(bucket.origin)},
+        {"trust", name(bucket.trust)},
+        {"bucket_first", bucket.first},
+        {"bucket_last", bucket.last},
+        {"measured_at", bucket.measured_at},
+        {"measured_us", explained.measured_us},
+        {"measured_on", explained.measured_on},
+        {"layer", explained.layer},
+        {"default", explained.fallback},
+        {"runner_up", explained.runner_up},
+        {"runner_up_us", explained.runner_up_us},
+        {"margin", margin_known ? Json(explained.runner_up_us / explained.measured_us - 1) : Json(nullptr)},
+        {"passed_over", explained.passed_over},
+        {"tune_command", bucket.tune_command}};
+}
+
+std::string facts_text(const Json& data) {
+    std::string text;
+    if (const Json& kernel = data["template"]; kernel.is_object()) {
+        text += fmt::format("template: {} ({})\n", kernel["source"].get<std::string>(),
+                            kernel["hash"].get<std::string>());
+    }
+    if (const Json& image = data["image"]; image.is_object()) {
+        text += fmt::format("image: {} registers, {} bytes shared, {} bytes spilled\n",
+                            image["registers"].get<int>(), image["shared_bytes"].get<int>(),
+                            image["spill_bytes"].get<int>());
+    } else {
+        text += "image: not compiled yet\n";
+    }
+    if (!data["margin"].is_null())
+        text += fmt::format("margin over the runner-up: {:.1f} %\n", data["margin"].get<double>() * 100);
+    for (const Json& failure : data["failures"]) {
+        text += fmt::format("failed: {}: {} {}\n", failure["candidate"].get<std::string>(),
+                            failure["status"].get<std::string>(), failure["detail"].get<std::string>());
+    }
+    return text;
+}
+
+Outcome explain(const Options& options, const Console& console) {
+    const Problem problem = problem_from_words(options.words);
+    const tuner::DeviceInfo device = device_asked_about(options, console);
+    const runtime::WinnerTable winners(cache::load_winners(
+        device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
+    std::optional<cache::Cache> cache = readable_user_cache();
+    const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
+    constexpr std::int64_t usual_max = 8192;
+    const std::int64_t max = std::max({options.max, problem[dynamic], usual_max});
+    const Explanation explained = runtime::explain(
+        problem, max, {.winners = &winners, .traits = &device.traits, .trials = cache ? &*cache : nullptr});
+
+    Outcome outcome{.data = explanation_json(explained)};
+    outcome.data["gpu"] = tuner::as_json(device.gpu);
+    outcome.data["template"] = template_facts(problem, explained.bucket.candidate);
+    outcome.data["image"] = image_facts(problem, explained.bucket.candidate, device, cache);
+    outcome.data["failures"] = failures_of(problem, device.gpu, cache);
+    outcome.text = tuner::escape_controls(to_string(explained) + facts_text(outcome.data), true);
+    return outcome;
+}
+
+}  // namespace
+
+Runner declare_explain(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("PROBLEM", options->words, "An operator and its fields")->required();
+    app.add_option("--gpu", options->gpu, "Explain for this GPU (default: 0)");
+    app.add_option("--arch", options->arch, "Explain for an architecture instead of a GPU of this machine");
+    app.add_option("--max", options->max,
+                   "Largest dynamic value that the caller prepares for (default 8192)");
+    return [options](const Console& console) { return explain(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,108 @@
+#include "tuner/cli/stored.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cache/bundle.h"
+#include "cache/layers.h"
+#include "cache/packaged.h"
+
+namespace hone::cli {
+namespace {
+
+bool matches(const cache::Trial& trial, const cache::Filter& filter) {
+    return (!filter.gpu || *filter.gpu == trial.key.gpu) &&
+           (filter.family.empty() || filter.family == trial.key.family) &&
+           (filter.static_fields.empty() || filter.static_fields == trial.key.static_fields) &&
+           (filter.dynamic_fields.empty() || filter.dynamic_fields == trial.key.dynamic_fields);
+}
+
+void append(std::vector<StoredTrial>& all, std::vector<cache::Trial> trials, const std::string& layer) {
+    for (cache::Trial& trial : trials) all.push_back({std::move(trial), layer});
+}
+
+/// `query` on the database of each layer that has one; a layer that cannot be read is a warning.
+template <class Query>
+std::vector<StoredTrial> from_databases(const Console& console, Query query) {
+    std::vector<StoredTrial> all;
+    const auto read = [&](const std::filesystem::path& file, const std::string& layer) {
+        std::error_code error;
+        if (!std::filesystem::exists(file, error)) return;
+        try {
+            append(all, query(cache::Cache::open(file, cache::OpenMode::read_only)), layer);
+        } catch (const cache::CacheError& unreadable) {
+            console.warn(fmt::format("{} cache left out: {}", layer, unreadable.what()));
+        }
+    };
+    try {
+        const cache::LayerPaths paths = cache::layer_paths();
+        read(paths.user, "user");
+        if (paths.site) read(*paths.site, "site");
+    } catch (const cache::CacheError& nowhere) {
+        console.warn(nowhere.what());
+    }
+    return all;
+}
+
+}  // namespace
+
+std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {
+    std::vector<StoredTrial> all =
+        from_databases(console, [&](const cache::Cache& cache) { return cache.winners(filter); });
+    for (const cache::PackagedBundle& bundle : cache::packaged_bundles()) {
+        try {
+            std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
+            std::erase_if(trials, [&](const cache::Trial& trial) { return !matches(trial, filter); });
+            append(all, std::move(trials), "packaged");
+        } catch (const cache::BundleError& refused) {
+            console.warn(fmt::format("packaged results {} left out: {}", bundle.name, refused.what()));
+        }
+    }
+    return all;
+}
+
+std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console) {
+    return from_databases(console, [&](const cache::Cache& cache) { return cache.trials(filter); });
+}
+
+cache::Cache open_user_cache(cache::OpenMode mode) {
+    return cache::Cache::open(cache::layer_paths().user, mode);
+}
+
+cache::Filter filter_of(const std::string& family) {
+    return {.gpu = std::nullopt, .family = family, .static_fields = {}, .dynamic_fields = {}};
+}
+
+cache::Filter filter_of(const Problem& problem) {
+    return {.gpu = std::nullopt,
+            .family = std::string(problem.family->name),
+            .static_fields = static_text(problem),
+            .dynamic_fields = dynamic_text(problem)};
+}
+
+std::string trust_here(const cache::Trial& trial, const std::vector<tuner::DeviceInfo>& devices) {
+    if (devices.empty()) return "-";
+    return std::string(name(cache::trust_of(trial, devices.front().gpu, devices.front().toolchain)));
+}
+
+std::string describe(const cache::GpuKey& gpu) {
+    std::string text =
+        fmt::format("{} ({}.{}, {} SMs", gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count);
+    if (gpu.memory_clock_mhz > 0) text += fmt::format(", memory {} MHz", gpu.memory_clock_mhz);
+    if (!gpu.mig_profile.empty()) text += ", MIG " + gpu.mig_profile;
+    return text + ")";
+}
+
+std::optional<DeviceTraits> known_traits(const cache::GpuKey& gpu,
+                                         const std::vector<tuner::DeviceInfo>& devices) {
+    for (const tuner::DeviceInfo& device : devices) {
+        if (device.gpu == gpu) return device.traits;
+    }
+    std::optional<DeviceTraits> datasheet =
+        representative_device(native_arch(gpu.compute_major, gpu.compute_minor));
+    if (datasheet && datasheet->name == gpu.name && datasheet->sm_count == gpu.sm_count) return datasheet;
+    return std::nullopt;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,43 @@
+// Stored results as commands read them: every layer that can be read, with a warning for each that cannot.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cache/cache.h"
+#include "tuner/cli/console.h"
+#include "tuner/measurer.h"
+
+namespace hone::cli {
+
+struct StoredTrial {
+    cache::Trial trial;
+    std::string layer;  ///< "user", "site", "packaged"
+};
+
+/// Winners of all layers, user first; nothing is resolved between layers.
+[[nodiscard]] std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console);
+/// Trials of the user's and the site's cache.
+[[nodiscard]] std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console);
+
+/// The user's cache, created when it is not there. Throws CacheError.
+[[nodiscard]] cache::Cache open_user_cache(cache::OpenMode mode = cache::OpenMode::read_write);
+
+/// Everything of one operator, or of all for "".
+[[nodiscard]] cache::Filter filter_of(const std::string& family);
+/// One problem on any GPU.
+[[nodiscard]] cache::Filter filter_of(const Problem& problem);
+
+/// "exact", "foreign" ... on the first of these GPUs; "-" when there is none.
+[[nodiscard]] std::string trust_here(const cache::Trial& trial,
+                                     const std::vector<tuner::DeviceInfo>& devices);
+
+/// "NVIDIA H100 80GB HBM3 (9.0, 132 SMs, memory 2619 MHz)"
+[[nodiscard]] std::string describe(const cache::GpuKey& gpu);
+
+/// For a trial's problem: the share of the bandwidth floor on the device it was measured on, as far as its
+/// traits are known.
+[[nodiscard]] std::optional<DeviceTraits> known_traits(const cache::GpuKey& gpu,
+                                                       const std::vector<tuner::DeviceInfo>& devices);
+
+}  // namespace hone::cli

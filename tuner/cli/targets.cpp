@@ -1,0 +1,98 @@
+#include "tuner/cli/targets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/text.h"
+#include "tuner/cli/command.h"
+#include "tuner/errors.h"
+
+namespace hone::cli {
+namespace {
+
+Failure usage(std::string code, std::string message, std::string hint = {}) {
+    return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
+}
+
+std::vector<std::int64_t> parsed_tokens(const std::vector<std::string>& words) {
+    std::vector<std::int64_t> tokens;
+    for (const std::string& word : words) {
+        const std::optional<std::int64_t> value = parse_integer(word);
+        if (!value)
+            throw usage("bad_tokens", fmt::format("--tokens: '{}' is no whole number", word),
+                        "--tokens 1,8,512");
+        tokens.push_back(*value);
+    }
+    return tokens;
+}
+
+std::optional<Dtype> parsed_dtype(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    const std::optional<Dtype> dtype = dtype_from_name(text);
+    constexpr std::array<std::string_view, 3> names{"fp32", "fp16", "bf16"};
+    if (dtype && std::find(names.begin(), names.end(), text) != names.end()) return dtype;
+    throw usage("unknown_dtype", fmt::format("--dtype: no dtype '{}'{}: allowed is {}", text,
+                                             did_you_mean(text, names), fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+void Target::declare(CLI::App& app) {
+    app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json");
+    app.add_option("--op", op, "One operator instead of a model: rmsnorm, layernorm, ...");
+    app.add_option("--fields", fields, "Its fields: \"dtype=bf16 hidden=4096 residual=yes\"");
+    app.add_option("--tokens", tokens, "Token counts to tune at (default: 1, 2, 4 ... 8192)")->delimiter(',');
+    app.add_option("--dtype", dtype, "fp32, fp16 or bf16 instead of the model's");
+    app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
+}
+
+tuner::Workload Target::workload() const {
+    if (model.empty() == op.empty()) {
+        throw usage("no_target", model.empty() ? "give a MODEL or --op" : "give a MODEL or --op, not both",
+                    fmt::format("known models: {}", fmt::join(tuner::known_models(), ", ")));
+    }
+    if (!fields.empty() && op.empty()) throw usage("no_target", "--fields needs --op");
+    const tuner::WorkloadOptions options{
+        .tokens = parsed_tokens(tokens), .dtype = parsed_dtype(dtype), .tensor_parallel = tensor_parallel};
+    if (!op.empty()) return tuner::operator_workload(op, fields, options);
+    return tuner::model_workload(tuner::read_model(model), options);
+}
+
+std::string Target::command_words() const {
+    std::string words = op.empty() ? model : fmt::format("--op {} --fields \"{}\"", op, fields);
+    if (!tokens.empty()) words += fmt::format(" --tokens {}", fmt::join(tokens, ","));
+    if (!dtype.empty()) words += fmt::format(" --dtype {}", dtype);
+    if (tensor_parallel != 1) words += fmt::format(" --tp {}", tensor_parallel);
+    return words;
+}
+
+Problem problem_from_words(const std::vector<std::string>& words) {
+    std::string error;
+    const std::optional<Problem> problem = parse_problem(fmt::format("{}", fmt::join(words, " ")), &error);
+    if (!problem) throw tuner::ConfigError(error);
+    return *problem;
+}
+
+const Family& family_named(const std::string& name) {
+    if (const Family* family = find_family(name)) return *family;
+    std::vector<std::string_view> names;
+    for (const Family* family : families()) names.push_back(family->name);
+    throw usage("unknown_operator", fmt::format("no operator '{}'{}: this build has {}", name,
+                                                did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+Arch arch_named(const std::string& name) {
+    std::vector<std::string> names;
+    for (const Arch& arch : supported_archs()) {
+        names.push_back(to_string(arch));
+        if (names.back() == name) return arch;
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    throw usage("unknown_arch", fmt::format("no architecture '{}'{}: Hone compiles for {}", name,
+                                            did_you_mean(name, views), fmt::join(names, ", ")));
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,176 @@
+// hone tune: the workload, who answers for it, and what is shown at the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cache/layers.h"
+#include "kernel_templates/space.h"
+#include "tuner/cli/command_list.h"
+#include "tuner/cli/interrupt.h"
+#include "tuner/cli/tune_runs.h"
+#include "tuner/report.h"
+#include "tuner/report_text.h"
+
+namespace hone::cli {
+namespace {
+
+using tuner::StopReason;
+using tuner::Workload;
+
+void check_not_empty(const Workload& workload) {
+    if (!workload.problems.empty()) return;
+    throw Failure(ExitCode::nothing_valid,
+                  {"nothing_to_tune", fmt::format("{}: no operator of it has a family yet", workload.name),
+                   "hone spaces lists the families"});
+}
+
+Json missing_json(const Workload& workload) {
+    Json list = Json::array();
+    for (const tuner::ModelOperator& op : workload.without_family) list.push_back(as_json(op));
+    return list;
+}
+
+/// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
+Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, const Console& console) {
+    const Gpus gpus = find_gpus();
+    const bool here = !gpus.devices.empty() && !options.offline;
+    const DeviceTraits traits =
+        here ? gpus.devices.front().traits : *representative_device(arch_named(options.arch));
+    Outcome outcome{.data = {{"name", workload.name},
+                             {"device", traits.name},
+                             {"problems", Json::array()},
+                             {"without_family", missing_json(workload)}}};
+    tuner::Table table({{"problem"}, {"candidates", tuner::Align::right}, {"default"}});
+    for (const Problem& problem : workload.problems) {
+        const std::size_t candidates = ranked_space(problem, traits).size();
+        const std::optional<Candidate> safe = fallback(problem, traits);
+        const std::string safe_text = safe ? to_string(*safe) : "";
+        outcome.data["problems"].push_back(
+            {{"problem", to_string(problem)}, {"candidates", candidates}, {"default", safe_text}});
+        table.add({to_string(problem), std::to_string(candidates), safe_text});
+    }
+    outcome.text =
+        fmt::format("{} on {}: {} problems; nothing is tuned (--dry-run)\n\n{}", workload.name, traits.name,
+                    workload.problems.size(), table.render(console.stdout_colour, "  "));
+    const std::string missing = missing_families(workload.without_family);
+    if (!missing.empty()) outcome.text += "\n" + missing + "\n";
+    return outcome;
+}
+
+/// No GPU: said first, then recordings where there are some, predictions for the rest.
+std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus, const TuneContext& context) {
+    context.console.note(fmt::format(
+        "no usable GPU: going on with recorded sweeps and, where there are none, predictions for {} ({})",
+        context.options.arch, gpus.why_none));
+    Workload left;
+    std::vector<TuneRun> runs = run_recorded(workload, context, left);
+    if (left.problems.empty() || context.stop) return runs;
+    for (TuneRun& run : run_offline(left, context)) runs.push_back(std::move(run));
+    return runs;
+}
+
+std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
+    const TuneCommandOptions& options = context.options;
+    if (options.offline) return run_offline(workload, context);
+    if (options.replay) {
+        Workload left;
+        std::vector<TuneRun> runs = run_recorded(workload, context, left);
+        if (left.problems.empty()) return runs;
+        throw Failure(ExitCode::nothing_valid,
+                      {"not_recorded", "no recorded sweep of " + to_string(left.problems.front()),
+                       "hone tune --record FILE makes one on a GPU"});
+    }
+    const Gpus gpus = find_gpus();
+    if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty())
+        return run_without_gpu(workload, gpus, context);
+    return run_on_gpus(workload, chosen_gpus(gpus, options.gpu), context);
+}
+
+void set_end(const std::vector<TuneRun>& runs, const std::string& again, Outcome& outcome) {
+    const auto stopped = [&](StopReason reason) {
+        return std::any_of(runs.begin(), runs.end(),
+                           [&](const TuneRun& run) { return run.result.stopped == reason; });
+    };
+    if (stopped(StopReason::interrupted)) {
+        outcome.exit = ExitCode::interrupted;
+        outcome.error = {"interrupted", "stopped by Ctrl-C; everything measured so far is saved",
+                         again + " goes on from here"};
+        return;
+    }
+    if (stopped(StopReason::budget)) {
+        outcome.exit = ExitCode::budget_ended;
+        outcome.error = {"budget_ended", "the budget ended; the table has the best so far",
+                         again + " goes on from here"};
+        return;
+    }
+    for (const TuneRun& run : runs) {
+        for (const tuner::ProblemResult& problem : run.result.problems) {
+            if (problem.winner) continue;
+            outcome.exit = ExitCode::nothing_valid;
+            outcome.error = {
+                "nothing_valid",
+                fmt::format("no valid kernel for {}: {}", to_string(problem.problem), problem.failure),
+                "hone show PROBLEM lists what was tried"};
+            return;
+        }
+    }
+}
+
+std::string next_steps(const std::vector<TuneRun>& runs, const Workload& workload) {
+    const bool real =
+        std::any_of(runs.begin(), runs.end(), [](const TuneRun& run) { return run.device.ordinal >= 0; });
+    const Problem& example = workload.problems.back();
+    return fmt::format(
+        "next: hone explain {}\n      {}\n", to_string(example),
+        real ? "hone export -o winners.json" : "the same command on a machine with a GPU, to measure");
+}
+
+std::string summary(const TuneRun& run) {
+    std::size_t reused = 0;
+    for (const tuner::ProblemResult& problem : run.result.problems) reused += problem.reused ? 1 : 0;
+    return fmt::format("{}, {}: {} problems ({} known before), {} compiles, {} measurements, {}\n\n",
+                       run.device.gpu.name, run.source, run.result.problems.size(), reused,
+                       run.result.compiles, run.result.measurements,
+                       tuner::format_duration(run.result.elapsed));
+}
+
+Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
+                 const TuneCommandOptions& options, const Console& console) {
+    const std::string cache = cache::layer_paths().user.string();
+    Outcome outcome{.data = {{"name", workload.name},
+                             {"runs", Json::array()},
+                             {"without_family", missing_json(workload)},
+                             {"cache", cache}}};
+    for (const TuneRun& run : runs) {
+        Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
+        json.update(tuner::as_json(run.result, run.device.traits));
+        outcome.data["runs"].push_back(std::move(json));
+        outcome.text += tuner::escape_controls(summary(run), true) +
+                        tables(run.result, run.device.traits, console.stdout_colour);
+    }
+    const std::string missing = missing_families(workload.without_family);
+    if (!missing.empty()) outcome.text += missing + "\n";
+    outcome.text += fmt::format("cache: {}\n", tuner::escape_controls(cache));
+    outcome.text += next_steps(runs, workload);
+    set_end(runs, "hone tune " + options.target.command_words(), outcome);
+    return outcome;
+}
+
+Outcome tune(const TuneCommandOptions& options, const Console& console) {
+    options.check();
+    const Workload workload = options.target.workload();
+    check_not_empty(workload);
+    if (options.dry_run) return dry_run(workload, options, console);
+    const TuneContext context{.options = options, .console = console, .stop = stop_on_interrupt()};
+    return describe(workload, run(workload, context), options, console);
+}
+
+}  // namespace
+
+Runner declare_tune(CLI::App& app) {
+    const auto options = std::make_shared<TuneCommandOptions>();
+    options->declare(app);
+    return [options](const Console& console) { return tune(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,81 @@
+#include "tuner/cli/tune_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kernel_templates/text.h"
+#include "tuner/cli/command.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr std::array<std::string_view, 3> effort_names{"quick", "standard", "exhaustive"};
+
+Failure usage(std::string code, std::string message, std::string hint = {}) {
+    return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
+}
+
+tuner::Effort effort_from(const std::string& text) {
+    for (std::size_t i = 0; i < effort_names.size(); ++i) {
+        if (effort_names[i] == text) return static_cast<tuner::Effort>(i);
+    }
+    throw usage("unknown_effort", fmt::format("--effort: no effort '{}'{}: quick, standard or exhaustive",
+                                              text, did_you_mean(text, effort_names)));
+}
+
+}  // namespace
+
+std::chrono::milliseconds duration_from(const std::string& text) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::optional<std::int64_t> count = parse_integer(std::string_view(text).substr(0, digits));
+    const std::string_view unit = std::string_view(text).substr(digits);
+    const std::int64_t unit_ms = unit == "ms"                  ? 1
+                                 : unit == "s" || unit.empty() ? 1000
+                                 : unit == "m"                 ? 60'000
+                                 : unit == "h"                 ? 3'600'000
+                                                               : 0;
+    constexpr std::int64_t week_ms = std::int64_t{7} * 24 * 3'600'000;
+    if (!count || unit_ms == 0 || *count < 1 || *count > week_ms / unit_ms) {
+        throw usage("bad_duration", fmt::format("'{}' is no duration from 1ms to a week", text),
+                    "500ms, 90s, 10m or 2h");
+    }
+    return std::chrono::milliseconds(*count * unit_ms);
+}
+
+void TuneCommandOptions::declare(CLI::App& app) {
+    target.declare(app);
+    app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
+    app.add_option("--effort", effort,
+                   "quick: 16 candidates, standard: 64, exhaustive: all that are allowed");
+    app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
+    app.add_flag("--retune", retune, "Measure again what is known already");
+    CLI::Option* off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");
+    app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)");
+    CLI::Option* recorded =
+        app.add_option("--replay", replay_file, "Answer from a recorded sweep instead of a GPU")
+            ->expected(0, 1);
+    app.callback([this, recorded] { replay = recorded->count() > 0; });
+    app.add_option("--record", record_file, "Write every measurement to this file, for --replay");
+    app.add_flag("--dry-run", dry_run, "Show what would be tuned");
+    off->excludes(recorded);
+}
+
+void TuneCommandOptions::check() const {
+    static_cast<void>(tune_options());
+    static_cast<void>(arch_named(arch));
+    if (!record_file.empty() && (offline || replay)) {
+        throw usage("contradiction", "--record writes what a GPU measures: not with --offline or --replay");
+    }
+    if (!gpu.empty() && (offline || replay))
+        throw usage("contradiction", "--gpu makes no sense with --offline or --replay");
+}
+
+tuner::TuneOptions TuneCommandOptions::tune_options() const {
+    return {.effort = effort_from(effort),
+            .budget = budget.empty() ? std::nullopt : std::optional(duration_from(budget)),
+            .retune = retune};
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,131 @@
+#include "tuner/cli/tune_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "tuner/cli/progress.h"
+#include "tuner/cli/stored.h"
+#include "tuner/gpu_session.h"
+
+namespace hone::cli {
+namespace {
+
+using tuner::Workload;
+
+/// The progress of several runs at once, as one.
+class SharedProgress {
+  public:
+    SharedProgress(const Console& console, std::size_t runs) : display_(console), latest_(runs) {}
+
+    [[nodiscard]] tuner::ProgressSink sink(std::size_t run) {
+        return [this, run](const tuner::Progress& progress) {
+            const std::scoped_lock lock(mutex_);
+            latest_[run] = progress;
+            tuner::Progress sum;
+            for (const tuner::Progress& one : latest_) {
+                sum.problems_done += one.problems_done;
+                sum.problems_total += one.problems_total;
+                sum.candidates_done += one.candidates_done;
+                sum.candidates_total += one.candidates_total;
+            }
+            sum.current = progress.current;
+            display_.update(sum);
+        };
+    }
+    void finish() { display_.finish(); }
+
+  private:
+    std::mutex mutex_;
+    ProgressDisplay display_;
+    std::vector<tuner::Progress> latest_;
+};
+
+/// Whole static parts, dealt out in turn: images and neighbours' winners stay on one GPU.
+std::vector<Workload> deal(const Workload& workload, std::size_t hands) {
+    std::vector<Workload> shares(hands,
+                                 Workload{.name = workload.name, .problems = {}, .without_family = {}});
+    std::size_t part = 0;
+    for (std::size_t i = 0; i < workload.problems.size(); ++i) {
+        const Problem& problem = workload.problems[i];
+        if (i > 0 && static_part(problem) != static_part(workload.problems[i - 1])) ++part;
+        shares[part % hands].problems.push_back(problem);
+    }
+    std::erase_if(shares, [](const Workload& share) { return share.problems.empty(); });
+    return shares;
+}
+
+TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, std::size_t neighbours,
+                   const TuneContext& context, const tuner::ProgressSink& progress) {
+    TuneRun run{.device = device, .source = fmt::format("measured on GPU {}", device.ordinal), .result = {}};
+    const std::optional<tuner::TuneOptions> options = context.options_now();
+    if (!options) {
+        run.result.stopped = tuner::StopReason::budget;
+        return run;
+    }
+    cache::Cache cache = open_user_cache();
+    const int workers = std::max(1, tuner::default_compile_workers() / static_cast<int>(neighbours));
+    tuner::GpuSession session =
+        tuner::open_gpu(cache, {.ordinal = device.ordinal}, {.arch = {}, .nvrtc = {}, .workers = workers});
+    run.result =
+        tuner::tune(workload, *options, *session.measurer, *session.images, cache, progress, context.stop);
+    return run;
+}
+
+/// All GPUs of one kind. A thread's exception ends the others at their next problem's end and is thrown here.
+std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
+                                 const TuneContext& context) {
+    const std::vector<Workload> shares = deal(workload, devices.size());
+    SharedProgress progress(context.console, shares.size());
+    std::vector<TuneRun> runs(shares.size());
+    std::vector<std::exception_ptr> failures(shares.size());
+    const auto work = [&](std::size_t i) {
+        try {
+            runs[i] = run_on_gpu(shares[i], devices[i], shares.size(), context, progress.sink(i));
+        } catch (...) {
+            failures[i] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 1; i < shares.size(); ++i) threads.emplace_back(work, i);
+        work(0);
+    }
+    progress.finish();
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+    return runs;
+}
+
+}  // namespace
+
+std::optional<tuner::TuneOptions> TuneContext::options_now() const {
+    tuner::TuneOptions now = options.tune_options();
+    if (!now.budget) return now;
+    const auto used =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
+    if (used >= *now.budget) return std::nullopt;
+    now.budget = *now.budget - used;
+    return now;
+}
+
+std::vector<TuneRun> run_on_gpus(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
+                                 const TuneContext& context) {
+    std::vector<TuneRun> runs;
+    std::vector<tuner::DeviceInfo> waiting = devices;
+    while (!waiting.empty() && !context.stop) {
+        const cache::GpuKey kind = waiting.front().gpu;
+        const auto same = [&](const tuner::DeviceInfo& device) { return device.gpu == kind; };
+        const auto rest = std::stable_partition(waiting.begin(), waiting.end(), same);
+        for (TuneRun& run : run_on_kind(workload, {waiting.begin(), rest}, context))
+            runs.push_back(std::move(run));
+        waiting.erase(waiting.begin(), rest);
+    }
+    return runs;
+}
+
+}  // namespace hone::cli
