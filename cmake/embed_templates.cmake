@@ -21,8 +21,8 @@ function(hone_embed_templates target)
     set(root ${PROJECT_SOURCE_DIR}/kernel_templates)
     file(GLOB_RECURSE texts CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*.cu ${root}/*.cuh)
     file(GLOB families CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*/family.cpp)
-    # A launch plan counts into the hash of the template with the same stem.
-    file(GLOB plans CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*/*.cpp)
+    # Launch plans and what they include count into the hashes.
+    file(GLOB plans CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*/*.cpp ${root}/*/*.h)
     set(depends ${texts} ${families} ${plans})
     list(REMOVE_DUPLICATES depends)
     list(TRANSFORM depends PREPEND ${root}/)

@@ -57,34 +57,59 @@ std::string as_literal(std::string_view text) {
     return literal + '"';
 }
 
-/// `file` after everything it includes, each once; where `x.cpp` stands beside `x.cu` or `x.cuh`, that one
-/// too, because the launch plan is part of the kernel. `including` is for the message.
-void append_with_includes(const fs::path& root, const fs::path& file, const fs::path& including,
-                          std::set<fs::path>& seen, std::string& text) {
-    if (!seen.insert(file).second) return;
-    if (!fs::exists(root / file)) {
-        throw std::runtime_error((root / including).string() + ": #include \"" + file.string() +
-                                 "\" names no file below " + root.string());
-    }
-    const std::string source = read_text(root / file);
-    for (const std::string& include : quoted_includes(source)) {
-        if (include != generated_header) append_with_includes(root, include, file, seen, text);
-    }
-    text += file.generic_string() + '\n' + normalised(source) + '\n';
-    fs::path plan = file;
-    plan.replace_extension(".cpp");
-    if (fs::exists(root / plan))
-        text += plan.generic_string() + '\n' + normalised(read_text(root / plan)) + '\n';
-}
+/// Everything that decides what a template launches, each file once: path, newline, normalised text, newline.
+class HashedText {
+  public:
+    explicit HashedText(const fs::path& root) : root_(root) {}
 
-/// SHA-256, first 32 hex digits, over the normalised texts of the template and of all headers that it
-/// includes, directly or not: depth first, each once, after its own includes and before its launch plan; each
-/// text follows its path and a newline, and ends with a newline.
+    /// A .cu or .cuh: after the headers that it includes and before the launch plan of the same stem.
+    void add_device(const fs::path& file, const fs::path& included_by) {
+        if (!seen_.insert(file).second) return;
+        if (!fs::exists(root_ / file)) {
+            throw std::runtime_error((root_ / included_by).string() + ": #include \"" + file.string() +
+                                     "\" names no file below " + root_.string());
+        }
+        const std::string source = read_text(root_ / file);
+        for (const std::string& include : quoted_includes(source)) {
+            if (include != generated_header) add_device(include, file);
+        }
+        append(file, source);
+        add_host(fs::path(file).replace_extension(".cpp"));
+    }
+
+    [[nodiscard]] std::string hash() const { return sha256_hex(text_).substr(0, 32); }
+
+  private:
+    /// A launch plan, after the host code of family folders that it includes, and the .cpp of those headers:
+    /// a helper that computes a grid is part of the kernel. The contract (kernel_templates/family.h and its
+    /// like) is not.
+    void add_host(const fs::path& file) {
+        if (!fs::exists(root_ / file) || !seen_.insert(file).second) return;
+        const std::string source = read_text(root_ / file);
+        for (const std::string& include : quoted_includes(source)) {
+            const fs::path header = fs::path(include).lexically_relative("kernel_templates");
+            if (header.has_parent_path() && *header.begin() != "..") {
+                add_host(header);
+                add_host(fs::path(header).replace_extension(".cpp"));
+            }
+        }
+        append(file, source);
+    }
+
+    void append(const fs::path& file, std::string_view source) {
+        text_ += file.generic_string() + '\n' + normalised(source) + '\n';
+    }
+
+    const fs::path& root_;
+    std::set<fs::path> seen_;
+    std::string text_;
+};
+
+/// SHA-256, first 32 hex digits, over HashedText.
 std::string template_hash(const fs::path& root, const fs::path& file) {
-    std::string text;
-    std::set<fs::path> seen;
-    append_with_includes(root, file, file, seen, text);
-    return sha256_hex(text).substr(0, 32);
+    HashedText text(root);
+    text.add_device(file, file);
+    return text.hash();
 }
 
 std::string catalogue(const fs::path& root, std::span<const fs::path> files) {

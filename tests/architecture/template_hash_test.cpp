@@ -31,7 +31,11 @@ class Tree {
         write("device/reduce.cuh", "#pragma once\n#include \"device/math.cuh\"\n");
         write("norm/rows.cu",
               "#include \"device/reduce.cuh\"\n#include \"hone_constants.h\"\nvoid rows() {}\n");
-        write("norm/rows.cpp", "int threads = 256;\n");
+        write("norm/rows.cpp", "#include \"kernel_templates/norm/grid.h\"\nint threads = 256;\n");
+        write("norm/grid.h", "int ceil_div(int a, int b);\n");
+        write("norm/grid.cpp", "int ceil_div(int a, int b) { return (a + b - 1) / b; }\n");
+        write("device/reduce.cpp", "int lanes = 32;\n");
+        write("family.h", "struct Plan {};\n");
         write("norm/family.cpp", "");
     }
     Tree(const Tree&) = delete;
@@ -95,7 +99,8 @@ TEST_CASE("comments and white space do not change a template's hash") {
                "{\n} /* end */");
     tree.write("device/math.cuh",
                "#pragma once\n__device__ float twice( float x )\n{\n\treturn 2 * x; // fast\n}\n");
-    tree.write("norm/rows.cpp", "int threads=256; // a warp's multiple\n");
+    tree.write("norm/rows.cpp",
+               "#include \"kernel_templates/norm/grid.h\"\nint threads=256; // a warp's multiple\n");
     CHECK(tree.hash() == before);
 }
 
@@ -107,6 +112,13 @@ TEST_CASE("the template, a header of a header, and the launch plan each change t
         tree.write("device/math.cuh", "#pragma once\n__device__ float twice(float x) { return 3 * x; }\n");
     }
     SUBCASE("launch plan") { tree.write("norm/rows.cpp", "int threads = 512;\n"); }
+    SUBCASE("launch plan beside a header") { tree.write("device/reduce.cpp", "int lanes = 16;\n"); }
+    SUBCASE("host header of the launch plan") {
+        tree.write("norm/grid.h", "int ceil_div(int a, int b = 1);\n");
+    }
+    SUBCASE("source of a host header of the launch plan") {
+        tree.write("norm/grid.cpp", "int ceil_div(int a, int b) { return a / b; }\n");
+    }
     SUBCASE("a string's white space") {
         tree.write("norm/rows.cpp", "int threads = 256; auto name = \"a b\";\n");
         const std::string spaced = tree.hash();
@@ -116,10 +128,12 @@ TEST_CASE("the template, a header of a header, and the launch plan each change t
     CHECK(tree.hash() != before);
 }
 
-TEST_CASE("the family's other host code does not change a template's hash") {
+TEST_CASE("host code out of the plan's reach, and the contract, do not change a template's hash") {
     const Tree tree;
+    tree.write("norm/rows.cpp", "#include \"kernel_templates/family.h\"\nint threads = 256;\n");
     const std::string before = tree.hash();
     tree.write("norm/family.cpp", "double bytes() { return 4; }\n");
+    tree.write("family.h", "struct Plan { int launches = 0; };\n");
     CHECK(tree.hash() == before);
 }
 
