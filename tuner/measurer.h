@@ -55,6 +55,15 @@ class Measurer {
     /// `rounds` rounds in which every candidate is replayed once, starting with another one each round.
     [[nodiscard]] virtual std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates, int rounds) = 0;
     virtual void end_problem() = 0;
+
+    /// How many calls one replay of the current problem makes.
+    [[nodiscard]] virtual int calls_per_replay() const { return 1; }
+    /// False when this measurer can never answer for the candidate (a replay that has no record of it).
+    [[nodiscard]] virtual bool can_measure(const Problem&, const Candidate&) const { return true; }
+    /// What is known of a candidate's resources without an image.
+    [[nodiscard]] virtual std::optional<cache::Resources> resources_of(const Candidate&) const { return std::nullopt; }
+    /// A candidate of the current problem that ended before it could be measured (compile failed, over limits).
+    virtual void note_rejected(const Candidate&, const Verdict&, const cache::Resources&) {}
 };
 
 }  // namespace hone::tuner

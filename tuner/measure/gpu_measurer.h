@@ -47,6 +47,7 @@ class GpuMeasurer final : public Measurer {
     [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
                                                   int rounds) override;
     void end_problem() override;
+    [[nodiscard]] int calls_per_replay() const override { return sets_; }
 
     /// Pid of the worker that is running now, or -1; for tests that kill it.
     [[nodiscard]] pid_t worker_pid() const { return worker_ ? worker_->pid() : -1; }
