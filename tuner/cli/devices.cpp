@@ -46,19 +46,6 @@ Gpus find_gpus() {
     return gpus;
 }
 
-tuner::DeviceInfo datasheet_device(Arch arch, const std::string& nvrtc_version) {
-    const DeviceTraits traits = representative_device(arch).value();
-    return {.traits = traits,
-            .gpu = {.name = traits.name,
-                    .compute_major = traits.compute_major,
-                    .compute_minor = traits.compute_minor,
-                    .sm_count = traits.sm_count,
-                    .memory_clock_mhz = 0,
-                    .mig_profile = {}},
-            .toolchain = {.driver = {}, .nvrtc = nvrtc_version},
-            .ordinal = -1};
-}
-
 std::vector<tuner::DeviceInfo> chosen_gpus(const Gpus& gpus, const std::string& option) {
     if (gpus.devices.empty())
         throw Failure(ExitCode::no_gpu, {"no_gpu", "no usable GPU: " + gpus.why_none, gpus.hint});

@@ -29,9 +29,6 @@ struct CompilerInfo {
 };
 [[nodiscard]] CompilerInfo find_compiler();
 
-/// A device that is not here: the datasheet's traits for an architecture, no driver.
-[[nodiscard]] tuner::DeviceInfo datasheet_device(Arch arch, const std::string& nvrtc_version);
-
 /// The devices that `--gpu N|all` names; all of `gpus` for "all", the first one for "". Throws Failure
 /// (usage) for a text that is neither, Failure (no_gpu) for a number that is not there.
 [[nodiscard]] std::vector<tuner::DeviceInfo> chosen_gpus(const Gpus& gpus, const std::string& option);

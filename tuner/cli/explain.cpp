@@ -11,6 +11,7 @@
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
+#include "tuner/offline_measurer.h"
 #include "tuner/report.h"
 #include "tuner/report_text.h"
 
@@ -27,10 +28,11 @@ struct Options {
 /// The GPU asked about: one of this machine, else the datasheet's of an architecture.
 tuner::DeviceInfo device_asked_about(const Options& options, const Console& console) {
     const Gpus gpus = find_gpus();
-    if (!options.arch.empty()) return datasheet_device(arch_named(options.arch), find_compiler().version);
+    if (!options.arch.empty())
+        return tuner::OfflineMeasurer(arch_named(options.arch), find_compiler().version).device();
     if (!gpus.devices.empty() || !options.gpu.empty()) return chosen_gpus(gpus, options.gpu).front();
     console.note("no usable GPU here: explaining for sm_90a (--arch names another)");
-    return datasheet_device(Arch{9, 0, true}, find_compiler().version);
+    return tuner::OfflineMeasurer(Arch{9, 0, true}, find_compiler().version).device();
 }
 
 std::optional<cache::Cache> readable_user_cache() {

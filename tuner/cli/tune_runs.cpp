@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
+#include "tuner/cli/command.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/stored.h"
+#include "tuner/config_files.h"
 #include "tuner/gpu_session.h"
+#include "tuner/offline_measurer.h"
+#include "tuner/recorded.h"
 
 namespace hone::cli {
 namespace {
@@ -75,6 +80,44 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
     return run;
 }
 
+/// For measurers that need none.
+class NoImages final : public tuner::ImageSource {
+  public:
+    void prefetch(const Problem&, const std::vector<Candidate>&) override {}
+    [[nodiscard]] Result get(const Problem&, const Candidate&) override {
+        return {
+            .status = cache::TrialStatus::compile_failed, .detail = "a replay compiles nothing", .image = {}};
+    }
+    [[nodiscard]] std::int64_t compiled() const override { return 0; }
+};
+
+/// Moves the problems that the recording holds out of `left`.
+Workload take_recorded(const tuner::Recording& recording, Workload& left) {
+    Workload taken{.name = left.name, .problems = {}, .without_family = {}};
+    std::erase_if(left.problems, [&](const Problem& problem) {
+        const bool held = recording.problems.contains(to_string(problem));
+        if (held) taken.problems.push_back(problem);
+        return held;
+    });
+    return taken;
+}
+
+/// One run on this thread, on a measurer that is no GPU.
+TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer& measurer,
+                  tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
+    TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
+    run.device.ordinal = -1;
+    const std::optional<tuner::TuneOptions> options = context.options_now();
+    if (!options) {
+        run.result.stopped = tuner::StopReason::budget;
+        return run;
+    }
+    SharedProgress progress(context.console, 1);
+    run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
+    progress.finish();
+    return run;
+}
+
 /// All GPUs of one kind. A thread's exception ends the others at their next problem's end and is thrown here.
 std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
                                  const TuneContext& context) {
@@ -126,6 +169,38 @@ std::vector<TuneRun> run_on_gpus(const Workload& workload, const std::vector<tun
         waiting.erase(waiting.begin(), rest);
     }
     return runs;
+}
+
+std::vector<TuneRun> run_recorded(const Workload& workload, const TuneContext& context, Workload& left) {
+    std::vector<std::filesystem::path> files = tuner::config_files("recorded", ".jsonl");
+    if (!context.options.replay_file.empty()) files = {context.options.replay_file};
+    left = workload;
+    std::vector<TuneRun> runs;
+    for (const std::filesystem::path& file : files) {
+        tuner::Recording recording = tuner::read_recording(file);
+        const Workload taken = take_recorded(recording, left);
+        if (taken.problems.empty() || context.stop) continue;
+        tuner::ReplayMeasurer measurer(std::move(recording));
+        NoImages images;
+        cache::Cache cache = open_user_cache();
+        runs.push_back(
+            run_alone(taken, "replayed from " + file.filename().string(), measurer, images, cache, context));
+    }
+    return runs;
+}
+
+std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& context) {
+    const CompilerInfo compiler = find_compiler();
+    if (compiler.nvrtc == nullptr) {
+        throw Failure(ExitCode::no_gpu,
+                      {"no_nvrtc", "no GPU to measure on and no NVRTC to compile with: " + compiler.why_none,
+                       compiler.hint});
+    }
+    const Arch arch = arch_named(context.options.arch);
+    tuner::OfflineMeasurer measurer(arch, compiler.version);
+    cache::Cache cache = open_user_cache();
+    tuner::CompilePool images(cache, {.arch = arch, .nvrtc = compiler.version});
+    return {run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context)};
 }
 
 }  // namespace hone::cli
