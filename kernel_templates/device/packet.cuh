@@ -95,14 +95,14 @@ template <class T, int count, LoadHint hint = LoadHint::normal>
 __device__ inline Packet<T, count> load_packet(const T* address) {
     const auto word = load_word<hint, sizeof(T) * count>(address);
     Packet<T, count> packet;
-    __builtin_memcpy(&packet, &word, sizeof(word));
+    memcpy(&packet, &word, sizeof(word));
     return packet;
 }
 
 template <StoreHint hint = StoreHint::normal, class T, int count>
 __device__ inline void store_packet(T* address, const Packet<T, count>& packet) {
     typename Word<sizeof(T) * count>::type word;
-    __builtin_memcpy(&word, &packet, sizeof(word));
+    memcpy(&word, &packet, sizeof(word));
     store_word<hint, sizeof(T) * count>(address, word);
 }
 
@@ -123,7 +123,7 @@ __device__ inline Packet<T, count> pack(const float (&values)[count]) {
 #pragma unroll
         for (int i = 0; i < count; i += 2) {
             const uint32 pair = pack_pair(T{}, values[i], values[i + 1]);
-            __builtin_memcpy(&packet.elements[i], &pair, 2 * sizeof(T));
+            memcpy(&packet.elements[i], &pair, 2 * sizeof(T));
         }
     }
     return packet;

@@ -80,9 +80,9 @@ __device__ inline void run(const Tensors& tensors) {
     Row row;
     row.parameters = &parameters;
     row.lane = static_cast<int>(cluster_rank()) * threads + threadIdx.x;
-    row.present = true;
-    row.template read<load_hint, store_hint>(tensors, index);
+    row.template read<load_hint>(tensors, index);
     parameters.load(tensors, row.lane);
+    if constexpr (has_residual) row.template add_residual<store_hint>(tensors, index);
 
     ClusterReducer reducer(scratch);
     const Scaling scaling = Statistic::scaling(row, reducer, tensors.epsilon);

@@ -12,9 +12,9 @@ constexpr Tunable tunables[] = {
     {"threads", "threads a block", {32, 64, 128, 256, 512, 1024}},
     {"lanes", "threads that share a row", {4, 8, 16, 32, 64, 128, 256, 512, 1024}},
     {"vector", "elements a memory access", {1, 2, 4, 8}},
-    {"rows", "rows a group keeps in flight", {1, 2}},
+    {"rows", "rows a group keeps in flight", {1, 2, 4}},
     {"early_weights", "1: weights are loaded into registers ahead of the reduction", {0, 1}},
-    {"load_hint", "cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming", {0, 1, 2}},
+    {"load_hint", "cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming", {0, 2}},
     {"store_hint", "cache hint of stores: 0 normal, 1 streaming", {0, 1}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
 };
@@ -22,8 +22,7 @@ constexpr Tunable tunables[] = {
 std::int64_t held_registers(const NormProblem& norm, const Config& config) {
     const std::int64_t row = row_registers(norm, config[lanes], config[vector]);
     const std::int64_t parameters = config[early_weights] != 0 ? row * (norm.bias ? 2 : 1) : 0;
-    const std::int64_t residuals = norm.residual ? row : 0;
-    return row * config[rows_in_flight] + parameters + residuals;
+    return row * config[rows_in_flight] * (norm.residual ? 2 : 1) + parameters;
 }
 
 constexpr Constraint constraints[] = {
@@ -38,9 +37,9 @@ constexpr Constraint constraints[] = {
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return held_registers(norm_problem(p), c) <= register_budget(c[threads]);
      }},
-    {"two rows in flight pay only where a thread holds few packets of one",
+    {"several rows in flight pay only where a thread holds few packets of each",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return c[rows_in_flight] == 1 || packets_of(norm_problem(p), c[lanes], c[vector]) <= 4;
+         return c[rows_in_flight] == 1 || c[rows_in_flight] * packets_of(norm_problem(p), c[lanes], c[vector]) <= 8;
      }},
     {"programmatic dependent launch needs sm_90",
      [](const Problem&, const Config& c, const DeviceTraits& t) { return c[programmatic] == 0 || t.has_programmatic_launch(); }},

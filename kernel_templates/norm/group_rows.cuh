@@ -29,23 +29,24 @@ __device__ inline void run(const Tensors& tensors) {
     const int lane = threadIdx.x % lanes;
     const int64 group = static_cast<int64>(blockIdx.x) * (threads / lanes) + threadIdx.x / lanes;
 
+    const int64 first = group * rows_in_flight;
+
     RowParameters parameters;
     Row rows[rows_in_flight];
 #pragma unroll
     for (int i = 0; i < rows_in_flight; ++i) {
-        const int64 index = group * rows_in_flight + i;
         rows[i].parameters = &parameters;
         rows[i].lane = lane;
-        rows[i].present = index < tensors.rows;
-        rows[i].template read<load_hint, store_hint>(tensors, index);
+        rows[i].template read<load_hint>(tensors, first + i);
     }
     parameters.load(tensors, lane);
 
     Reducer reducer(scratch);
 #pragma unroll
     for (int i = 0; i < rows_in_flight; ++i) {
+        if constexpr (has_residual) rows[i].template add_residual<store_hint>(tensors, first + i);
         const Scaling scaling = Statistic::scaling(rows[i], reducer, tensors.epsilon);
-        write_row<Statistic, store_hint>(rows[i], tensors, group * rows_in_flight + i, scaling);
+        write_row<Statistic, store_hint>(rows[i], tensors, first + i, scaling);
     }
 }
 

@@ -31,7 +31,7 @@ struct Row {
     using layout = RowLayout;
     static constexpr int unroll = RowLayout::packets;
 
-    __device__ bool inside(int packet) const { return present && RowLayout::inside(lane, packet); }
+    __device__ bool inside(int packet) const { return RowLayout::inside(lane, packet); }
     __device__ Slot& slot(int packet) const { return slots[packet * lanes + lane]; }
     __device__ void values(int packet, float (&out)[RowLayout::vector]) const { unpack(slot(packet), out); }
     __device__ void weights(int packet, float (&out)[RowLayout::vector]) const { parameters->weights(packet, out); }
@@ -43,11 +43,13 @@ struct Row {
         });
     }
     __device__ void fetch(const Tensors& tensors, int64 index) const {
+        if (!present) return;
         copy(tensors.x + index * tensors.x_stride, slots);
         if constexpr (has_residual) copy(tensors.residual + index * tensors.residual_stride, slots + row_slots);
     }
     /// s = x + residual into the x slots and `sum`.
     __device__ void add_residual(const Tensors& tensors, int64 index) const {
+        if (!present) return;
         for_each_packet(*this, [&](int packet) {
             const Slot total = add(slot(packet), slots[row_slots + packet * lanes + lane]);
             slot(packet) = total;

@@ -58,11 +58,18 @@ struct Layout {
     static constexpr int lanes = lanes_;
     static constexpr int vector = vector_;
     static constexpr int packets = (hidden + lanes * vector - 1) / (lanes * vector);
-    static constexpr bool exact = hidden % (lanes * vector) == 0;
     static_assert(hidden % vector == 0, "packets must not reach past the end of a row");
 
     __device__ static int column(int lane, int packet) { return (packet * lanes + lane) * vector; }
-    __device__ static bool inside(int lane, int packet) { return exact || column(lane, packet) < hidden; }
+    /// Known at compile time for all packets but the last.
+    __device__ static bool inside(int lane, int packet) {
+        return (packet + 1) * lanes * vector <= hidden || column(lane, packet) < hidden;
+    }
+    /// Where a load may go whether or not the packet is inside: loads stand under no branch, because the moves that join
+    /// two paths would wait for each of them in turn.
+    __device__ static int readable_column(int lane, int packet) {
+        return inside(lane, packet) ? column(lane, packet) : 0;
+    }
 };
 
 template <int vector>
@@ -84,8 +91,8 @@ struct Scaling {
 
 /// Visits the packets of a row that exist. A row type offers, for one thread:
 ///   layout, unroll      its Layout; how many packets are unrolled: all of them where the row lives in registers
-///   lane, present       which columns it owns; whether the row exists (threads of absent rows still join reductions)
-///   inside(p)           whether packet p exists; values of packets outside are not asked for
+///   lane, present       which columns it owns; whether the row exists (threads of absent rows join reductions, no more)
+///   inside(p)           whether packet p exists; values of packets outside do not count
 ///   values(p, floats)   the row; weights(p, floats) and biases(p, floats) its parameters
 template <class Row, class Visit>
 __device__ inline void for_each_packet(const Row& row, Visit visit) {
@@ -205,11 +212,12 @@ __device__ inline float quantization_scale(float largest) {
 template <class Statistic, StoreHint hint, class Row>
 __device__ inline void write_row(const Row& row, const Tensors& tensors, int64 index, const Scaling& scaling) {
     constexpr int vector = Row::layout::vector;
+    if (!row.present) return;
     float inverse = 1.0f;
     if constexpr (quantized) {
         const float scale = quantization_scale(scaling.largest);
         inverse = 1.0f / scale;
-        if (row.lane == 0 && row.present) tensors.scale[index] = scale;
+        if (row.lane == 0) tensors.scale[index] = scale;
     }
     for_each_packet(row, [&](int packet) {
         float result[vector];
@@ -235,10 +243,10 @@ struct Parameters {
         if constexpr (early) {
 #pragma unroll
             for (int packet = 0; packet < Layout::packets; ++packet) {
-                if (!Layout::inside(lane, packet)) continue;
-                weights_[packet] = load_packet<Element, Layout::vector>(weight_ + Layout::column(lane, packet));
+                const int column = Layout::readable_column(lane, packet);
+                weights_[packet] = load_packet<Element, Layout::vector>(weight_ + column);
                 if constexpr (Statistic::has_bias)
-                    biases_[packet] = load_packet<Element, Layout::vector>(bias_ + Layout::column(lane, packet));
+                    biases_[packet] = load_packet<Element, Layout::vector>(bias_ + column);
             }
         }
     }
@@ -261,49 +269,50 @@ struct Parameters {
     PacketType biases_[early && Statistic::has_bias ? Layout::packets : 1];
 };
 
-/// A row held in registers.
+/// A row held in registers. A thread of an absent row reads the last row instead and writes nothing.
 template <class Layout, class ParametersType>
 struct RegisterRow {
     using layout = Layout;
     static constexpr int unroll = Layout::packets;
 
-    __device__ bool inside(int packet) const { return present && Layout::inside(lane, packet); }
+    __device__ bool inside(int packet) const { return Layout::inside(lane, packet); }
     __device__ void values(int packet, float (&out)[Layout::vector]) const { unpack(packets[packet], out); }
     __device__ void weights(int packet, float (&out)[Layout::vector]) const { parameters->weights(packet, out); }
     __device__ void biases(int packet, float (&out)[Layout::vector]) const { parameters->biases(packet, out); }
 
-    /// Issues all loads of the row; with a residual also adds it and writes `sum`.
-    template <LoadHint load, StoreHint store>
+    /// Issues all loads of the row.
+    template <LoadHint hint>
     __device__ void read(const Tensors& tensors, int64 index) {
-        const Element* x = tensors.x + index * tensors.x_stride;
+        present = index < tensors.rows;
+        const int64 source = present ? index : tensors.rows - 1;
+        load<hint>(tensors.x + source * tensors.x_stride, packets);
+        if constexpr (has_residual) load<hint>(tensors.residual + source * tensors.residual_stride, addends);
+    }
+
+    /// s = x + residual, kept and written to `sum`.
+    template <StoreHint hint>
+    __device__ void add_residual(const Tensors& tensors, int64 index) {
 #pragma unroll
-        for (int packet = 0; packet < Layout::packets; ++packet) {
-            if (inside(packet)) packets[packet] = load_packet<Element, Layout::vector, load>(x + Layout::column(lane, packet));
-        }
-        if constexpr (has_residual) add_residual<load, store>(tensors, index);
+        for (int packet = 0; packet < Layout::packets; ++packet) packets[packet] = add(packets[packet], addends[packet]);
+        if (!present) return;
+        Element* sum = tensors.sum + index * tensors.sum_stride;
+        for_each_packet(*this, [&](int packet) {
+            store_packet<hint>(sum + Layout::column(lane, packet), packets[packet]);
+        });
     }
 
     const ParametersType* parameters;
     int lane;
     bool present;
     Packet<Element, Layout::vector> packets[Layout::packets];
+    Packet<Element, Layout::vector> addends[has_residual ? Layout::packets : 1];
 
   private:
-    template <LoadHint load, StoreHint store>
-    __device__ void add_residual(const Tensors& tensors, int64 index) {
-        const Element* residual = tensors.residual + index * tensors.residual_stride;
-        Element* sum = tensors.sum + index * tensors.sum_stride;
-        Packet<Element, Layout::vector> addends[Layout::packets];
+    template <LoadHint hint>
+    __device__ void load(const Element* row, Packet<Element, Layout::vector>* to) const {
 #pragma unroll
         for (int packet = 0; packet < Layout::packets; ++packet) {
-            if (inside(packet))
-                addends[packet] = load_packet<Element, Layout::vector, load>(residual + Layout::column(lane, packet));
-        }
-#pragma unroll
-        for (int packet = 0; packet < Layout::packets; ++packet) {
-            if (!inside(packet)) continue;
-            packets[packet] = add(packets[packet], addends[packet]);
-            store_packet<store>(sum + Layout::column(lane, packet), packets[packet]);
+            to[packet] = load_packet<Element, Layout::vector, hint>(row + Layout::readable_column(lane, packet));
         }
     }
 };
