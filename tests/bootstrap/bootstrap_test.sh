@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# The ./hone script against a made-up tree, with stand-ins for cmake and ctest that only write down their arguments.
+#   bootstrap_test.sh SCRIPT
+set -euo pipefail
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+tree=$scratch/tree
+calls=$scratch/calls
+mkdir -p "$tree/cmake" "$tree/tuner" "$scratch/bin"
+cp "$1" "$tree/hone"
+echo 'bash bash' >"$tree/cmake/packages.txt"
+touch "$tree/tuner/main.cpp" "$tree/CMakeLists.txt"
+
+# Configuring makes a build file, building makes a program that prints its arguments.
+cat >"$scratch/bin/cmake" <<END
+#!/usr/bin/env bash
+echo "cmake \$*" >>"$calls"
+[[ -e "$scratch/broken" ]] && echo "the compiler's message" && exit 1
+case \$1 in
+    --preset) mkdir -p build/release && touch build/release/build.ninja
+              echo "CMAKE_HOME_DIRECTORY:INTERNAL=\$PWD" >build/release/CMakeCache.txt ;;
+    --build) printf '#!/bin/sh\necho "program \$*"\nexit 7\n' >"\$2/hone"; chmod +x "\$2/hone"; echo "building" ;;
+esac
+END
+cat >"$scratch/bin/ctest" <<END
+#!/usr/bin/env bash
+echo "ctest \$*" >>"$calls"
+exit 8
+END
+chmod +x "$scratch/bin/cmake" "$scratch/bin/ctest"
+PATH=$scratch/bin:$PATH
+
+# hone ARGUMENTS...: sets out, err, status and did (the recorded calls).
+hone() {
+    : >"$calls"
+    status=0
+    out=$("$tree/hone" "$@" 2>"$scratch/err") || status=$?
+    err=$(<"$scratch/err")
+    did=$(<"$calls")
+}
+fail() {
+    printf 'FAILED: %s\n  status: %s\n  stdout: %s\n  stderr: %s\n  calls: %s\n' "$1" "$status" "$out" "$err" "$did"
+    exit 1
+}
+# The sentence, what there is, what there should be (a pattern for `matches`).
+equals() { [[ $2 == "$3" ]] || fail "$1"; }
+# shellcheck disable=SC2053
+matches() { [[ $2 == $3 ]] || fail "$1"; }
+# shellcheck disable=SC2053
+differs() { [[ $2 != $3 ]] || fail "$1"; }
+settle() { sleep 0.02; }  # file times have to differ
+
+hone tune a 'b c'
+matches "a fresh tree is configured and built" "$did" '*--preset*--build*'
+equals "arguments and stdout are the program's" "$out" "program tune a b c"
+equals "the exit code is the program's" "$status" 7
+
+hone list
+equals "an unchanged tree calls nothing" "$did" ""
+equals "an unchanged tree says nothing" "$err" ""
+
+settle && touch "$tree/tuner/main.cpp"
+hone list
+matches "a changed source is built" "$did" '*--build*'
+differs "a changed source is not configured again" "$did" '*--preset*'
+
+settle && mkdir -p "$tree/configs/tuned" && echo '{}' >"$tree/configs/tuned/h100.json"
+hone list
+matches "a new packaged result is built in" "$did" '*--build*'
+
+settle && rm "$tree/tuner/main.cpp"
+hone list
+matches "a removed source is noticed" "$did" '*--build*'
+
+settle && touch "$tree/cmake/x.cmake" "$scratch/broken"
+hone list
+equals "a failed build runs no stale program" "$out" ""
+matches "a failed build says so" "$err" "*the compiler's message*set-up failed*"
+equals "a failed build exits with 1" "$status" 1
+rm "$scratch/broken"
+hone list
+matches "the next run tries again" "$did" '*--build*'
+
+mv "$tree" "$scratch/elsewhere" && tree=$scratch/elsewhere
+hone list
+matches "a moved tree is configured anew" "$did" '*--preset*'
+
+hone test -R cache
+matches "test builds everything" "$did" '*--target all*'
+matches "test hands its arguments to ctest" "$did" '*ctest*-R cache*'
+equals "test has ctest's exit code" "$status" 8
+
+ln -s "$tree/hone" "$scratch/link"
+: >"$calls"
+equals "a link to the script works" "$("$scratch/link" x || true)" "program x"
+
+if ((EUID != 0)) && command -v apt-get >/dev/null; then
+    echo 'no-such-package no-such-command' >>"$tree/cmake/packages.txt"
+    rm -r "$tree/build"
+    hone list
+    matches "missing packages end in the command to run" "$err" '*apt-get install*no-such-package*'
+    equals "missing packages exit with 1" "$status" 1
+fi
+echo "all passed"
