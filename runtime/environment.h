@@ -8,14 +8,14 @@ namespace hone::runtime {
 
 /// Empty: not set.
 struct Environment {
-    std::string cuda_library;   ///< HONE_CUDA_LIBRARY: this libcuda and no other
-    std::string nvrtc_library;  ///< HONE_NVRTC_LIBRARY: this libnvrtc and no other
-    std::string nvml_library;   ///< HONE_NVML_LIBRARY: this libnvidia-ml and no other
-    std::string cuda_home;      ///< CUDA_HOME: a toolkit
-    std::string cuda_path;      ///< CUDA_PATH: a toolkit
-    std::string virtual_env;    ///< VIRTUAL_ENV: a Python environment that may hold NVRTC as a wheel
-    std::string conda_prefix;   ///< CONDA_PREFIX: the same for conda
-    std::string home;           ///< HOME: for the user's Python packages
+    std::string cuda_library{};   ///< HONE_CUDA_LIBRARY: this libcuda and no other
+    std::string nvrtc_library{};  ///< HONE_NVRTC_LIBRARY: this libnvrtc and no other
+    std::string nvml_library{};   ///< HONE_NVML_LIBRARY: this libnvidia-ml and no other
+    std::string cuda_home{};      ///< CUDA_HOME: a toolkit
+    std::string cuda_path{};      ///< CUDA_PATH: a toolkit
+    std::string virtual_env{};    ///< VIRTUAL_ENV: a Python environment that may hold NVRTC as a wheel
+    std::string conda_prefix{};   ///< CONDA_PREFIX: the same for conda
+    std::string home{};           ///< HOME: for the user's Python packages
 };
 
 [[nodiscard]] Environment read_environment();

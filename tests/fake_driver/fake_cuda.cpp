@@ -78,6 +78,14 @@ CUresult set_memory(CUstream stream, CUdeviceptr to, T value, size_t count) {
     });
 }
 
+CUresult elapsed_time(float* milliseconds, CUevent start, CUevent stop) {
+    const std::lock_guard lock(mutex);
+    if (!start->recorded || !stop->recorded) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult state = state_of(*stop->context, start->hung || stop->hung);
+    if (state == CUDA_SUCCESS) *milliseconds = static_cast<float>((stop->clock_us - start->clock_us) / 1e3);
+    return state;
+}
+
 bool known_device(CUdevice device) {
     return device >= 0 && device < static_cast<int>(machine().devices.size());
 }
@@ -278,8 +286,7 @@ CUresult cuCtxGetDevice(CUdevice* device) {
 }
 
 CUresult cuCtxSynchronize() {
-    return wait(
-        in_context([](CUctx_st& context) { return state_of(context, context.hung); }));
+    return wait(in_context([](CUctx_st& context) { return state_of(context, context.hung); }));
 }
 
 // Modules and functions.
@@ -470,16 +477,11 @@ CUresult cuEventQuery(CUevent event) {
 CUresult cuEventSynchronize(CUevent event) { return wait(cuEventQuery(event)); }
 
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent stop) {
-    const std::lock_guard lock(mutex);
-    if (!start->recorded || !stop->recorded) return CUDA_ERROR_INVALID_HANDLE;
-    if (const CUresult state = state_of(*stop->context, start->hung || stop->hung); state != CUDA_SUCCESS)
-        return state;
-    *milliseconds = static_cast<float>((stop->clock_us - start->clock_us) / 1e3);
-    return CUDA_SUCCESS;
+    return elapsed_time(milliseconds, start, stop);
 }
 
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent stop) {
-    return cuEventElapsedTime_v2(milliseconds, start, stop);
+    return elapsed_time(milliseconds, start, stop);
 }
 
 // Graphs.
