@@ -148,7 +148,7 @@ std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits
 
 std::string tune_command(const Problem& problem, std::span<const std::int64_t> values) {
     if (values.empty()) return {};
-    return fmt::format("hone tune --op \"{} {}\" --tokens {}", problem.family->name, static_text(problem),
+    return fmt::format("hone tune --op {} --fields \"{}\" --tokens {}", problem.family->name, static_text(problem),
                        fmt::join(values, ","));
 }
 

@@ -14,7 +14,7 @@ void check_device(const Driver& driver, int device) {
 
 }  // namespace
 
-DeviceSession::DeviceSession(int device) : driver_(Driver::load()) {
+DeviceSession::DeviceSession(std::shared_ptr<const Driver> driver, int device) : driver_(std::move(driver)) {
     check_device(*driver_, device);
     traits_ = device_traits(*driver_, device);
     gpu_ = gpu_key(*driver_, device);

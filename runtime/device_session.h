@@ -13,9 +13,9 @@ namespace hone::runtime {
 
 class DeviceSession {
   public:
-    /// Throws LibraryError or CudaError. A thread that had a context current keeps it; one that had none gets
+    /// Throws CudaError. A thread that had a context current keeps it; one that had none gets
     /// this device's primary context, as after cudaSetDevice().
-    explicit DeviceSession(int device);
+    DeviceSession(std::shared_ptr<const Driver> driver, int device);
     DeviceSession(const DeviceSession&) = delete;
     DeviceSession& operator=(const DeviceSession&) = delete;
     ~DeviceSession();

@@ -32,8 +32,9 @@ std::vector<std::int64_t> improvable(std::span<const BucketReport> buckets) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(const RuntimeOptions& options)
-    : session_(std::make_shared<const DeviceSession>(options.device)), warn_(warning_sink(options)) {
+Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver)
+    : session_(std::make_shared<const DeviceSession>(std::move(driver), options.device)),
+      warn_(warning_sink(options)) {
     Snapshot snapshot = take_snapshot(*session_, options, warn_);
     winners_ = std::make_unique<const WinnerTable>(std::move(snapshot.winners));
     images_ = std::make_unique<ImageProvider>(session_, std::move(snapshot.images));

@@ -24,7 +24,7 @@ namespace hone::runtime {
 
 class Dispatcher {
   public:
-    explicit Dispatcher(const RuntimeOptions& options);
+    explicit Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver = Driver::load());
 
     /// `problem` carries the maximum in its dynamic field.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,

@@ -5,9 +5,15 @@
 #include <stdexcept>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/norm/norm.h"
 
 namespace hone::runtime {
 namespace {
+
+constexpr RowStride row_strides[] = {{norm::x_stride, norm::x},
+                                     {norm::residual_stride, norm::residual},
+                                     {norm::out_stride, norm::out},
+                                     {norm::sum_stride, norm::sum}};
 
 std::string_view output_name(NormOutput output) {
     switch (output) {
@@ -52,6 +58,8 @@ Problem parse(std::string_view family, const std::string& fields, std::int64_t m
 }
 
 }  // namespace
+
+std::span<const RowStride> norm_row_strides() { return row_strides; }
 
 Problem norm_problem(const RmsNorm& norm) { return parse("rmsnorm", common_fields(norm), norm.max_rows); }
 

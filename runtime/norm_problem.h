@@ -3,6 +3,7 @@
 
 #include "hone/norm.h"
 #include "kernel_templates/problem.h"
+#include "runtime/prepared_operator.h"
 
 namespace hone::runtime {
 
@@ -10,5 +11,8 @@ namespace hone::runtime {
 /// allowed.
 [[nodiscard]] Problem norm_problem(const RmsNorm& norm);
 [[nodiscard]] Problem norm_problem(const LayerNorm& norm);
+
+/// Which scalars of their calls are row strides, and of what.
+[[nodiscard]] std::span<const RowStride> norm_row_strides();
 
 }  // namespace hone::runtime

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "kernel_templates/norm/norm.h"
 #include "runtime/dispatcher.h"
 #include "runtime/norm_problem.h"
 #include "runtime/public_error.h"
@@ -10,16 +9,11 @@
 namespace hone {
 namespace {
 
-constexpr runtime::RowStride norm_strides[] = {{norm::x_stride, norm::x},
-                                               {norm::residual_stride, norm::residual},
-                                               {norm::out_stride, norm::out},
-                                               {norm::sum_stride, norm::sum}};
-
 template <class Norm>
 std::shared_ptr<const runtime::PreparedOperator> prepare_norm(runtime::Dispatcher& dispatcher,
                                                               const Norm& norm, const char* where) {
-    return runtime::guarded(where,
-                            [&] { return dispatcher.prepare(runtime::norm_problem(norm), norm_strides); });
+    return runtime::guarded(
+        where, [&] { return dispatcher.prepare(runtime::norm_problem(norm), runtime::norm_row_strides()); });
 }
 
 template <class Norm>

@@ -17,7 +17,6 @@ struct CUstream_st;  // CUstream and cudaStream_t are both CUstream_st*
 
 namespace hone {
 
-class Runtime;
 namespace runtime {
 class PreparedOperator;
 }
@@ -88,19 +87,19 @@ class RmsNormKernel {
   public:
     RmsNormKernel() = default;
 
-    /// Enqueues the operator for `rows` rows (0: does nothing). Anything but Status::ok means that nothing
-    /// was enqueued.
+    /// Enqueues the operator for `rows` rows (0: does nothing). Checks fail before anything is
+    /// enqueued.
     [[nodiscard]] Status run(CUstream_st* stream, const RmsNormArgs& args, std::int64_t rows) const noexcept;
 
     /// What prepare() chose. Throws Error when the object is empty.
     [[nodiscard]] const PrepareReport& report() const;
     [[nodiscard]] explicit operator bool() const noexcept { return operator_ != nullptr; }
 
-  private:
-    friend class Runtime;
+    /// For Runtime::prepare().
     RmsNormKernel(std::shared_ptr<const runtime::PreparedOperator> prepared, std::int64_t hidden)
         : operator_(std::move(prepared)), hidden_(hidden) {}
 
+  private:
     std::shared_ptr<const runtime::PreparedOperator> operator_;
     std::int64_t hidden_ = 0;
 };
@@ -115,11 +114,11 @@ class LayerNormKernel {
     [[nodiscard]] const PrepareReport& report() const;
     [[nodiscard]] explicit operator bool() const noexcept { return operator_ != nullptr; }
 
-  private:
-    friend class Runtime;
+    /// For Runtime::prepare().
     LayerNormKernel(std::shared_ptr<const runtime::PreparedOperator> prepared, std::int64_t hidden)
         : operator_(std::move(prepared)), hidden_(hidden) {}
 
+  private:
     std::shared_ptr<const runtime::PreparedOperator> operator_;
     std::int64_t hidden_ = 0;
 };
