@@ -1,0 +1,182 @@
+#include "runtime/choice.h"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+
+namespace hone::runtime {
+namespace {
+
+const DeviceTraits& h100() {
+    static const DeviceTraits traits = *representative_device({9, 0, true});
+    return traits;
+}
+
+Problem rmsnorm(std::int64_t rows) {
+    std::string error;
+    const auto problem = parse_problem("rmsnorm dtype=bf16 hidden=4096 rows=" + std::to_string(rows), &error);
+    REQUIRE_MESSAGE(problem, error);
+    return *problem;
+}
+
+/// Candidates that no number of rows rules out.
+const std::vector<RankedCandidate>& space() {
+    static const std::vector<RankedCandidate> ranked = [] {
+        std::vector<RankedCandidate> all = ranked_space(rmsnorm(256), h100());
+        std::erase_if(all, [](const RankedCandidate& one) {
+            return std::ranges::any_of(bucket_edges(8192), [&](std::int64_t rows) {
+                return !allowed(rmsnorm(rows), one.candidate, h100());
+            });
+        });
+        return all;
+    }();
+    REQUIRE(ranked.size() > 3);
+    return ranked;
+}
+
+/// The n-th candidate of the space won at `rows`.
+cache::LoadedWinner winner(std::int64_t rows, std::size_t n, cache::Trust trust = cache::Trust::exact) {
+    cache::LoadedWinner loaded;
+    const Problem problem = rmsnorm(rows);
+    loaded.trial.key = {{}, "rmsnorm", static_text(problem), dynamic_text(problem)};
+    loaded.trial.candidate = to_string(space()[n].candidate);
+    loaded.trial.template_hash = template_hash(*space()[n].candidate.variant);
+    loaded.trial.winner = true;
+    loaded.trial.timing.median_us = 2;
+    loaded.trust = trust;
+    loaded.layer = "user";
+    return loaded;
+}
+
+Choice chosen(std::vector<cache::LoadedWinner> winners, std::int64_t rows) {
+    const WinnerTable table(std::move(winners));
+    const auto choice = choose(rmsnorm(rows), table.find(rmsnorm(rows)).winners, h100());
+    REQUIRE(choice);
+    return {choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
+}
+
+TEST_CASE("without any record the family's fallback runs") {
+    const Choice choice = chosen({}, 16);
+    CHECK(choice.origin == Origin::fallback);
+    CHECK(choice.trust == Trust::none);
+    CHECK(choice.candidate == *fallback(rmsnorm(16), h100()));
+}
+
+TEST_CASE("the winner of the very bucket comes before nearer knowledge of other kinds") {
+    const Choice choice = chosen({winner(8, 1), winner(16, 2), winner(16, 3, cache::Trust::foreign)}, 16);
+    CHECK(choice.origin == Origin::exact);
+    CHECK(choice.candidate == space()[2].candidate);
+    CHECK(choice.measured_at == 16);
+}
+
+TEST_CASE("a record of another driver or compiler is dispatched and called compatible") {
+    const Choice choice = chosen({winner(16, 2, cache::Trust::compatible)}, 16);
+    CHECK(choice.origin == Origin::exact);
+    CHECK(choice.trust == Trust::compatible);
+}
+
+TEST_CASE("a winner reaches two doublings beyond what was measured, not further") {
+    CHECK(chosen({winner(16, 2)}, 64).origin == Origin::neighbour);
+    CHECK(chosen({winner(16, 2)}, 4).origin == Origin::neighbour);
+    CHECK(chosen({winner(16, 2)}, 128).origin == Origin::fallback);
+    CHECK(chosen({winner(16, 2)}, 2).origin == Origin::fallback);
+}
+
+TEST_CASE("between two measured buckets the nearest in log space serves, however far") {
+    const std::vector<cache::LoadedWinner> winners{winner(1, 1), winner(4096, 2)};
+    CHECK(chosen(winners, 32).candidate == space()[1].candidate);
+    CHECK(chosen(winners, 128).candidate == space()[2].candidate);
+    CHECK(chosen(winners, 64).candidate == space()[2].candidate);  // equally near: the larger
+    CHECK(chosen(winners, 64).origin == Origin::neighbour);
+}
+
+TEST_CASE("a neighbour on this GPU comes before another GPU's exact bucket") {
+    const Choice choice = chosen({winner(8, 1), winner(16, 3, cache::Trust::foreign)}, 16);
+    CHECK(choice.origin == Origin::neighbour);
+    CHECK(choice.candidate == space()[1].candidate);
+}
+
+TEST_CASE("another GPU's winner comes before the fallback and is called foreign") {
+    const Choice choice = chosen({winner(16, 3, cache::Trust::foreign)}, 16);
+    CHECK(choice.origin == Origin::foreign);
+    CHECK(choice.trust == Trust::foreign);
+}
+
+TEST_CASE("records that may not be dispatched are passed over, each with its reason") {
+    cache::LoadedWinner stale = winner(16, 1, cache::Trust::stale);
+    cache::LoadedWinner foreign_and_old = winner(16, 1, cache::Trust::foreign);
+    foreign_and_old.trial.template_hash = std::string(32, '0');
+    cache::LoadedWinner predicted = winner(16, 1);
+    predicted.trial.provenance = cache::Provenance::predicted;
+    cache::LoadedWinner failed = winner(16, 1);
+    failed.trial.status = cache::TrialStatus::wrong_result;
+    cache::LoadedWinner unknown = winner(16, 1);
+    unknown.trial.candidate = "no_such_variant threads=1";
+    cache::LoadedWinner unusable = winner(16, 1, cache::Trust::unusable);
+    for (const auto& [record, word] : {std::pair{stale, "stale"},
+                                       {foreign_and_old, "stale"},
+                                       {predicted, "predicted"},
+                                       {failed, "wrong_result"},
+                                       {unknown, "no such candidate"},
+                                       {unusable, "compute capability"}}) {
+        CAPTURE(word);
+        const WinnerTable table({record});
+        const Knowledge knowledge = table.find(rmsnorm(16));
+        CHECK(knowledge.winners.empty());
+        REQUIRE(knowledge.passed_over.size() == 1);
+        CHECK(knowledge.passed_over[0].find(word) != std::string::npos);
+        CHECK(chosen({record}, 16).origin == Origin::fallback);
+    }
+}
+
+TEST_CASE("records of other problems are not looked at") {
+    cache::LoadedWinner other = winner(16, 1);
+    other.trial.key.static_fields = "dtype=bf16 output=same residual=yes hidden=4096";
+    cache::LoadedWinner other_family = winner(16, 1);
+    other_family.trial.key.family = "layernorm";
+    CHECK(chosen({other, other_family}, 16).origin == Origin::fallback);
+}
+
+// An independent reading of the rules: every choice is allowed, and no usable exact record is ever left
+// lying.
+TEST_CASE("whatever is stored, the choice is allowed here and its origin is true") {
+    const bool passed = rc::check([] {
+        const auto exponents = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 14));
+        std::vector<cache::LoadedWinner> winners;
+        for (const int exponent : exponents) {
+            const auto n = *rc::gen::inRange<std::size_t>(0, space().size());
+            const auto trust = *rc::gen::element(cache::Trust::exact, cache::Trust::compatible,
+                                                 cache::Trust::stale, cache::Trust::foreign);
+            winners.push_back(winner(std::int64_t{1} << exponent, n, trust));
+        }
+        const std::int64_t rows = std::int64_t{1} << *rc::gen::inRange(0, 14);
+        const Choice choice = chosen(winners, rows);
+        RC_ASSERT(allowed(rmsnorm(rows), choice.candidate, h100()));
+
+        const WinnerTable table(winners);
+        const std::vector<KnownWinner> known = table.find(rmsnorm(rows)).winners;
+        const bool has_exact = std::ranges::any_of(known, [&](const KnownWinner& one) {
+            return one.trust != Trust::foreign && one.value == rows &&
+                   allowed(rmsnorm(rows), one.candidate, h100());
+        });
+        RC_ASSERT((choice.origin == Origin::exact) == has_exact);
+        RC_ASSERT((choice.origin == Origin::foreign) == (choice.trust == Trust::foreign));
+    });
+    CHECK(passed);
+}
+
+TEST_CASE("the tune command names the operator, its static fields and the sizes") {
+    const std::vector<std::int64_t> sizes{16, 64};
+    CHECK(
+        tune_command(rmsnorm(16), sizes) ==
+        "hone tune --op rmsnorm --fields \"dtype=bf16 output=same residual=no hidden=4096\" --tokens 16,64");
+    CHECK(tune_command(rmsnorm(16), {}).empty());
+}
+
+}  // namespace
+}  // namespace hone::runtime

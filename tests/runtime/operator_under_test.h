@@ -1,0 +1,47 @@
+// A prepared RMSNorm whose driver's launches do nothing at all: what is left of run() is Hone's own work.
+// Also counts calls of operator new on this thread (allocation_count.cpp).
+#pragma once
+
+#include <memory>
+
+#include "hone/hone.h"
+#include "runtime/dispatcher.h"
+#include "runtime/norm_problem.h"
+#include "tests/support/fake_machine.h"
+
+namespace hone::test {
+
+/// Calls of operator new on the calling thread so far.
+[[nodiscard]] std::uint64_t allocation_count() noexcept;
+
+inline CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, CUstream, void**, void**) {
+    return CUDA_SUCCESS;
+}
+inline CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void**, void**) {
+    return CUDA_SUCCESS;
+}
+
+/// The fake driver with launches that return at once.
+[[nodiscard]] inline std::shared_ptr<const runtime::Driver> driver_without_launches() {
+    const auto driver = std::const_pointer_cast<runtime::Driver>(runtime::Driver::load());
+    driver->cuLaunchKernel = launch_nothing;
+    driver->cuLaunchKernelEx = launch_nothing_extended;
+    return driver;
+}
+
+[[nodiscard]] inline RmsNormKernel prepare(runtime::Dispatcher& dispatcher, const RmsNorm& norm) {
+    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::norm_row_strides()), norm.hidden};
+}
+
+/// Addresses that are aligned well and never touched.
+[[nodiscard]] inline RmsNormArgs untouched_args() {
+    return {.x = reinterpret_cast<void*>(0x10000),
+            .residual = reinterpret_cast<void*>(0x20000),
+            .weight = reinterpret_cast<void*>(0x30000),
+            .out = reinterpret_cast<void*>(0x40000),
+            .sum = reinterpret_cast<void*>(0x50000),
+            .scale = reinterpret_cast<float*>(0x60000)};
+}
+
+}  // namespace hone::test
