@@ -1,5 +1,6 @@
-// Every family and every template source of this build. Generated: CMake finds the folders below kernel_templates/ that
-// hold a family.cpp (folder `rmsnorm` defines `rmsnorm_family`) and embeds all .cu and .cuh files.
+// Every family and every template source of this build. Generated: CMake finds the folders below
+// kernel_templates/ that hold a family.cpp (folder `rmsnorm` defines `rmsnorm_family`) and embeds all .cu and
+// .cuh files.
 #pragma once
 
 #include <span>
@@ -12,8 +13,9 @@ namespace hone {
 struct EmbeddedSource {
     std::string_view path;  ///< below kernel_templates/, "rmsnorm/block_rows.cu"
     std::string_view text;
-    /// For a .cu: SHA-256 (32 hex digits) over itself, all headers it includes, and the launch plan's .cpp of the same
-    /// stem; comments and white space do not count. Two builds with the same hash launch the same kernel. Empty for .cuh.
+    /// For a .cu: SHA-256 (32 hex digits) over itself, all headers it includes, and the launch plan's .cpp of
+    /// the same stem; comments and white space do not count. Two builds with the same hash launch the same
+    /// kernel. Empty for .cuh.
     std::string_view hash;
 };
 

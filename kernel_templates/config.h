@@ -1,5 +1,5 @@
-// Values for a variant's tunables, in declared order. A tunable is a named integer with its complete list of values:
-// nothing from outside ever reaches a kernel except as one of them.
+// Values for a variant's tunables, in declared order. A tunable is a named integer with its complete list of
+// values: nothing from outside ever reaches a kernel except as one of them.
 #pragma once
 
 #include <array>

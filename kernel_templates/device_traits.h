@@ -1,5 +1,5 @@
-// What a kernel's design space and launch plan may know of a GPU. Filled in by the runtime from the driver, or made
-// up by tests and by offline compilation: nothing here needs a device.
+// What a kernel's design space and launch plan may know of a GPU. Filled in by the runtime from the driver,
+// or made up by tests and by offline compilation: nothing here needs a device.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace hone {
 
-/// A compile target: sm_75, sm_80, sm_90a. `specific` is the `a` suffix: chip-specific instructions, no forward
-/// compatibility.
+/// A compile target: sm_75, sm_80, sm_90a. `specific` is the `a` suffix: chip-specific instructions, no
+/// forward compatibility.
 struct Arch {
     int major = 0;
     int minor = 0;
@@ -49,8 +49,9 @@ struct DeviceTraits {
     [[nodiscard]] Arch arch() const { return native_arch(compute_major, compute_minor); }
 };
 
-/// Datasheet traits of one representative device for each architecture Hone compiles for; what `--offline --arch`
-/// and the tests without a GPU plan against. Empty when the architecture is not one of `supported_archs()`.
+/// Datasheet traits of one representative device for each architecture Hone compiles for; what `--offline
+/// --arch` and the tests without a GPU plan against. Empty when the architecture is not one of
+/// `supported_archs()`.
 [[nodiscard]] std::optional<DeviceTraits> representative_device(Arch arch);
 
 /// sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_120a.

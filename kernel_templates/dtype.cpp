@@ -10,13 +10,12 @@ struct DtypeFacts {
     int size_bytes;
 };
 
-constexpr std::array<DtypeFacts, 5> facts{{{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1}, {"fp8_e4m3", 1}}};
+constexpr std::array<DtypeFacts, 5> facts{
+    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1}, {"fp8_e4m3", 1}}};
 
 }  // namespace
 
-std::string_view name(Dtype dtype) {
-    return facts[static_cast<std::size_t>(dtype)].name;
-}
+std::string_view name(Dtype dtype) { return facts[static_cast<std::size_t>(dtype)].name; }
 
 std::optional<Dtype> dtype_from_name(std::string_view text) {
     for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -25,8 +24,6 @@ std::optional<Dtype> dtype_from_name(std::string_view text) {
     return std::nullopt;
 }
 
-int size_bytes(Dtype dtype) {
-    return facts[static_cast<std::size_t>(dtype)].size_bytes;
-}
+int size_bytes(Dtype dtype) { return facts[static_cast<std::size_t>(dtype)].size_bytes; }
 
 }  // namespace hone

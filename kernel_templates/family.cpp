@@ -39,21 +39,22 @@ std::optional<Config> parse_config(const Variant& variant, std::string_view text
         const int index = tunable_index(variant, key);
         if (index < 0) {
             const std::vector<std::string_view> names = names_of(variant.tunables);
-            return fail(error, "variant " + std::string(variant.name) + " has no tunable '" + std::string(key) +
-                                   "'; known: " + join(names) + did_you_mean(key, names));
+            return fail(error, "variant " + std::string(variant.name) + " has no tunable '" +
+                                   std::string(key) + "'; known: " + join(names) + did_you_mean(key, names));
         }
         const std::size_t i = static_cast<std::size_t>(index);
         const std::optional<std::int64_t> value = parse_integer(value_text);
         if (given[i]) return fail(error, "tunable '" + std::string(key) + "' is given twice");
         if (!value || !is_declared(variant.tunables[i], *value)) {
-            return fail(error, "tunable '" + std::string(key) + "' has the value '" + std::string(value_text) +
-                                   "', which is not one of its declared values");
+            return fail(error, "tunable '" + std::string(key) + "' has the value '" +
+                                   std::string(value_text) + "', which is not one of its declared values");
         }
         config[i] = *value;
         given[i] = true;
     }
     for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
-        if (!given[i]) return fail(error, "tunable '" + std::string(variant.tunables[i].name) + "' is missing");
+        if (!given[i])
+            return fail(error, "tunable '" + std::string(variant.tunables[i].name) + "' is missing");
     }
     return config;
 }
@@ -64,7 +65,8 @@ std::string_view why_not(const Problem& problem, const Candidate& candidate, con
     const Variant& variant = *candidate.variant;
     if (!at_least(traits, variant.min_arch)) return "the GPU's architecture is too old for this variant";
     for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
-        if (!is_declared(variant.tunables[i], candidate.config[i])) return "a tunable has an undeclared value";
+        if (!is_declared(variant.tunables[i], candidate.config[i]))
+            return "a tunable has an undeclared value";
     }
     for (const Constraint& constraint : variant.constraints) {
         if (!constraint.holds(problem, candidate.config, traits)) return constraint.reason;
@@ -84,7 +86,8 @@ std::optional<Candidate> fallback(const Problem& problem, const DeviceTraits& tr
 std::string to_string(const Candidate& candidate) {
     std::string text(candidate.variant->name);
     for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i) {
-        text += ' ' + std::string(candidate.variant->tunables[i].name) + '=' + std::to_string(candidate.config[i]);
+        text += ' ' + std::string(candidate.variant->tunables[i].name) + '=' +
+                std::to_string(candidate.config[i]);
     }
     return text;
 }
@@ -95,8 +98,8 @@ std::optional<Candidate> parse_candidate(const Family& family, std::string_view 
     if (variant == nullptr) {
         std::vector<std::string_view> names;
         for (const Variant* known : family.variants) names.push_back(known->name);
-        return fail(error, std::string(family.name) + " has no variant '" + std::string(name) + "'; known: " + join(names) +
-                               did_you_mean(name, names));
+        return fail(error, std::string(family.name) + " has no variant '" + std::string(name) +
+                               "'; known: " + join(names) + did_you_mean(name, names));
     }
     const std::optional<Config> config = parse_config(*variant, rest, error);
     if (!config) return std::nullopt;

@@ -1,14 +1,15 @@
 // The contract of a kernel family: START READING HERE.
 //
-// A family is one operator with its design space: constant data plus plain function pointers over (problem, config,
-// device traits), so that everything about it can be tested without a GPU against made-up devices.
+// A family is one operator with its design space: constant data plus plain function pointers over (problem,
+// config, device traits), so that everything about it can be tested without a GPU against made-up devices.
 //
 //   Field      one dimension of what a call asks         (problem.h: Problem holds the values)
 //   Variant    one algorithm: a `.cu` template, its tunables, constraints, launch plan and fallback config
 //   Tunable    one declared integer of a variant         (config.h: Config holds the values)
 //   Plan       the ordered launches of one call          (plan.h)
 //
-// Problem, Config and Plan are plain values without heap memory: the dispatch library evaluates plans on its hot path.
+// Problem, Config and Plan are plain values without heap memory: the dispatch library evaluates plans on its
+// hot path.
 #pragma once
 
 #include <array>
@@ -43,7 +44,8 @@ struct Argument {
     std::string_view name;
     Role role = Role::input;
     Dtype dtype = Dtype::fp32;
-    std::array<std::int64_t, 4> shape{1, 1, 1, 1};  ///< row-major, contiguous when tuning; unused leading extents are 1
+    std::array<std::int64_t, 4> shape{
+        1, 1, 1, 1};  ///< row-major, contiguous when tuning; unused leading extents are 1
     Fill fill = Fill::normal;
     double fill_scale = 1.0;   ///< standard deviation (normal) or half width (uniform)
     double fill_offset = 0.0;  ///< added to every value
@@ -56,13 +58,14 @@ struct Argument {
 /// One by-value argument of a call. Index in the family's list == index in `Call::scalars`.
 struct ScalarArgument {
     std::string_view name;
-    Scalar tuning_value;  ///< what tuning passes: contiguous strides, usual epsilon, the problem's dynamic dimensions
+    Scalar tuning_value;  ///< what tuning passes: contiguous strides, usual epsilon, the problem's dynamic
+                          ///< dimensions
     bool is_float = false;
 };
 
 /// How far a candidate may be from the reference, for one output. Both must hold, over the whole output:
-/// sqrt(sum (out - ref)^2 / sum ref^2) <= relative_l2, and |out - ref| <= max_abs + max_rel * |ref| per element.
-/// A NaN or infinity where the reference is finite fails.
+/// sqrt(sum (out - ref)^2 / sum ref^2) <= relative_l2, and |out - ref| <= max_abs + max_rel * |ref| per
+/// element. A NaN or infinity where the reference is finite fails.
 struct Tolerance {
     double relative_l2 = 0;
     double max_abs = 0;
@@ -89,13 +92,13 @@ struct Variant {
     std::span<const Tunable> tunables;
     std::span<const Constraint> constraints;
 
-    /// The launches of one call. Pure, allocates nothing. Kernel names and argument lists depend on static fields and
-    /// config only; grids may depend on the dynamic ones.
+    /// The launches of one call. Pure, allocates nothing. Kernel names and argument lists depend on static
+    /// fields and config only; grids may depend on the dynamic ones.
     Plan (*plan)(const Problem&, const Config&, const DeviceTraits&) = nullptr;
     /// A config that is safe and decent for this problem, or nothing when the variant does not cover it.
     std::optional<Config> (*fallback)(const Problem&, const DeviceTraits&) = nullptr;
-    /// Width of the kernel's memory accesses in elements: every pointer and every row stride of a call must be a multiple
-    /// of this many of the argument's own elements.
+    /// Width of the kernel's memory accesses in elements: every pointer and every row stride of a call must
+    /// be a multiple of this many of the argument's own elements.
     std::int64_t (*access_elements)(const Problem&, const Config&) = nullptr;
     /// Modelled time in microseconds: orders candidates before anything is compiled. Only the order matters.
     double (*predict_us)(const Problem&, const Config&, const DeviceTraits&) = nullptr;
@@ -108,16 +111,17 @@ struct Family {
     /// Variants in order of preference: the family's fallback is the first variant that offers one.
     std::span<const Variant* const> variants;
 
-    /// Empty when the problem makes sense, else what is wrong with it, naming field, value and what is allowed.
-    /// Ranges of single fields have been checked already.
+    /// Empty when the problem makes sense, else what is wrong with it, naming field, value and what is
+    /// allowed. Ranges of single fields have been checked already.
     std::string (*validate)(const Problem&) = nullptr;
     std::vector<Argument> (*arguments)(const Problem&) = nullptr;
     std::vector<ScalarArgument> (*scalars)(const Problem&) = nullptr;
     Tolerance (*tolerance)(const Problem&, int argument) = nullptr;
     Work (*work)(const Problem&) = nullptr;
 
-    /// Slow and obviously right kernel; accumulates in float32 or better. Takes the same call, except that every
-    /// output is a float32 array of the same shape (codes of a quantised output as their decoded values).
+    /// Slow and obviously right kernel; accumulates in float32 or better. Takes the same call, except that
+    /// every output is a float32 array of the same shape (codes of a quantised output as their decoded
+    /// values).
     std::string_view reference_source;
     Plan (*reference_plan)(const Problem&) = nullptr;
 };
@@ -130,20 +134,23 @@ struct Candidate {
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// First reason why the config may not be used (out of the declared values, architecture too old, a constraint),
-/// or empty.
+/// First reason why the config may not be used (out of the declared values, architecture too old, a
+/// constraint), or empty.
 [[nodiscard]] std::string_view why_not(const Problem&, const Candidate&, const DeviceTraits&);
-[[nodiscard]] inline bool allowed(const Problem& problem, const Candidate& candidate, const DeviceTraits& traits) {
+[[nodiscard]] inline bool allowed(const Problem& problem, const Candidate& candidate,
+                                  const DeviceTraits& traits) {
     return why_not(problem, candidate, traits).empty();
 }
 
-/// What runs when nothing is known: the first fallback, in order of variants, that passes its own constraints.
+/// What runs when nothing is known: the first fallback, in order of variants, that passes its own
+/// constraints.
 [[nodiscard]] std::optional<Candidate> fallback(const Problem&, const DeviceTraits&);
 
 /// "block_rows threads=256 vector=8"
 [[nodiscard]] std::string to_string(const Candidate&);
-/// Inverse of to_string for the given family. Rejects unknown names, missing or repeated tunables, and values that are
-/// not declared; `error` then says which.
-[[nodiscard]] std::optional<Candidate> parse_candidate(const Family&, std::string_view text, std::string* error = nullptr);
+/// Inverse of to_string for the given family. Rejects unknown names, missing or repeated tunables, and values
+/// that are not declared; `error` then says which.
+[[nodiscard]] std::optional<Candidate> parse_candidate(const Family&, std::string_view text,
+                                                       std::string* error = nullptr);
 
 }  // namespace hone

@@ -86,7 +86,8 @@ std::optional<Problem> parse_problem(std::string_view text, std::string* error) 
     const auto [name, fields] = split_first_word(text);
     if (const Family* family = find_family(name)) return parse_problem(*family, fields, error);
     const std::vector<std::string_view> names = family_names();
-    return fail(error, "there is no family '" + std::string(name) + "'; known: " + join(names) + did_you_mean(name, names));
+    return fail(error, "there is no family '" + std::string(name) + "'; known: " + join(names) +
+                           did_you_mean(name, names));
 }
 
 std::optional<Problem> parse_problem(const Family& family, std::string_view fields, std::string* error) {
@@ -99,8 +100,8 @@ std::optional<Problem> parse_problem(const Family& family, std::string_view fiel
         const int index = field_index(family, key);
         if (index < 0) {
             const std::vector<std::string_view> names = field_names(family);
-            return fail(error, std::string(family.name) + " has no field '" + std::string(key) + "'; known: " +
-                                   join(names) + did_you_mean(key, names));
+            return fail(error, std::string(family.name) + " has no field '" + std::string(key) +
+                                   "'; known: " + join(names) + did_you_mean(key, names));
         }
         const std::size_t i = static_cast<std::size_t>(index);
         if (given[i]) return fail(error, "field '" + std::string(key) + "' is given twice");
@@ -112,8 +113,9 @@ std::optional<Problem> parse_problem(const Family& family, std::string_view fiel
     for (std::size_t i = 0; i < family.fields.size(); ++i) {
         if (given[i]) continue;
         if (family.fields[i].default_value < 0) {
-            return fail(error, std::string(family.name) + " needs the field '" + std::string(family.fields[i].name) + "': " +
-                                   std::string(family.fields[i].meaning));
+            return fail(error, std::string(family.name) + " needs the field '" +
+                                   std::string(family.fields[i].name) +
+                                   "': " + std::string(family.fields[i].meaning));
         }
         problem.values[i] = family.fields[i].default_value;
     }

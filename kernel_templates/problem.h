@@ -1,5 +1,6 @@
-// What a call asks of a family: values for its fields. Static fields become compile-time constants of the kernel;
-// dynamic ones (rows, tokens, sequence length) stay run-time arguments and are known to the tuner as a bucket.
+// What a call asks of a family: values for its fields. Static fields become compile-time constants of the
+// kernel; dynamic ones (rows, tokens, sequence length) stay run-time arguments and are known to the tuner as
+// a bucket.
 #pragma once
 
 #include <array>
@@ -47,16 +48,17 @@ struct Problem {
 
 /// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order.
 [[nodiscard]] std::string to_string(const Problem&);
-/// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the dynamic ones only, "rows=1": the
-/// two columns under which the cache files a problem.
+/// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the dynamic ones only,
+/// "rows=1": the two columns under which the cache files a problem.
 [[nodiscard]] std::string static_text(const Problem&);
 [[nodiscard]] std::string dynamic_text(const Problem&);
 
-/// Inverse of to_string; fields with a default may be left out, in any order, each once. On failure `error` names the
-/// field, the value and what is allowed (with the nearest known name for a misspelt one).
+/// Inverse of to_string; fields with a default may be left out, in any order, each once. On failure `error`
+/// names the field, the value and what is allowed (with the nearest known name for a misspelt one).
 [[nodiscard]] std::optional<Problem> parse_problem(std::string_view text, std::string* error = nullptr);
 /// The same for a known family and a text without its name.
-[[nodiscard]] std::optional<Problem> parse_problem(const Family&, std::string_view fields, std::string* error = nullptr);
+[[nodiscard]] std::optional<Problem> parse_problem(const Family&, std::string_view fields,
+                                                   std::string* error = nullptr);
 
 /// Same problem with another value of a dynamic field (by index).
 [[nodiscard]] Problem with(Problem problem, std::size_t field, std::int64_t value);
@@ -65,8 +67,8 @@ struct Problem {
 /// Index of the first dynamic field, or -1.
 [[nodiscard]] int dynamic_field(const Family& family);
 
-/// Upper edges at which a dynamic dimension up to `max` is tuned: 1, 2, 4, ... and max itself. A problem of value v
-/// belongs to the first edge >= v.
+/// Upper edges at which a dynamic dimension up to `max` is tuned: 1, 2, 4, ... and max itself. A problem of
+/// value v belongs to the first edge >= v.
 [[nodiscard]] std::vector<std::int64_t> bucket_edges(std::int64_t max);
 
 }  // namespace hone

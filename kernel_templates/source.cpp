@@ -30,8 +30,6 @@ std::string render_constants(const Problem& problem, const Candidate& candidate)
     return "#pragma once\n" + shape_struct(problem) + tuned_struct(candidate);
 }
 
-std::string render_constants(const Problem& problem) {
-    return "#pragma once\n" + shape_struct(problem);
-}
+std::string render_constants(const Problem& problem) { return "#pragma once\n" + shape_struct(problem); }
 
 }  // namespace hone

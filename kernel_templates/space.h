@@ -1,4 +1,5 @@
-// The design space of a problem: which candidates exist, in which order they are tried, and why others do not.
+// The design space of a problem: which candidates exist, in which order they are tried, and why others do
+// not.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,15 @@ struct RankedCandidate {
 /// Every allowed config of one variant, in lexicographic order of the declared values.
 [[nodiscard]] std::vector<Config> enumerate(const Problem&, const Variant&, const DeviceTraits&);
 
-/// All allowed candidates of the problem's family, fastest prediction first; equal predictions keep declared order, so
-/// the result is the same on every machine.
+/// All allowed candidates of the problem's family, fastest prediction first; equal predictions keep declared
+/// order, so the result is the same on every machine.
 [[nodiscard]] std::vector<RankedCandidate> ranked_space(const Problem&, const DeviceTraits&);
 
 struct SpaceCount {
     std::size_t declared = 0;  ///< product of the value lists
     std::size_t allowed = 0;
-    std::vector<std::size_t> rejected_by;  ///< configs whose first broken constraint is the i-th; last entry: architecture
+    std::vector<std::size_t>
+        rejected_by;  ///< configs whose first broken constraint is the i-th; last entry: architecture
 };
 [[nodiscard]] SpaceCount count_space(const Problem&, const Variant&, const DeviceTraits&);
 

@@ -17,7 +17,8 @@ struct KeyValue {
 };
 
 /// "a=1 b=two" -> pairs, blanks between them. nullopt and `error` when a word has no '=' or an empty side.
-[[nodiscard]] std::optional<std::vector<KeyValue>> parse_key_values(std::string_view text, std::string* error);
+[[nodiscard]] std::optional<std::vector<KeyValue>> parse_key_values(std::string_view text,
+                                                                    std::string* error);
 
 /// Decimal integer with nothing around it; nullopt otherwise, also when out of range.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
@@ -27,7 +28,8 @@ struct KeyValue {
 
 [[nodiscard]] std::string join(std::span<const std::string_view> items, std::string_view separator = ", ");
 
-/// The candidate of `names` with the smallest edit distance, for "did you mean" in messages; empty when none is near.
+/// The candidate of `names` with the smallest edit distance, for "did you mean" in messages; empty when none
+/// is near.
 [[nodiscard]] std::string nearest_name(std::string_view text, std::span<const std::string_view> names);
 
 /// " (did you mean 'x'?)" or nothing.

@@ -1,5 +1,5 @@
-// Packets: 1 to 16 bytes that travel as one memory access, holding `count` elements of T. Loads and stores take a cache
-// hint; conversions to and from float keep element order.
+// Packets: 1 to 16 bytes that travel as one memory access, holding `count` elements of T. Loads and stores
+// take a cache hint; conversions to and from float keep element order.
 #pragma once
 
 #include "device/types.cuh"
@@ -40,15 +40,16 @@ struct alignas(sizeof(T) * count) Packet {
 enum class LoadHint : int { normal = 0, no_allocate = 1, streaming = 2 };
 enum class StoreHint : int { normal = 0, streaming = 1 };
 
-#define HONE_LOAD(suffix, ...)                                                                               \
-    if constexpr (hint == LoadHint::no_allocate)                                                             \
-        asm volatile("ld.global.L1::no_allocate." suffix : __VA_ARGS__ : "l"(address));                      \
-    else if constexpr (hint == LoadHint::streaming)                                                          \
-        asm volatile("ld.global.cs." suffix : __VA_ARGS__ : "l"(address));                                   \
-    else                                                                                                     \
-        asm volatile("ld.global." suffix : __VA_ARGS__ : "l"(address));
+#define HONE_LOAD(suffix, ...)                                                        \
+    if constexpr (hint == LoadHint::no_allocate)                                      \
+        asm volatile("ld.global.L1::no_allocate." suffix:__VA_ARGS__ : "l"(address)); \
+    else if constexpr (hint == LoadHint::streaming)                                   \
+        asm volatile("ld.global.cs." suffix:__VA_ARGS__ : "l"(address));              \
+    else                                                                              \
+        asm volatile("ld.global." suffix:__VA_ARGS__ : "l"(address));
 
-/// Volatile, so that no load moves above a dependency wait; not through the read-only path, so that outputs may alias inputs.
+/// Volatile, so that no load moves above a dependency wait; not through the read-only path, so that outputs
+/// may alias inputs.
 template <LoadHint hint, int bytes>
 __device__ inline typename Word<bytes>::type load_word(const void* address) {
     typename Word<bytes>::type word;
@@ -69,10 +70,10 @@ __device__ inline typename Word<bytes>::type load_word(const void* address) {
 }
 #undef HONE_LOAD
 
-#define HONE_STORE(suffix, ...)                                                                \
-    if constexpr (hint == StoreHint::streaming)                                                \
-        asm volatile("st.global.cs." suffix ::"l"(address), __VA_ARGS__ : "memory");           \
-    else                                                                                       \
+#define HONE_STORE(suffix, ...)                                                      \
+    if constexpr (hint == StoreHint::streaming)                                      \
+        asm volatile("st.global.cs." suffix ::"l"(address), __VA_ARGS__ : "memory"); \
+    else                                                                             \
         asm volatile("st.global." suffix ::"l"(address), __VA_ARGS__ : "memory");
 
 template <StoreHint hint, int bytes>

@@ -1,5 +1,6 @@
-// Sums and maxima over groups of threads: part of a warp, a warp, several warps of a block. Every thread gets the result;
-// the order of additions depends on the group's size alone, so results are the same at every launch.
+// Sums and maxima over groups of threads: part of a warp, a warp, several warps of a block. Every thread gets
+// the result; the order of additions depends on the group's size alone, so results are the same at every
+// launch.
 #pragma once
 
 #include "device/types.cuh"
@@ -32,9 +33,9 @@ __device__ inline float combine_partials(const float* partials) {
     return result;
 }
 
-/// Over groups of `lanes` consecutive threads of a block of `threads`, both powers of two. All threads of the block must
-/// take part. One barrier a reduction: partials alternate between two buffers, so a buffer is written again only after
-/// the barrier of the reduction in between.
+/// Over groups of `lanes` consecutive threads of a block of `threads`, both powers of two. All threads of the
+/// block must take part. One barrier a reduction: partials alternate between two buffers, so a buffer is
+/// written again only after the barrier of the reduction in between.
 template <int threads, int lanes>
 class GroupReducer {
   public:

@@ -1,5 +1,5 @@
-// Element types and their conversions, for templates compiled without any toolkit header. Rounding is to nearest even;
-// subnormals are kept.
+// Element types and their conversions, for templates compiled without any toolkit header. Rounding is to
+// nearest even; subnormals are kept.
 #pragma once
 
 namespace hone {
@@ -22,12 +22,8 @@ struct fp8 {
     uint8 bits;
 };
 
-__device__ inline float to_float(float value) {
-    return value;
-}
-__device__ inline float to_float(int8 value) {
-    return static_cast<float>(value);
-}
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(int8 value) { return static_cast<float>(value); }
 __device__ inline float to_float(fp16 value) {
     float result;
     asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
@@ -36,8 +32,8 @@ __device__ inline float to_float(fp16 value) {
 __device__ inline float to_float(bf16 value) {
     return __uint_as_float(static_cast<uint32>(value.bits) << 16);
 }
-/// Exact: mantissa and exponent move into a float whose bias is 120 higher, and the product by 2^120 also makes the
-/// subnormals right.
+/// Exact: mantissa and exponent move into a float whose bias is 120 higher, and the product by 2^120 also
+/// makes the subnormals right.
 __device__ inline float to_float(fp8 value) {
     if ((value.bits & 0x7f) == 0x7f) return __uint_as_float(0x7fffffffu);
     const uint32 magnitude = static_cast<uint32>(value.bits & 0x7f) << 20;

@@ -25,7 +25,9 @@ std::int64_t held_registers(const NormProblem& norm, const Config& config) {
 
 constexpr Constraint constraints[] = {
     {"accesses are the widest that divide hidden and fit 16 bytes, or half of that",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return vector_is_sensible(norm_problem(p), c[vector]); }},
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return vector_is_sensible(norm_problem(p), c[vector]);
+     }},
     {"at least half of the cluster's threads must own columns",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return c[threads] * c[cluster] * c[vector] < 2 * norm_problem(p).hidden;
@@ -69,24 +71,30 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits&) {
 
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const NormProblem norm = norm_problem(problem);
-    const double row_bytes = static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
-    const double packets = static_cast<double>(packets_of(norm, config[threads] * config[cluster], config[vector]));
-    return predict_us(problem,
-                      {.blocks = norm.rows * config[cluster],
-                       .threads = config[threads],
-                       .registers = 32 + held_registers(norm, config),
-                       .bytes_in_flight = row_bytes / static_cast<double>(config[cluster]),
-                       .latency_us = 0.4 * norm.reductions() + reduction_us(norm.reductions(), config[threads]) +
-                                     0.03 * packets + (config[early_weights] != 0 ? 0.0 : 0.3),
-                       .programmatic = config[programmatic] != 0},
-                      traits);
+    const double row_bytes =
+        static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
+    const std::int64_t packets = packets_of(norm, config[threads] * config[cluster], config[vector]);
+    return predict_us(
+        problem,
+        {.blocks = norm.rows * config[cluster],
+         .threads = config[threads],
+         .held_registers = held_registers(norm, config),
+         .elements = static_cast<double>(packets * config[vector]),
+         .work_factor = work_factor(norm),
+         .reducing_warps = static_cast<double>(config[threads]) / 32,
+         .bytes_in_flight = row_bytes / static_cast<double>(config[cluster]),
+         .latency_us = 0.24 * norm.reductions() + (config[early_weights] != 0 ? 0.0 : 0.15),
+         .slowdown = hint_factor(problem, config[load_hint] != 0, config[store_hint] != 0, traits),
+         .programmatic = config[programmatic] != 0},
+        traits);
 }
 
 }  // namespace
 
 Variant cluster_row(std::string_view source) {
     return {.name = "cluster_row",
-            .summary = "a cluster of blocks holds a row in registers and reduces through distributed shared memory",
+            .summary =
+                "a cluster of blocks holds a row in registers and reduces through distributed shared memory",
             .source = source,
             .min_arch = {9, 0, false},
             .tunables = tunables,

@@ -1,11 +1,12 @@
-// Norm, variant cluster_row: a cluster of `cluster` blocks shares one row, for hidden sizes at which one block would run
-// out of registers or of loads in flight, and for few rows, where it brings more multiprocessors to work.
+// Norm, variant cluster_row: a cluster of `cluster` blocks shares one row, for hidden sizes at which one
+// block would run out of registers or of loads in flight, and for few rows, where it brings more
+// multiprocessors to work.
 //
-// Data's way: global -> registers of all blocks -> partial results of each block -> every block's shared memory
-// (distributed shared memory) -> registers -> global. Barriers: the cluster's arrive at the start says that a block runs
-// and its shared memory may be written, awaited before the first remote store; one cluster barrier a reduction makes the
-// partials visible. Each reduction has slots of its own, so none is overwritten while a slower block reads; no remote
-// access follows the last barrier, so blocks may exit freely.
+// Data's way: global -> registers of all blocks -> partial results of each block -> every block's shared
+// memory (distributed shared memory) -> registers -> global. Barriers: the cluster's arrive at the start says
+// that a block runs and its shared memory may be written, awaited before the first remote store; one cluster
+// barrier a reduction makes the partials visible. Each reduction has slots of its own, so none is overwritten
+// while a slower block reads; no remote access follows the last barrier, so blocks may exit freely.
 #pragma once
 
 #include "norm/row.cuh"
@@ -91,6 +92,7 @@ __device__ inline void run(const Tensors& tensors) {
 
 }  // namespace hone::norm::cluster_row
 
-extern "C" __global__ void __launch_bounds__(hone::norm::cluster_row::threads) norm_cluster_row(HONE_NORM_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(hone::norm::cluster_row::threads)
+    norm_cluster_row(HONE_NORM_PARAMETERS) {
     hone::norm::cluster_row::run(HONE_NORM_TENSORS);
 }

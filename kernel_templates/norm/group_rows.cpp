@@ -1,12 +1,20 @@
 #include <algorithm>
-#include <bit>
 
 #include "kernel_templates/norm/norm.h"
 
 namespace hone::norm {
 namespace {
 
-enum Index : std::size_t { threads, lanes, vector, rows_in_flight, early_weights, load_hint, store_hint, programmatic };
+enum Index : std::size_t {
+    threads,
+    lanes,
+    vector,
+    rows_in_flight,
+    early_weights,
+    load_hint,
+    store_hint,
+    programmatic
+};
 
 constexpr Tunable tunables[] = {
     {"threads", "threads a block", {32, 64, 128, 256, 512, 1024}},
@@ -26,9 +34,12 @@ std::int64_t held_registers(const NormProblem& norm, const Config& config) {
 }
 
 constexpr Constraint constraints[] = {
-    {"a row's lanes must fit its block", [](const Problem&, const Config& c, const DeviceTraits&) { return c[lanes] <= c[threads]; }},
+    {"a row's lanes must fit its block",
+     [](const Problem&, const Config& c, const DeviceTraits&) { return c[lanes] <= c[threads]; }},
     {"accesses are the widest that divide hidden and fit 16 bytes, or half of that",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return vector_is_sensible(norm_problem(p), c[vector]); }},
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return vector_is_sensible(norm_problem(p), c[vector]);
+     }},
     {"at least half of the lanes must own columns",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return c[lanes] == 4 || c[lanes] * c[vector] < 2 * norm_problem(p).hidden;
@@ -39,10 +50,13 @@ constexpr Constraint constraints[] = {
      }},
     {"several rows in flight pay only where a thread holds few packets of each",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return c[rows_in_flight] == 1 || c[rows_in_flight] * packets_of(norm_problem(p), c[lanes], c[vector]) <= 8;
+         return c[rows_in_flight] == 1 ||
+                c[rows_in_flight] * packets_of(norm_problem(p), c[lanes], c[vector]) <= 8;
      }},
     {"programmatic dependent launch needs sm_90",
-     [](const Problem&, const Config& c, const DeviceTraits& t) { return c[programmatic] == 0 || t.has_programmatic_launch(); }},
+     [](const Problem&, const Config& c, const DeviceTraits& t) {
+         return c[programmatic] == 0 || t.has_programmatic_launch();
+     }},
 };
 
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
@@ -56,38 +70,50 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
     return plan;
 }
 
-/// Few rows: one packet a thread, for the shortest way through. Many rows: four packets a thread in flight.
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    const NormProblem norm = norm_problem(problem);
-    Config config;
-    config[vector] = widest_vector(norm);
-    const std::int64_t wanted_packets = norm.rows <= traits.sm_count ? 1 : 4;
-    const std::int64_t wanted = ceil_div(norm.hidden, config[vector] * wanted_packets);
-    config[lanes] = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted))), 4, 1024);
-    config[threads] = std::max<std::int64_t>(config[lanes], 128);
-    config[rows_in_flight] = 1;
-    config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-    config[early_weights] = 1;
-    if (held_registers(norm, config) > register_budget(config[threads])) config[early_weights] = 0;
-    if (held_registers(norm, config) > register_budget(config[threads])) return std::nullopt;
-    return config;
-}
-
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const NormProblem norm = norm_problem(problem);
-    const double row_bytes = static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
-    const double rows_per_block = static_cast<double>(config[threads] / config[lanes] * config[rows_in_flight]);
-    const double packets = static_cast<double>(packets_of(norm, config[lanes], config[vector]));
-    return predict_us(problem,
-                      {.blocks = static_cast<std::int64_t>(plan(problem, config, traits).launches[0].grid.x),
-                       .threads = config[threads],
-                       .registers = 32 + held_registers(norm, config),
-                       .bytes_in_flight = row_bytes * rows_per_block,
-                       .latency_us = reduction_us(norm.reductions(), config[lanes]) + 0.03 * packets +
-                                     (config[early_weights] != 0 ? 0.0 : 0.3) +
-                                     0.1 * static_cast<double>(config[rows_in_flight] - 1),
-                       .programmatic = config[programmatic] != 0},
-                      traits);
+    const double row_bytes =
+        static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
+    const double rows_per_block =
+        static_cast<double>(config[threads] / config[lanes] * config[rows_in_flight]);
+    const std::int64_t packets = packets_of(norm, config[lanes], config[vector]);
+    return predict_us(
+        problem,
+        {.blocks = plan(problem, config, traits).launches[0].grid.x,
+         .threads = config[threads],
+         .held_registers = held_registers(norm, config),
+         .elements = static_cast<double>(packets * config[vector] * config[rows_in_flight]),
+         .work_factor = work_factor(norm),
+         .reducing_warps = config[lanes] > 32 ? static_cast<double>(config[lanes]) / 32 : 0.0,
+         .bytes_in_flight = row_bytes * rows_per_block,
+         .latency_us = config[early_weights] != 0 ? 0.0 : 0.15,
+         .slowdown = hint_factor(problem, config[load_hint] != 0, config[store_hint] != 0, traits),
+         .programmatic = config[programmatic] != 0},
+        traits);
+}
+
+/// The config that the cost model likes best, of those without cache hints and with one row in flight.
+std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const NormProblem norm = norm_problem(problem);
+    std::optional<Config> best;
+    double best_us = 0;
+    Config config;
+    config[rows_in_flight] = 1;
+    config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
+    for (const std::int64_t early : {1, 0}) {
+        for (const std::int64_t lane_count : tunables[lanes].values.span()) {
+            config[early_weights] = early;
+            config[lanes] = lane_count;
+            config[threads] = std::max<std::int64_t>(lane_count, 128);
+            config[vector] = widest_vector(norm);
+            if (held_registers(norm, config) > register_budget(config[threads])) continue;
+            const double us = predict(problem, config, traits);
+            if (best && us >= best_us) continue;
+            best = config;
+            best_us = us;
+        }
+    }
+    return best;
 }
 
 }  // namespace

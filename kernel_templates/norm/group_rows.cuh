@@ -1,8 +1,9 @@
-// Norm, variant group_rows: a group of `lanes` threads - part of a warp up to a whole block - holds a row in registers;
-// a block of `threads` holds threads / lanes groups, each with `rows` rows in flight.
+// Norm, variant group_rows: a group of `lanes` threads - part of a warp up to a whole block - holds a row in
+// registers; a block of `threads` holds threads / lanes groups, each with `rows` rows in flight.
 //
-// Data's way: global -> registers (all packets of all rows in flight at once) -> reduction -> registers -> global; one
-// read, one write. All warps do the same. One barrier a reduction when a row spans warps, none otherwise.
+// Data's way: global -> registers (all packets of all rows in flight at once) -> reduction -> registers ->
+// global; one read, one write. All warps do the same. One barrier a reduction when a row spans warps, none
+// otherwise.
 #pragma once
 
 #include "norm/row.cuh"
@@ -52,6 +53,7 @@ __device__ inline void run(const Tensors& tensors) {
 
 }  // namespace hone::norm::group_rows
 
-extern "C" __global__ void __launch_bounds__(hone::norm::group_rows::threads) norm_group_rows(HONE_NORM_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(hone::norm::group_rows::threads)
+    norm_group_rows(HONE_NORM_PARAMETERS) {
     hone::norm::group_rows::run(HONE_NORM_TENSORS);
 }

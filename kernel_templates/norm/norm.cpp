@@ -14,22 +14,30 @@ constexpr std::string_view yes_no[] = {"no", "yes"};
 constexpr std::int64_t max_hidden = 262144;
 constexpr std::int64_t max_rows = std::int64_t{1} << 30;
 
-constexpr Field dtype_field{"dtype", Field::Kind::choice, "element type of x, residual, weight, bias and sum", 0, 2, -1,
-                            dtype_choices};
-constexpr Field output_field{
-    "output", Field::Kind::choice, "same: out has dtype; int8, fp8 (E4M3): codes with one fp32 scale a row", 0, 2, 0,
-    output_choices};
-constexpr Field residual_field{"residual", Field::Kind::choice, "adds residual to x first and writes the sum", 0, 1, 0,
-                               yes_no};
+constexpr Field dtype_field{
+    "dtype", Field::Kind::choice, "element type of x, residual, weight, bias and sum", 0, 2,
+    -1,      dtype_choices};
+constexpr Field output_field{"output",
+                             Field::Kind::choice,
+                             "same: out has dtype; int8, fp8 (E4M3): codes with one fp32 scale a row",
+                             0,
+                             2,
+                             0,
+                             output_choices};
+constexpr Field residual_field{
+    "residual", Field::Kind::choice, "adds residual to x first and writes the sum", 0, 1, 0, yes_no};
 constexpr Field bias_field{"bias", Field::Kind::choice, "adds a bias after the weight", 0, 1, 1, yes_no};
 constexpr Field hidden_field{"hidden", Field::Kind::extent, "elements a row", 1, max_hidden};
 constexpr Field rows_field{"rows", Field::Kind::dynamic, "rows (tokens) of a call", 1, max_rows};
 
 constexpr Field rmsnorm_field_list[] = {dtype_field, output_field, residual_field, hidden_field, rows_field};
-constexpr Field layernorm_field_list[] = {dtype_field, output_field, residual_field, bias_field, hidden_field, rows_field};
+constexpr Field layernorm_field_list[] = {dtype_field, output_field, residual_field,
+                                          bias_field,  hidden_field, rows_field};
 
-Argument tensor(std::string_view name, Role role, Dtype dtype, std::int64_t rows_count, std::int64_t columns, bool present) {
-    return {.name = name, .role = role, .dtype = dtype, .shape = {1, 1, rows_count, columns}, .present = present};
+Argument tensor(std::string_view name, Role role, Dtype dtype, std::int64_t rows_count, std::int64_t columns,
+                bool present) {
+    return {
+        .name = name, .role = role, .dtype = dtype, .shape = {1, 1, rows_count, columns}, .present = present};
 }
 
 }  // namespace
@@ -43,13 +51,9 @@ Dtype NormProblem::out_dtype() const {
     return dtype;
 }
 
-std::span<const Field> rmsnorm_fields() {
-    return rmsnorm_field_list;
-}
+std::span<const Field> rmsnorm_fields() { return rmsnorm_field_list; }
 
-std::span<const Field> layernorm_fields() {
-    return layernorm_field_list;
-}
+std::span<const Field> layernorm_fields() { return layernorm_field_list; }
 
 NormProblem norm_problem(const Problem& problem) {
     const bool layer_norm = problem.family->fields.size() == std::size(layernorm_field_list);
@@ -93,8 +97,8 @@ std::vector<ScalarArgument> scalars(const Problem& problem) {
             {"out_stride", stride},          {"sum_stride", stride}, {"epsilon", Scalar::of(1e-5f), true}};
 }
 
-// One rounding to the output type, plus what float32 arithmetic may add. Quantised codes may differ by one step where the
-// float32 result lies next to the border of two codes.
+// One rounding to the output type, plus what float32 arithmetic may add. Quantised codes may differ by one
+// step where the float32 result lies next to the border of two codes.
 Tolerance tolerance(const Problem& problem, int argument) {
     const NormProblem norm = norm_problem(problem);
     if (argument == sum) return {.relative_l2 = 1e-7, .max_abs = 0, .max_rel = 1e-7};
@@ -143,38 +147,69 @@ bool vector_is_sensible(const NormProblem& problem, std::int64_t vector) {
     return vector == widest || (vector * 2 == widest && vector * problem.element_bytes() >= 4);
 }
 
-double reduction_us(int count, std::int64_t lanes) {
-    const double shuffles = 0.012 * std::log2(static_cast<double>(std::min<std::int64_t>(lanes, 32)));
-    const double across_warps = lanes > 32 ? 0.06 + 0.002 * static_cast<double>(lanes / 32) : 0.0;
-    return count * (shuffles + across_warps);
+double work_factor(const NormProblem& problem) {
+    return (1.0 + (problem.residual ? 0.4 : 0.0) + (problem.quantized() ? 0.5 : 0.0)) *
+           (problem.layer_norm ? 1.3 : 1.0);
 }
 
+double hint_factor(const Problem& problem, bool streaming_loads, bool streaming_stores,
+                   const DeviceTraits& traits) {
+    const double share_of_l2 = work(problem).bytes / static_cast<double>(traits.l2_bytes);
+    const bool pays = share_of_l2 > 0.03 && share_of_l2 < 2.0;
+    const double each = pays ? 0.98 : 1.01;
+    return (streaming_loads ? each : 1.0) * (streaming_stores ? each : 1.0);
+}
+
+namespace {
+
+/// Blocks of this footprint that run side by side on one multiprocessor.
+double resident_blocks(const Footprint& footprint, const DeviceTraits& traits) {
+    constexpr std::int64_t other_registers = 20;
+    const std::int64_t register_limit =
+        std::min<std::int64_t>(255, traits.registers_per_sm / footprint.threads);
+    const std::int64_t registers = std::min(footprint.held_registers + other_registers, register_limit);
+    const std::int64_t reserved_shared = footprint.shared_bytes + 2048;
+    return static_cast<double>(std::min({std::int64_t{traits.max_blocks_per_sm}, footprint.blocks_per_sm,
+                                         traits.max_threads_per_sm / footprint.threads,
+                                         traits.registers_per_sm / (registers * footprint.threads),
+                                         traits.shared_bytes_per_sm / reserved_shared}));
+}
+
+}  // namespace
+
 double predict_us(const Problem& problem, const Footprint& footprint, const DeviceTraits& traits) {
-    const auto by = [](std::int64_t available, std::int64_t wanted) {
-        return static_cast<double>(available) / static_cast<double>(std::max<std::int64_t>(wanted, 1));
-    };
-    const double resident = std::floor(std::min({static_cast<double>(traits.max_blocks_per_sm),
-                                                 by(traits.max_threads_per_sm, footprint.threads),
-                                                 by(traits.registers_per_sm, footprint.registers * footprint.threads),
-                                                 by(traits.shared_bytes_per_sm, footprint.shared_bytes)}));
-    if (resident < 1) return 1e9;
+    const double resident = resident_blocks(footprint, traits);
+    if (resident < 1) return 1e7;
+    const NormProblem norm = norm_problem(problem);
     const double blocks = static_cast<double>(footprint.blocks);
-    const double sms = traits.sm_count;
-    const double active = std::min(resident, std::ceil(blocks / sms));
-    const double used_sms = std::min(sms, blocks);
+    const double sms = std::min<double>(traits.sm_count, blocks);
+    const double active = std::min(resident, std::ceil(blocks / traits.sm_count));
 
-    const double bytes = work(problem).bytes + footprint.extra_bytes;
-    constexpr double memory_latency_us = 0.9;
-    const double drawn_bytes_per_us = used_sms * active * footprint.bytes_in_flight / memory_latency_us;
-    const double bandwidth_bytes_per_us = 0.91 * traits.memory_bytes_per_s * 1e-6;
-    const double stream_us = bytes / std::min(bandwidth_bytes_per_us, drawn_bytes_per_us);
+    const double across_warps_us =
+        footprint.reducing_warps > 0 ? 0.049 + 0.0003 * footprint.reducing_warps : 0.0;
+    const double latency_us = 0.0042 * footprint.elements +
+                              0.059 / 1024 * static_cast<double>(footprint.threads) +
+                              across_warps_us * norm.reductions() + footprint.latency_us;
 
-    // The last wave is partly empty.
-    const double waves = blocks / (sms * resident);
-    const double tail_us = waves > 1 ? stream_us * (std::ceil(waves) - waves) / std::ceil(waves) * 0.3 : 0.0;
-    const double launch_us = footprint.programmatic ? 0.5 : 1.1;
-    const double block_starts_us = 0.004 * blocks / sms;
-    return launch_us + memory_latency_us + footprint.latency_us + stream_us + tail_us + block_starts_us;
+    constexpr double memory_latency_us = 0.33;
+    const double bandwidth_us = work(problem).bytes / (0.884 * traits.memory_bytes_per_s * 1e-6);
+    const double read_bytes =
+        static_cast<double>(norm.rows * norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
+    const double cycle_us = memory_latency_us + (footprint.loads_ahead ? 0.0 : 0.05 + latency_us);
+    const double draw_us = read_bytes * cycle_us / (sms * active * footprint.bytes_in_flight);
+
+    const double instructions =
+        15 + 10.2 * footprint.elements * footprint.work_factor + footprint.reducing_warps;
+    const double threads = blocks * static_cast<double>(footprint.threads) * footprint.rounds;
+    const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
+    const double issue_us = threads / sms * instructions / lanes_per_us;
+
+    constexpr double sharpness = 1.78;
+    const double body_us = std::pow(
+        std::pow(bandwidth_us, sharpness) + std::pow(draw_us, sharpness) + std::pow(issue_us, sharpness),
+        1.0 / sharpness);
+    const double launch_us = footprint.programmatic ? 0.29 : 0.69;
+    return (launch_us + memory_latency_us + latency_us + body_us) * footprint.slowdown;
 }
 
 }  // namespace hone::norm

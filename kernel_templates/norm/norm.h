@@ -1,5 +1,6 @@
-// What RMSNorm and LayerNorm share on the host: the problem as plain numbers, the call's arguments, tolerances, and the
-// four variants. A variant's plan, constraints and cost stand in norm/<variant>.cpp beside norm/<variant>.cuh.
+// What RMSNorm and LayerNorm share on the host: the problem as plain numbers, the call's arguments,
+// tolerances, and the four variants. A variant's plan, constraints and cost stand in norm/<variant>.cpp
+// beside norm/<variant>.cuh.
 #pragma once
 
 #include <cstdint>
@@ -60,19 +61,19 @@ struct NormProblem {
 /// That width or half of it: narrower accesses never win.
 [[nodiscard]] bool vector_is_sensible(const NormProblem&, std::int64_t vector);
 
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 /// Packets of `vector` elements that each of `lanes` threads holds of a row.
-[[nodiscard]] constexpr std::int64_t packets_of(const NormProblem& problem, std::int64_t lanes, std::int64_t vector) {
+[[nodiscard]] constexpr std::int64_t packets_of(const NormProblem& problem, std::int64_t lanes,
+                                                std::int64_t vector) {
     return ceil_div(problem.hidden, lanes * vector);
 }
 /// 32-bit registers for one copy of a thread's share of a row.
-[[nodiscard]] inline std::int64_t row_registers(const NormProblem& problem, std::int64_t lanes, std::int64_t vector) {
+[[nodiscard]] inline std::int64_t row_registers(const NormProblem& problem, std::int64_t lanes,
+                                                std::int64_t vector) {
     return ceil_div(packets_of(problem, lanes, vector) * vector * problem.element_bytes(), 4);
 }
-/// Registers a thread may spend on held data, given that a block of `threads` must fit at all and addresses, partial sums
-/// and results in flight want some too.
+/// Registers a thread may spend on held data, given that a block of `threads` must fit at all and addresses,
+/// partial sums and results in flight want some too.
 [[nodiscard]] constexpr std::int64_t register_budget(std::int64_t threads) {
     return (threads > 512 ? 64 : threads > 256 ? 128 : 168) - 32;
 }
@@ -80,18 +81,31 @@ struct NormProblem {
 /// What the cost model needs of a candidate.
 struct Footprint {
     std::int64_t blocks = 1;
-    std::int64_t threads = 32;
-    std::int64_t registers = 32;         ///< a thread
-    std::int64_t shared_bytes = 0;       ///< a block
-    double bytes_in_flight = 0;          ///< loads a block keeps in flight
-    double latency_us = 0;               ///< reductions, barriers and passes that nothing hides
-    double extra_bytes = 0;              ///< traffic beyond the floor
+    std::int64_t threads = 32;        ///< a block
+    std::int64_t held_registers = 0;  ///< that hold data, a thread
+    std::int64_t shared_bytes = 0;    ///< a block
+    std::int64_t blocks_per_sm = 32;  ///< more than these never run side by side
+    double rounds = 1;                ///< rows, or groups of them, that a block walks over one after another
+    double elements = 1;              ///< a thread and round
+    double work_factor = 1;           ///< instructions an element, relative to a plain norm
+    double reducing_warps = 0;        ///< that meet in a reduction; 0 when it stays within a warp
+    double bytes_in_flight = 0;       ///< loads that a block keeps in flight
+    bool loads_ahead = false;  ///< loads of the next round are under way while one is reduced and written
+    double latency_us = 0;     ///< from a block's loads to its end, beyond what elements and threads explain
+    double slowdown = 1;
     bool programmatic = false;
 };
-/// Modelled microseconds: the larger of bytes over bandwidth and bytes over what the loads in flight can draw, plus a
-/// fixed part. Constants are fitted to an H100 (docs/performance.md).
+/// Modelled microseconds: launch and memory latency, plus the largest of three rates - bytes over bandwidth,
+/// bytes over what the loads in flight can draw, instructions over issue slots - joined by a soft maximum.
+/// Constants are fitted to 9,398 measured candidates of 34 problems on an H100 (docs/performance.md); another
+/// GPU scales them by its bandwidth, clock and multiprocessors.
 [[nodiscard]] double predict_us(const Problem&, const Footprint&, const DeviceTraits&);
-/// Latency of `count` reductions over `lanes` threads of a block.
-[[nodiscard]] double reduction_us(int count, std::int64_t lanes);
+/// Streaming hints pay where a call's tensors and L2 are of one size: what is read once then leaves room for
+/// what is written, which the next operator reads. Elsewhere they are neutral, and ranked a little behind.
+/// For `slowdown`.
+[[nodiscard]] double hint_factor(const Problem&, bool streaming_loads, bool streaming_stores,
+                                 const DeviceTraits&);
+/// Instructions an element of this problem takes, relative to a plain norm.
+[[nodiscard]] double work_factor(const NormProblem&);
 
 }  // namespace hone::norm

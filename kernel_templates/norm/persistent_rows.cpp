@@ -18,8 +18,8 @@ constexpr Tunable tunables[] = {
 };
 
 std::int64_t ring_bytes(const NormProblem& norm, const Config& config) {
-    const std::int64_t row = packets_of(norm, config[lanes], config[vector]) * config[lanes] * config[vector] *
-                             norm.element_bytes() * (norm.residual ? 2 : 1);
+    const std::int64_t row = packets_of(norm, config[lanes], config[vector]) * config[lanes] *
+                             config[vector] * norm.element_bytes() * (norm.residual ? 2 : 1);
     return row * config[stages] * (config[threads] / config[lanes]);
 }
 
@@ -28,13 +28,20 @@ std::int64_t held_registers(const NormProblem& norm, const Config& config) {
 }
 
 constexpr Constraint constraints[] = {
-    {"a row's lanes must fit its block", [](const Problem&, const Config& c, const DeviceTraits&) { return c[lanes] <= c[threads]; }},
+    {"a row's lanes must fit its block",
+     [](const Problem&, const Config& c, const DeviceTraits&) { return c[lanes] <= c[threads]; }},
     {"accesses are the widest that divide hidden and fit 16 bytes, or half of that",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return vector_is_sensible(norm_problem(p), c[vector]); }},
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return vector_is_sensible(norm_problem(p), c[vector]);
+     }},
     {"asynchronous copies move at least 4 bytes",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return c[vector] * norm_problem(p).element_bytes() >= 4; }},
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return c[vector] * norm_problem(p).element_bytes() >= 4;
+     }},
     {"at least half of the lanes must own columns",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return c[lanes] * c[vector] < 2 * norm_problem(p).hidden; }},
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return c[lanes] * c[vector] < 2 * norm_problem(p).hidden;
+     }},
     {"the weights that a thread keeps must fit its registers",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return held_registers(norm_problem(p), c) <= register_budget(c[threads]) / 2;
@@ -45,13 +52,17 @@ constexpr Constraint constraints[] = {
          return block <= t.max_shared_bytes_per_block && block * c[blocks_per_sm] <= t.shared_bytes_per_sm;
      }},
     {"the resident blocks must fit a multiprocessor's threads",
-     [](const Problem&, const Config& c, const DeviceTraits& t) { return c[threads] * c[blocks_per_sm] <= t.max_threads_per_sm; }},
+     [](const Problem&, const Config& c, const DeviceTraits& t) {
+         return c[threads] * c[blocks_per_sm] <= t.max_threads_per_sm;
+     }},
     {"a persistent grid needs more rows than run at once",
      [](const Problem& p, const Config& c, const DeviceTraits& t) {
          return norm_problem(p).rows > t.sm_count * c[blocks_per_sm] * (c[threads] / c[lanes]);
      }},
     {"programmatic dependent launch needs sm_90",
-     [](const Problem&, const Config& c, const DeviceTraits& t) { return c[programmatic] == 0 || t.has_programmatic_launch(); }},
+     [](const Problem&, const Config& c, const DeviceTraits& t) {
+         return c[programmatic] == 0 || t.has_programmatic_launch();
+     }},
 };
 
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
@@ -69,26 +80,35 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
 
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const NormProblem norm = norm_problem(problem);
+    const std::int64_t groups = config[threads] / config[lanes];
     const Launch launch = plan(problem, config, traits).launches[0];
-    const double rounds = static_cast<double>(norm.rows) /
-                          static_cast<double>(launch.grid.x * (config[threads] / config[lanes]));
-    const double waiting = static_cast<double>(config[stages] - 1) / static_cast<double>(config[stages]);
-    return predict_us(problem,
-                      {.blocks = launch.grid.x,
-                       .threads = config[threads],
-                       .registers = 40 + held_registers(norm, config),
-                       .shared_bytes = launch.shared_bytes + 2048,
-                       .bytes_in_flight = launch.shared_bytes * waiting,
-                       .latency_us = 0.3 * reduction_us(norm.reductions(), config[lanes]) * rounds,
-                       .programmatic = config[programmatic] != 0},
-                      traits);
+    const double row_bytes =
+        static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
+    return predict_us(
+        problem,
+        {.blocks = launch.grid.x,
+         .threads = config[threads],
+         .held_registers = held_registers(norm, config),
+         .shared_bytes = launch.shared_bytes,
+         .blocks_per_sm = config[blocks_per_sm],
+         .rounds = static_cast<double>(norm.rows) / static_cast<double>(launch.grid.x * groups),
+         .elements = static_cast<double>(packets_of(norm, config[lanes], config[vector]) * config[vector]),
+         .work_factor = work_factor(norm),
+         .reducing_warps = config[lanes] > 32 ? static_cast<double>(config[lanes]) / 32 : 0.0,
+         .bytes_in_flight = row_bytes * static_cast<double>(groups * (config[stages] - 1)),
+         .loads_ahead = true,
+         .slowdown = 1.042 * hint_factor(problem, false, config[store_hint] != 0, traits),
+         .programmatic = config[programmatic] != 0},
+        traits);
 }
 
 }  // namespace
 
 Variant persistent_rows(std::string_view source) {
     return {.name = "persistent_rows",
-            .summary = "resident blocks walk over the rows, which asynchronous copies bring to shared memory ahead of use",
+            .summary =
+                "resident blocks walk over the rows, which asynchronous copies bring to shared memory ahead "
+                "of use",
             .source = source,
             .min_arch = {8, 0, false},
             .tunables = tunables,

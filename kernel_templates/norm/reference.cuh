@@ -1,6 +1,6 @@
-// Norm, reference: one block a row, everything in double, one straightforward pass for each sum. Outputs are float32
-// arrays: codes of a quantised output as their decoded values. With a residual the sum is rounded to the element type
-// first, because that is the row that gets normalised.
+// Norm, reference: one block a row, everything in double, one straightforward pass for each sum. Outputs are
+// float32 arrays: codes of a quantised output as their decoded values. With a residual the sum is rounded to
+// the element type first, because that is the row that gets normalised.
 #pragma once
 
 #include "norm/row.cuh"
@@ -43,7 +43,8 @@ __device__ inline RowStatistic statistic(const Tensors& tensors, int64 index) {
     double mean = 0;
     if (layer_norm) {
         double sum = 0;
-        for (int column = threadIdx.x; column < hidden; column += 256) sum += row_value(tensors, index, column);
+        for (int column = threadIdx.x; column < hidden; column += 256)
+            sum += row_value(tensors, index, column);
         mean = block_sum(sum) / hidden;
     }
     double squares = 0;
@@ -74,7 +75,8 @@ __device__ inline void run(const Tensors& tensors, float* out, float* sum) {
         const double y = result(tensors, index, column, row);
         out[index * hidden + column] =
             quantized ? to_float(from_float<Output>(static_cast<float>(y / scale))) : static_cast<float>(y);
-        if (has_residual) sum[index * hidden + column] = static_cast<float>(row_value(tensors, index, column));
+        if (has_residual)
+            sum[index * hidden + column] = static_cast<float>(row_value(tensors, index, column));
     }
     if (quantized && threadIdx.x == 0) tensors.scale[index] = scale;
 }

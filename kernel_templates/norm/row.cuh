@@ -1,12 +1,13 @@
-// One row of a norm, the part that all variants share: what the tensors are, which columns a thread owns, how statistics
-// follow from a row, and how the result is written.
+// One row of a norm, the part that all variants share: what the tensors are, which columns a thread owns, how
+// statistics follow from a row, and how the result is written.
 //
-// Data's way: x (and residual) come once from global memory into the row's home - registers, this thread's own slots of
-// shared memory, or global memory again - as packets; values become float at each use. A thread only ever touches its own
-// packets, so no barrier guards the home; barriers stand in the reductions alone.
+// Data's way: x (and residual) come once from global memory into the row's home - registers, this thread's
+// own slots of shared memory, or global memory again - as packets; values become float at each use. A thread
+// only ever touches its own packets, so no barrier guards the home; barriers stand in the reductions alone.
 //
-// With a residual the row is s = x + residual, rounded to the element type and written to `sum` BEFORE it is normalised:
-// the result equals that of the unfused operators. `sum` may alias x or residual, `out` may alias x.
+// With a residual the row is s = x + residual, rounded to the element type and written to `sum` BEFORE it is
+// normalised: the result equals that of the unfused operators. `sum` may alias x or residual, `out` may alias
+// x.
 #pragma once
 
 #include "device/packet.cuh"
@@ -44,15 +45,19 @@ struct Tensors {
 };
 
 // Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_NORM_PARAMETERS                                                                                       \
-    const hone::norm::Element *x, const hone::norm::Element *residual, const hone::norm::Element *weight,          \
-        const hone::norm::Element *bias, hone::norm::Output *out, hone::norm::Element *sum, float *scale,          \
-        long long rows, long long x_stride, long long residual_stride, long long out_stride, long long sum_stride, \
-        float epsilon
-#define HONE_NORM_TENSORS \
-    { x, residual, weight, bias, out, sum, scale, rows, x_stride, residual_stride, out_stride, sum_stride, epsilon }
+#define HONE_NORM_PARAMETERS                                                                              \
+    const hone::norm::Element *x, const hone::norm::Element *residual, const hone::norm::Element *weight, \
+        const hone::norm::Element *bias, hone::norm::Output *out, hone::norm::Element *sum, float *scale, \
+        long long rows, long long x_stride, long long residual_stride, long long out_stride,              \
+        long long sum_stride, float epsilon
+#define HONE_NORM_TENSORS                                                                                    \
+    {                                                                                                        \
+        x, residual, weight, bias, out, sum, scale, rows, x_stride, residual_stride, out_stride, sum_stride, \
+            epsilon                                                                                          \
+    }
 
-/// Columns of the `lane`-th of `lanes` threads that share a row: packet p starts at (p * lanes + lane) * vector.
+/// Columns of the `lane`-th of `lanes` threads that share a row: packet p starts at (p * lanes + lane) *
+/// vector.
 template <int lanes_, int vector_>
 struct Layout {
     static constexpr int lanes = lanes_;
@@ -65,15 +70,16 @@ struct Layout {
     __device__ static bool inside(int lane, int packet) {
         return (packet + 1) * lanes * vector <= hidden || column(lane, packet) < hidden;
     }
-    /// Where a load may go whether or not the packet is inside: loads stand under no branch, because the moves that join
-    /// two paths would wait for each of them in turn.
+    /// Where a load may go whether or not the packet is inside: loads stand under no branch, because the
+    /// moves that join two paths would wait for each of them in turn.
     __device__ static int readable_column(int lane, int packet) {
         return inside(lane, packet) ? column(lane, packet) : 0;
     }
 };
 
 template <int vector>
-__device__ inline Packet<Element, vector> add(const Packet<Element, vector>& a, const Packet<Element, vector>& b) {
+__device__ inline Packet<Element, vector> add(const Packet<Element, vector>& a,
+                                              const Packet<Element, vector>& b) {
     float left[vector], right[vector];
     unpack(a, left);
     unpack(b, right);
@@ -82,7 +88,8 @@ __device__ inline Packet<Element, vector> add(const Packet<Element, vector>& a, 
     return pack<Element>(left);
 }
 
-/// What turns a value into a result: y = (value - mean) * factor * weight + bias, and the largest |y| of the row.
+/// What turns a value into a result: y = (value - mean) * factor * weight + bias, and the largest |y| of the
+/// row.
 struct Scaling {
     float mean = 0;
     float factor = 0;
@@ -90,9 +97,9 @@ struct Scaling {
 };
 
 /// Visits the packets of a row that exist. A row type offers, for one thread:
-///   layout, unroll      its Layout; how many packets are unrolled: all of them where the row lives in registers
-///   lane, present       which columns it owns; whether the row exists (threads of absent rows join reductions, no more)
-///   inside(p)           whether packet p exists; values of packets outside do not count
+///   layout, unroll      its Layout; how many packets are unrolled: all of them where the row lives in
+///   registers lane, present       which columns it owns; whether the row exists (threads of absent rows join
+///   reductions, no more) inside(p)           whether packet p exists; values of packets outside do not count
 ///   values(p, floats)   the row; weights(p, floats) and biases(p, floats) its parameters
 template <class Row, class Visit>
 __device__ inline void for_each_packet(const Row& row, Visit visit) {
@@ -110,8 +117,8 @@ __device__ inline float sum_of(const float (&values)[count]) {
     return sum;
 }
 
-/// RMSNorm: factor = 1 / sqrt(mean(x^2) + epsilon). The largest |y| needs no second reduction: it is factor times the
-/// largest |x * weight|.
+/// RMSNorm: factor = 1 / sqrt(mean(x^2) + epsilon). The largest |y| needs no second reduction: it is factor
+/// times the largest |x * weight|.
 struct RootMeanSquare {
     static constexpr bool has_bias = false;
 
@@ -143,7 +150,8 @@ struct RootMeanSquare {
     }
 };
 
-/// LayerNorm: mean first, then the variance of the centred values (two passes over the home: no cancellation).
+/// LayerNorm: mean first, then the variance of the centred values (two passes over the home: no
+/// cancellation).
 template <bool with_bias>
 struct MeanAndVariance {
     static constexpr bool has_bias = with_bias;
@@ -210,7 +218,8 @@ __device__ inline float quantization_scale(float largest) {
 
 /// Writes y (or its codes) of one row, and by the row's first thread its scale.
 template <class Statistic, StoreHint hint, class Row>
-__device__ inline void write_row(const Row& row, const Tensors& tensors, int64 index, const Scaling& scaling) {
+__device__ inline void write_row(const Row& row, const Tensors& tensors, int64 index,
+                                 const Scaling& scaling) {
     constexpr int vector = Row::layout::vector;
     if (!row.present) return;
     float inverse = 1.0f;
@@ -231,7 +240,8 @@ __device__ inline void write_row(const Row& row, const Tensors& tensors, int64 i
     });
 }
 
-/// Weight and bias: registers when they are loaded ahead of the reduction, else from memory (L1, L2) at each use.
+/// Weight and bias: registers when they are loaded ahead of the reduction, else from memory (L1, L2) at each
+/// use.
 template <class Statistic, class Layout, bool early>
 struct Parameters {
     using PacketType = Packet<Element, Layout::vector>;
@@ -250,11 +260,16 @@ struct Parameters {
             }
         }
     }
-    __device__ void weights(int packet, float (&values)[Layout::vector]) const { get(weights_, weight_, packet, values); }
-    __device__ void biases(int packet, float (&values)[Layout::vector]) const { get(biases_, bias_, packet, values); }
+    __device__ void weights(int packet, float (&values)[Layout::vector]) const {
+        get(weights_, weight_, packet, values);
+    }
+    __device__ void biases(int packet, float (&values)[Layout::vector]) const {
+        get(biases_, bias_, packet, values);
+    }
 
   private:
-    __device__ void get(const PacketType* held, const Element* from, int packet, float (&values)[Layout::vector]) const {
+    __device__ void get(const PacketType* held, const Element* from, int packet,
+                        float (&values)[Layout::vector]) const {
         if constexpr (early) {
             unpack(held[packet], values);
         } else {
@@ -277,8 +292,12 @@ struct RegisterRow {
 
     __device__ bool inside(int packet) const { return Layout::inside(lane, packet); }
     __device__ void values(int packet, float (&out)[Layout::vector]) const { unpack(packets[packet], out); }
-    __device__ void weights(int packet, float (&out)[Layout::vector]) const { parameters->weights(packet, out); }
-    __device__ void biases(int packet, float (&out)[Layout::vector]) const { parameters->biases(packet, out); }
+    __device__ void weights(int packet, float (&out)[Layout::vector]) const {
+        parameters->weights(packet, out);
+    }
+    __device__ void biases(int packet, float (&out)[Layout::vector]) const {
+        parameters->biases(packet, out);
+    }
 
     /// Issues all loads of the row.
     template <LoadHint hint>
@@ -293,7 +312,8 @@ struct RegisterRow {
     template <StoreHint hint>
     __device__ void add_residual(const Tensors& tensors, int64 index) {
 #pragma unroll
-        for (int packet = 0; packet < Layout::packets; ++packet) packets[packet] = add(packets[packet], addends[packet]);
+        for (int packet = 0; packet < Layout::packets; ++packet)
+            packets[packet] = add(packets[packet], addends[packet]);
         if (!present) return;
         Element* sum = tensors.sum + index * tensors.sum_stride;
         for_each_packet(*this, [&](int packet) {
@@ -312,7 +332,8 @@ struct RegisterRow {
     __device__ void load(const Element* row, Packet<Element, Layout::vector>* to) const {
 #pragma unroll
         for (int packet = 0; packet < Layout::packets; ++packet) {
-            to[packet] = load_packet<Element, Layout::vector, hint>(row + Layout::readable_column(lane, packet));
+            to[packet] =
+                load_packet<Element, Layout::vector, hint>(row + Layout::readable_column(lane, packet));
         }
     }
 };

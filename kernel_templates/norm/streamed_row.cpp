@@ -16,13 +16,17 @@ constexpr Tunable tunables[] = {
 
 constexpr Constraint constraints[] = {
     {"accesses are the widest that divide hidden and fit 16 bytes, or half of that",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return vector_is_sensible(norm_problem(p), c[vector]); }},
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return vector_is_sensible(norm_problem(p), c[vector]);
+     }},
     {"at least half of the threads must own columns, but for the smallest block",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return c[threads] == 128 || c[threads] * c[vector] < 2 * norm_problem(p).hidden;
      }},
     {"programmatic dependent launch needs sm_90",
-     [](const Problem&, const Config& c, const DeviceTraits& t) { return c[programmatic] == 0 || t.has_programmatic_launch(); }},
+     [](const Problem&, const Config& c, const DeviceTraits& t) {
+         return c[programmatic] == 0 || t.has_programmatic_launch();
+     }},
 };
 
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
@@ -46,17 +50,19 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
 
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const NormProblem norm = norm_problem(problem);
-    const double row_bytes = static_cast<double>(norm.hidden * norm.element_bytes());
-    const double packets = static_cast<double>(packets_of(norm, config[threads], config[vector]));
-    const int passes = norm.reductions() + (norm.residual ? 1 : 0);
+    const std::int64_t packets = packets_of(norm, config[threads], config[vector]);
+    const double row_bytes =
+        static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
     return predict_us(problem,
                       {.blocks = norm.rows,
                        .threads = config[threads],
-                       .registers = 40,
-                       .bytes_in_flight = std::min(row_bytes, static_cast<double>(config[threads] * config[vector] *
-                                                                                  norm.element_bytes() * 4)),
-                       .latency_us = reduction_us(norm.reductions(), config[threads]) + passes * (0.4 + 0.1 * packets),
-                       .extra_bytes = 0.3 * passes * row_bytes * static_cast<double>(norm.rows),
+                       .held_registers = 8,
+                       .elements = static_cast<double>(packets * config[vector]),
+                       .work_factor = work_factor(norm) + 0.4,
+                       .reducing_warps = static_cast<double>(config[threads]) / 32,
+                       .bytes_in_flight = row_bytes,
+                       .latency_us = 0.15,
+                       .slowdown = hint_factor(problem, false, config[store_hint] != 0, traits),
                        .programmatic = config[programmatic] != 0},
                       traits);
 }

@@ -1,8 +1,9 @@
-// Norm, variant streamed_row: a block walks over one row of any length and reads it again for each pass, from L1 or L2
-// where it is still warm. No size is too large and no chip too old: the fallback of last resort.
+// Norm, variant streamed_row: a block walks over one row of any length and reads it again for each pass, from
+// L1 or L2 where it is still warm. No size is too large and no chip too old: the fallback of last resort.
 //
-// Data's way: global -> float -> reduction; global again -> float -> global. With a residual the first pass writes `sum`
-// and later passes read that: each thread reads back only what it wrote itself. One barrier a reduction.
+// Data's way: global -> float -> reduction; global again -> float -> global. With a residual the first pass
+// writes `sum` and later passes read that: each thread reads back only what it wrote itself. One barrier a
+// reduction.
 #pragma once
 
 #include "norm/row.cuh"
@@ -25,8 +26,12 @@ struct Row {
     __device__ void values(int packet, float (&out)[RowLayout::vector]) const {
         unpack(load_packet<Element, RowLayout::vector>(from + RowLayout::column(lane, packet)), out);
     }
-    __device__ void weights(int packet, float (&out)[RowLayout::vector]) const { parameters->weights(packet, out); }
-    __device__ void biases(int packet, float (&out)[RowLayout::vector]) const { parameters->biases(packet, out); }
+    __device__ void weights(int packet, float (&out)[RowLayout::vector]) const {
+        parameters->weights(packet, out);
+    }
+    __device__ void biases(int packet, float (&out)[RowLayout::vector]) const {
+        parameters->biases(packet, out);
+    }
 
     const Element* from;
     const RowParameters* parameters;
@@ -59,7 +64,8 @@ __device__ inline void run(const Tensors& tensors) {
     RowParameters parameters;
     parameters.load(tensors, lane);
     if constexpr (has_residual) add_residual(tensors, index, lane);
-    const Element* from = has_residual ? tensors.sum + index * tensors.sum_stride : tensors.x + index * tensors.x_stride;
+    const Element* from =
+        has_residual ? tensors.sum + index * tensors.sum_stride : tensors.x + index * tensors.x_stride;
 
     const Row row{from, &parameters, lane, true};
     Reducer reducer(scratch);
@@ -69,6 +75,7 @@ __device__ inline void run(const Tensors& tensors) {
 
 }  // namespace hone::norm::streamed_row
 
-extern "C" __global__ void __launch_bounds__(hone::norm::streamed_row::threads) norm_streamed_row(HONE_NORM_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(hone::norm::streamed_row::threads)
+    norm_streamed_row(HONE_NORM_PARAMETERS) {
     hone::norm::streamed_row::run(HONE_NORM_TENSORS);
 }

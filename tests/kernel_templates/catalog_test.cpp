@@ -1,0 +1,78 @@
+#include "kernel_templates/catalog.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "kernel_templates/source.h"
+
+using namespace hone;
+
+TEST_CASE("every family is complete") {
+    REQUIRE_FALSE(families().empty());
+    std::set<std::string_view> names;
+    for (const Family* family : families()) {
+        INFO(family->name);
+        CHECK(names.insert(family->name).second);
+        CHECK_FALSE(family->summary.empty());
+        CHECK(family->fields.size() <= max_fields);
+        CHECK(dynamic_field(*family) >= 0);
+        CHECK(find_source(family->reference_source) != nullptr);
+        for (const Field& field : family->fields) {
+            CHECK_FALSE(field.meaning.empty());
+            CHECK(field.min <= field.max);
+            CHECK((field.kind != Field::Kind::choice ||
+                   field.choices.size() == static_cast<std::size_t>(field.max) + 1));
+        }
+    }
+}
+
+TEST_CASE("every variant is complete, embedded, and explains its tunables and constraints") {
+    for (const Family* family : families()) {
+        for (const Variant* variant : family->variants) {
+            INFO(family->name << " " << variant->name);
+            CHECK(find_variant(*family, variant->name) == variant);
+            REQUIRE(find_source(variant->source) != nullptr);
+            CHECK(template_hash(*variant).size() == 32);
+            CHECK(variant->tunables.size() <= max_tunables);
+            CHECK_FALSE(variant->summary.empty());
+            for (const Tunable& tunable : variant->tunables) {
+                CHECK_FALSE(tunable.meaning.empty());
+                CHECK(tunable.values.count >= 1);
+            }
+            for (const Constraint& constraint : variant->constraints) CHECK_FALSE(constraint.reason.empty());
+            REQUIRE(variant->plan != nullptr);
+            REQUIRE(variant->fallback != nullptr);
+            REQUIRE(variant->predict_us != nullptr);
+            REQUIRE(variant->access_elements != nullptr);
+        }
+    }
+}
+
+TEST_CASE("the generated constants carry static fields and tunables, and no dynamic field") {
+    const Problem problem = *parse_problem("rmsnorm dtype=bf16 output=fp8 hidden=4096 rows=77");
+    const Candidate candidate =
+        *parse_candidate(*problem.family, "streamed_row threads=512 vector=8 store_hint=1 programmatic=0");
+    const std::string text = render_constants(problem, candidate);
+    CHECK(text.find("long long hidden = 4096;") != std::string::npos);
+    CHECK(text.find("long long dtype = 2;") != std::string::npos);
+    CHECK(text.find("long long output = 2;") != std::string::npos);
+    CHECK(text.find("long long threads = 512;") != std::string::npos);
+    CHECK(text.find("rows") == std::string::npos);
+    CHECK(text.find("77") == std::string::npos);
+}
+
+TEST_CASE("nothing but identifiers and integers can get into the generated constants") {
+    for (const Family* family : families()) {
+        for (const Field& field : family->fields) {
+            CHECK(field.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
+                  std::string_view::npos);
+        }
+        for (const Variant* variant : family->variants) {
+            for (const Tunable& tunable : variant->tunables) {
+                CHECK(tunable.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
+                      std::string_view::npos);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+#include "kernel_templates/norm/norm.h"
+
+#include <doctest/doctest.h>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+
+namespace {
+
+Problem problem_of(const std::string& text) { return *parse_problem(text); }
+
+}  // namespace
+
+TEST_CASE("a norm problem reads back as numbers, for both families") {
+    const norm::NormProblem rms =
+        norm::norm_problem(problem_of("rmsnorm dtype=fp16 output=int8 residual=yes hidden=96 rows=5"));
+    CHECK(rms.dtype == Dtype::fp16);
+    CHECK(rms.out_dtype() == Dtype::int8);
+    CHECK(rms.residual);
+    CHECK_FALSE(rms.layer_norm);
+    CHECK_FALSE(rms.bias);
+    CHECK(rms.hidden == 96);
+    CHECK(rms.rows == 5);
+    const norm::NormProblem layer =
+        norm::norm_problem(problem_of("layernorm dtype=fp32 bias=no hidden=33 rows=6"));
+    CHECK(layer.layer_norm);
+    CHECK_FALSE(layer.bias);
+    CHECK(layer.hidden == 33);
+    CHECK(layer.rows == 6);
+}
+
+TEST_CASE("the floor counts each operand once") {
+    // x and out: 2 x 3 x 4096 x 2 bytes; weight: 4096 x 2 bytes
+    CHECK(norm::work(problem_of("rmsnorm dtype=bf16 hidden=4096 rows=3")).bytes ==
+          2 * 3 * 4096 * 2 + 4096 * 2);
+    // x, residual, sum in bf16; out in one byte; one float a row
+    CHECK(norm::work(problem_of("rmsnorm dtype=bf16 output=fp8 residual=yes hidden=4096 rows=3")).bytes ==
+          3 * 3 * 4096 * 2 + 3 * 4096 + 4096 * 2 + 3 * 4);
+}
+
+TEST_CASE("arguments and scalars stand where the kernels expect them") {
+    const Problem problem = problem_of("layernorm dtype=bf16 output=int8 residual=yes hidden=64 rows=2");
+    const std::vector<Argument> arguments = norm::arguments(problem);
+    REQUIRE(arguments.size() == norm::pointer_count);
+    CHECK(arguments[norm::x].name == "x");
+    CHECK(arguments[norm::scale].elements() == 2);
+    CHECK(arguments[norm::scale].dtype == Dtype::fp32);
+    CHECK(arguments[norm::bias].role == Role::weight);
+    CHECK(arguments[norm::sum].role == Role::output);
+    const std::vector<ScalarArgument> scalars = norm::scalars(problem);
+    REQUIRE(scalars.size() == norm::scalar_count);
+    CHECK(scalars[norm::rows].tuning_value.bits == 2);
+    CHECK(scalars[norm::epsilon].is_float);
+}
+
+TEST_CASE("accesses are as wide as hidden allows, up to sixteen bytes") {
+    const auto widest = [](const std::string& text) {
+        return norm::widest_vector(norm::norm_problem(problem_of(text)));
+    };
+    CHECK(widest("rmsnorm dtype=bf16 hidden=4096 rows=1") == 8);
+    CHECK(widest("rmsnorm dtype=fp32 hidden=4096 rows=1") == 4);
+    CHECK(widest("rmsnorm dtype=bf16 hidden=4100 rows=1") == 4);
+    CHECK(widest("rmsnorm dtype=bf16 hidden=4098 rows=1") == 2);
+    CHECK(widest("rmsnorm dtype=bf16 hidden=4097 rows=1") == 1);
+}
+
+TEST_CASE(
+    "rows too long for one block's registers fall back to a cluster, or to streaming where there are none") {
+    const Problem problem = problem_of("rmsnorm dtype=fp32 hidden=65536 rows=8");
+    CHECK(fallback(problem, *representative_device({9, 0, true}))->variant->name == "cluster_row");
+    CHECK(fallback(problem, *representative_device({8, 0, false}))->variant->name == "streamed_row");
+}
+
+TEST_CASE("the blocks of every variant cover all rows") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const std::int64_t rows : {1, 2, 3, 131, 132, 133, 1000, 16385}) {
+        const Problem problem = problem_of("rmsnorm dtype=bf16 hidden=1024 rows=" + std::to_string(rows));
+        for (const auto& [candidate, predicted] : ranked_space(problem, h100)) {
+            const Launch launch = candidate.variant->plan(problem, candidate.config, h100).launches[0];
+            if (candidate.variant->name == "group_rows") {
+                const std::int64_t rows_per_block =
+                    candidate.config[0] / candidate.config[1] * candidate.config[3];
+                CHECK(launch.grid.x * rows_per_block >= rows);
+                CHECK((launch.grid.x - 1) * rows_per_block < rows);
+            } else if (candidate.variant->name == "cluster_row") {
+                CHECK(launch.grid.x == rows * launch.cluster.x);
+            } else if (candidate.variant->name == "streamed_row") {
+                CHECK(launch.grid.x == rows);
+            }
+        }
+    }
+}
