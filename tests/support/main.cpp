@@ -10,6 +10,9 @@
 
 #include <doctest/doctest.h>
 
+/// A test program that starts copies of itself as worker processes defines this (tests/tuner/worker_entry.cpp).
+extern "C" [[gnu::weak]] int hone_test_worker(int argc, char** argv);
+
 namespace {
 
 constexpr int skipped = 77;
@@ -62,6 +65,9 @@ bool asks_for_gpu_cases_only(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]).starts_with("--worker=")) {
+        return hone_test_worker == nullptr ? 2 : hone_test_worker(argc, argv);
+    }
     const bool gpu_only = asks_for_gpu_cases_only(argc, argv);
     doctest::Context context(argc, argv);
     if (!gpu_is_usable()) {

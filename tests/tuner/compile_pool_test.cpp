@@ -1,0 +1,75 @@
+#include "tuner/compile/compile_pool.h"
+
+#include "tests/tuner/fake_gpu.h"
+#include "tests/tuner/planted.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using namespace hone::test;
+using cache::TrialStatus;
+
+namespace {
+
+CompilePoolOptions options() {
+    return {
+        .arch = {9, 0, true}, .nvrtc = "13.0", .workers = 2, .time_limit = std::chrono::milliseconds(1500)};
+}
+
+}  // namespace
+
+TEST_CASE("an image is compiled once, then comes from the cache") {
+    const FakeGpu fakes;
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    const Candidate candidate = ranked_candidate(0);
+    {
+        CompilePool pool(cache, options());
+        pool.prefetch(norm_problem(1), {candidate, ranked_candidate(1)});
+        CHECK(pool.get(norm_problem(1), candidate).status == TrialStatus::ok);
+        CHECK(pool.get(norm_problem(512), candidate).status ==
+              TrialStatus::ok);  // rows are no part of an image
+        CHECK(pool.get(norm_problem(1), ranked_candidate(1)).status == TrialStatus::ok);
+        CHECK(pool.compiled() == 2);
+    }
+    CompilePool again(cache, options());
+    const ImageSource::Result result = again.get(norm_problem(1), candidate);
+    CHECK(result.from_cache);
+    CHECK(result.image.cubin.size() > 0);
+    CHECK(again.compiled() == 0);
+}
+
+TEST_CASE("a compile that takes too long is killed, and the next one works") {
+    const FakeGpu fakes("compile:match=" + words_of(ranked_candidate(0)) + ":hang");
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    CompilePool pool(cache, options());
+    const ImageSource::Result result = pool.get(norm_problem(1), ranked_candidate(0));
+    CHECK(result.status == TrialStatus::compile_failed);
+    CHECK(result.detail == "took longer than 1500 ms");
+    CHECK(pool.get(norm_problem(1), ranked_candidate(1)).status == TrialStatus::ok);
+}
+
+TEST_CASE("a compiler that dies or refuses costs one candidate") {
+    for (const std::string how : {"signal=11", "exit=1", "fail"}) {
+        const FakeGpu fakes("compile:match=" + words_of(ranked_candidate(0)) + ":" + how);
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        CompilePool pool(cache, options());
+        pool.prefetch(norm_problem(1), {ranked_candidate(0), ranked_candidate(1), ranked_candidate(2)});
+        CHECK(pool.get(norm_problem(1), ranked_candidate(0)).status == TrialStatus::compile_failed);
+        CHECK(pool.get(norm_problem(1), ranked_candidate(1)).status == TrialStatus::ok);
+        CHECK(pool.get(norm_problem(1), ranked_candidate(2)).status == TrialStatus::ok);
+    }
+}
+
+TEST_CASE("a pool that is taken down in the middle leaves at once") {
+    const FakeGpu fakes("compile:hang");
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    const Clock::time_point start = Clock::now();
+    {
+        CompilePool pool(cache, options());
+        pool.prefetch(norm_problem(1), {ranked_candidate(0), ranked_candidate(1), ranked_candidate(2)});
+    }
+    CHECK(Clock::now() - start < std::chrono::seconds(1));
+}

@@ -1,0 +1,88 @@
+// Puts this process and the workers it starts onto the fake driver, NVRTC and NVML, with a script of what
+// goes wrong (tests/fake_driver/script.h). Restores the environment at the end of the test.
+#pragma once
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tests/tuner/made_up_measurer.h"
+#include "tests/tuner/scratch.h"
+#include "tuner/gpu_session.h"
+
+namespace hone::test {
+
+class FakeGpu {
+  public:
+    explicit FakeGpu(const std::string& script = "") {
+        set("HONE_CUDA_LIBRARY", HONE_FAKE_CUDA);
+        set("HONE_NVRTC_LIBRARY", HONE_FAKE_NVRTC);
+        set("HONE_NVML_LIBRARY", HONE_FAKE_NVML);
+        set("HONE_FAKE_SCRIPT", script);
+    }
+    FakeGpu(const FakeGpu&) = delete;
+    FakeGpu& operator=(const FakeGpu&) = delete;
+    ~FakeGpu() {
+        for (const auto& [name, value] : before_) {
+            value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
+        }
+    }
+
+  private:
+    void set(const std::string& name, const std::string& value) {
+        const char* old = std::getenv(name.c_str());
+        before_.emplace(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
+        setenv(name.c_str(), value.c_str(), 1);
+    }
+    std::map<std::string, std::optional<std::string>> before_;
+};
+
+/// Short limits, so that hangs cost little; two compile workers.
+[[nodiscard]] inline GpuMeasurerOptions quick_limits() {
+    using std::chrono::milliseconds;
+    return {.load_limit = milliseconds(1500),
+            .verify_limit = milliseconds(1500),
+            .time_limit = milliseconds(1500),
+            .shortest_limit = milliseconds(600),
+            .grace = milliseconds(1000)};
+}
+
+/// A fake GPU with one problem begun, and the images of its first candidates.
+struct Bench {
+    FakeGpu fakes;
+    Scratch scratch;
+    cache::Cache cache = scratch.cache();
+    GpuSession session;
+    Problem problem = norm_problem(64);
+    std::vector<Candidate> candidates;
+
+    explicit Bench(const std::string& script = "")
+        : fakes(script), session(open_gpu(cache, quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2})) {
+        for (const RankedCandidate& ranked : ranked_space(problem, session.measurer->device().traits)) {
+            if (candidates.size() < 8) candidates.push_back(ranked.candidate);
+        }
+    }
+    [[nodiscard]] Verdict verify(std::size_t index) {
+        const ImageSource::Result image = session.images->get(problem, candidates[index]);
+        if (image.status != cache::TrialStatus::ok) return {.status = image.status, .detail = image.detail};
+        return session.measurer->verify({candidates[index], &image.image});
+    }
+};
+
+/// A rule's `match` for exactly this candidate: "group_rows,threads=128,...".
+[[nodiscard]] inline std::string words_of(const Candidate& candidate) {
+    std::string words = "source=" + std::string(candidate.variant->source);
+    for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i) {
+        words += ',' + std::string(candidate.variant->tunables[i].name) + '=' +
+                 std::to_string(candidate.config[i]);
+    }
+    return words;
+}
+
+/// The candidate at this place of the space of norm_problem(64) on the fake GPU.
+[[nodiscard]] inline Candidate ranked_candidate(std::size_t index) {
+    return ranked_space(norm_problem(64), *representative_device({9, 0, true}))[index].candidate;
+}
+
+}  // namespace hone::test

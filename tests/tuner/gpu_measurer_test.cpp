@@ -1,0 +1,137 @@
+// Everything that can go wrong on a GPU, on the fake driver.
+#include "tuner/measure/gpu_measurer.h"
+
+#include <signal.h>
+
+#include "tests/tuner/fake_gpu.h"
+#include "tuner/errors.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using namespace hone::test;
+using cache::TrialStatus;
+
+TEST_CASE("a worker tells its device, verifies a candidate and times it") {
+    Bench bench;
+    CHECK(bench.session.measurer->device().traits.sm_count > 0);
+    CHECK(bench.session.measurer->device().toolchain.nvrtc.size() > 0);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).detail == "");
+    const ImageSource::Result image = bench.session.images->get(bench.problem, bench.candidates[0]);
+    REQUIRE(image.status == TrialStatus::ok);
+    const CandidateImage candidate{bench.candidates[0], &image.image};
+    const Verdict verdict = bench.session.measurer->verify(candidate);
+    CHECK(verdict.detail == "");
+    CHECK(verdict.status == TrialStatus::ok);
+    const Samples samples = bench.session.measurer->time(candidate, 5);
+    CHECK(samples.verdict.status == TrialStatus::ok);
+    CHECK(samples.us.size() == 5);
+    CHECK(bench.session.measurer->calls_per_replay() >= 2);
+    const auto rounds = bench.session.measurer->interleave({candidate, candidate}, 7);
+    REQUIRE(rounds.size() == 2);
+    CHECK(rounds[1].us.size() == 7);
+}
+
+TEST_CASE("a crash at the first launch is tried once more alone, then recorded with its cause") {
+    Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":fail=700");
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    const pid_t before = bench.session.measurer->worker_pid();
+    const Verdict verdict = bench.verify(1);
+    CHECK(verdict.status == TrialStatus::crashed);
+    CHECK(verdict.detail.find("700") != std::string::npos);
+    CHECK(bench.verify(0).status == TrialStatus::ok);
+    CHECK(bench.session.measurer->worker_pid() != before);
+}
+
+TEST_CASE("a crash at the seventh launch only is found as well") {
+    Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":fail=700:after=7");
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    CHECK(bench.verify(1).status == TrialStatus::crashed);
+    CHECK(bench.verify(2).status == TrialStatus::ok);
+}
+
+TEST_CASE("a worker that dies once by accident costs its candidate nothing") {
+    const Scratch scratch;
+    Bench bench("launch:match=" + words_of(ranked_candidate(1)) +
+                ":signal=11:once=" + scratch.path("died").string());
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    CHECK(bench.verify(1).status == TrialStatus::ok);
+    kill(bench.session.measurer->worker_pid(), SIGKILL);
+    CHECK(bench.verify(2).status == TrialStatus::ok);
+    kill(bench.session.measurer->worker_pid(), SIGSTOP);
+    CHECK(bench.verify(3).status == TrialStatus::timed_out);
+    CHECK(bench.verify(4).status == TrialStatus::ok);
+}
+
+TEST_CASE("a kernel that never ends is killed within its limit, and the next candidate runs") {
+    Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":hang");
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    const Clock::time_point start = Clock::now();
+    const Verdict verdict = bench.verify(1);
+    CHECK(verdict.status == TrialStatus::timed_out);
+    CHECK(Clock::now() - start < std::chrono::seconds(5));
+    CHECK(bench.verify(2).status == TrialStatus::ok);
+}
+
+TEST_CASE("what the harness finds becomes a wrong result that says what is wrong") {
+    const std::string culprit = words_of(ranked_candidate(1));
+    for (const auto& [rule, expected] :
+         {std::pair{"launch:match=kernel=hone_compare:write=6:offset=16:value=3:previous=",
+                    "beyond the tolerance"},
+          std::pair{"launch:match=kernel=hone_compare:write=6:offset=24:value=3:previous=", "not finite"},
+          std::pair{"launch:match=kernel=hone_count_other:write=3:value=4:previous=", "outside its outputs"},
+          std::pair{"launch:match=kernel=hone_count_differences:write=3:value=4:previous=",
+                    "launches disagree"},
+          std::pair{"launch:match=kernel=hone_checksum:write=2:value=99:previous=", "changed its inputs"}}) {
+        CAPTURE(rule);
+        Bench bench(rule + culprit);
+        REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+        const Verdict verdict = bench.verify(1);
+        CHECK(verdict.status == TrialStatus::wrong_result);
+        CHECK(verdict.detail.find(expected) != std::string::npos);
+        CHECK(bench.verify(2).status == TrialStatus::ok);
+    }
+}
+
+TEST_CASE("a launch that the driver refuses is launch_failed, and the worker lives on") {
+    Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":fail=701");
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    const pid_t before = bench.session.measurer->worker_pid();
+    CHECK(bench.verify(1).status == TrialStatus::launch_failed);
+    CHECK(bench.verify(2).status == TrialStatus::ok);
+    CHECK(bench.session.measurer->worker_pid() == before);
+}
+
+TEST_CASE("a problem that does not fit into memory ends with its cause, not with the run") {
+    Bench bench("device:memory=67108864");
+    const auto huge = parse_problem("rmsnorm dtype=bf16 hidden=65536 rows=65536");
+    REQUIRE(huge);
+    const Verdict verdict = bench.session.measurer->begin_problem(*huge);
+    CHECK(verdict.status == TrialStatus::launch_failed);
+    CHECK(verdict.detail.find("memory") != std::string::npos);
+    CHECK(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+}
+
+TEST_CASE("samples taken while the GPU is throttled are repeated, and flagged when it does not end") {
+    const auto timed = [](const std::string& script) {
+        Bench bench(script);
+        REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+        const ImageSource::Result image = bench.session.images->get(bench.problem, bench.candidates[0]);
+        return bench.session.measurer->time({bench.candidates[0], &image.image}, 3);
+    };
+    CHECK(timed("nvml:throttle=0x40:after=1:times=2").verdict.detail == "");
+    const Samples flagged = timed("nvml:throttle=0x40");
+    CHECK(flagged.verdict.status == TrialStatus::ok);
+    CHECK(flagged.us.size() == 3);
+    CHECK(flagged.verdict.detail.find("throttled") != std::string::npos);
+}
+
+TEST_CASE("no device is a NoDeviceError") {
+    const FakeGpu none("device:count=0");
+    CHECK_THROWS_AS(GpuMeasurer({}, "13.0"), NoDeviceError);
+}
+
+TEST_CASE("workers that die before they are ready end the run with a clear error") {
+    Bench bench("launch:match=source=rmsnorm/reference.cu:fail=700");
+    CHECK_THROWS_WITH_AS((void)bench.session.measurer->begin_problem(bench.problem),
+                         doctest::Contains("5 measuring workers"), WorkerError);
+}

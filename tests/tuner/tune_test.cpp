@@ -1,0 +1,192 @@
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "tests/tuner/made_up_measurer.h"
+#include "tests/tuner/scratch.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using hone::test::MadeUpMeasurer;
+using hone::test::Scratch;
+
+namespace {
+
+Workload workload(std::vector<std::int64_t> rows) {
+    Workload list{.name = "test", .problems = {}, .without_family = {}};
+    for (const std::int64_t one : rows) list.problems.push_back(test::norm_problem(one));
+    return list;
+}
+
+const std::atomic<bool> never{false};
+
+TuneResult tune_quickly(const Workload& list, MadeUpMeasurer& measurer, cache::Cache& cache,
+                        TuneOptions options = {}, const std::atomic<bool>& stop = never) {
+    test::NoImages images;
+    if (options.effort == Effort::standard) options.effort = Effort::quick;
+    return tune(list, options, measurer, images, cache, {}, stop);
+}
+
+double spread(const std::string& name) {
+    return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
+}
+
+}  // namespace
+
+TEST_CASE("a workload is tuned, and every problem has one winner that the cache remembers") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    measurer.true_us = spread;
+    const TuneResult result = tune_quickly(workload({1, 16, 1024}), measurer, cache);
+    CHECK(result.stopped == StopReason::finished);
+    CHECK(result.problems.size() == 3);
+    CHECK(cache.winners().size() == 3);
+    CHECK(cache.in_flight().empty());
+    for (const ProblemResult& problem : result.problems) {
+        REQUIRE(problem.winner);
+        REQUIRE(problem.fallback);
+        CHECK(problem.winner->stage == cache::Stage::final_round);
+        CHECK(problem.winner->timing.median_us <= problem.fallback->timing.median_us * 1.001);
+    }
+}
+
+TEST_CASE("the same command again measures nothing and finds the same winners") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    measurer.true_us = spread;
+    const TuneResult first = tune_quickly(workload({1, 64}), measurer, cache);
+    measurer.verified.clear();
+    const TuneResult again = tune_quickly(workload({1, 64}), measurer, cache);
+    CHECK(measurer.verified.empty());
+    CHECK(again.measurements == 0);
+    for (std::size_t i = 0; i < again.problems.size(); ++i) {
+        CHECK(again.problems[i].reused);
+        CHECK(again.problems[i].winner->candidate == first.problems[i].winner->candidate);
+        CHECK(again.problems[i].fallback);
+    }
+}
+
+TEST_CASE("retune measures again although a winner is stored") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    (void)tune_quickly(workload({1}), measurer, cache);
+    measurer.verified.clear();
+    const TuneResult again = tune_quickly(workload({1}), measurer, cache, {.budget = {}, .retune = true});
+    CHECK_FALSE(again.problems[0].reused);
+    CHECK_FALSE(measurer.verified.empty());
+}
+
+TEST_CASE("a predicted winner does not stop a real measurement, and a measured one stops a replay") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    measurer.kind = cache::Provenance::predicted;
+    (void)tune_quickly(workload({1}), measurer, cache);
+    measurer.kind = cache::Provenance::measured;
+    CHECK_FALSE(tune_quickly(workload({1}), measurer, cache).problems[0].reused);
+    measurer.kind = cache::Provenance::replayed;
+    CHECK(tune_quickly(workload({1}), measurer, cache).problems[0].reused);
+}
+
+TEST_CASE("a candidate that failed for good is not tried again, and never wins") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    const std::string bad =
+        to_string(ranked_space(test::norm_problem(1), measurer.device().traits)[2].candidate);
+    measurer.failures[bad] = {.status = cache::TrialStatus::crashed, .detail = "planted"};
+    const TuneResult first = tune_quickly(workload({1}), measurer, cache);
+    CHECK(first.problems[0].winner->candidate != bad);
+    CHECK(first.problems[0].failed == 1);
+    CHECK(measurer.verified[bad] == 1);
+    (void)tune_quickly(workload({1}), measurer, cache, {.budget = {}, .retune = true});
+    CHECK(measurer.verified[bad] == 1);
+}
+
+TEST_CASE("a stopped run keeps what it knows, and the next one continues instead of starting over") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    measurer.true_us = [](const std::string& name) {
+        return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 90);
+    };
+    std::atomic<bool> stop{false};
+    int verified = 0;
+    measurer.on_verify = [&](const std::string&) { stop = ++verified >= 9; };
+    const TuneResult first = tune_quickly(workload({1, 64}), measurer, cache, {}, stop);
+    CHECK(first.stopped == StopReason::interrupted);
+    CHECK(cache.trials().size() >= 9);
+    CHECK(cache.in_flight().empty());
+    measurer.on_verify = {};
+    const auto before = measurer.verified;
+    const TuneResult second = tune_quickly(workload({1, 64}), measurer, cache);
+    CHECK(second.stopped == StopReason::finished);
+    CHECK(second.problems[0].winner->stage == cache::Stage::final_round);
+    int again = 0;
+    for (const auto& [name, times] : before) again += measurer.verified[name] > times + 1;
+    CHECK(again < 9);
+}
+
+TEST_CASE("a budget ends the run in time with the best so far") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    measurer.on_verify = [](const std::string&) { usleep(20000); };
+    const TuneResult result =
+        tune_quickly(workload({1, 2, 4, 8, 16, 32}), measurer, cache,
+                     {.effort = Effort::quick, .budget = std::chrono::milliseconds(700)});
+    CHECK(result.stopped == StopReason::budget);
+    CHECK(result.elapsed.count() < 1800);
+    REQUIRE_FALSE(result.problems.empty());
+    CHECK(result.problems[0].winner);
+}
+
+TEST_CASE("neighbours' winners are tried before anything but the default") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    const auto space = ranked_space(test::norm_problem(1024), measurer.device().traits);
+    const std::string odd = to_string(space.back().candidate);
+    measurer.true_us = [&](const std::string& name) { return name == odd ? 5.0 : 10.0; };
+    (void)tune_quickly(workload({1024}), measurer, cache, {.effort = Effort::exhaustive, .budget = {}});
+    std::vector<std::string> order;
+    measurer.on_verify = [&](const std::string& name) { order.push_back(name); };
+    const TuneResult result = tune_quickly(workload({2048}), measurer, cache);
+    REQUIRE(order.size() > 2);
+    const bool early = order[0] == odd || order[1] == odd;
+    CHECK(early);
+    CHECK(result.problems[0].winner->candidate == odd);
+}
+
+TEST_CASE("what a dead run left on the GPU is measured once more, last; the third time it is given up") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    const Problem problem = test::norm_problem(1);
+    const std::string culprit = to_string(ranked_space(problem, measurer.device().traits)[1].candidate);
+    const pid_t dead = fork();
+    if (dead == 0) _exit(0);
+    waitpid(dead, nullptr, 0);
+    cache::InFlight row{.key = {.gpu = measurer.device().gpu,
+                                .family = "rmsnorm",
+                                .static_fields = static_text(problem),
+                                .dynamic_fields = dynamic_text(problem)},
+                        .candidate = culprit,
+                        .pid = dead};
+    cache.begin(row);
+    std::vector<std::string> order;
+    measurer.on_verify = [&](const std::string& name) { order.push_back(name); };
+    (void)tune_quickly(workload({1}), measurer, cache);
+    CHECK(order.back() == culprit);
+    CHECK(cache.in_flight().empty());
+
+    row.attempt = 3;
+    cache.begin(row);
+    order.clear();
+    const TuneResult result = tune_quickly(workload({1}), measurer, cache, {.budget = {}, .retune = true});
+    CHECK(std::ranges::find(order, culprit) == order.end());
+    CHECK(result.problems[0].failed == 1);
+    CHECK(cache.in_flight().empty());
+}
