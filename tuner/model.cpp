@@ -203,7 +203,7 @@ Model read_model(const std::string& name_or_path) {
     if (std::filesystem::is_directory(path, error)) {
         return model_from(ModelDocument::read(path / "config.json"), path.filename().string());
     }
-    if (path.has_extension() && std::filesystem::exists(path, error)) {
+    if (std::filesystem::exists(path, error)) {
         return model_from(ModelDocument::read(path), name_or_path);
     }
     const std::vector<std::string_view> names(known.begin(), known.end());

@@ -32,7 +32,7 @@ std::vector<std::string> cells(const ProblemResult& result, const DeviceTraits& 
             winner.candidate + (winner.is_default ? " (default)" : ""),
             format_us(winner.timing.median_us),
             speedup ? fmt::format("{:.2f}x", *speedup) : "-",
-            share ? fmt::format("{:.0f} %", *share * 100) : "-",
+            share ? format_share(*share) : "-",
             fmt::format("{}{}", cache::name(winner.provenance), result.reused ? ", known" : "")};
 }
 

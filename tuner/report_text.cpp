@@ -72,6 +72,10 @@ std::string format_us(double us) {
     return us < 100 ? fmt::format("{:.2f}", us) : fmt::format("{:.1f}", us);
 }
 
+std::string format_share(double share) {
+    return share < 0.1 ? fmt::format("{:.1f} %", share * 100) : fmt::format("{:.0f} %", share * 100);
+}
+
 std::string format_bytes(std::int64_t bytes) {
     constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     auto value = static_cast<double>(bytes);

@@ -15,6 +15,7 @@ namespace hone::tuner {
 [[nodiscard]] std::string escape_controls(std::string_view text, bool keep_newlines = false);
 
 [[nodiscard]] std::string format_us(double us);              ///< "1.502", "23.40", "812.5"
+[[nodiscard]] std::string format_share(double share);        ///< 0.123: "12 %", 0.0123: "1.2 %"
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);  ///< "12.4 MiB"
 [[nodiscard]] std::string format_duration(
     std::chrono::milliseconds time);                          ///< "850 ms", "12.3 s", "4 min 05 s"

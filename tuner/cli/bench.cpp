@@ -20,7 +20,7 @@ namespace {
 struct Options {
     std::vector<std::string> words;
     std::string model;
-    std::vector<std::string> tokens;
+    std::string tokens;
     std::string gpu;
     int rounds = 50;
 };
@@ -126,7 +126,7 @@ void report(const Problem& problem, const DeviceTraits& traits, const std::vecto
         table.add({contender.part, to_string(contender.candidate), tuner::format_us(median),
                    tuner::format_us(tuner::quantile(us, 0.1)), tuner::format_us(tuner::quantile(us, 0.9)),
                    median > 0 && reference > 0 ? fmt::format("{:.2f}x", reference / median) : "-",
-                   share ? fmt::format("{:.0f} %", *share * 100) : "-", contender.samples.verdict.detail});
+                   share ? tuner::format_share(*share) : "-", contender.samples.verdict.detail});
     }
     const double floor = tuner::bandwidth_floor_us(problem, traits);
     outcome.data["problems"].push_back(
@@ -181,7 +181,7 @@ Runner declare_bench(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     app.add_option("PROBLEM", options->words, "An operator and its fields");
     app.add_option("--model", options->model, "Every problem of a model instead");
-    app.add_option("--tokens", options->tokens, "Token counts for --model")->delimiter(',');
+    app.add_option("--tokens", options->tokens, "Token counts for --model");
     app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
     app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)")
         ->check(CLI::Range(1, 10000));

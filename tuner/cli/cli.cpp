@@ -48,8 +48,10 @@ std::vector<std::string_view> command_names() {
     return names;
 }
 
+/// Of this command and of the ones below it that were chosen.
 std::vector<std::string> option_names(const CLI::App& app) {
     std::vector<std::string> names;
+    for (const CLI::App* below : app.get_subcommands()) names = option_names(*below);
     for (const CLI::Option* option : app.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }

@@ -164,6 +164,17 @@ void check_rest(Findings& findings) {
     findings.push_back({"environment", Level::ok, fmt::format("{}", fmt::join(set, " "))});
 }
 
+constexpr std::string_view indent = "                            ";
+
+/// Control characters escaped; further lines stand below the first.
+std::string indented(const std::string& text) {
+    std::string lines = tuner::escape_controls(text, true);
+    for (std::size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1)) {
+        lines.insert(at + 1, indent);
+    }
+    return lines;
+}
+
 Outcome report(const Findings& findings, const Console& console) {
     Outcome outcome{.data = {{"version", HONE_VERSION}, {"findings", Json::array()}}};
     outcome.text = fmt::format("hone {}\n", HONE_VERSION);
@@ -175,17 +186,18 @@ Outcome report(const Findings& findings, const Console& console) {
         const char* colour = !console.stdout_colour       ? ""
                              : finding.level == Level::ok ? "\033[32m"
                                                           : "\033[33m";
-        outcome.text += fmt::format("{}{:<8}{} {:<18} {}\n", colour, name(finding.level),
-                                    console.stdout_colour ? "\033[0m" : "", finding.what,
-                                    tuner::escape_controls(finding.text));
-        if (!finding.hint.empty())
-            outcome.text += fmt::format("{:28}{}\n", "", tuner::escape_controls(finding.hint));
+        outcome.text +=
+            fmt::format("{}{:<8}{} {:<18} {}\n", colour, name(finding.level),
+                        console.stdout_colour ? "\033[0m" : "", finding.what, indented(finding.text));
+        if (!finding.hint.empty()) outcome.text += fmt::format("{}-> {}\n", indent, indented(finding.hint));
     }
     for (const Finding& finding : findings) {
         if (finding.level != Level::missing) continue;
         outcome.exit = finding.what == "cache" ? ExitCode::cache_unusable : ExitCode::no_gpu;
         outcome.error = {finding.what == "cache" ? "cache_unusable" : "no_gpu",
-                         finding.what + ": " + finding.text, finding.hint};
+                         "tuning does not work here: " + finding.what +
+                             (finding.what == "cache" ? " cannot be used" : " is missing"),
+                         finding.hint};
         break;
     }
     return outcome;

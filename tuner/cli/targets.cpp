@@ -17,18 +17,6 @@ Failure usage(std::string code, std::string message, std::string hint = {}) {
     return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
 }
 
-std::vector<std::int64_t> parsed_tokens(const std::vector<std::string>& words) {
-    std::vector<std::int64_t> tokens;
-    for (const std::string& word : words) {
-        const std::optional<std::int64_t> value = parse_integer(word);
-        if (!value)
-            throw usage("bad_tokens", fmt::format("--tokens: '{}' is no whole number", word),
-                        "--tokens 1,8,512");
-        tokens.push_back(*value);
-    }
-    return tokens;
-}
-
 std::optional<Dtype> parsed_dtype(const std::string& text) {
     if (text.empty()) return std::nullopt;
     const std::optional<Dtype> dtype = dtype_from_name(text);
@@ -44,7 +32,7 @@ void Target::declare(CLI::App& app) {
     app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json");
     app.add_option("--op", op, "One operator instead of a model: rmsnorm, layernorm, ...");
     app.add_option("--fields", fields, "Its fields: \"dtype=bf16 hidden=4096 residual=yes\"");
-    app.add_option("--tokens", tokens, "Token counts to tune at (default: 1, 2, 4 ... 8192)")->delimiter(',');
+    app.add_option("--tokens", tokens, "Token counts to tune at (default: 1, 2, 4 ... 8192)");
     app.add_option("--dtype", dtype, "fp32, fp16 or bf16 instead of the model's");
     app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
 }
@@ -56,17 +44,32 @@ tuner::Workload Target::workload() const {
     }
     if (!fields.empty() && op.empty()) throw usage("no_target", "--fields needs --op");
     const tuner::WorkloadOptions options{
-        .tokens = parsed_tokens(tokens), .dtype = parsed_dtype(dtype), .tensor_parallel = tensor_parallel};
+        .tokens = tokens_from(tokens), .dtype = parsed_dtype(dtype), .tensor_parallel = tensor_parallel};
     if (!op.empty()) return tuner::operator_workload(op, fields, options);
     return tuner::model_workload(tuner::read_model(model), options);
 }
 
 std::string Target::command_words() const {
     std::string words = op.empty() ? model : fmt::format("--op {} --fields \"{}\"", op, fields);
-    if (!tokens.empty()) words += fmt::format(" --tokens {}", fmt::join(tokens, ","));
+    if (!tokens.empty()) words += fmt::format(" --tokens {}", tokens);
     if (!dtype.empty()) words += fmt::format(" --dtype {}", dtype);
     if (tensor_parallel != 1) words += fmt::format(" --tp {}", tensor_parallel);
     return words;
+}
+
+std::vector<std::int64_t> tokens_from(const std::string& list) {
+    std::vector<std::int64_t> tokens;
+    std::string_view rest = list;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        const std::optional<std::int64_t> value = parse_integer(word);
+        if (!value)
+            throw usage("bad_tokens", fmt::format("--tokens: '{}' is no whole number", word),
+                        "--tokens 1,8,512");
+        tokens.push_back(*value);
+        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    }
+    return tokens;
 }
 
 Problem problem_from_words(const std::vector<std::string>& words) {

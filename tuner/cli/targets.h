@@ -16,7 +16,7 @@ struct Target {
     std::string model;
     std::string op;
     std::string fields;
-    std::vector<std::string> tokens;
+    std::string tokens;  ///< "1,8,512"
     std::string dtype;
     int tensor_parallel = 1;
 
@@ -27,6 +27,9 @@ struct Target {
     /// The same target as words of a command line.
     [[nodiscard]] std::string command_words() const;
 };
+
+/// "1,8,512"; empty for "". Throws Failure (usage).
+[[nodiscard]] std::vector<std::int64_t> tokens_from(const std::string& list);
 
 /// "rmsnorm" "dtype=bf16" "hidden=4096" "rows=16" as a problem. Throws ConfigError with what is wrong.
 [[nodiscard]] Problem problem_from_words(const std::vector<std::string>& words);

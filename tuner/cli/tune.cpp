@@ -57,11 +57,19 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
     return outcome;
 }
 
+/// The first sentence of a message that lists every place tried.
+std::string first_line(const std::string& text) {
+    std::string line = text.substr(0, text.find('\n'));
+    constexpr std::string_view list_follows = " Tried:";
+    if (line.ends_with(list_follows)) line.resize(line.size() - list_follows.size());
+    return line;
+}
+
 /// No GPU: said first, then recordings where there are some, predictions for the rest.
 std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus, const TuneContext& context) {
     context.console.note(fmt::format(
         "no usable GPU: going on with recorded sweeps and, where there are none, predictions for {} ({})",
-        context.options.arch, gpus.why_none));
+        context.options.arch, first_line(gpus.why_none)));
     Workload left;
     std::vector<TuneRun> runs = run_recorded(workload, context, left);
     if (left.problems.empty() || context.stop) return runs;

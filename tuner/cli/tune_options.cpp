@@ -68,7 +68,8 @@ void TuneCommandOptions::check() const {
     if (!record_file.empty() && (offline || replay)) {
         throw usage("contradiction", "--record writes what a GPU measures: not with --offline or --replay");
     }
-    if (!record_file.empty() && gpu == "all") throw usage("contradiction", "--record takes one GPU at a time");
+    if (!record_file.empty() && gpu == "all")
+        throw usage("contradiction", "--record takes one GPU at a time");
     if (!gpu.empty() && (offline || replay))
         throw usage("contradiction", "--gpu makes no sense with --offline or --replay");
 }

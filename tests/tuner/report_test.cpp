@@ -1,0 +1,93 @@
+#include "tuner/report.h"
+
+#include <doctest/doctest.h>
+
+#include "tuner/report_text.h"
+
+using namespace hone;
+using namespace hone::tuner;
+
+namespace {
+
+Problem rmsnorm(std::int64_t rows) {
+    return *parse_problem("rmsnorm dtype=bf16 hidden=4096 rows=" + std::to_string(rows));
+}
+
+cache::Trial trial(const std::string& candidate, double us, bool is_default) {
+    cache::Trial result;
+    result.candidate = candidate;
+    result.is_default = is_default;
+    result.timing.median_us = us;
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("control characters and bytes that are no UTF-8 are escaped, text is not") {
+    CHECK(escape_controls("plain, caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80") ==
+          "plain, caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    CHECK(escape_controls("\x1b[2J\x07\r\n\t\x7f") == "\\x1b[2J\\x07\\x0d\\x0a\\x09\\x7f");
+    CHECK(escape_controls("a\nb", true) == "a\nb");
+    CHECK(escape_controls("\xc2\x9b") == "\\xc2\\x9b");           // C1: a one-byte CSI
+    CHECK(escape_controls("\xc0\xaf") == "\\xc0\\xaf");           // overlong
+    CHECK(escape_controls("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // surrogate
+    CHECK(escape_controls("\xe2\x82") == "\\xe2\\x82");           // cut off
+}
+
+TEST_CASE("numbers have as many digits as they are worth") {
+    CHECK(format_us(1.5021) == "1.502");
+    CHECK(format_us(23.456) == "23.46");
+    CHECK(format_us(812.54) == "812.5");
+    CHECK(format_us(0) == "-");
+    CHECK(format_bytes(512) == "512 B");
+    CHECK(format_bytes(13'002'342) == "12.4 MiB");
+    CHECK(format_duration(std::chrono::milliseconds(850)) == "850 ms");
+    CHECK(format_duration(std::chrono::milliseconds(12'340)) == "12.3 s");
+    CHECK(format_duration(std::chrono::milliseconds(245'000)) == "4 min 05 s");
+    CHECK(format_time(0) == "-");
+    CHECK(format_time(1'700'000'000'000) == "2023-11-14 22:13:20");
+}
+
+TEST_CASE("a table lines up its columns and escapes its cells") {
+    Table table({{"name"}, {"us", Align::right}});
+    table.add({"a", "1.5"});
+    table.add({"\x1b[31m", "12.25"});
+    CHECK(table.render(false, " ") == " name         us\n a           1.5\n \\x1b[31m  12.25\n");
+    CHECK(table.render(true).starts_with("\033[1mname"));
+}
+
+TEST_CASE("the report has a table for each static problem with speed-up and share of the floor") {
+    DeviceTraits traits;
+    traits.memory_bytes_per_s = 1e12;
+    TuneResult result;
+    ProblemResult one{.problem = rmsnorm(1),
+                      .winner = trial("fast", 2.0, false),
+                      .fallback = trial("safe", 3.0, true),
+                      .runner_up = {},
+                      .failure = {}};
+    ProblemResult two{.problem = rmsnorm(16),
+                      .winner = trial("safe", 4.0, true),
+                      .fallback = {},
+                      .runner_up = {},
+                      .failure = {}};
+    ProblemResult none{
+        .problem = rmsnorm(64), .winner = {}, .fallback = {}, .runner_up = {}, .failure = "all wrong"};
+    result.problems = {one, two, none};
+    const std::string text = tables(result, traits, false);
+    CHECK(text.starts_with("rmsnorm dtype=bf16"));
+    CHECK(text.find("1.50x") != std::string::npos);
+    CHECK(text.find("safe (default)") != std::string::npos);
+    CHECK(text.find("all wrong") != std::string::npos);
+    // one row: 4096 bf16 read and written plus the weight, at 1e12 bytes/s
+    CHECK(bandwidth_floor_us(rmsnorm(1), traits) == doctest::Approx(3 * 4096 * 2 / 1e6));
+    CHECK_FALSE(floor_share(rmsnorm(1), 0, traits).has_value());
+    CHECK_FALSE(floor_share(rmsnorm(1), 1, DeviceTraits{}).has_value());
+    CHECK(speedup_over_default(two) == 1.0);
+}
+
+TEST_CASE("operators without a family are one line") {
+    CHECK(missing_families({}).empty());
+    const std::vector<ModelOperator> missing{
+        {.role = "feed-forward", .family = "fused_ffn", .fields = {}, .shape = "1 -> 2"}};
+    CHECK(missing_families(missing) == "no family yet: feed-forward (fused_ffn, 1 -> 2)");
+}

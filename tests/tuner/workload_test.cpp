@@ -1,0 +1,131 @@
+#include "tuner/workload.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "kernel_templates/catalog.h"
+#include "tuner/errors.h"
+
+using namespace hone;
+using namespace hone::tuner;
+
+namespace {
+
+const ModelOperator& by_role(const std::vector<ModelOperator>& list, const std::string& role) {
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const ModelOperator& op) { return op.role == role; });
+    REQUIRE(found != list.end());
+    return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a transformer's norms: the first one plain, all others after a residual") {
+    const std::vector<ModelOperator> list = operators(read_model("llama-3-8b"), {});
+    CHECK(by_role(list, "first norm").fields == "dtype=bf16 residual=no hidden=4096");
+    CHECK(by_role(list, "first norm").count == 1);
+    CHECK(by_role(list, "norm after residual").fields == "dtype=bf16 residual=yes hidden=4096");
+    CHECK(by_role(list, "norm after residual").count == 63);
+    CHECK(by_role(list, "final norm").count == 1);
+    CHECK(by_role(list, "query, key, value projection").shape == "4096 -> 6144");
+    CHECK(by_role(list, "language head").shape == "4096 -> 128256");
+}
+
+TEST_CASE("tensor parallelism divides heads and feed-forward, not norms") {
+    const std::vector<ModelOperator> list =
+        operators(read_model("llama-3-8b"), {.tokens = {}, .dtype = {}, .tensor_parallel = 4});
+    CHECK(by_role(list, "first norm").fields == "dtype=bf16 residual=no hidden=4096");
+    CHECK(by_role(list, "query, key, value projection").shape == "4096 -> 1536");
+    CHECK(by_role(list, "output projection").shape == "1024 -> 4096");
+    CHECK(by_role(list, "feed-forward").shape == "4096 -> 3584");
+    CHECK_THROWS_AS(static_cast<void>(operators(read_model("qwen2.5-7b"),
+                                                {.tokens = {}, .dtype = {}, .tensor_parallel = 8})),
+                    ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(operators(read_model("llama-3-8b"),
+                                                {.tokens = {}, .dtype = {}, .tensor_parallel = 0})),
+                    ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(operators(read_model("llama-3-8b"),
+                                                {.tokens = {}, .dtype = {}, .tensor_parallel = -2})),
+                    ConfigError);
+}
+
+TEST_CASE("a head norm sees tokens times heads rows") {
+    Model model = read_model("llama-3-8b");
+    model.qk_norm = true;
+    const Workload workload = model_workload(model, {.tokens = {2}, .dtype = {}, .tensor_parallel = 2});
+    std::set<std::string> problems;
+    for (const Problem& problem : workload.problems) problems.insert(to_string(problem));
+    CHECK(problems.contains("rmsnorm dtype=bf16 output=same residual=no hidden=128 rows=32"));
+    CHECK(problems.contains("rmsnorm dtype=bf16 output=same residual=no hidden=128 rows=8"));
+}
+
+TEST_CASE("problems are grouped by static part, ascending, without duplicates") {
+    for (const std::string& name : known_models()) {
+        CAPTURE(name);
+        const Workload workload = model_workload(read_model(name), {});
+        CHECK_FALSE(workload.problems.empty());
+        std::set<std::string> texts;
+        std::set<std::string> finished_parts;
+        for (std::size_t i = 0; i < workload.problems.size(); ++i) {
+            const Problem& problem = workload.problems[i];
+            CHECK(texts.insert(to_string(problem)).second);
+            const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
+            if (i == 0) continue;
+            const Problem& before = workload.problems[i - 1];
+            if (static_part(before) == static_part(problem)) {
+                CHECK(before[dynamic] < problem[dynamic]);
+            } else {
+                CHECK(finished_parts.insert(to_string(static_part(before))).second);
+                CHECK_FALSE(finished_parts.contains(to_string(static_part(problem))));
+            }
+        }
+    }
+}
+
+TEST_CASE("token counts are the buckets up to 8192 unless given; out of range is an error") {
+    const Model model = read_model("llama-3-8b");
+    CHECK(model_workload(model, {}).problems.size() == 2 * bucket_edges(8192).size());
+    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 4);
+    for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+        CHECK_THROWS_AS(static_cast<void>(model_workload(model, {.tokens = {bad}, .dtype = {}})),
+                        ConfigError);
+    }
+}
+
+TEST_CASE("gpt2 has LayerNorm with bias in fp16, and --dtype replaces the model's") {
+    const Workload workload = model_workload(read_model("gpt2"), {.tokens = {1}, .dtype = {}});
+    REQUIRE_FALSE(workload.problems.empty());
+    CHECK(to_string(workload.problems.front()).starts_with("layernorm dtype=fp16"));
+    CHECK(to_string(workload.problems.front()).find("bias=yes") != std::string::npos);
+    const Workload fp32 = model_workload(read_model("gpt2"), {.tokens = {1}, .dtype = Dtype::fp32});
+    CHECK(to_string(fp32.problems.front()).find("dtype=fp32") != std::string::npos);
+}
+
+TEST_CASE("operators without a family are listed, with their shape") {
+    const Workload workload = model_workload(read_model("mistral-7b"), {});
+    CHECK(workload.without_family.size() == 7);
+    for (const ModelOperator& op : workload.without_family) {
+        CAPTURE(op.family);
+        CHECK_FALSE(op.shape.empty());
+    }
+    Model experts = read_model("mistral-7b");
+    experts.experts = 8;
+    CHECK(by_role(operators(experts, {}), "feed-forward").family == "fused_moe");
+}
+
+TEST_CASE("one operator: its fields, at all token counts or at the one given") {
+    CHECK(operator_workload("rmsnorm", "dtype=bf16 hidden=4096", {.tokens = {1, 16}, .dtype = {}})
+              .problems.size() == 2);
+    CHECK(operator_workload("rmsnorm", "dtype=bf16 hidden=4096 rows=100", {}).problems.size() == 1);
+    CHECK(
+        operator_workload("rmsnorm", "hidden=4096", {.tokens = {1}, .dtype = Dtype::fp32}).problems.size() ==
+        1);
+    CHECK_THROWS_AS(static_cast<void>(operator_workload("rmsnrom", "hidden=4096", {})), ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(operator_workload("rmsnorm", "dtype=bf16 hiden=4096", {})),
+                    ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(operator_workload("rmsnorm", "dtype=bf16 hidden=4096 hidden=4096", {})),
+                    ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(operator_workload("rmsnorm", "dtype=bf16", {})), ConfigError);
+}
