@@ -42,6 +42,11 @@ std::string kernel_module_version() {
     return {};
 }
 
+// CUDA 12.8 gave one function a new name with the same signature; drivers before 570 have only the old one.
+const char* older_name(const std::string& name) {
+    return name == "cuEventElapsedTime_v2" ? "cuEventElapsedTime" : name.c_str();
+}
+
 std::string cuda_version(const Driver& driver) {
     int version = 0;
     if (driver.cuDriverGetVersion == nullptr || driver.cuDriverGetVersion(&version) != CUDA_SUCCESS)
@@ -112,20 +117,17 @@ void Driver::resolve_functions() {
     std::string missing;
     // Each pointer is typed by its declaration in cuda.h; the symbol is that declaration's name after macro
     // expansion.
-    const auto resolve = [&](auto& function, const char* name, const char* older_name) {
-        void* symbol = library_.symbol(name);
-        if (symbol == nullptr && older_name != nullptr) symbol = library_.symbol(older_name);
+    const auto resolve = [&](auto& function, const std::string& name) {
+        void* symbol = library_.symbol(name.c_str());
+        if (symbol == nullptr) symbol = library_.symbol(older_name(name));
         function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
         if (symbol == nullptr && missing.empty()) missing = name;
     };
 #define HONE_TEXT(x) #x
-#define HONE_RESOLVE(name) resolve(name, HONE_TEXT(name), nullptr);
+#define HONE_RESOLVE(name) resolve(name, HONE_TEXT(name));
     HONE_CUDA_FUNCTIONS(HONE_RESOLVE)
 #undef HONE_RESOLVE
 #undef HONE_TEXT
-    if (missing == "cuEventElapsedTime_v2") missing.clear();
-    // CUDA 12.8 gave it a new name with the same signature; drivers before 570 have only the old one.
-    resolve(cuEventElapsedTime, "cuEventElapsedTime_v2", "cuEventElapsedTime");
     if (missing.empty()) return;
     throw LibraryError(fmt::format("driver too old: version {} at {} has no {}, needs at least {}", version(),
                                    library_path(), missing, minimum_driver),

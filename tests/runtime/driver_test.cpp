@@ -32,8 +32,9 @@ std::string load_error() {
 }
 
 // A copy of the fake driver without one function: its name is overwritten wherever it stands.
-std::filesystem::path driver_without(const std::string& function) {
-    std::ifstream original(HONE_FAKE_CUDA, std::ios::binary);
+std::filesystem::path driver_without(const std::string& function,
+                                     const std::filesystem::path& of = HONE_FAKE_CUDA) {
+    std::ifstream original(of, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(original), {}};
     const std::string name = '\0' + function + '\0';
     for (auto at = bytes.find(name); at != std::string::npos; at = bytes.find(name, at + 1))
@@ -73,6 +74,16 @@ TEST_CASE("a driver before 570 gives its older event timer") {
     const auto driver = Driver::load();
     CHECK((driver->cuEventElapsedTime != nullptr));
     CHECK(driver->library_path() == library.string());
+    std::filesystem::remove(library);
+}
+
+TEST_CASE("the older event timer does not hide that another function is missing") {
+    const FakeMachine machine;
+    const auto older = driver_without("cuEventElapsedTime_v2");
+    const auto library = driver_without("cuLaunchKernelEx", older);
+    const ScopedVariable variable("HONE_CUDA_LIBRARY", library.string());
+    CHECK(contains(load_error<LibraryError>(), "has no cuLaunchKernelEx"));
+    std::filesystem::remove(older);
     std::filesystem::remove(library);
 }
 
