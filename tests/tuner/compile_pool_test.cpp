@@ -1,5 +1,6 @@
 #include "tuner/compile/compile_pool.h"
 
+#include "runtime/nvrtc/nvrtc.h"
 #include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/planted.h"
 
@@ -72,4 +73,49 @@ TEST_CASE("a pool that is taken down in the middle leaves at once") {
         pool.prefetch(norm_problem(1), {ranked_candidate(0), ranked_candidate(1), ranked_candidate(2)});
     }
     CHECK(Clock::now() - start < std::chrono::seconds(1));
+}
+
+TEST_CASE("the real compiler makes the harness for every architecture, and its memory limit lets it") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    std::shared_ptr<const runtime::Nvrtc> nvrtc;
+    try {
+        nvrtc = runtime::Nvrtc::load();
+    } catch (const runtime::LibraryError& error) {
+        MESSAGE("skipped: " << error.what());
+        return;
+    }
+    for (const Arch arch : supported_archs()) {
+        CAPTURE(to_string(arch));
+        CompilePool pool(cache, {.arch = arch, .nvrtc = nvrtc->version(), .workers = 1});
+        const ImageSource::Result harness = pool.harness();
+        CHECK(harness.detail == "");
+        CHECK(harness.image.resources.spill_bytes == 0);
+        CHECK(pool.reference(norm_problem(1)).detail == "");
+    }
+}
+
+TEST_CASE("a compile bomb is killed, a syntax error is reported, and the next image compiles") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    try {
+        (void)runtime::Nvrtc::load();
+    } catch (const runtime::LibraryError& error) {
+        MESSAGE("skipped: " << error.what());
+        return;
+    }
+    CompilePool pool(
+        cache,
+        {.arch = {9, 0, true}, .nvrtc = "13.0", .workers = 1, .time_limit = std::chrono::milliseconds(4000)});
+    const Problem problem = planted_problem(4);
+    CHECK(pool.get(problem, planted("compile_bomb")).detail == "took longer than 4 s");
+    const ImageSource::Result refused = pool.get(problem, planted("does_not_compile"));
+    CHECK(refused.status == TrialStatus::compile_failed);
+    CHECK(refused.detail.find("error") != std::string::npos);
+    for (const char* variant :
+         {"good", "fault", "fault_at_seventh", "endless", "out_of_bounds", "before_bounds", "wrong",
+          "unwritten", "changes_input", "disagrees", "slow"}) {
+        CAPTURE(variant);
+        CHECK(pool.get(problem, planted(variant)).detail == "");
+    }
 }

@@ -150,7 +150,20 @@ TEST_CASE("neighbours' winners are tried before anything but the default") {
     const auto space = ranked_space(test::norm_problem(1024), measurer.device().traits);
     const std::string odd = to_string(space.back().candidate);
     measurer.true_us = [&](const std::string& name) { return name == odd ? 5.0 : 10.0; };
-    (void)tune_quickly(workload({1024}), measurer, cache, {.effort = Effort::exhaustive, .budget = {}});
+    cache.store(cache::Trial{.key = {.gpu = measurer.device().gpu,
+                                     .family = "rmsnorm",
+                                     .static_fields = static_text(test::norm_problem(1024)),
+                                     .dynamic_fields = dynamic_text(test::norm_problem(1024))},
+                             .toolchain = measurer.device().toolchain,
+                             .candidate = odd,
+                             .template_hash = std::string(template_hash(*space.back().candidate.variant)),
+                             .stage = cache::Stage::final_round,
+                             .winner = true,
+                             .timing = {.median_us = 5, .p10_us = 5, .p90_us = 5, .samples = 10},
+                             .resources = {},
+                             .detail = {},
+                             .created_at = 1,
+                             .tool_version = "test"});
     std::vector<std::string> order;
     measurer.on_verify = [&](const std::string& name) { order.push_back(name); };
     const TuneResult result = tune_quickly(workload({2048}), measurer, cache);

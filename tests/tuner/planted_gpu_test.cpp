@@ -1,0 +1,86 @@
+// Kernels that fault, hang, write out of bounds or compute wrong numbers, on a real GPU.
+#include "tests/tuner/made_up_measurer.h"
+#include "tests/tuner/planted.h"
+#include "tests/tuner/scratch.h"
+#include "tuner/gpu_session.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using namespace hone::test;
+using cache::TrialStatus;
+
+namespace {
+
+const std::atomic<bool> never{false};
+
+struct RealGpu {
+    Scratch scratch;
+    cache::Cache cache = scratch.cache();
+    GpuSession session =
+        open_gpu(cache, {}, {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
+    Problem problem = planted_problem(512);
+
+    RealGpu() { REQUIRE(session.measurer->begin_problem(problem).detail == ""); }
+    [[nodiscard]] Verdict verify(std::string_view variant) {
+        const ImageSource::Result image = session.images->get(problem, planted(variant));
+        if (image.status != TrialStatus::ok) return {.status = image.status, .detail = image.detail};
+        return session.measurer->verify({planted(variant), &image.image});
+    }
+};
+
+}  // namespace
+
+TEST_CASE("every planted kernel is found with the right status, and the worker is back in three seconds") {
+    RealGpu gpu;
+    REQUIRE(gpu.verify("good").detail == "");
+    const std::pair<const char*, TrialStatus> expected[] = {{"fault", TrialStatus::crashed},
+                                                            {"fault_at_seventh", TrialStatus::crashed},
+                                                            {"endless", TrialStatus::timed_out},
+                                                            {"out_of_bounds", TrialStatus::wrong_result},
+                                                            {"before_bounds", TrialStatus::wrong_result},
+                                                            {"wrong", TrialStatus::wrong_result},
+                                                            {"unwritten", TrialStatus::wrong_result},
+                                                            {"changes_input", TrialStatus::wrong_result},
+                                                            {"disagrees", TrialStatus::wrong_result},
+                                                            {"does_not_compile", TrialStatus::compile_failed},
+                                                            {"compile_bomb", TrialStatus::compile_failed}};
+    for (const auto& [variant, status] : expected) {
+        CAPTURE(variant);
+        const Verdict verdict = gpu.verify(variant);
+        CAPTURE(verdict.detail);
+        CHECK(cache::name(verdict.status) == cache::name(status));
+        const Clock::time_point start = Clock::now();
+        CHECK(gpu.verify("good").detail == "");
+        CHECK(Clock::now() - start < std::chrono::seconds(3));
+    }
+}
+
+TEST_CASE("a run over all planted kernels ends with the right winner") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    GpuSession session =
+        open_gpu(cache, {}, {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
+    const Workload workload{.name = "planted", .problems = {planted_problem(512)}, .without_family = {}};
+    const TuneResult result = tune(workload, {.effort = Effort::exhaustive, .budget = {}}, *session.measurer,
+                                   *session.images, cache, {}, never);
+    CHECK(result.stopped == StopReason::finished);
+    REQUIRE(result.problems.size() == 1);
+    CAPTURE(result.problems[0].failure);
+    REQUIRE(result.problems[0].winner);
+    CHECK(result.problems[0].winner->candidate.starts_with("good"));
+    CHECK(cache.in_flight().empty());
+}
+
+TEST_CASE("one configuration measured twice on the GPU is declared a tie") {
+    RealGpu gpu;
+    const ImageSource::Result image = gpu.session.images->get(gpu.problem, planted("good"));
+    REQUIRE(image.status == TrialStatus::ok);
+    const CandidateImage candidate{planted("good"), &image.image};
+    const auto samples = gpu.session.measurer->interleave({candidate, candidate}, 40);
+    REQUIRE(samples.size() == 2);
+    std::vector<double> a = samples[0].us;
+    std::vector<double> b = samples[1].us;
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    CHECK(a[20] == doctest::Approx(b[20]).epsilon(0.02));
+}
