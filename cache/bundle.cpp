@@ -31,28 +31,56 @@ struct KeyOrder {
 };
 
 /// What JSON allows and a bundle does not: names that repeat, deep nesting, too many rows. Stops at the first of them.
-class StructureGuard {
+/// A pass of its own: the library's callback parser looks at all earlier rows again after each row.
+class StructureGuard : public json::json_sax_t {
   public:
     explicit StructureGuard(std::string_view file_name) : file_name_(file_name) {}
 
-    bool operator()(int depth, json::parse_event_t event, json& parsed) {
-        if (depth > depth_limit) refuse(fmt::format("is nested deeper than {} levels", depth_limit));
-        if (event == json::parse_event_t::object_start) {
-            names_.emplace_back();
-            if (depth == 2 && ++rows_ > row_limit) refuse(fmt::format("has more than {} rows", row_limit));
-        } else if (event == json::parse_event_t::object_end) {
-            names_.pop_back();
-        } else if (event == json::parse_event_t::key && !names_.back().insert(parsed.get<std::string>()).second) {
-            refuse(fmt::format("row {}, field '{}': is there twice", rows_, parsed.get<std::string>()));
+    bool start_object(std::size_t) override {
+        enter();
+        names_.emplace_back();
+        if (depth_ == 3 && ++rows_ > row_limit) refuse(fmt::format("has more than {} rows", row_limit));
+        return true;
+    }
+    bool end_object() override {
+        names_.pop_back();
+        --depth_;
+        return true;
+    }
+    bool start_array(std::size_t) override {
+        enter();
+        return true;
+    }
+    bool end_array() override {
+        --depth_;
+        return true;
+    }
+    bool key(std::string& name) override {
+        if (!names_.back().insert(name).second) {
+            refuse(fmt::format("row {}, field {}: is there twice", rows_, json(name).dump(-1, ' ', true)));
         }
         return true;
     }
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(std::int64_t) override { return true; }
+    bool number_unsigned(std::uint64_t) override { return true; }
+    bool number_float(double, const std::string&) override { return true; }
+    bool string(std::string&) override { return true; }
+    bool binary(json::binary_t&) override { return false; }
+    bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+        refuse(fmt::format("is truncated or damaged: {}", error.what()));
+    }
 
   private:
+    void enter() {
+        if (++depth_ > depth_limit) refuse(fmt::format("is nested deeper than {} levels", depth_limit));
+    }
     [[noreturn]] void refuse(const std::string& why) const { throw BundleError(fmt::format("{}: {}", file_name_, why)); }
 
     std::string_view file_name_;
     std::vector<std::set<std::string>> names_;
+    int depth_ = 0;
     std::int64_t rows_ = 0;
 };
 
@@ -60,15 +88,14 @@ json parse(std::string_view text, std::string_view file_name) {
     if (text.size() > size_limit_bytes) {
         throw BundleError(fmt::format("{}: has {} bytes, allowed: {}", file_name, text.size(), size_limit_bytes));
     }
-    if (!text.starts_with('{')) throw BundleError(fmt::format("{}: does not begin with '{{'", file_name));
-    try {
-        StructureGuard guard(file_name);
-        return json::parse(text, [&](int depth, json::parse_event_t event, json& parsed) {
-            return guard(depth, event, parsed);
-        });
-    } catch (const json::exception& error) {
-        throw BundleError(fmt::format("{}: is truncated or damaged: {}", file_name, error.what()));
+    // The parser takes a zero byte for the end and would not look at what follows.
+    if (text.find('\0') != std::string_view::npos) {
+        throw BundleError(fmt::format("{}: is damaged: holds a zero byte", file_name));
     }
+    if (!text.starts_with('{')) throw BundleError(fmt::format("{}: does not begin with '{{'", file_name));
+    StructureGuard guard(file_name);
+    json::sax_parse(text, &guard);
+    return json::parse(text);
 }
 
 const std::string& text_member(const json& document, const char* name, std::string_view file_name) {

@@ -18,7 +18,8 @@
 namespace hone::cache {
 
 enum class OpenMode : std::uint8_t {
-    read_write,  ///< creates file and directory (0600, 0700); refuses files or directories that others may write
+    read_write,  ///< creates file and directory (0600, 0700); refuses files or directories that others may
+                 ///< write
     read_only,   ///< never writes, not even a journal; works on read-only media
 };
 
@@ -47,8 +48,8 @@ struct Image {
     Resources resources;
 };
 
-/// A candidate that is being measured right now; written before its first launch, so that a dead worker or a dead run
-/// leaves the culprit's name.
+/// A candidate that is being measured right now; written before its first launch, so that a dead worker or a
+/// dead run leaves the culprit's name.
 struct InFlight {
     TuningKey key;
     std::string candidate;
@@ -94,10 +95,11 @@ class Cache {
     void store(const Trial& trial);
     std::int64_t store(std::span<const Trial> trials);  ///< all or nothing; returns how many were new
     [[nodiscard]] std::vector<Trial> trials(const Filter& filter = {}) const;
-    /// The winner of each key: among rows with `winner` set and status ok, measured before replayed before predicted,
-    /// then the newest, then the smallest identity. Sorted by key.
+    /// The winner of each key: among rows with `winner` set and status ok, measured before replayed before
+    /// predicted, then the newest, then the smallest identity. Sorted by key.
     [[nodiscard]] std::vector<Trial> winners(const Filter& filter = {}) const;
-    /// Every trial that won a race, the best of each key first: another build or driver may prefer an older one.
+    /// Every trial that won a race, the best of each key first: another build or driver may prefer an older
+    /// one.
     [[nodiscard]] std::vector<Trial> past_winners(const Filter& filter = {}) const;
 
     void begin(const InFlight& row);
@@ -106,7 +108,8 @@ class Cache {
     /// Those whose process has ended: what they name killed it, or was being measured when it was killed.
     [[nodiscard]] std::vector<InFlight> abandoned() const;
 
-    /// A missing or damaged blob (checksum, length) is a miss; the damaged row is removed when the cache is writable.
+    /// A missing or damaged blob (checksum, length) is a miss; the damaged row is removed when the cache is
+    /// writable.
     [[nodiscard]] std::optional<Image> image(const ImageKey& key);
     /// Stores it and, when the size limit is passed, removes the images that were used least recently.
     void store_image(const ImageKey& key, const Image& image);

@@ -1,5 +1,6 @@
-// XXH3-128 over a sequence of typed fields: what identities of trials and checksums of images are made of. Finds
-// accidents; proves nothing about who wrote the data. Internal to the cache; docs/cache-format.md has the encoding.
+// XXH3-128 over a sequence of typed fields: what identities of trials and checksums of images are made of.
+// Finds accidents; proves nothing about who wrote the data. Internal to the cache; docs/cache-format.md has
+// the encoding.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@ class Fingerprint {
   public:
     explicit Fingerprint(std::string_view domain) { text(domain); }
 
-    Fingerprint& text(std::string_view value);     ///< 64-bit length, then the bytes
-    Fingerprint& integer(std::int64_t value);      ///< 64 bits, little-endian
-    Fingerprint& real(double value);               ///< binary64, little-endian; -0.0 as 0.0
+    Fingerprint& text(std::string_view value);             ///< 64-bit length, then the bytes
+    Fingerprint& integer(std::int64_t value);              ///< 64 bits, little-endian
+    Fingerprint& real(double value);                       ///< binary64, little-endian; -0.0 as 0.0
     Fingerprint& bytes(std::span<const std::byte> value);  ///< 64-bit length, then their XXH3-128
 
     /// 32 lower-case hex digits.

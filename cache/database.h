@@ -1,5 +1,5 @@
-// How a cache file is opened: checks first, touching nothing; then schema and journal. Internal to the cache; the tests
-// come in here where the public interface hides what they need to vary.
+// How a cache file is opened: checks first, touching nothing; then schema and journal. Internal to the cache;
+// the tests come in here where the public interface hides what they need to vary.
 #pragma once
 
 #include <filesystem>
@@ -21,11 +21,12 @@ struct DatabaseOptions {
 struct Database {
     sqlite::Connection connection;
     bool network_file_system = false;
-    bool immutable = false;      ///< read without locks, see `unchanged`
-    FileVersion version{};       ///< of the file when it was opened
-    FileVersion log_version{};   ///< of its write-ahead log
+    bool immutable = false;     ///< read without locks, see `unchanged`
+    FileVersion version{};      ///< of the file when it was opened
+    FileVersion log_version{};  ///< of its write-ahead log
 
-    /// False when a file that was opened without locks has been written since: what was read may be torn, open it anew.
+    /// False when a file that was opened without locks has been written since: what was read may be torn,
+    /// open it anew.
     [[nodiscard]] bool unchanged() const;
 };
 

@@ -10,7 +10,16 @@ namespace hone::cache {
 /// The cache cannot be used as asked. `what()` names the file and the cause; `hint` says what to do.
 class CacheError : public std::runtime_error {
   public:
-    enum class Kind { unusable, busy, read_only, full, newer_schema, not_a_cache, damaged, unsafe_permissions };
+    enum class Kind {
+        unusable,
+        busy,
+        read_only,
+        full,
+        newer_schema,
+        not_a_cache,
+        damaged,
+        unsafe_permissions
+    };
 
     CacheError(Kind kind, const std::string& what, std::string hint)
         : std::runtime_error(what), kind_(kind), hint_(std::move(hint)) {}

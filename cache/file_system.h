@@ -1,6 +1,6 @@
-// What the cache asks of the file system: private files, no tricks with links, and which journal is safe there.
-// Never opens an existing database file: closing a second descriptor would drop the locks SQLite holds on it.
-// Internal to the cache.
+// What the cache asks of the file system: private files, no tricks with links, and which journal is safe
+// there. Never opens an existing database file: closing a second descriptor would drop the locks SQLite holds
+// on it. Internal to the cache.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace hone::cache {
 
-/// By statfs(2)'s f_type. FUSE and 9p count as well: what stands behind them is unknown. WAL needs memory shared by all
-/// processes, which no network file system offers.
+/// By statfs(2)'s f_type. FUSE and 9p count as well: what stands behind them is unknown. WAL needs memory
+/// shared by all processes, which no network file system offers.
 [[nodiscard]] bool is_network_file_system(std::int64_t f_type);
 
 struct FileSystem {
@@ -29,8 +29,9 @@ void create_private_file(const std::filesystem::path& file);
 /// Directory with all links resolved, and the file's own name.
 [[nodiscard]] std::filesystem::path resolved(const std::filesystem::path& file);
 
-/// Throws CacheError (unsafe_permissions) unless directory and file belong to this user (read-only also: root) and nobody
-/// else may write them, and the file is a regular one with one name. Throws `unusable` when the file does not exist.
+/// Throws CacheError (unsafe_permissions) unless directory and file belong to this user (read-only also:
+/// root) and nobody else may write them, and the file is a regular one with one name. Throws `unusable` when
+/// the file does not exist.
 void require_safe(const std::filesystem::path& file, OpenMode mode);
 
 /// True when this process can create files in the directory and write the file.

@@ -1,4 +1,5 @@
-// Compiled images as rows: looked up by what they were made from, checked on read, limited in size. Internal to the cache.
+// Compiled images as rows: looked up by what they were made from, checked on read, limited in size. Internal
+// to the cache.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Which process a row in flight belongs to, told apart from a later one with the same number. Internal to the cache.
+// Which process a row in flight belongs to, told apart from a later one with the same number. Internal to the
+// cache.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The facts the cache keeps, as plain values: who measured what, on which GPU, with which toolchain, and how it ended.
-// Names written to disk (status, stage, provenance) are never renamed or reused; enumerator order is free.
+// The facts the cache keeps, as plain values: who measured what, on which GPU, with which toolchain, and how
+// it ended. Names written to disk (status, stage, provenance) are never renamed or reused; enumerator order
+// is free.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct Toolchain {
 /// How a candidate ended. An expected answer, not an accident.
 enum class TrialStatus : std::uint8_t {
     ok,
-    over_limits,     ///< spills, too many registers or too much shared memory: not worth or not able to launch
+    over_limits,  ///< spills, too many registers or too much shared memory: not worth or not able to launch
     compile_failed,  ///< NVRTC refused it, or took longer than its limit
     launch_failed,   ///< the driver refused the launch
     wrong_result,
@@ -73,8 +74,8 @@ struct Resources {
 /// What is tuned: everything a result depends on, each in a column of its own.
 struct TuningKey {
     GpuKey gpu;
-    std::string family;         ///< "rmsnorm"
-    std::string static_fields;  ///< "dtype=bf16 output=same residual=no hidden=4096"
+    std::string family;          ///< "rmsnorm"
+    std::string static_fields;   ///< "dtype=bf16 output=same residual=no hidden=4096"
     std::string dynamic_fields;  ///< "rows=16"
 
     friend bool operator==(const TuningKey&, const TuningKey&) = default;
@@ -89,20 +90,20 @@ struct Trial {
     TrialStatus status = TrialStatus::ok;
     Stage stage = Stage::screened;
     Provenance provenance = Provenance::measured;
-    bool winner = false;    ///< chosen by the race that ended with this row
+    bool winner = false;      ///< chosen by the race that ended with this row
     bool is_default = false;  ///< the family's fallback for this problem
-    Timing timing;          ///< zero unless status is ok
+    Timing timing;            ///< zero unless status is ok
     Resources resources;
-    double energy_mj = 0;   ///< millijoules a call, 0: not measured
-    std::string detail;     ///< why it failed; empty when ok
+    double energy_mj = 0;         ///< millijoules a call, 0: not measured
+    std::string detail;           ///< why it failed; empty when ok
     std::int64_t created_at = 0;  ///< Unix time, milliseconds
     std::string tool_version;
 
     friend bool operator==(const Trial&, const Trial&) = default;
 };
 
-/// Identity of a trial: XXH3-128 over all its facts, 32 hex digits. Equal trials have equal identities, so merging
-/// caches is a union.
+/// Identity of a trial: XXH3-128 over all its facts, 32 hex digits. Equal trials have equal identities, so
+/// merging caches is a union.
 [[nodiscard]] std::string identity(const Trial&);
 
 /// How far a stored winner may be trusted here and now; worked out at load.

@@ -1,0 +1,309 @@
+#include "cache/bundle.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cache/error.h"
+#include "cache/sha256.h"
+#include "support.h"
+
+using namespace hone::cache;
+using namespace hone::cache::test;
+using nlohmann::json;
+
+namespace {
+
+std::vector<Trial> sample_winners(int count) {
+    std::vector<Trial> winners;
+    for (int i = 0; i < count; ++i) winners.push_back(sample_winner(i));
+    return winners;
+}
+
+std::string refusal(const std::string& text) {
+    try {
+        (void)read_bundle(text, "file.json");
+        return "";
+    } catch (const BundleError& error) {
+        return error.what();
+    }
+}
+
+/// A bundle around these rows, with a checksum that is right.
+std::string sealed(const std::string& array) {
+    return fmt::format("{{\n\"schema\": \"hone.tuned/1\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n", sha256_hex(array), array);
+}
+
+std::string valid_row() {
+    const std::string text = write_bundle(sample_winners(1));
+    const std::size_t begin = text.find("[\n") + 2;
+    return text.substr(begin, text.find("\n]") - begin);
+}
+
+std::string with_member(const char* name, const json& value) {
+    json row = json::parse(valid_row());
+    row[name] = value;
+    return sealed("[" + row.dump() + "]");
+}
+
+}  // namespace
+
+TEST_CASE("reading what was written gives the same winners") {
+    for (const int count : {0, 1, 2, 50}) {
+        std::vector<Trial> winners = sample_winners(count);
+        std::vector<Trial> back = read_bundle(write_bundle(winners), "file.json");
+        const auto by_identity = [](const Trial& trial) { return identity(trial); };
+        std::ranges::sort(winners, {}, by_identity);
+        std::ranges::sort(back, {}, by_identity);
+        CHECK(winners == back);
+    }
+}
+
+TEST_CASE("equal sets give equal bytes, whatever their order") {
+    std::vector<Trial> winners = sample_winners(30);
+    const std::string text = write_bundle(winners);
+    std::mt19937 random(7);
+    for (int i = 0; i < 10; ++i) {
+        std::ranges::shuffle(winners, random);
+        CHECK(write_bundle(winners) == text);
+    }
+    winners.push_back(winners.front());
+    CHECK(write_bundle(winners) == text);
+    CHECK(write_bundle(read_bundle(text, "file.json")) == text);
+}
+
+TEST_CASE("a bundle has a line for each winner") {
+    const std::string text = write_bundle(sample_winners(5));
+    CHECK(std::ranges::count(text, '\n') == 5 + 6);
+    CHECK(text.ends_with("\n]\n}\n"));
+    CHECK(json::parse(text)["winners"].size() == 5);
+}
+
+TEST_CASE("what could not be read back is not written") {
+    const std::vector<std::function<void(Trial&)>> faults{
+        [](Trial& t) { t.winner = false; },
+        [](Trial& t) { t.status = TrialStatus::crashed; },
+        [](Trial& t) { t.detail = "x"; },
+        [](Trial& t) { t.key.gpu.name = "GPU \n"; },
+        [](Trial& t) { t.key.gpu.name = "GPU \xff"; },
+        [](Trial& t) { t.template_hash = "abc"; },
+        [](Trial& t) { t.timing.median_us = -1; },
+        [](Trial& t) { t.key.gpu.compute_major = 0; },
+    };
+    for (const auto& fault : faults) {
+        std::vector<Trial> winners = sample_winners(2);
+        fault(winners[1]);
+        CHECK_THROWS(write_bundle(winners));
+    }
+    std::vector<Trial> twice(2, sample_winner(1));
+    twice[1].timing.median_us += 1;
+    CHECK_THROWS_AS(write_bundle(twice), BundleError);
+}
+
+TEST_CASE("a winner of another template is read: it loads as stale") {
+    Trial winner = sample_winner(1);
+    winner.template_hash = "ffffffffffffffffffffffffffffffff";
+    CHECK(read_bundle(write_bundle({winner}), "file.json") == std::vector<Trial>{winner});
+}
+
+TEST_CASE("a refusal names file, row and field") {
+    const std::string row = valid_row();
+    json bad = json::parse(row);
+    bad["samples"] = -1;
+    const std::string why = refusal(sealed("[" + row + "," + bad.dump() + "]"));
+    CHECK(why.find("file.json: row 2, field 'samples'") != std::string::npos);
+    CHECK(why.find("-1") != std::string::npos);
+}
+
+TEST_CASE("a misspelt name is answered with the nearest known one") {
+    json row = json::parse(valid_row());
+    const std::string family = row["family"];
+    CHECK(refusal(with_member("family", family.substr(0, family.size() - 1))).find(family) != std::string::npos);
+    row["median_u"] = 1;
+    CHECK(refusal(sealed("[" + row.dump() + "]")).find("did you mean 'median_us'") != std::string::npos);
+}
+
+TEST_CASE("any change to the rows after export is found") {
+    const std::string text = write_bundle(sample_winners(3));
+    const std::size_t begin = text.find('[');
+    const std::size_t end = text.rfind(']');
+    std::mt19937 random(3);
+    for (int i = 0; i < scaled(300); ++i) {
+        std::string changed = text;
+        const std::size_t at = begin + random() % (end - begin + 1);
+        changed[at] = static_cast<char>(changed[at] ^ (1 << (random() % 7)));
+        CHECK(refusal(changed) != "");
+    }
+    std::string windows = text;
+    for (std::size_t at = 0; (at = windows.find('\n', at)) != std::string::npos; at += 2) windows.insert(at, "\r");
+    CHECK(refusal(windows).find("SHA-256") != std::string::npos);
+}
+
+TEST_CASE("a truncated bundle is refused at every length") {
+    const std::string text = write_bundle(sample_winners(2));
+    for (std::size_t length = 0; length + 1 < text.size(); ++length) CHECK(refusal(text.substr(0, length)) != "");
+}
+
+TEST_CASE("crafted rows are refused, each with its field") {
+    const json big = json::parse("123456789012345678901234567890");
+    const std::vector<std::pair<const char*, json>> attacks{
+        {"family", "no_such_family"},
+        {"family", 7},
+        {"family", ""},
+        {"family", json::array()},
+        {"family", nullptr},
+        {"family", "rmsnorm hidden=64"},
+        {"static_fields", "hidden=-1"},
+        {"static_fields", "hidden=99999999999999999999"},
+        {"static_fields", "dtype=bf17"},
+        {"static_fields", "; rm -rf /"},
+        {"static_fields", "'); DROP TABLE trial; --"},
+        {"static_fields", std::string(1000, 'x')},
+        {"dynamic_fields", "rows=0"},
+        {"dynamic_fields", "rows=1 rows=1"},
+        {"dynamic_fields", "rows=01"},
+        {"dynamic_fields", "rows=1 "},
+        {"dynamic_fields", "rows=1\\nrows=2"},
+        {"candidate", "no_such_variant threads=256"},
+        {"candidate", "../../etc/passwd"},
+        {"candidate", "#include </etc/passwd>"},
+        {"candidate", "%s%s%s%n"},
+        {"candidate", ""},
+        {"candidate", 1.5},
+        {"gpu_name", ""},
+        {"gpu_name", "GPU\x01"},
+        {"gpu_name", "GPU\x7f"},
+        {"gpu_name", "\x1b[31mred"},
+        {"gpu_name", "GPU \xc3\xa9"},
+        {"compute_major", 0},
+        {"compute_major", 100},
+        {"compute_major", 9.0},
+        {"compute_major", "9"},
+        {"compute_minor", -1},
+        {"sm_count", 0},
+        {"sm_count", 18446744073709551615ULL},
+        {"sm_count", big},
+        {"memory_clock_mhz", -5},
+        {"mig_profile", 0},
+        {"template_hash", "0123"},
+        {"template_hash", "0123456789ABCDEF0123456789ABCDEF"},
+        {"template_hash", "0123456789abcdef0123456789abcdeg"},
+        {"stage", "finals"},
+        {"provenance", "guessed"},
+        {"is_default", 0},
+        {"is_default", "false"},
+        {"median_us", -0.5},
+        {"median_us", 1e16},
+        {"median_us", "1.5"},
+        {"p10_us", nullptr},
+        {"p90_us", true},
+        {"samples", 1'000'000'001},
+        {"samples", 1e3},
+        {"registers", 1025},
+        {"shared_bytes", -1},
+        {"spill_bytes", std::int64_t{1} << 40},
+        {"energy_mj", -1e-300},
+        {"created_at", -1},
+        {"created_at", std::int64_t{1} << 62},
+        {"tool_version", json::object()},
+        {"driver", std::string("580\0", 4)},
+        {"nvrtc", std::string(513, '1')},
+        {"winner", true},
+        {"status", "ok"},
+        {"cubin", "AAAA"},
+        {"__proto__", 1},
+    };
+    for (const auto& [name, value] : attacks) {
+        if (json::parse(valid_row()).value(name, json()) == value) continue;
+        const std::string why = refusal(with_member(name, value));
+        INFO(name << " = " << value.dump(-1, ' ', true, json::error_handler_t::replace));
+        CHECK(why.starts_with("file.json: row 1"));
+        CHECK(std::ranges::all_of(why, [](char c) { return c >= ' ' && c <= '~'; }));
+    }
+    CHECK(attacks.size() >= 40);
+}
+
+TEST_CASE("every member must be there") {
+    const json whole = json::parse(valid_row());
+    for (const auto& [name, value] : whole.items()) {
+        json row = whole;
+        row.erase(name);
+        CHECK(refusal(sealed("[" + row.dump() + "]")).find("field '" + name + "': is missing") != std::string::npos);
+    }
+}
+
+TEST_CASE("crafted documents are refused") {
+    const std::string row = valid_row();
+    const std::string good = sealed("[" + row + "]");
+    REQUIRE(refusal(good) == "");
+    const auto replaced = [&](const std::string& from, const std::string& to) {
+        std::string text = good;
+        text.replace(text.find(from), from.size(), to);
+        return text;
+    };
+    const std::string repeated_name = row.substr(0, row.size() - 1) + ",\"family\":\"x\"}";
+    const std::vector<std::string> attacks{
+        "",
+        " ",
+        "null",
+        "[]",
+        "{}",
+        "\xef\xbb\xbf" + good,
+        "\n" + good,
+        good + good,
+        good + "x",
+        good + std::string(1, '\0'),
+        std::string(1 << 25, ' '),
+        "{" + std::string(1 << 20, '['),
+        "{\"winners\": " + std::string(1 << 20, '['),
+        "{\"winners\": " + std::string(17, '[') + std::string(17, ']') + "}",
+        replaced("hone.tuned/1", "hone.tuned/2"),
+        replaced("hone.tuned/1", "hone.tuned/1\\u0000"),
+        replaced("hone.tuned/1", "\\u001b[31m"),
+        replaced("\"hone.tuned/1\"", "1"),
+        replaced("\"schema\"", "\"Schema\""),
+        replaced("\"schema\": ", "\"note\": 1, \"schema\": "),
+        replaced("\"schema\": ", "\"schema\": \"hone.tuned/1\", \"schema\": "),
+        replaced("\"sha256\": \"", "\"sha256\": \"0"),
+        replaced("\"sha256\"", "\"sha512\""),
+        replaced("\"winners\"", "\"losers\""),
+        sealed("{}"),
+        sealed("[1]"),
+        sealed("[null]"),
+        sealed("[[]]"),
+        sealed("[" + row + "," + row + "]"),
+        sealed("[" + row + ",]"),
+        sealed("[" + repeated_name + "]"),
+        sealed("[" + row + "/* comment */]"),
+        sealed("[" + row + "] , \"x\": []"),
+        sealed("[{\"median_us\": 1e999}]"),
+        sealed("[{\"median_us\": NaN}]"),
+        sealed("[{\"gpu_name\": \"\xff\xfe\"}]"),
+        sealed("[{\"gpu_name\": \"\\ud800\"}]"),
+        sealed("[{\"gpu_name\": \"a\nb\"}]"),
+        sealed("[{\"gpu_name\": \"\xc0\x80\"}]"),
+    };
+    for (std::size_t i = 0; i < attacks.size(); ++i) {
+        INFO("attack " << i << ": " << attacks[i].substr(0, 100));
+        CHECK(refusal(attacks[i]).starts_with("file.json: "));
+    }
+    std::string many = "[{}";
+    for (int i = 0; i < 100'000; ++i) many += ",{}";
+    CHECK(refusal(sealed(many + "]")).find("more than 100000 rows") != std::string::npos);
+}
+
+TEST_CASE("import takes all or nothing") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    json bad = json::parse(valid_row());
+    bad["samples"] = -1;
+    CHECK_THROWS_AS(cache.store(read_bundle(sealed("[" + valid_row() + "," + bad.dump() + "]"), "file.json")), BundleError);
+    CHECK(cache.trials().empty());
+    CHECK(cache.store(read_bundle(write_bundle(sample_winners(5)), "file.json")) == 5);
+    CHECK(write_bundle(cache.winners()) == write_bundle(sample_winners(5)));
+}

@@ -1,0 +1,136 @@
+// Random damage: never a crash, never a wrong row, and either found or harmless.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "cache/file_system.h"
+#include "support.h"
+
+using namespace hone::cache;
+using namespace hone::cache::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int stored_trials = 60;
+constexpr int stored_images = 4;
+
+void fill(const fs::path& file) {
+    Cache cache = Cache::open(file);
+    std::vector<Trial> trials;
+    for (int i = 0; i < stored_trials; ++i) trials.push_back(sample_trial(i));
+    cache.store(trials);
+    for (int i = 0; i < stored_images; ++i) cache.store_image(sample_image_key(i), sample_image(i, 5000));
+}
+
+std::string damaged(std::string content, std::mt19937& random) {
+    const auto any = [&](std::size_t limit) { return static_cast<std::size_t>(random()) % std::max<std::size_t>(limit, 1); };
+    switch (any(4)) {
+        case 0: content.resize(any(content.size())); break;
+        case 1: {
+            const std::size_t at = any(content.size());
+            std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(at), std::min<std::size_t>(512, content.size() - at),
+                        static_cast<char>(any(256)));
+            break;
+        }
+        default:
+            for (std::size_t flips = 1 + any(8); flips > 0; --flips) {
+                char& byte = content[any(any(2) == 0 ? 200 : content.size())];  // every second one in the header
+                byte = static_cast<char>(byte ^ (1 << any(8)));
+            }
+    }
+    return content;
+}
+
+struct Outcome {
+    bool found = false;     ///< an error, or verify says so
+    bool complete = false;  ///< every row and image is there
+};
+
+/// Throws when something comes back that was never stored.
+Outcome look_at(const fs::path& file, OpenMode mode, const std::set<std::string>& identities) {
+    Outcome outcome;
+    const std::string kind = kind_of_error([&] {
+        Cache cache = Cache::open(file, mode);
+        const std::vector<Trial> trials = cache.trials();
+        const std::vector<Trial> winners = cache.winners();
+        for (const auto* rows : {&trials, &winners}) {
+            for (const Trial& trial : *rows) require(identities.contains(identity(trial)), "a trial that was never stored");
+        }
+        outcome.complete = trials.size() == stored_trials;
+        outcome.found = !cache.verify().ok;
+        for (int i = 0; i < stored_images; ++i) {
+            const auto image = cache.image(sample_image_key(i));
+            if (image) require(image->cubin == sample_image(i, 5000).cubin, "a wrong image");
+            outcome.complete = outcome.complete && image.has_value();
+        }
+        if (mode == OpenMode::read_write) {
+            cache.store(sample_trial(1));
+            cache.store_image(sample_image_key(1), sample_image(1, 5000));
+            (void)cache.gc();
+        }
+    });
+    if (!kind.empty()) outcome.found = true;
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("two thousand random damages never crash, never give wrong rows, and are found or harmless") {
+    const TemporaryDirectory directory;
+    const auto original = directory / "original.db";
+    const auto file = directory / "cache.db";
+    fill(original);
+    const std::string content = read_file(original);
+    std::set<std::string> identities;
+    for (int i = 0; i < stored_trials; ++i) identities.insert(identity(sample_trial(i)));
+    std::mt19937 random(20261121);
+    int found = 0;
+    for (int i = 0; i < scaled(2000); ++i) {
+        for (const char* suffix : {"-wal", "-shm", "-journal"}) fs::remove(with_suffix(file, suffix));
+        write_file(file, damaged(content, random));
+        INFO("damage " << i);
+        const Outcome reading = look_at(file, OpenMode::read_only, identities);
+        CHECK((reading.found || reading.complete));
+        found += reading.found;
+        if (i % 3 != 0) continue;
+        const Outcome writing = look_at(file, OpenMode::read_write, identities);
+        CHECK((writing.found || writing.complete || fs::is_empty(file) || read_file(file).size() < 100 || reading.found));
+    }
+    MESSAGE("found " << found << " of " << scaled(2000));
+}
+
+TEST_CASE("damage to the write-ahead log loses at most what was in it, and never gives wrong rows") {
+    const TemporaryDirectory directory;
+    const auto original = directory / "original.db";
+    const auto file = directory / "cache.db";
+    std::map<std::string, std::string> parts;
+    std::set<std::string> identities;
+    for (int i = 0; i < stored_trials; ++i) identities.insert(identity(sample_trial(i)));
+    {
+        Cache::open(original).store(sample_trial(0));
+        CHECK(in_child([&] {
+            fill(original);
+            Cache open = Cache::open(original);
+            for (int i = 0; i < stored_trials; ++i) open.store(sample_trial(i));
+            open.begin({.key = sample_trial(1).key, .candidate = "x", .pid = 1, .started_at = 1});
+            ::_exit(7);  // nothing is closed: all of this stays in the log
+        }) == " exit status 7");
+        for (const char* suffix : {"", "-wal"}) parts[suffix] = read_file(with_suffix(original, suffix));
+    }
+    REQUIRE(parts["-wal"].size() > 100);
+    std::mt19937 random(5);
+    for (int i = 0; i < scaled(150); ++i) {
+        for (const char* suffix : {"-wal", "-shm", "-journal"}) fs::remove(with_suffix(file, suffix));
+        write_file(file, parts[""]);
+        write_file(with_suffix(file, "-wal"), damaged(parts["-wal"], random));
+        INFO("damage " << i);
+        CHECK_NOTHROW(look_at(file, OpenMode::read_write, identities));
+        const Cache cache = Cache::open(file);
+        CHECK(cache.verify().ok);  // a log with a bad frame ends before it: the state is an older one, and sound
+    }
+}

@@ -1,0 +1,345 @@
+// Opening: what is refused and left alone, permissions, read-only places, journals, migrations.
+#include "cache/database.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "cache/trial_store.h"
+#include "support.h"
+
+using namespace hone::cache;
+using namespace hone::cache::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+void make_cache(const fs::path& file, int trials = 3) {
+    Cache cache = Cache::open(file);
+    for (int i = 0; i < trials; ++i) cache.store(sample_trial(i));
+}
+
+int mode_of(const fs::path& file) {
+    struct stat status {};
+    return ::lstat(file.c_str(), &status) == 0 ? static_cast<int>(status.st_mode & 07777) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("a new cache and its directories are private whatever the umask") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "a/b/cache.db";
+    for (const mode_t mask : {mode_t{0}, mode_t{0777}}) {
+        fs::remove_all(directory / "a");
+        CHECK(in_child([&] {
+            ::umask(mask);
+            Cache::open(file).store(sample_trial(1));
+        }) == "");
+        CHECK(mode_of(directory / "a") == 0700);
+        CHECK(mode_of(directory / "a/b") == 0700);
+        for (const char* suffix : {"", "-wal", "-shm"}) CHECK(mode_of(with_suffix(file, suffix)) == 0600);
+    }
+}
+
+TEST_CASE("files and directories that others may write are refused and left alone") {
+    const TemporaryDirectory directory;
+    make_cache(directory / "cache.db");
+    const auto expect = [&](const char* what) {
+        INFO(what);
+        const std::string before = listing(directory.path());
+        for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only}) {
+            CHECK(open_error(directory / "cache.db", mode) == "unsafe_permissions");
+        }
+        CHECK(listing(directory.path()) == before);
+    };
+    for (const mode_t mode : {mode_t{0620}, mode_t{0602}, mode_t{0666}}) {
+        ::chmod((directory / "cache.db").c_str(), mode);
+        expect("file");
+    }
+    ::chmod((directory / "cache.db").c_str(), 0600);
+    for (const mode_t mode : {mode_t{0770}, mode_t{0707}, mode_t{0777}, mode_t{01777}}) {
+        ::chmod(directory.path().c_str(), mode);
+        expect("directory");
+    }
+    ::chmod(directory.path().c_str(), 0755);  // readable by others is fine
+    CHECK(open_error(directory / "cache.db") == "");
+}
+
+TEST_CASE("links are refused: locks and the write-ahead log go by the file's name") {
+    const TemporaryDirectory directory;
+    make_cache(directory / "real.db");
+    fs::create_symlink(directory / "real.db", directory / "symbolic.db");
+    fs::create_symlink(directory / "nowhere.db", directory / "dangling.db");
+    CHECK(open_error(directory / "symbolic.db") == "unsafe_permissions");
+    CHECK(open_error(directory / "symbolic.db", OpenMode::read_only) == "unsafe_permissions");
+    CHECK(open_error(directory / "dangling.db") == "unsafe_permissions");
+    CHECK_FALSE(fs::exists(directory / "nowhere.db"));
+    fs::create_hard_link(directory / "real.db", directory / "hard.db");
+    CHECK(open_error(directory / "hard.db") == "unsafe_permissions");
+    CHECK(open_error(directory / "real.db") == "unsafe_permissions");
+    fs::remove(directory / "hard.db");
+    CHECK(open_error(directory / "real.db") == "");
+}
+
+TEST_CASE("a directory that is reached through a link is fine") {
+    const TemporaryDirectory directory;
+    fs::create_directory(directory / "real");
+    ::chmod((directory / "real").c_str(), 0700);
+    fs::create_directory_symlink(directory / "real", directory / "link");
+    make_cache(directory / "link/cache.db");
+    CHECK(Cache::open(directory / "real/cache.db").trials().size() == 3);
+    CHECK(Cache::open(directory / "link/cache.db").path() == directory / "real/cache.db");
+}
+
+TEST_CASE("what is not a file is refused") {
+    const TemporaryDirectory directory;
+    fs::create_directory(directory / "directory");
+    REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
+    CHECK(open_error(directory / "directory") == "unusable");
+    CHECK(open_error(directory / "fifo") == "not_a_cache");
+    CHECK(open_error(directory / "fifo", OpenMode::read_only) == "not_a_cache");
+    CHECK(open_error("/dev/null") != "");
+    CHECK(open_error("/dev/full", OpenMode::read_only) == "not_a_cache");
+    CHECK(open_error("") == "unusable");
+    CHECK(open_error(directory / "fifo/below/it") != "");
+}
+
+TEST_CASE("somebody else's file or directory is refused, root's may be read") {
+    if (::geteuid() != 0) return;  // takes root to give files away
+    const TemporaryDirectory directory;
+    make_cache(directory / "cache.db");
+    REQUIRE(::chown((directory / "cache.db").c_str(), 12345, 12345) == 0);
+    CHECK(open_error(directory / "cache.db") == "unsafe_permissions");
+    CHECK(open_error(directory / "cache.db", OpenMode::read_only) == "unsafe_permissions");
+    REQUIRE(::chown((directory / "cache.db").c_str(), 0, 0) == 0);
+    REQUIRE(::chown(directory.path().c_str(), 12345, 12345) == 0);
+    CHECK(open_error(directory / "cache.db") == "unsafe_permissions");
+    REQUIRE(::chown(directory.path().c_str(), 0, 0) == 0);
+    ::chmod(directory.path().c_str(), 0755);
+    for (const char* suffix : {"", "-wal", "-shm"}) ::chmod(with_suffix(directory / "cache.db", suffix).c_str(), 0644);
+    CHECK(as_ordinary_user([&] {
+        const std::string before = listing(directory.path());
+        require(open_error(directory / "cache.db") == "unsafe_permissions", "root's file opened for writing");
+        require(Cache::open(directory / "cache.db", OpenMode::read_only).trials().size() == 3, "not readable");
+        require(listing(directory.path()) == before, "something was touched");
+    }) == "");
+}
+
+TEST_CASE("foreign and newer files are refused and left alone, byte for byte") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    const auto expect = [&](const std::string& kind) {
+        const std::string before = listing(directory.path());
+        for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only}) CHECK(open_error(file, mode) == kind);
+        CHECK(listing(directory.path()) == before);
+        fs::remove(file);
+    };
+    for (const std::string content : {"hello", "{\"schema\": \"hone.tuned/1\"}", "SQLite format 2", "MZ"}) {
+        write_file(file, content);
+        expect("not_a_cache");
+    }
+    write_file(file, std::string(8192, '\0'));
+    expect("not_a_cache");
+
+    run_sql(file, "CREATE TABLE theirs (a)");  // no application id at all
+    ::chmod(file.c_str(), 0600);
+    expect("not_a_cache");
+    run_sql(file, "PRAGMA application_id = 1; CREATE TABLE theirs (a)");
+    ::chmod(file.c_str(), 0600);
+    expect("not_a_cache");
+
+    make_cache(file);
+    run_sql(file, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 2");
+    expect("newer_schema");
+}
+
+TEST_CASE("a foreign database that is in use keeps its write-ahead log") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "theirs.db";
+    run_sql(file, "PRAGMA application_id = 77; PRAGMA journal_mode = WAL; CREATE TABLE theirs (a)");
+    // A log that nobody has recovered yet, as after a crash.
+    write_file(with_suffix(file, "-wal"), std::string(4152, 'w'));
+    ::chmod(file.c_str(), 0600);
+    const std::string before = listing(directory.path());
+    CHECK(open_error(file) == "not_a_cache");
+    CHECK(open_error(file, OpenMode::read_only) == "not_a_cache");
+    CHECK(listing(directory.path()) == before);
+}
+
+TEST_CASE("a file without the tables it should have is damaged, not a reason to crash") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    run_sql(file, "DROP VIEW winner; DROP VIEW ranked_winner; DROP TABLE trial");
+    Cache cache = Cache::open(file);
+    CHECK(kind_of_error([&] { (void)cache.trials(); }) == "damaged");
+    CHECK(kind_of_error([&] { (void)cache.winners(); }) == "damaged");
+    CHECK(kind_of_error([&] { cache.store(sample_trial(1)); }) == "damaged");
+    CHECK_FALSE(cache.verify().ok);
+}
+
+TEST_CASE("a truncated file is found when it is opened") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file, 200);
+    fs::remove(with_suffix(file, "-wal"));
+    fs::remove(with_suffix(file, "-shm"));
+    fs::resize_file(file, fs::file_size(file) / 2);
+    const std::string content = read_file(file);
+    CHECK(open_error(file) == "damaged");
+    CHECK(open_error(file, OpenMode::read_only) == "damaged");
+    CHECK(read_file(file) == content);  // nothing is repaired, renamed or deleted unasked
+    CHECK_FALSE(fs::is_empty(file));
+}
+
+TEST_CASE("reading only writes nothing at all") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    const auto read_all = [&] {
+        Cache cache = Cache::open(file, OpenMode::read_only);
+        CHECK(cache.trials().size() == 3);
+        CHECK(cache.winners().size() == 1);
+        CHECK(cache.stats().trials == 3);
+        CHECK(cache.verify().ok);
+        CHECK_FALSE(cache.image(sample_image_key(1)));
+    };
+    std::string before = listing(directory.path());
+    read_all();
+    CHECK(listing(directory.path()) == before);
+    fs::remove(with_suffix(file, "-wal"));  // as after a copy, or after the sqlite3 program
+    fs::remove(with_suffix(file, "-shm"));
+    before = listing(directory.path());
+    read_all();
+    CHECK(listing(directory.path()) == before);
+}
+
+TEST_CASE("a reader without locks notices a writer and reads again") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    fs::remove(with_suffix(file, "-wal"));
+    fs::remove(with_suffix(file, "-shm"));
+    const Cache reader = Cache::open(file, OpenMode::read_only);
+    CHECK(reader.trials().size() == 3);
+    Cache writer = Cache::open(file);
+    writer.store(sample_trial(10));
+    CHECK(reader.trials().size() == 4);
+    writer.store(sample_trial(11));
+    CHECK(reader.trials().size() == 5);
+}
+
+TEST_CASE("an unfinished write-ahead log is read, or its loss is prevented") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    const auto copy = directory / "copy.db";
+    Cache writer = Cache::open(file);
+    for (int i = 0; i < 3; ++i) writer.store(sample_trial(i));  // all of it still in the log
+    CHECK(Cache::open(file, OpenMode::read_only).trials().size() == 3);
+    for (const char* suffix : {"", "-wal", "-shm"}) fs::copy_file(with_suffix(file, suffix), with_suffix(copy, suffix));
+    for (const char* suffix : {"", "-wal", "-shm"}) ::chmod(with_suffix(copy, suffix).c_str(), 0600);
+    CHECK(Cache::open(copy, OpenMode::read_only).trials().size() == 3);
+    fs::remove(with_suffix(copy, "-shm"));
+    CHECK(open_error(copy, OpenMode::read_only) == "read_only");  // would silently miss what is in the log
+    CHECK(Cache::open(copy).trials().size() == 3);
+}
+
+TEST_CASE("a read-only directory can be read and not written") {
+    CHECK(as_ordinary_user([] {
+        const TemporaryDirectory directory;
+        for (const bool with_log : {true, false}) {
+            const auto folder = directory / (with_log ? "a" : "b");
+            const auto file = folder / "cache.db";
+            make_cache(file);
+            if (!with_log) fs::remove(with_suffix(file, "-wal"));
+            if (!with_log) fs::remove(with_suffix(file, "-shm"));
+            for (const auto& entry : fs::directory_iterator(folder)) ::chmod(entry.path().c_str(), 0400);
+            ::chmod(folder.c_str(), 0500);
+            const std::string before = listing(folder);
+            require(Cache::open(file, OpenMode::read_only).trials().size() == 3, "cannot be read");
+            require(open_error(file) == "read_only", "opened for writing: " + open_error(file));
+            require(open_error(folder / "new.db") == "read_only", "new file: " + open_error(folder / "new.db"));
+            require(open_error(folder / "new/new.db") == "read_only", "new directory");
+            require(open_error(folder / "new.db", OpenMode::read_only) == "unusable", "missing file");
+            require(listing(folder) == before, "something was touched");
+            ::chmod(file.c_str(), 0000);
+            require(open_error(file, OpenMode::read_only) == "read_only", "unreadable: " + open_error(file, OpenMode::read_only));
+            ::chmod(folder.c_str(), 0700);
+        }
+    }) == "");
+}
+
+TEST_CASE("a local disk has a write-ahead log, a network file system a rollback journal") {
+    const TemporaryDirectory directory;
+    const Database local = open_database(directory / "local.db", OpenMode::read_write, {.network_file_system = false});
+    CHECK(local.connection.text("PRAGMA journal_mode") == "wal");
+    CHECK(local.connection.integer("PRAGMA synchronous") == 1);  // NORMAL
+    const Database far = open_database(directory / "far.db", OpenMode::read_write, {.network_file_system = true});
+    CHECK(far.connection.text("PRAGMA journal_mode") == "truncate");
+    CHECK(far.connection.integer("PRAGMA synchronous") == 2);  // FULL
+    CHECK_FALSE(fs::exists(directory / "far.db-shm"));
+}
+
+TEST_CASE("a cache that is carried to a network file system and back changes its journal and keeps its rows") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    for (const bool network : {true, false, true}) {
+        const Database database = open_database(file, OpenMode::read_write, {.network_file_system = network});
+        CHECK(database.connection.text("PRAGMA journal_mode") == (network ? "truncate" : "wal"));
+        CHECK(select_trials(database.connection, {}).size() == 3);
+        const Database second = open_database(file, OpenMode::read_write, {.network_file_system = network});
+        const Database reader = open_database(file, OpenMode::read_only, {.network_file_system = network});
+        CHECK(select_trials(reader.connection, {}).size() == 3);
+    }
+}
+
+TEST_CASE("an older schema is brought up to date in one step, after a backup") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    const std::array<Migration, 3> newer{{migrations()[0],
+                                          {.to = 2, .sql = "CREATE TABLE note (text TEXT) STRICT"},
+                                          {.to = 3, .sql = "INSERT INTO note VALUES ('hello')"}}};
+    CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_only, {.schema = newer}); }) == "read_only");
+    {
+        const Database database = open_database(file, OpenMode::read_write, {.schema = newer});
+        CHECK(database.connection.integer("PRAGMA user_version") == 3);
+        CHECK(database.connection.text("SELECT text FROM note") == "hello");
+        CHECK(select_trials(database.connection, {}).size() == 3);
+    }
+    CHECK(open_error(file) == "newer_schema");  // this build does not go back
+    int backups = 0;
+    for (const auto& entry : fs::directory_iterator(directory.path())) {
+        if (entry.path().extension() != ".backup") continue;
+        ++backups;
+        CHECK(mode_of(entry.path()) == 0600);
+        CHECK(Cache::open(entry.path()).trials().size() == 3);
+        CHECK(Cache::open(entry.path()).stats().schema_version == 1);
+    }
+    CHECK(backups == 1);
+}
+
+TEST_CASE("a migration that fails leaves the cache as it was") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    const std::array<Migration, 3> broken{{migrations()[0],
+                                           {.to = 2, .sql = "CREATE TABLE note (text TEXT); DELETE FROM trial"},
+                                           {.to = 3, .sql = "INSERT INTO missing VALUES (1)"}}};
+    CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_write, {.schema = broken}); }) == "damaged");
+    const Cache cache = Cache::open(file);
+    CHECK(cache.trials().size() == 3);
+    CHECK(cache.stats().schema_version == 1);
+    CHECK(cache.verify().ok);
+}
+
+TEST_CASE("an empty file becomes a cache, and an empty one cannot be read only") {
+    const TemporaryDirectory directory;
+    write_file(directory / "cache.db", "");
+    CHECK(open_error(directory / "cache.db", OpenMode::read_only) == "read_only");
+    make_cache(directory / "cache.db");
+    CHECK(Cache::open(directory / "cache.db", OpenMode::read_only).trials().size() == 3);
+}

@@ -1,0 +1,144 @@
+#include "cache/image_store.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <vector>
+
+#include "support.h"
+
+using namespace hone::cache;
+using namespace hone::cache::test;
+
+TEST_CASE("an image comes back exactly as it was stored") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    CHECK_FALSE(cache.image(sample_image_key(1)));
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{300'000}}) {
+        const int i = static_cast<int>(bytes);
+        cache.store_image(sample_image_key(i), sample_image(i, bytes));
+        const auto image = cache.image(sample_image_key(i));
+        REQUIRE(image);
+        CHECK(image->cubin == sample_image(i, bytes).cubin);
+        CHECK(image->resources == sample_image(i, bytes).resources);
+    }
+    CHECK(cache.stats().images == 3);
+    CHECK(cache.stats().image_bytes == 300'001);
+    CHECK(cache.verify().images_checked == 3);
+    Cache reader = Cache::open(directory / "cache.db", OpenMode::read_only);
+    CHECK(reader.image(sample_image_key(300'000)));
+}
+
+TEST_CASE("any difference in what an image was made from is another image") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    cache.store_image(sample_image_key(1), sample_image(1));
+    const std::vector<std::function<void(ImageKey&)>> changes{
+        [](ImageKey& k) { k.template_hash += "0"; }, [](ImageKey& k) { k.static_fields = "hidden=65"; },
+        [](ImageKey& k) { k.candidate = ""; },       [](ImageKey& k) { k.arch = "sm_90"; },
+        [](ImageKey& k) { k.nvrtc = "13.1"; },       [](ImageKey& k) { k.options += " -G"; },
+        [](ImageKey& k) { std::swap(k.arch, k.nvrtc); }};
+    for (const auto& change : changes) {
+        ImageKey key = sample_image_key(1);
+        change(key);
+        CHECK_FALSE(cache.image(key));
+    }
+}
+
+TEST_CASE("storing again replaces the image, storing the same again writes nothing") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    cache.store_image(sample_image_key(1), sample_image(1));
+    const auto version = cache.stats().file_bytes;
+    cache.store_image(sample_image_key(1), sample_image(1));
+    CHECK(cache.stats().file_bytes == version);
+    cache.store_image(sample_image_key(1), sample_image(2));
+    CHECK(cache.image(sample_image_key(1))->cubin == sample_image(2).cubin);
+    CHECK(cache.stats().images == 1);
+}
+
+TEST_CASE("a damaged image is a miss and is removed") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    for (const char* damage : {"cubin = zeroblob(3000)", "cubin = substr(cubin, 1, 2999)", "length = 1",
+                               "registers = registers + 1", "checksum = '0123456789abcdef0123456789abcdef'",
+                               "candidate = 'another'", "options = ''", "cubin = x''", "spill_bytes = 7"}) {
+        INFO(damage);
+        Cache::open(file).store_image(sample_image_key(1), sample_image(1));
+        run_sql(file, std::string("UPDATE image SET ") + damage);
+        Cache reader = Cache::open(file, OpenMode::read_only);
+        CHECK_FALSE(reader.image(sample_image_key(1)));
+        Cache cache = Cache::open(file);
+        CHECK_FALSE(cache.verify().ok);
+        CHECK(cache.stats().images == 1);
+        CHECK_FALSE(cache.image(sample_image_key(1)));
+        CHECK(cache.stats().images == 0);
+        CHECK(cache.verify().ok);
+    }
+}
+
+TEST_CASE("gc removes damaged images") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    {
+        Cache cache = Cache::open(file);
+        for (int i = 0; i < 4; ++i) cache.store_image(sample_image_key(i), sample_image(i));
+    }
+    run_sql(file, "UPDATE image SET cubin = zeroblob(3000) WHERE candidate LIKE '%=2'");
+    Cache cache = Cache::open(file);
+    const GcReport report = cache.gc();
+    CHECK(report.images_removed == 1);
+    CHECK(report.bytes_freed == 3000);
+    CHECK(cache.stats().images == 3);
+    CHECK(cache.verify().ok);
+}
+
+TEST_CASE("past the size limit the least recently used images go first") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Cache cache = Cache::open(file);
+    cache.set_image_limit(10'000);
+    for (int i = 0; i < 3; ++i) cache.store_image(sample_image_key(i), sample_image(i));
+    run_sql(file, "UPDATE image SET last_used = 1000 + CASE candidate WHEN 'simple threads=0' THEN 2 "
+                  "WHEN 'simple threads=1' THEN 0 ELSE 1 END");
+    cache.store_image(sample_image_key(3), sample_image(3));
+    CHECK_FALSE(cache.image(sample_image_key(1)));
+    CHECK(cache.stats().images == 3);
+    cache.store_image(sample_image_key(4), sample_image(4, 9'999));  // alone almost as large as the limit
+    CHECK(cache.stats().images == 1);
+    CHECK(cache.image(sample_image_key(4)));
+    cache.store_image(sample_image_key(5), sample_image(5, 10'001));  // larger than the limit: not worth the rest
+    CHECK_FALSE(cache.image(sample_image_key(5)));
+    CHECK(cache.stats().images == 1);
+    cache.set_image_limit(100);
+    CHECK(cache.gc().images_removed == 1);
+    CHECK(cache.stats().image_bytes == 0);
+}
+
+TEST_CASE("reading an image notes its use once a day, not each time") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Cache cache = Cache::open(file);
+    cache.store_image(sample_image_key(1), sample_image(1));
+    const sqlite::Connection look = sqlite::Connection::open(file, sqlite::Access::read_only);
+    run_sql(file, "UPDATE image SET last_used = unixepoch() * 1000 - 3600 * 1000");
+    const auto an_hour_ago = look.integer("SELECT last_used FROM image");
+    CHECK(cache.image(sample_image_key(1)));
+    CHECK(look.integer("SELECT last_used FROM image") == an_hour_ago);
+    run_sql(file, "UPDATE image SET last_used = last_used - 24 * 3600 * 1000");
+    CHECK(cache.image(sample_image_key(1)));
+    CHECK(look.integer("SELECT last_used FROM image") > an_hour_ago);
+}
+
+TEST_CASE("gc gives the space of removed images back to the file system") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    for (int i = 0; i < 20; ++i) cache.store_image(sample_image_key(i), sample_image(i, 100'000));
+    (void)cache.gc();
+    const auto full = std::filesystem::file_size(directory / "cache.db");
+    CHECK(full > 2'000'000);
+    cache.set_image_limit(0);
+    CHECK(cache.gc().images_removed == 20);
+    CHECK(std::filesystem::file_size(directory / "cache.db") < 200'000);
+    CHECK(cache.verify().ok);
+}

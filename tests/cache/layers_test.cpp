@@ -1,0 +1,207 @@
+#include "cache/layers.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "cache/bundle.h"
+#include "cache/environment.h"
+#include "support.h"
+
+using namespace hone::cache;
+using namespace hone::cache::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Loaded {
+    std::vector<LoadedWinner> winners;
+    std::vector<std::string> warnings;
+};
+
+Loaded load(const LayerPaths& paths, const std::string& bundle = {}) {
+    Loaded loaded;
+    const PackagedBundle packaged{.name = "packaged.json", .text = bundle};
+    loaded.winners = load_winners(paths, bundle.empty() ? std::span<const PackagedBundle>() : std::span(&packaged, 1),
+                                  h100(), toolchain(), [&](const std::string& text) { loaded.warnings.push_back(text); });
+    return loaded;
+}
+
+void store(const fs::path& file, const Trial& trial) { Cache::open(file).store(trial); }
+
+std::string first_layer(const Loaded& loaded) {
+    return loaded.winners.size() == 1 ? loaded.winners[0].layer : std::to_string(loaded.winners.size()) + " winners";
+}
+
+Trial older_template(Trial trial) {
+    trial.template_hash = "ffffffffffffffffffffffffffffffff";
+    return trial;
+}
+
+}  // namespace
+
+TEST_CASE("the cache's place comes from HONE_CACHE, then XDG_CACHE_HOME, then HOME") {
+    Environment environment{.hone_cache = "/a/b.db", .hone_site_cache = "/site.db", .xdg_cache_home = "/x", .home = "/h"};
+    CHECK(layer_paths(environment).user == "/a/b.db");
+    CHECK(layer_paths(environment).site == "/site.db");
+    environment.hone_cache.reset();
+    environment.hone_site_cache.reset();
+    CHECK(layer_paths(environment).user == "/x/hone/cache.db");
+    CHECK_FALSE(layer_paths(environment).site);
+    environment.xdg_cache_home = "relative";  // the XDG specification says to ignore it
+    CHECK(layer_paths(environment).user == "/h/.cache/hone/cache.db");
+    environment.home = "relative";
+    CHECK(kind_of_error([&] { (void)layer_paths(environment); }) == "unusable");
+    CHECK(kind_of_error([&] { (void)layer_paths(Environment{}); }) == "unusable");
+}
+
+TEST_CASE("empty environment variables count as unset") {
+    CHECK(in_child([] {
+        ::setenv("HONE_CACHE", "", 1);
+        ::setenv("HONE_SITE_CACHE", "", 1);
+        ::setenv("XDG_CACHE_HOME", "", 1);
+        ::setenv("HOME", "/home/me", 1);
+        require(layer_paths().user == "/home/me/.cache/hone/cache.db", "HOME is not used");
+        require(!layer_paths().site, "a site");
+        ::setenv("HOME", "", 1);
+        require(kind_of_error([] { (void)layer_paths(); }) == "unusable", "a place was found");
+        std::vector<std::string> warnings;
+        (void)load_winners(h100(), toolchain(), [&](const std::string& text) { warnings.push_back(text); });
+        require(warnings.size() == 1, "warnings: " + std::to_string(warnings.size()));
+    }) == "");
+}
+
+TEST_CASE("trust depends on GPU, template and toolchain") {
+    const Trial winner = sample_winner(1);
+    const auto trust = [&](const std::function<void(Trial&)>& change) {
+        Trial trial = winner;
+        change(trial);
+        return name(trust_of(trial, h100(), toolchain()));
+    };
+    CHECK(trust([](Trial&) {}) == "exact");
+    CHECK(trust([](Trial& t) { t.toolchain.driver = "1"; }) == "compatible");
+    CHECK(trust([](Trial& t) { t.toolchain.nvrtc = "12.9"; }) == "compatible");
+    CHECK(trust([](Trial& t) { t.key.gpu.name = "NVIDIA H200"; }) == "foreign");
+    CHECK(trust([](Trial& t) { t.key.gpu.sm_count = 114; }) == "foreign");
+    CHECK(trust([](Trial& t) { t.key.gpu.mig_profile = "1g.10gb"; }) == "foreign");
+    CHECK(trust([](Trial& t) { t.key.gpu.sm_count = 114, t.toolchain.driver = "1"; }) == "foreign");
+    CHECK(trust([](Trial& t) { t = older_template(t); }) == "stale");
+    CHECK(trust([](Trial& t) { t = older_template(t), t.key.gpu.sm_count = 114; }) == "stale");
+    CHECK(trust([](Trial& t) { t.key.gpu.compute_major = 8; }) == "unusable");
+    CHECK(trust([](Trial& t) { t.key.gpu.compute_minor = 3; }) == "unusable");
+    CHECK(trust([](Trial& t) { t.key.family = "no_such_family"; }) == "unusable");
+    CHECK(trust([](Trial& t) { t.key.static_fields = "hidden=-1"; }) == "unusable");
+    CHECK(trust([](Trial& t) { t.candidate = "no_such_variant"; }) == "unusable");
+    CHECK(trust([](Trial& t) { t.status = TrialStatus::crashed; }) == "unusable");
+}
+
+TEST_CASE("later layers win among equals") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
+    const std::string bundle = write_bundle({sample_winner(1)});
+    CHECK(load({.site = std::nullopt, .user = directory / "none.db"}, bundle).winners.at(0).layer == "packaged");
+    store(*paths.site, sample_winner(1));
+    CHECK(first_layer(load(paths, bundle)) == "site");
+    store(paths.user, sample_winner(1));
+    CHECK(first_layer(load(paths, bundle)) == "user");
+    CHECK(load(paths, bundle).warnings.empty());
+}
+
+TEST_CASE("trust comes before provenance, provenance before the layer") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
+    Trial compatible = sample_winner(1);
+    compatible.toolchain.driver = "1";
+    store(paths.user, compatible);
+    Trial predicted = sample_winner(1);
+    predicted.provenance = Provenance::predicted;
+    store(*paths.site, predicted);
+    CHECK(first_layer(load(paths)) == "site");  // exact, though only predicted
+    Trial predicted_here = predicted;
+    predicted_here.created_at += 1000;
+    store(paths.user, predicted_here);
+    CHECK(first_layer(load(paths)) == "user");
+    CHECK(load(paths, write_bundle({sample_winner(1)})).winners.at(0).layer == "packaged");  // measured
+}
+
+TEST_CASE("an older winner of this build's template comes before a newer one of another build") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = std::nullopt, .user = directory / "user.db"};
+    Trial newer = older_template(sample_winner(1));
+    newer.created_at += 1'000'000;
+    store(paths.user, sample_winner(1));
+    store(paths.user, newer);
+    const Loaded loaded = load(paths);
+    REQUIRE(loaded.winners.size() == 1);
+    CHECK(loaded.winners[0].trust == Trust::exact);
+    CHECK(loaded.winners[0].trial == sample_winner(1));
+}
+
+TEST_CASE("other GPUs of the same capability are loaded beside, unusable rows are not") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = std::nullopt, .user = directory / "user.db"};
+    Trial foreign = sample_winner(1);
+    foreign.key.gpu.name = "NVIDIA H200";
+    Trial older_gpu = sample_winner(1);
+    older_gpu.key.gpu.compute_major = 8;
+    Trial stale = older_template(sample_winner(2));
+    for (const Trial& trial : {sample_winner(1), foreign, older_gpu, stale}) store(paths.user, trial);
+    int exact = 0, foreigners = 0, stales = 0;
+    for (const LoadedWinner& winner : load(paths).winners) {
+        exact += winner.trust == Trust::exact;
+        foreigners += winner.trust == Trust::foreign;
+        stales += winner.trust == Trust::stale;
+        CHECK(winner.trust != Trust::unusable);
+    }
+    CHECK(exact == 1);
+    CHECK(foreigners == 1);
+    CHECK(stales == 1);
+}
+
+TEST_CASE("a bad layer is left out with one warning, the others stay") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
+    const std::string bundle = write_bundle({sample_winner(1)});
+    const auto expect = [&](const char* what) {
+        INFO(what);
+        const Loaded loaded = load(paths, bundle);
+        CHECK(first_layer(loaded) == "packaged");
+        REQUIRE(loaded.warnings.size() == 1);
+        CHECK(loaded.warnings[0].find("the site cache is left out") == 0);
+        CHECK(loaded.warnings[0].find('\n') == std::string::npos);
+        fs::remove(*paths.site);
+    };
+    expect("missing, though it was asked for");
+    write_file(*paths.site, "text");
+    expect("not a database");
+    store(*paths.site, sample_winner(1));
+    run_sql(*paths.site, "PRAGMA user_version = 99");
+    expect("newer");
+    store(*paths.site, sample_winner(1));
+    run_sql(*paths.site, "DROP VIEW winner; DROP VIEW ranked_winner; DROP TABLE trial");
+    expect("tables missing");
+    store(*paths.site, sample_winner(1));
+    ::chmod(paths.site->c_str(), 0666);
+    expect("unsafe");
+    fs::create_directory(*paths.site);
+    expect("a directory");
+    fs::create_symlink("/nowhere", *paths.site);
+    expect("a dangling link");
+}
+
+TEST_CASE("all layers bad, no sink: dispatch still gets an answer") {
+    const TemporaryDirectory directory;
+    write_file(directory / "site.db", "text");
+    write_file(directory / "user.db", std::string(5000, 'x'));
+    const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
+    const PackagedBundle bad{.name = "bad.json", .text = "{"};
+    CHECK(load_winners(paths, std::span(&bad, 1), h100(), toolchain(), nullptr).empty());
+    const Loaded loaded = load(paths, "{");
+    CHECK(loaded.winners.empty());
+    CHECK(loaded.warnings.size() == 3);
+}
+
+TEST_CASE("the bundles that ship with this build can be read by it") {
+    std::vector<std::string> warnings;
+    (void)load_winners(std::nullopt, h100(), toolchain(), [&](const std::string& text) { warnings.push_back(text); });
+    CHECK(warnings.empty());
+}
