@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(hone_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
 
-install(TARGETS hone_package hone_runtime hone_cache hone_kernel_templates hone_sqlite
+install(TARGETS hone_package hone_runtime hone_cache hone_kernel_templates hone_sqlite hone_dep_fmt
     EXPORT hone-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT hone-targets NAMESPACE hone:: DESTINATION ${hone_package_dir})
