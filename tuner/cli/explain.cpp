@@ -115,8 +115,6 @@ std::string facts_text(const Json& data) {
     } else {
         text += "image: not compiled yet\n";
     }
-    if (!data["margin"].is_null())
-        text += fmt::format("margin over the runner-up: {:.1f} %\n", data["margin"].get<double>() * 100);
     for (const Json& failure : data["failures"]) {
         text += fmt::format("failed: {}: {} {}\n", failure["candidate"].get<std::string>(),
                             failure["status"].get<std::string>(), failure["detail"].get<std::string>());

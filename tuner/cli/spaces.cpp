@@ -29,7 +29,9 @@ std::string usual_fields(const Family& family) {
     for (const Field& field : family.fields) {
         if (field.default_value >= 0) continue;
         if (field.kind == Field::Kind::choice) {
-            fields.push_back(fmt::format("{}={}", field.name, field.choices.front()));
+            const bool has_usual =
+                std::find(field.choices.begin(), field.choices.end(), "bf16") != field.choices.end();
+            fields.push_back(fmt::format("{}={}", field.name, has_usual ? "bf16" : field.choices.front()));
             continue;
         }
         const std::int64_t usual = field.kind == Field::Kind::dynamic ? usual_dynamic : usual_extent;
