@@ -130,3 +130,12 @@ TEST_CASE("a recording takes no second device") {
     MadeUpMeasurer measurer;
     CHECK_THROWS_AS(RecordingMeasurer(measurer, scratch.path("sweep.jsonl")), ConfigError);
 }
+
+TEST_CASE("a recording of a device that cannot exist is refused") {
+    const Scratch scratch;
+    DeviceInfo impossible = test::made_up_device();
+    impossible.traits.sm_count = 0;
+    std::ofstream(scratch.path("sweep.jsonl")) << header_line(impossible) << '\n';
+    CHECK_THROWS_WITH_AS((void)read_recording(scratch.path("sweep.jsonl")),
+                         doctest::Contains("sweep.jsonl:1"), ConfigError);
+}

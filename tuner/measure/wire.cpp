@@ -118,19 +118,26 @@ json traits_json(const DeviceTraits& traits) {
 }
 
 DeviceTraits traits_from_json(const json& object) {
-    return {.name = text(object, "name"),
-            .compute_major = small_integer(object, "compute_major"),
-            .compute_minor = small_integer(object, "compute_minor"),
-            .sm_count = small_integer(object, "sm_count"),
-            .max_threads_per_sm = small_integer(object, "max_threads_per_sm"),
-            .max_blocks_per_sm = small_integer(object, "max_blocks_per_sm"),
-            .registers_per_sm = small_integer(object, "registers_per_sm"),
-            .shared_bytes_per_sm = integer(object, "shared_bytes_per_sm"),
-            .max_shared_bytes_per_block = integer(object, "max_shared_bytes_per_block"),
-            .l2_bytes = integer(object, "l2_bytes"),
-            .memory_bytes = integer(object, "memory_bytes"),
-            .memory_bytes_per_s = number(object, "memory_bytes_per_s"),
-            .sm_clock_khz = small_integer(object, "sm_clock_khz")};
+    DeviceTraits traits{.name = text(object, "name"),
+                        .compute_major = small_integer(object, "compute_major"),
+                        .compute_minor = small_integer(object, "compute_minor"),
+                        .sm_count = small_integer(object, "sm_count"),
+                        .max_threads_per_sm = small_integer(object, "max_threads_per_sm"),
+                        .max_blocks_per_sm = small_integer(object, "max_blocks_per_sm"),
+                        .registers_per_sm = small_integer(object, "registers_per_sm"),
+                        .shared_bytes_per_sm = integer(object, "shared_bytes_per_sm"),
+                        .max_shared_bytes_per_block = integer(object, "max_shared_bytes_per_block"),
+                        .l2_bytes = integer(object, "l2_bytes"),
+                        .memory_bytes = integer(object, "memory_bytes"),
+                        .memory_bytes_per_s = number(object, "memory_bytes_per_s"),
+                        .sm_clock_khz = small_integer(object, "sm_clock_khz")};
+    // Plans divide by these.
+    const bool plausible = traits.sm_count > 0 && traits.max_threads_per_sm > 0 &&
+                           traits.max_blocks_per_sm > 0 && traits.registers_per_sm > 0 &&
+                           traits.shared_bytes_per_sm > 0;
+    if (!plausible)
+        throw ProtocolError("a device without multiprocessors, threads, registers or shared memory");
+    return traits;
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+// Messages between the measurer and its worker: nothing is lost on the way, and nothing that a worker says
+// can do harm.
+#include "tuner/measure/wire.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <random>
+
+#include "tests/tuner/fake_gpu.h"
+#include "tuner/errors.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using namespace hone::test;
+using nlohmann::json;
+
+namespace {
+
+ProblemSetup setup() {
+    const Problem problem = norm_problem(16);
+    const Family& family = *problem.family;
+    ProblemSetup made{.arguments = family.arguments(problem),
+                      .tolerances = {},
+                      .scalars = {},
+                      .reference_plan = family.reference_plan(problem),
+                      .bytes_per_call = 1e6,
+                      .seed = ~0ULL};
+    made.tolerances.resize(made.arguments.size(), Tolerance{1e-3, 1e-2, 1e-1});
+    for (const ScalarArgument& scalar : family.scalars(problem)) made.scalars.push_back(scalar.tuning_value);
+    return made;
+}
+
+/// Replaces, removes or retypes one value somewhere inside.
+void damage(json& object, std::mt19937_64& random) {
+    const json replacements[] = {nullptr,        -1,  18446744073709551615ULL, 1e300, "x", json::array(),
+                                 json::object(), true};
+    json* at = &object;
+    while (at->is_structured() && !at->empty() && random() % 4 != 0) {
+        auto item = at->begin();
+        std::advance(item, static_cast<std::ptrdiff_t>(random() % at->size()));
+        at = &*item;
+    }
+    *at = replacements[random() % std::size(replacements)];
+}
+
+template <class Parse>
+void survives(const json& whole, Parse parse) {
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 3000; ++i) {
+        json damaged = whole;
+        damage(damaged, random);
+        try {
+            parse(damaged);
+        } catch (const ProtocolError&) {
+        }
+    }
+}
+
+/// A worker executable that runs this shell line.
+std::string script(const Scratch& scratch, const std::string& line) {
+    const auto file = scratch.path("worker.sh");
+    std::ofstream(file) << "#!/bin/sh\n" << line << '\n';
+    chmod(file.c_str(), 0700);
+    return file.string();
+}
+
+}  // namespace
+
+TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
+    NameTable names;
+    const json sent = to_json(setup());
+    CHECK(to_json(problem_setup_from_json(sent, names)) == sent);
+    const Candidate candidate = ranked_candidate(0);
+    const DeviceTraits traits = *representative_device({9, 0, true});
+    const json call =
+        to_json(CandidateCall{"image", candidate.variant->plan(norm_problem(64), candidate.config, traits)});
+    CHECK(to_json(candidate_call_from_json(call, names)) == call);
+    const json device = to_json(made_up_device());
+    CHECK(to_json(device_info_from_json(device)) == device);
+    const json samples = to_json(Samples{.verdict = {.detail = "why"}, .us = {1.5, 2.25}, .energy_mj = 3});
+    CHECK(to_json(samples_from_json(samples)) == samples);
+}
+
+TEST_CASE("a damaged message is a ProtocolError at worst") {
+    NameTable names;
+    survives(to_json(setup()), [&](const json& object) { (void)problem_setup_from_json(object, names); });
+    survives(to_json(setup().reference_plan),
+             [&](const json& object) { (void)plan_from_json(object, names); });
+    survives(to_json(made_up_device()), [](const json& object) { (void)device_info_from_json(object); });
+    survives(to_json(Samples{.verdict = {}, .us = {1, 2, 3}}),
+             [](const json& object) { (void)samples_from_json(object); });
+}
+
+TEST_CASE("workers that die, are silent or talk nonsense end in an error that says so, not in a crash") {
+    const FakeGpu fakes;
+    const Scratch scratch;
+    GpuMeasurerOptions options = quick_limits();
+    options.start_limit = std::chrono::milliseconds(100);
+    options.grace = std::chrono::milliseconds(50);
+    for (const char* line : {"exit 7", "head -c 5000 /dev/urandom >&3", "exec sleep 100", "kill -SEGV $$"}) {
+        CAPTURE(line);
+        setenv("HONE_WORKER_EXECUTABLE", script(scratch, line).c_str(), 1);
+        CHECK_THROWS_WITH_AS(GpuMeasurer(options, "13.0"), doctest::Contains("5 measuring workers"),
+                             WorkerError);
+    }
+    setenv("HONE_WORKER_EXECUTABLE", "/nowhere/at/all", 1);
+    CHECK_THROWS_AS(GpuMeasurer(options, "13.0"), WorkerError);
+    unsetenv("HONE_WORKER_EXECUTABLE");
+}
