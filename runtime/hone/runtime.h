@@ -21,14 +21,14 @@ struct RuntimeOptions {
     /// Tuning results and compiled images of the user; empty: HONE_CACHE, else $XDG_CACHE_HOME/hone/cache.db,
     /// else
     /// ~/.cache/hone/cache.db. A site's read-only file comes from HONE_SITE_CACHE.
-    std::filesystem::path cache_file;
+    std::filesystem::path cache_file{};
     /// false: no file is read or written; only the results that Hone was shipped with are known.
     bool use_cache = true;
     /// false: as if freeze() had been called at once; every image has to be in the cache.
     bool allow_compile = true;
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
     /// Called under the lock of prepare(): it must not call the Runtime. Empty: a line on stderr.
-    std::function<void(std::string_view)> on_warning;
+    std::function<void(std::string_view)> on_warning{};
 };
 
 /// Since construction.
