@@ -69,7 +69,8 @@ class Run {
         progress_.current = to_string(problem);
         report();
         ProblemResult result = finished_[index] ? reuse(problem, *finished_[index]) : race(index);
-        if (result.reused || stop_reason() == StopReason::finished) ++problems_completed_;
+        const bool raced_to_the_end = result.winner && result.winner->stage == cache::Stage::final_round;
+        if (raced_to_the_end || stop_reason() == StopReason::finished) ++problems_completed_;
         ++progress_.problems_done;
         progress_.finished_winner = result.winner;
         result_.problems.push_back(std::move(result));
