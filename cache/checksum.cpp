@@ -1,6 +1,7 @@
 #include "cache/checksum.h"
 
 #include <bit>
+#include <cstring>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
@@ -11,7 +12,10 @@ namespace hone::cache {
 namespace {
 
 void append_little_endian(std::string& out, std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) out.push_back(static_cast<char>((value >> (8 * byte)) & 0xff));
+    static_assert(std::endian::native == std::endian::little);
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    out.append(bytes, sizeof bytes);
 }
 
 XXH128_canonical_t xxh3(const void* data, std::size_t size) {

@@ -14,7 +14,10 @@ namespace hone::cache {
 /// Fields are length-prefixed, so two different sequences never have the same bytes.
 class Fingerprint {
   public:
-    explicit Fingerprint(std::string_view domain) { text(domain); }
+    explicit Fingerprint(std::string_view domain) {
+        buffer_.reserve(768);
+        text(domain);
+    }
 
     Fingerprint& text(std::string_view value);             ///< 64-bit length, then the bytes
     Fingerprint& integer(std::int64_t value);              ///< 64 bits, little-endian

@@ -70,7 +70,8 @@ void back_up(const fs::path& file, std::int64_t version) {
 
 void bring_up_to_date(const Connection& connection, std::span<const Migration> schema) {
     const std::int64_t newest = schema.back().to;
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL");  // has an effect on an empty file only
+    // Only for an empty file: an existing one would be written at each opening.
+    if (connection.raw_header().empty) connection.execute("PRAGMA auto_vacuum = INCREMENTAL");
     if (check_identity(connection, newest) == newest) return;
     Transaction transaction(connection, Transaction::Kind::write);
     const std::int64_t version = check_identity(connection, newest);  // another process may have been faster

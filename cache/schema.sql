@@ -42,9 +42,9 @@ CREATE INDEX trial_that_won ON trial (family, static_fields, dynamic_fields) WHE
 
 -- Every trial that won its race, with its place among those of the same key; place 1 is the winner.
 CREATE VIEW ranked_winner AS
-SELECT *, row_number() OVER (
-    PARTITION BY gpu_name, compute_major, compute_minor, sm_count, memory_clock_mhz, mig_profile,
-                 family, static_fields, dynamic_fields
+SELECT trial.*, row_number() OVER (
+    PARTITION BY family, static_fields, dynamic_fields,
+                 gpu_name, compute_major, compute_minor, sm_count, memory_clock_mhz, mig_profile
     ORDER BY CASE provenance WHEN 'measured' THEN 0 WHEN 'replayed' THEN 1 ELSE 2 END, created_at DESC, identity
 ) AS place
 FROM trial WHERE winner = 1 AND status = 'ok';
