@@ -43,19 +43,22 @@ bool InputSets::is_input(std::size_t argument) const {
 
 void InputSets::lay_out() {
     set_bytes_ = 0;
+    output_bytes_ = 0;
     reference_bytes_ = 0;
-    fixed_bytes_ = 0;
+    snapshot_bytes_ = 0;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
         slots_[i] = {};
-        if (!is_output(i) && !is_input(i)) continue;
-        const std::int64_t guard_size = is_output(i) ? guard_bytes : 0;
-        slots_[i] = {.offset = set_bytes_ + guard_size, .bytes = arguments_[i].bytes()};
-        set_bytes_ += aligned(slots_[i].bytes + 2 * guard_size);
+        if (is_input(i)) {
+            slots_[i] = {.offset = set_bytes_, .bytes = arguments_[i].bytes()};
+            set_bytes_ += aligned(slots_[i].bytes);
+        }
         if (!is_output(i)) continue;
+        slots_[i] = {.offset = output_bytes_ + guard_bytes, .bytes = arguments_[i].bytes()};
+        output_bytes_ += aligned(slots_[i].bytes + 2 * guard_bytes);
         reference_offsets_[i] = reference_bytes_;
         reference_bytes_ += aligned(arguments_[i].elements() * std::int64_t{sizeof(float)});
-        snapshot_offsets_[i] = fixed_bytes_;
-        fixed_bytes_ += aligned(slots_[i].bytes);
+        snapshot_offsets_[i] = snapshot_bytes_;
+        snapshot_bytes_ += aligned(slots_[i].bytes);
     }
 }
 
@@ -73,7 +76,7 @@ void InputSets::prepare(const ProblemSetup& setup) {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     device_.check(device_.driver().cuMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
-    const std::int64_t fixed = fixed_bytes_ + verified_sets * reference_bytes_;
+    const std::int64_t fixed = output_bytes_ + snapshot_bytes_ + verified_sets * reference_bytes_;
     const double usable = memory_share * static_cast<double>(free_bytes + arena_.bytes());
     count_ = set_count(setup.bytes_per_call, device_.info().traits.l2_bytes,
                        static_cast<std::int64_t>(usable) - fixed, set_bytes_);
@@ -112,16 +115,17 @@ Call InputSets::reference_call(int set) const {
 }
 
 CUdeviceptr InputSets::address(int set, std::size_t argument) const {
-    return at(arena_.address(), set * set_bytes_ + slots_[argument].offset);
+    return at(arena_.address(), (is_output(argument) ? count_ : set) * set_bytes_ + slots_[argument].offset);
 }
 
 CUdeviceptr InputSets::reference_address(int set, std::size_t argument) const {
-    return at(arena_.address(), count_ * set_bytes_ + set * reference_bytes_ + reference_offsets_[argument]);
+    return at(arena_.address(), count_ * set_bytes_ + output_bytes_ + set * reference_bytes_ +
+                                    reference_offsets_[argument]);
 }
 
 CUdeviceptr InputSets::snapshot_address(std::size_t argument) const {
-    return at(arena_.address(),
-              count_ * set_bytes_ + verified_sets * reference_bytes_ + snapshot_offsets_[argument]);
+    return at(arena_.address(), count_ * set_bytes_ + output_bytes_ + verified_sets * reference_bytes_ +
+                                    snapshot_offsets_[argument]);
 }
 
 CUdeviceptr InputSets::workspace_address() const {
@@ -155,17 +159,15 @@ void InputSets::guard(CUdeviceptr data, std::int64_t bytes) const {
     memset8(at(data, bytes), guard_pattern, guard_bytes);
 }
 
-void InputSets::poison_outputs(int set) const {
+void InputSets::poison_outputs() const {
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
-        if (is_output(i)) memset8(address(set, i), poison, slots_[i].bytes);
+        if (is_output(i)) memset8(address(0, i), poison, slots_[i].bytes);
     }
 }
 
 void InputSets::fill_guards() const {
-    for (int set = 0; set < std::min(count_, verified_sets); ++set) {
-        for (std::size_t i = 0; i < arguments_.size(); ++i) {
-            if (is_output(i)) guard(address(set, i), slots_[i].bytes);
-        }
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+        if (is_output(i)) guard(address(0, i), slots_[i].bytes);
     }
 }
 

@@ -1,5 +1,6 @@
-// One problem's memory on the GPU: K rotating sets of inputs, weights and outputs that together exceed three
-// times L2, the reference's outputs for two of them, and a workspace. Guard zones stand before and after
+// One problem's memory on the GPU: K rotating sets of inputs and weights that together with the outputs exceed
+// three times L2; one set of outputs, which every call writes anew, as engines and framework allocators reuse
+// activations; the reference's outputs for two of the sets, and a workspace. Guard zones stand before and after
 // every output and the workspace. One arena holds it all and is kept from problem to problem. Lives in the
 // measuring worker; one thread.
 #pragma once
@@ -55,13 +56,13 @@ class InputSets {
     /// CudaError.
     void size_workspace(std::int64_t bytes);
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
-    void poison_outputs(int set) const;
-    /// Fills every guard zone of the verified sets again.
+    void poison_outputs() const;
+    /// Fills every guard zone of the outputs again.
     void fill_guards() const;
 
   private:
     struct Slot {
-        std::int64_t offset = -1;  ///< in the set; -1: absent
+        std::int64_t offset = -1;  ///< in the set, or among the outputs; -1: absent
         std::int64_t bytes = 0;
     };
     void lay_out();
@@ -79,8 +80,9 @@ class InputSets {
     std::array<std::int64_t, max_call_pointers> reference_offsets_{};
     std::array<std::int64_t, max_call_pointers> snapshot_offsets_{};
     std::int64_t set_bytes_ = 0;
+    std::int64_t output_bytes_ = 0;
     std::int64_t reference_bytes_ = 0;  ///< one set's
-    std::int64_t fixed_bytes_ = 0;
+    std::int64_t snapshot_bytes_ = 0;
     int count_ = 0;
     runtime::DeviceBuffer<std::byte> arena_;
     runtime::DeviceBuffer<std::byte> workspace_;

@@ -87,9 +87,8 @@ Verdict Verifier::verify(const runtime::LoadedPlan& candidate, const Plan& plan,
 
 Verdict Verifier::first_launches(const runtime::LoadedPlan& candidate, const Plan& plan) const {
     Verdict verdict;
-    for (int set = verified_sets - 1; set >= 0 && ok(verdict);
-         --set) {  // set 0 last: its output is the snapshot
-        sets_.poison_outputs(set);
+    for (int set = verified_sets - 1; set >= 0 && ok(verdict); --set) {  // set 0 last: the snapshot is its
+        sets_.poison_outputs();
         verdict = launch(candidate, plan, sets_.call(set));
         compare_outputs(set);
     }
@@ -140,11 +139,9 @@ void Verifier::check_guards() const {
                              slot(count));
         harness_.count_other(data + static_cast<CUdeviceptr>(bytes), guard_bytes, guard_pattern, slot(count));
     };
-    for (int set = 0; set < verified_sets; ++set) {
-        for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-            if (sets_.is_output(i))
-                check_around(sets_.address(set, i), sets_.arguments()[i].bytes(), output_guard_slot);
-        }
+    for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
+        if (sets_.is_output(i))
+            check_around(sets_.address(0, i), sets_.arguments()[i].bytes(), output_guard_slot);
     }
     if (sets_.workspace_bytes() > 0) {
         check_around(sets_.workspace_address(), sets_.workspace_bytes(), workspace_guard_slot);

@@ -1,0 +1,303 @@
+// Every norm variant on the GPU against a double reference on the host: odd sizes, long rows, strides, large
+// and tiny values, constant rows, quantised outputs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/norm/norm.h"
+#include "kernel_templates/space.h"
+#include "runtime/compiler.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/launcher.h"
+#include "tests/support/minifloat.h"
+
+using namespace hone;
+using namespace hone::runtime;
+using namespace hone::test;
+
+namespace {
+
+struct Values {
+    double scale = 1;
+    double offset = 0;
+    float epsilon = 1e-5F;
+    std::int64_t padding = 0;  ///< elements between rows
+};
+
+/// Elements of one dtype, as the numbers they stand for and as the bytes a kernel sees.
+class HostTensor {
+  public:
+    HostTensor(Dtype dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride)
+        : dtype_(dtype), columns_(columns), stride_(stride) {
+        bytes.assign(static_cast<std::size_t>(rows * stride * size_bytes(dtype)), std::byte{0xff});
+    }
+    void set(std::int64_t row, std::int64_t column, double value) { store(row * stride_ + column, value); }
+    [[nodiscard]] double at(std::int64_t row, std::int64_t column) const {
+        const std::int64_t i = row * stride_ + column;
+        if (dtype_ == Dtype::fp32) return load<float>(i);
+        if (dtype_ == Dtype::int8) return load<std::int8_t>(i);
+        if (dtype_ == Dtype::fp8_e4m3) return decoded(load<std::uint8_t>(i), fp8_format);
+        return decoded(load<std::uint16_t>(i), dtype_ == Dtype::fp16 ? fp16_format : bf16_format);
+    }
+    /// Whether the bytes between this row and the next still hold what they were filled with.
+    [[nodiscard]] bool padding_untouched(std::int64_t row) const {
+        const auto begin = bytes.begin() + (row * stride_ + columns_) * size_bytes(dtype_);
+        return std::all_of(begin, bytes.begin() + (row + 1) * stride_ * size_bytes(dtype_),
+                           [](std::byte b) { return b == std::byte{0xff}; });
+    }
+
+    std::vector<std::byte> bytes;
+
+  private:
+    template <class T>
+    [[nodiscard]] T load(std::int64_t i) const {
+        T value;
+        std::memcpy(&value, bytes.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+        return value;
+    }
+    template <class T>
+    void put(std::int64_t i, T value) {
+        std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
+    }
+    void store(std::int64_t i, double value) {
+        if (dtype_ == Dtype::fp32) return put(i, static_cast<float>(value));
+        const MinifloatFormat& format = dtype_ == Dtype::fp16 ? fp16_format : bf16_format;
+        put(i, static_cast<std::uint16_t>(encoded(rounded(value, format), format)));
+    }
+
+    Dtype dtype_;
+    std::int64_t columns_;
+    std::int64_t stride_;
+};
+
+double round_to(Dtype dtype, double value) {
+    if (dtype == Dtype::fp32) return static_cast<float>(value);
+    return rounded(value, dtype == Dtype::fp16 ? fp16_format : bf16_format);
+}
+
+struct Bench {
+    std::shared_ptr<const Driver> driver = Driver::load();
+    PrimaryContext context{driver, 0};
+    std::shared_ptr<const Nvrtc> nvrtc = Nvrtc::load();
+    DeviceTraits traits = device_traits(*driver, 0);
+
+    static Bench& get() {
+        static Bench bench;
+        return bench;
+    }
+};
+
+class NormCase {
+  public:
+    NormCase(const Problem& problem, const Values& values)
+        : problem_(problem), norm_(norm::norm_problem(problem)), values_(values) {
+        stride_ = norm_.hidden + values.padding;
+        std::mt19937_64 random(norm_.hidden * 7919 + norm_.rows);
+        std::normal_distribution<double> normal(values.offset, values.scale);
+        for (const Argument& argument : norm::arguments(problem)) {
+            const bool matrix = argument.shape[2] == norm_.rows && argument.shape[3] == norm_.hidden &&
+                                norm_.rows > 0 && argument.name != "weight" && argument.name != "bias";
+            HostTensor tensor(argument.dtype, argument.present ? argument.shape[2] : 0, argument.shape[3],
+                              matrix ? stride_ : argument.shape[3]);
+            if (argument.present && argument.role != Role::output) {
+                std::normal_distribution<double> parameter(1.0, 0.5);
+                for (std::int64_t r = 0; r < argument.shape[2]; ++r) {
+                    for (std::int64_t c = 0; c < argument.shape[3]; ++c) {
+                        tensor.set(r, c, argument.role == Role::weight ? parameter(random) : normal(random));
+                    }
+                }
+            }
+            host_.push_back(std::move(tensor));
+        }
+    }
+
+    /// Runs the candidate; the largest relative L2 error over the outputs, or infinity where codes are too
+    /// far off.
+    double error_of(const Candidate& candidate) {
+        Bench& bench = Bench::get();
+        const CompiledImage image =
+            compile(*bench.nvrtc, candidate_request(problem_, candidate, bench.traits.arch()));
+        const Plan plan = candidate.variant->plan(problem_, candidate.config, bench.traits);
+        const LoadedPlan loaded(*bench.driver, image.cubin, plan);
+        const Stream stream = create_stream(*bench.driver);
+        std::vector<DeviceBuffer<std::byte>> buffers;
+        Call call;
+        for (std::size_t i = 0; i < host_.size(); ++i) {
+            buffers.emplace_back(*bench.driver, host_[i].bytes.size());
+            upload(*bench.driver, buffers.back().span(), host_[i].bytes);
+            call.pointers[i] = buffers.back().data();
+        }
+        const Scalar stride = Scalar::of(stride_);
+        call.scalars = {Scalar::of(norm_.rows), stride, stride, stride, stride, Scalar::of(values_.epsilon)};
+        REQUIRE(launch(*bench.driver, loaded, plan, call, stream.get()) == CUDA_SUCCESS);
+        REQUIRE(bench.driver->cuStreamSynchronize(stream.get()) == CUDA_SUCCESS);
+        std::vector<HostTensor> results = host_;
+        for (std::size_t i = 0; i < host_.size(); ++i)
+            results[i].bytes = download(*bench.driver, buffers[i].span());
+        return compare(results);
+    }
+
+  private:
+    struct RowResult {
+        std::vector<double> row;
+        std::vector<double> y;
+    };
+
+    [[nodiscard]] RowResult expected(std::int64_t r) const {
+        RowResult result;
+        const auto columns = static_cast<std::size_t>(norm_.hidden);
+        result.row.resize(columns);
+        for (std::size_t c = 0; c < columns; ++c) {
+            const double x = host_[norm::x].at(r, static_cast<std::int64_t>(c));
+            result.row[c] =
+                norm_.residual
+                    ? round_to(norm_.dtype, static_cast<float>(x + host_[norm::residual].at(
+                                                                       r, static_cast<std::int64_t>(c))))
+                    : x;
+        }
+        double mean = 0;
+        if (norm_.layer_norm) {
+            for (const double value : result.row) mean += value / static_cast<double>(columns);
+        }
+        double square = 0;
+        for (const double value : result.row)
+            square += (value - mean) * (value - mean) / static_cast<double>(columns);
+        const double factor = 1 / std::sqrt(square + static_cast<double>(values_.epsilon));
+        for (std::size_t c = 0; c < columns; ++c) {
+            const auto column = static_cast<std::int64_t>(c);
+            const double bias = norm_.bias ? host_[norm::bias].at(0, column) : 0.0;
+            result.y.push_back((result.row[c] - mean) * factor * host_[norm::weight].at(0, column) + bias);
+        }
+        return result;
+    }
+
+    [[nodiscard]] double compare(const std::vector<HostTensor>& results) const {
+        double difference = 0;
+        double total = 0;
+        for (std::int64_t r = 0; r < norm_.rows; ++r) {
+            const RowResult want = expected(r);
+            if (!results[norm::out].padding_untouched(r) ||
+                (norm_.residual && !results[norm::sum].padding_untouched(r)))
+                return std::numeric_limits<double>::infinity();
+            const double scale = norm_.quantized() ? results[norm::scale].at(r, 0) : 1.0;
+            for (std::int64_t c = 0; c < norm_.hidden; ++c) {
+                const auto i = static_cast<std::size_t>(c);
+                const double got = results[norm::out].at(r, c) * scale;
+                if (!std::isfinite(got)) return std::numeric_limits<double>::infinity();
+                if (norm_.residual && results[norm::sum].at(r, c) != want.row[i])
+                    return std::numeric_limits<double>::infinity();
+                difference += (got - want.y[i]) * (got - want.y[i]);
+                total += want.y[i] * want.y[i];
+            }
+        }
+        return total > 0 ? std::sqrt(difference / total) : std::sqrt(difference);
+    }
+
+    Problem problem_;
+    norm::NormProblem norm_;
+    Values values_;
+    std::int64_t stride_ = 0;
+    std::vector<HostTensor> host_;
+};
+
+double limit_of(const norm::NormProblem& norm) {
+    switch (norm.out_dtype()) {
+        case Dtype::fp32: return 1e-6;
+        case Dtype::fp16: return 1e-3;
+        case Dtype::bf16: return 5e-3;
+        case Dtype::int8: return 2e-2;      // half a step of max|y| / 127
+        case Dtype::fp8_e4m3: return 4e-2;  // 3 mantissa bits
+    }
+    return 0;
+}
+
+/// The fallback and a few configs of each variant, always the same ones.
+std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
+    const DeviceTraits& traits = Bench::get().traits;
+    std::vector<Candidate> chosen{*fallback(problem, traits)};
+    std::mt19937_64 random(42);
+    for (const Variant* variant : problem.family->variants) {
+        if (variant->min_arch.major > traits.compute_major) continue;
+        std::vector<Config> configs = enumerate(problem, *variant, traits);
+        std::shuffle(configs.begin(), configs.end(), random);
+        for (std::size_t i = 0; i < std::min(each, configs.size()); ++i)
+            chosen.push_back({variant, configs[i]});
+    }
+    return chosen;
+}
+
+void check_problem(const std::string& text, const Values& values, std::size_t each = 2) {
+    const Problem problem = *parse_problem(text);
+    NormCase norm_case(problem, values);
+    const double limit = limit_of(norm::norm_problem(problem));
+    for (const Candidate& candidate : sample(problem, each)) {
+        if (values.padding % candidate.variant->access_elements(problem, candidate.config) != 0) continue;
+        const double error = norm_case.error_of(candidate);
+        INFO(text << " | " << to_string(candidate) << " | scale " << values.scale);
+        CHECK(error <= limit);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every variant is right at usual, odd, short and long hidden sizes in every dtype") {
+    for (const char* hidden :
+         {"1", "32", "33", "127", "768", "1000", "4096", "4097", "5120", "16384", "65536"}) {
+        for (const char* dtype : {"bf16", "fp16", "fp32"}) {
+            for (const char* family : {"rmsnorm", "layernorm"}) {
+                check_problem(std::string(family) + " dtype=" + dtype + " hidden=" + hidden + " rows=3", {},
+                              1);
+            }
+        }
+    }
+}
+
+TEST_CASE("residual and quantised outputs are right in every combination") {
+    for (const char* family : {"rmsnorm", "layernorm"}) {
+        for (const char* output : {"same", "int8", "fp8"}) {
+            for (const char* residual : {"no", "yes"}) {
+                for (const char* rest : {" dtype=bf16 hidden=4096 rows=5", " dtype=fp32 hidden=1000 rows=17",
+                                         " dtype=fp16 hidden=513 rows=2"}) {
+                    check_problem(std::string(family) + " output=" + output + " residual=" + residual + rest,
+                                  {});
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("one row, many rows, and row counts that do not fill a block are right") {
+    for (const char* rows : {"1", "2", "131", "1000", "65536"}) {
+        check_problem(std::string("rmsnorm dtype=bf16 hidden=64 rows=") + rows, {}, 3);
+        check_problem(std::string("layernorm dtype=fp16 hidden=96 residual=yes rows=") + rows, {}, 2);
+    }
+}
+
+TEST_CASE("rows with a stride are right, and what stands between them is not touched") {
+    for (const std::int64_t padding : {8, 64, 1}) {
+        check_problem("rmsnorm dtype=bf16 residual=yes hidden=4096 rows=9", {.padding = padding}, 3);
+        check_problem("layernorm dtype=fp32 hidden=333 rows=4", {.padding = padding}, 3);
+    }
+}
+
+TEST_CASE("large, tiny and constant values are right, whatever epsilon is") {
+    for (const char* family : {"rmsnorm", "layernorm"}) {
+        const std::string name(family);
+        check_problem(name + " dtype=fp16 hidden=1024 rows=4", {.scale = 10000});
+        check_problem(name + " dtype=bf16 hidden=1024 rows=4", {.scale = 1e15});
+        check_problem(name + " dtype=fp32 hidden=1024 rows=4", {.scale = 1e17});
+        check_problem(name + " dtype=fp16 hidden=1024 rows=4",
+                      {.scale = 1e-6, .epsilon = 1e-12F});  // subnormals
+        check_problem(name + " dtype=bf16 hidden=1024 rows=4",
+                      {.scale = 1e-39, .epsilon = 1e-30F});  // subnormals
+        check_problem(name + " dtype=fp32 hidden=1024 rows=4", {.scale = 1e-12, .epsilon = 1e-24F});
+        check_problem(name + " dtype=fp32 hidden=4096 rows=4", {.scale = 1, .epsilon = 0.5F});
+    }
+    check_problem("layernorm dtype=fp32 hidden=4096 rows=4", {.scale = 1, .offset = 100});  // no cancellation
+    check_problem("rmsnorm dtype=bf16 output=int8 hidden=256 rows=3", {.scale = 0});        // a row of zeros
+    check_problem("rmsnorm dtype=bf16 output=fp8 hidden=256 rows=3", {.scale = 0});
+}
