@@ -116,6 +116,7 @@ std::string Table::render(bool colour, std::string_view indent) const {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
         append_cell(header, columns_[c].title, widths[c], columns_[c].align, c + 1 == columns_.size());
     }
+    header.erase(header.find_last_not_of(' ') + 1);
     std::string text =
         fmt::format("{}{}{}{}\n", indent, colour ? "\033[1m" : "", header, colour ? "\033[0m" : "");
     for (const auto& row : rows_) {

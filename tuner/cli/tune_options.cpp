@@ -57,7 +57,7 @@ void TuneCommandOptions::declare(CLI::App& app) {
         app.add_option("--replay", replay_file, "Answer from a recorded sweep instead of a GPU")
             ->expected(0, 1);
     app.callback([this, recorded] { replay = recorded->count() > 0; });
-    app.add_option("--record", record_file, "Write every measurement to this file, for --replay");
+    app.add_option("--record", record_file, "Measure anew and write everything to this file, for --replay");
     app.add_flag("--dry-run", dry_run, "Show what would be tuned");
     off->excludes(recorded);
 }
@@ -77,7 +77,8 @@ void TuneCommandOptions::check() const {
 tuner::TuneOptions TuneCommandOptions::tune_options() const {
     return {.effort = effort_from(effort),
             .budget = budget.empty() ? std::nullopt : std::optional(duration_from(budget)),
-            .retune = retune};
+            // What is known already would be missing from a recording.
+            .retune = retune || !record_file.empty()};
 }
 
 }  // namespace hone::cli

@@ -75,8 +75,11 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
     const int workers = std::max(1, tuner::default_compile_workers() / static_cast<int>(neighbours));
     tuner::GpuSession session =
         tuner::open_gpu(cache, {.ordinal = device.ordinal}, {.arch = {}, .nvrtc = {}, .workers = workers});
-    run.result =
-        tuner::tune(workload, *options, *session.measurer, *session.images, cache, progress, context.stop);
+    std::optional<tuner::RecordingMeasurer> recording;
+    if (!context.options.record_file.empty())
+        recording.emplace(*session.measurer, context.options.record_file);
+    tuner::Measurer& measurer = recording ? static_cast<tuner::Measurer&>(*recording) : *session.measurer;
+    run.result = tuner::tune(workload, *options, measurer, *session.images, cache, progress, context.stop);
     return run;
 }
 

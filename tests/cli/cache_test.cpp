@@ -1,0 +1,145 @@
+// The cache as the program meets it: missing, read-only, foreign, damaged, without a home; and refused
+// imports.
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include "tests/cli/program.h"
+
+using namespace hone::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Sandbox::Words tune_words{"tune",     "--op", "rmsnorm",  "--fields", "dtype=bf16 hidden=4096",
+                                "--tokens", "16",   "--effort", "quick"};
+
+/// A sandbox with one measured winner and its export in winners.json.
+void tune_and_export(Sandbox& sandbox) {
+    sandbox.use_fake_gpus();
+    const Ended tuned = sandbox.run(tune_words);
+    INFO(tuned.err);
+    REQUIRE(tuned.code == 0);
+    REQUIRE(sandbox.run({"export", "-o", "winners.json"}).code == 0);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("cache path, stats, verify, gc and clear") {
+    Sandbox sandbox;
+    tune_and_export(sandbox);
+    CHECK(sandbox.run({"cache", "path"}).out == sandbox.path("cache/cache.db").string() + "\n");
+    const nlohmann::json stats = sandbox.run({"cache", "stats", "--json"}).json();
+    CHECK(stats["schema"] == "hone.cache/1");
+    CHECK(stats["data"]["action"] == "stats");
+    CHECK(stats["data"]["winners"] == 1);
+    CHECK(stats["data"]["images"].get<int>() > 0);
+    CHECK(sandbox.run({"cache", "verify"}).code == 0);
+    CHECK(sandbox.run({"cache", "gc", "--json"}).json()["ok"] == true);
+    CHECK(sandbox.run({"cache", "clear", "--yes", "--images"}).code == 0);
+    CHECK(sandbox.run({"list", "--json"}).json()["data"]["winners"].empty());
+}
+
+TEST_CASE("without HOME, XDG_CACHE_HOME and HONE_CACHE tuning ends with 5 and says what to set") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    sandbox.unset("HOME");
+    sandbox.unset("HONE_CACHE");
+    const Ended ended = sandbox.run(tune_words);
+    CHECK(ended.code == 5);
+    CHECK(ended.err.find("HONE_CACHE") != std::string::npos);
+    CHECK(sandbox.run({"list"}).code == 0);
+    CHECK(sandbox.run({"cache", "path"}).code == 5);
+    CHECK(sandbox.run({"doctor"}).code == 5);
+}
+
+TEST_CASE("a read-only cache can be read, and tuning ends with 5") {
+    if (geteuid() == 0) return;  // root may write everything
+    Sandbox sandbox;
+    tune_and_export(sandbox);
+    fs::permissions(sandbox.path("cache/cache.db"), fs::perms::owner_read);
+    fs::permissions(sandbox.path("cache"), fs::perms::owner_read | fs::perms::owner_exec);
+    CHECK(sandbox.run({"list", "--json"}).json()["data"]["winners"].size() == 1);
+    CHECK(
+        sandbox.run({"tune", "--op", "rmsnorm", "--fields", "dtype=fp16 hidden=64", "--tokens", "1"}).code ==
+        5);
+    CHECK(sandbox.run({"import", "winners.json"}).code == 5);
+}
+
+TEST_CASE("a file that is no cache is refused with 5 and left as it is") {
+    Sandbox sandbox;
+    fs::create_directory(sandbox.path("cache"));
+    fs::permissions(sandbox.path("cache"), fs::perms::owner_all);
+    sandbox.write("cache/cache.db",
+                  "this is a letter to my aunt, not a database, and it is long enough for a header");
+    fs::permissions(sandbox.path("cache/cache.db"), fs::perms::owner_read | fs::perms::owner_write);
+    const std::string before = sandbox.read("cache/cache.db");
+    for (const Sandbox::Words& words : {Sandbox::Words{"cache", "stats"}, {"cache", "verify"}, {"export"}}) {
+        CAPTURE(words);
+        const Ended ended = sandbox.run(words);
+        CHECK(ended.code == 5);
+        CHECK(ended.err.find("cache.db") != std::string::npos);
+    }
+    CHECK(sandbox.run({"list"}).code == 0);  // with a warning: dispatch and reading degrade
+    CHECK(sandbox.read("cache/cache.db") == before);
+    CHECK(sandbox.run({"merge", sandbox.path("cache/cache.db").string()}).code == 5);
+}
+
+TEST_CASE("bad imports are refused with 6 as a whole") {
+    Sandbox sandbox;
+    tune_and_export(sandbox);
+    const std::string good = sandbox.read("winners.json");
+    const nlohmann::json bundle = nlohmann::json::parse(good);
+    const std::vector<std::pair<const char*, std::string>> bad{
+        {"empty", ""},
+        {"no JSON", "hello"},
+        {"truncated", good.substr(0, good.size() / 2)},
+        {"another schema", replaced(good, "hone.tuned/1", "hone.tuned/9")},
+        {"changed value, old checksum", replaced(good, "rmsnorm", "layernorm")},
+        {"a list", "[]"},
+        {"deep", std::string(100000, '[')},
+        {"control characters", "{\"schema\":\"\\u001b[2J\"}"},
+        {"too large", std::string((std::size_t{16} << 20) + 10, ' ')},
+    };
+    Sandbox elsewhere;
+    for (const auto& [what, text] : bad) {
+        CAPTURE(what);
+        elsewhere.write("bad.json", text);
+        const Ended ended = elsewhere.run({"import", "bad.json"});
+        const bool too_large = std::string(what) == "too large";
+        CHECK(ended.code == (too_large ? 2 : 6));
+        CHECK_FALSE(has_controls(ended.err));
+        CHECK(ended.err.find("bad.json") != std::string::npos);
+    }
+    CHECK(elsewhere.run({"list", "--json"}).json()["data"]["winners"].empty());
+}
+
+TEST_CASE("doctor finds two GPUs, tenants and throttling") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("device:count=2; nvml:tenant=4242; nvml:throttle=0x40");
+    const Ended ended = sandbox.run({"doctor", "--json"});
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    const std::string text = ended.json()["data"]["findings"].dump();
+    for (const char* expected :
+         {"GPU 0", "GPU 1", "4242", "throttled", "NVRTC", "HONE_CACHE", "compile workers"}) {
+        CAPTURE(expected);
+        CHECK(text.find(expected) != std::string::npos);
+    }
+}
+
+TEST_CASE("a driver that is too old or does not start counts as no GPU") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("driver:init=803");
+    const Ended doctor = sandbox.run({"doctor"});
+    CHECK(doctor.code == 3);
+    CHECK(sandbox.run({"bench", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=1"}).code == 3);
+    sandbox.use_fake_gpus("device:count=0");
+    CHECK(sandbox.run({"doctor"}).code == 3);
+}

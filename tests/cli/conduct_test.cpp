@@ -1,0 +1,141 @@
+// How the program behaves whatever the command: help, errors, JSON, colours.
+#include <doctest/doctest.h>
+
+#include "tests/cli/program.h"
+
+using namespace hone::test;
+
+TEST_CASE("help starts with examples, for the program and for each command") {
+    const Sandbox sandbox;
+    for (const char* command : {"", "tune", "list", "show", "explain", "bench", "export", "import", "merge",
+                                "compile", "cache", "spaces", "doctor"}) {
+        CAPTURE(command);
+        const Ended help = *command == '\0' ? sandbox.run({"--help"}) : sandbox.run({command, "--help"});
+        CHECK(help.code == 0);
+        CHECK(help.out.starts_with("Examples:\n  hone "));
+        CHECK(help.out.find("--json") != std::string::npos);
+        CHECK(help.err.empty());
+    }
+}
+
+TEST_CASE("--version prints the version") {
+    const Sandbox sandbox;
+    CHECK(sandbox.run({"--version"}).out.starts_with("hone 0."));
+    CHECK(
+        sandbox.run({"--version", "--json"}).json()["data"]["version"].get<std::string>().starts_with("0."));
+}
+
+TEST_CASE("usage errors end with 2, say what was meant, and print nothing on stdout") {
+    const Sandbox sandbox;
+    struct Case {
+        Sandbox::Words words;
+        std::string expected;
+    };
+    const std::vector<Case> cases{
+        {{}, "no command given"},
+        {{"tnue"}, "did you mean 'tune'"},
+        {{"list", "--jsno"}, "did you mean '--json'"},
+        {{"tune"}, "give a MODEL or --op"},
+        {{"tune", "llama-3-8b", "--op", "rmsnorm"}, "not both"},
+        {{"tune", "llama-3-8bb"}, "did you mean 'llama-3-8b'"},
+        {{"tune", "--op", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hiden=4096"}, "hidden"},
+        {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf17 hidden=4096"}, "bf16"},
+        {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=0"}, "hidden"},
+        {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=99999999999999999999"}, "hidden"},
+        {{"tune", "llama-3-8b", "--tokens", "0"}, "allowed is 1"},
+        {{"tune", "llama-3-8b", "--tokens", "1,x"}, "no whole number"},
+        {{"tune", "llama-3-8b", "--dtype", "bf61"}, "did you mean 'bf16'"},
+        {{"tune", "llama-3-8b", "--dtype", "int8"}, "fp32, fp16, bf16"},
+        {{"tune", "llama-3-8b", "--tp", "3"}, "does not divide num_attention_heads"},
+        {{"tune", "llama-3-8b", "--tp", "0"}, "1 or more"},
+        {{"tune", "llama-3-8b", "--effort", "quik"}, "did you mean 'quick'"},
+        {{"tune", "llama-3-8b", "--budget", "10 minutes"}, "no duration"},
+        {{"tune", "llama-3-8b", "--budget", "0s"}, "no duration"},
+        {{"tune", "llama-3-8b", "--offline", "--arch", "sm_91"}, "sm_90a"},
+        {{"tune", "llama-3-8b", "--offline", "--replay"}, "excludes"},
+        {{"tune", "missing.json"}, "no model 'missing.json'"},
+        {{"show", "rmsnorm"}, "dtype"},
+        {{"show", "rmsnrom", "hidden=4096"}, "rmsnorm"},
+        {{"list", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"spaces", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"cache", "clear"}, "add --yes"},
+        {{"cache"}, ""},
+        {{"import"}, "FILE"},
+        {{"import", "missing.json"}, "no such file"},
+        {{"bench"}, "give a problem or --model"},
+    };
+    for (const Case& one : cases) {
+        CAPTURE(one.words);
+        const Ended ended = sandbox.run(one.words);
+        CHECK(ended.code == 2);
+        CHECK(ended.out.empty());
+        CHECK_MESSAGE(ended.err.find(one.expected) != std::string::npos, ended.err);
+    }
+}
+
+TEST_CASE("--json has one shape on errors too, wherever it stands") {
+    const Sandbox sandbox;
+    for (const Sandbox::Words& words : {Sandbox::Words{"tnue", "--json"},
+                                        {"--json"},
+                                        {"list", "--json", "--nope"},
+                                        {"tune", "nope", "--json"},
+                                        {"--json", "show", "rmsnorm"}}) {
+        CAPTURE(words);
+        const Ended ended = sandbox.run(words);
+        CHECK(ended.code == 2);
+        const nlohmann::json json = ended.json();
+        CHECK(json["schema"].get<std::string>().starts_with("hone."));
+        CHECK(json["schema"].get<std::string>().ends_with("/1"));
+        CHECK(json["ok"] == false);
+        for (const char* key : {"code", "message", "hint"}) CHECK(json["error"][key].is_string());
+    }
+}
+
+TEST_CASE("every command has the JSON envelope and a text form") {
+    const Sandbox sandbox;
+    for (Sandbox::Words words : sample_commands()) {
+        CAPTURE(words);
+        const Ended text = sandbox.run(words);
+        CHECK(text.code == 0);
+        CHECK_FALSE(text.out.empty());
+        CHECK_FALSE(has_controls(text.out));
+        words.push_back("--json");
+        const Ended ended = sandbox.run(words);
+        CHECK(ended.code == 0);
+        const nlohmann::json json = ended.json();
+        CHECK(json["ok"] == true);
+        CHECK(json["data"].is_object());
+        CHECK_FALSE(json.contains("error"));
+        if (words.front() != "--version") CHECK(json["schema"] == "hone." + words.front() + "/1");
+    }
+}
+
+TEST_CASE("colours on a terminal only, and not with NO_COLOR or a dumb one") {
+    Sandbox sandbox;
+    const Sandbox::Words words{"spaces", "rmsnorm"};
+    CHECK(sandbox.run_on_terminal(words).out.find("\033[") != std::string::npos);
+    CHECK(sandbox.run(words).out.find('\033') == std::string::npos);
+    sandbox.set("NO_COLOR", "1");
+    CHECK(sandbox.run_on_terminal(words).out.find('\033') == std::string::npos);
+    sandbox.unset("NO_COLOR");
+    sandbox.set("TERM", "dumb");
+    CHECK(sandbox.run_on_terminal(words).out.find('\033') == std::string::npos);
+}
+
+TEST_CASE("control characters of outside strings are escaped") {
+    const Sandbox sandbox;
+    const Ended ended = sandbox.run({"tune", "evil\033[2Jname\x7f\xc2\x9b"});
+    CHECK(ended.code == 2);
+    CHECK_FALSE(has_controls(ended.err));
+    CHECK(ended.err.find("evil\\x1b[2Jname\\x7f\\xc2\\x9b") != std::string::npos);
+    const Ended json = sandbox.run({"tune", "evil\033\xff", "--json"});
+    CHECK(json.json()["error"]["message"].is_string());
+}
+
+TEST_CASE("a full stdout is a failure") {
+    const Sandbox sandbox;
+    const std::string command = std::string(HONE_PROGRAM) + " spaces > /dev/full 2> /dev/null";
+    const int status = std::system(command.c_str());
+    CHECK(WEXITSTATUS(status) == 1);
+}

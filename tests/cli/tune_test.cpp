@@ -1,0 +1,237 @@
+// hone tune from the outside: fake GPUs, no GPU, no compiler, budgets, Ctrl-C.
+#include <doctest/doctest.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/cli/program.h"
+
+using namespace hone::test;
+
+namespace {
+
+/// Small enough for a test: one static problem, two sizes, sixteen candidates.
+Sandbox::Words small_tune(Sandbox::Words more = {}) {
+    Sandbox::Words words{"tune",     "--op", "rmsnorm",  "--fields", "dtype=bf16 hidden=4096",
+                         "--tokens", "1,16", "--effort", "quick"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+}  // namespace
+
+TEST_CASE("a tuned operator is listed, shown, explained, exported, imported and merged") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const Ended tuned = sandbox.run(small_tune());
+    INFO(tuned.err);
+    REQUIRE(tuned.code == 0);
+    CHECK(tuned.out.find("measured") != std::string::npos);
+    CHECK(tuned.out.find("vs default") != std::string::npos);
+    CHECK(tuned.out.find("cache: ") != std::string::npos);
+    CHECK(tuned.out.find("next: hone explain rmsnorm") != std::string::npos);
+
+    const nlohmann::json again = sandbox.run(small_tune({"--json"})).json();
+    CHECK(again["data"]["runs"][0]["compiles"] == 0);
+    CHECK(again["data"]["runs"][0]["measurements"] == 0);
+    CHECK(again["data"]["runs"][0]["problems"][0]["reused"] == true);
+
+    const nlohmann::json list = sandbox.run({"list", "rmsnorm", "--json"}).json();
+    CHECK(list["data"]["winners"].size() == 2);
+    CHECK(list["data"]["winners"][0]["trust"] == "exact");
+    const nlohmann::json shown =
+        sandbox.run({"show", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16", "--json"}).json();
+    CHECK(shown["data"]["trials"].size() > 2);
+
+    const nlohmann::json explained =
+        sandbox.run({"explain", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16", "--json"}).json();
+    CHECK(explained["data"]["origin"] == "exact");
+    CHECK(explained["data"]["image"]["registers"].get<int>() > 0);
+    const Ended other = sandbox.run({"explain", "rmsnorm", "dtype=fp16", "hidden=4096", "rows=16"});
+    CHECK(other.out.find("hone tune --op rmsnorm") != std::string::npos);
+
+    REQUIRE(sandbox.run({"export", "-o", "winners.json"}).code == 0);
+    CHECK(sandbox.run({"export"}).out == sandbox.read("winners.json"));
+    Sandbox elsewhere;
+    elsewhere.write("winners.json", sandbox.read("winners.json"));
+    CHECK(elsewhere.run({"import", "winners.json", "--dry-run", "--json"}).json()["data"]["new"] == 0);
+    CHECK(elsewhere.run({"import", "winners.json", "--json"}).json()["data"]["new"] == 2);
+    CHECK(elsewhere.run({"import", "winners.json", "--json"}).json()["data"]["new"] == 0);
+    CHECK(elsewhere.run({"export"}).out == sandbox.read("winners.json"));
+    CHECK(elsewhere.run({"merge", sandbox.path("cache/cache.db").string(), "--json"})
+              .json()["data"]["new"]
+              .get<int>() > 2);
+}
+
+TEST_CASE("bench measures winner, default and runner-up") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    REQUIRE(sandbox.run(small_tune()).code == 0);
+    const Ended bench = sandbox.run({"bench", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16", "--json"});
+    INFO(bench.err);
+    CHECK(bench.code == 0);
+    const nlohmann::json problem = bench.json()["data"]["problems"][0];
+    CHECK(problem["floor_us"].get<double>() > 0);
+    CHECK(problem["rows"].size() >= 1);
+    CHECK(problem["rows"][0]["median_us"].get<double>() > 0);
+}
+
+TEST_CASE("two GPUs of one kind share the problems") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("device:count=2");
+    const Ended ended =
+        sandbox.run({"tune", "llama-3-8b", "--tokens", "16", "--effort", "quick", "--gpu", "all", "--json"});
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const nlohmann::json runs = ended.json()["data"]["runs"];
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0]["problems"].size() + runs[1]["problems"].size() == 2);
+    CHECK(sandbox.run(small_tune({"--gpu", "2"})).code == 3);
+    CHECK(sandbox.run(small_tune({"--gpu", "one"})).code == 2);
+}
+
+TEST_CASE("GPUs of two kinds are tuned one after the other") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("device:kind=h100+a10");
+    const Ended ended = sandbox.run(small_tune({"--gpu", "all", "--json"}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const nlohmann::json runs = ended.json()["data"]["runs"];
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0]["gpu"]["name"] != runs[1]["gpu"]["name"]);
+}
+
+TEST_CASE("without a GPU the first line says so and the results are predictions") {
+    Sandbox sandbox;
+    sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
+    std::filesystem::create_directory(sandbox.path("empty"));
+    const Ended ended = sandbox.run(small_tune());
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.err.starts_with("no usable GPU"));
+    CHECK(ended.out.find("predicted") != std::string::npos);
+    CHECK(sandbox.run(small_tune({"--gpu", "0"})).code == 3);
+}
+
+TEST_CASE("without a GPU and without NVRTC tuning ends with 3 and says where it looked") {
+    Sandbox sandbox;
+    sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
+    sandbox.set("HONE_NVRTC_LIBRARY", "/nonexistent/libnvrtc.so");
+    const Ended ended = sandbox.run(small_tune());
+    CHECK(ended.code == 3);
+    CHECK(ended.err.find("/nonexistent/libnvrtc.so") != std::string::npos);
+    CHECK(
+        sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096", "--arch", "sm_90a"})
+            .code == 3);
+    CHECK(sandbox.run({"doctor"}).code == 3);
+}
+
+TEST_CASE("a recorded sweep replays to the same winners without a GPU") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const nlohmann::json measured = sandbox.run(small_tune({"--record", "sweep.jsonl", "--json"})).json();
+    Sandbox elsewhere;
+    elsewhere.write("sweep.jsonl", sandbox.read("sweep.jsonl"));
+    const Ended ended = elsewhere.run(small_tune({"--replay", "sweep.jsonl", "--json"}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const nlohmann::json replayed = ended.json();
+    const nlohmann::json run = replayed["data"]["runs"][0];
+    REQUIRE(run["problems"].size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(run["problems"][i]["winner"]["provenance"] == "replayed");
+        CHECK(run["problems"][i]["winner"]["candidate"] ==
+              measured["data"]["runs"][0]["problems"][i]["winner"]["candidate"]);
+    }
+    const Ended missing = elsewhere.run(
+        {"tune", "--op", "rmsnorm", "--fields", "dtype=fp16 hidden=64", "--replay", "sweep.jsonl"});
+    CHECK(missing.code == 4);
+    CHECK(elsewhere.run(small_tune({"--replay", "nowhere.jsonl"})).code == 2);
+    elsewhere.write("bad.jsonl", "{\"schema\":\"else\"}\n");
+    CHECK(elsewhere.run(small_tune({"--replay", "bad.jsonl"})).code == 2);
+}
+
+TEST_CASE("no valid candidate ends with 4") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("compile:match=rmsnorm:fail");
+    const Ended ended = sandbox.run(small_tune({"--json"}));
+    CHECK(ended.code == 4);
+    CHECK(ended.json()["ok"] == false);
+    CHECK(ended.json()["error"]["code"] == "nothing_valid");
+    CHECK(ended.json()["data"]["runs"].is_array());
+}
+
+TEST_CASE("an ended budget gives 7 and keeps the best so far") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("compile:sleep_us=200000");
+    const Ended ended = sandbox.run({"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                                     "--effort", "exhaustive", "--budget", "2s", "--json"});
+    INFO(ended.err);
+    CHECK(ended.code == 7);
+    CHECK(ended.json()["error"]["code"] == "budget_ended");
+    CHECK(ended.json()["data"]["runs"][0]["stopped"] == "budget");
+}
+
+TEST_CASE("Ctrl-C once saves and ends with 130, twice ends at once") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("launch:sleep_us=2000");
+    const Sandbox::Words words{"tune",     "--op",       "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                               "--effort", "exhaustive", "--json"};
+    const auto interrupt = [](int times, std::chrono::milliseconds after) {
+        return [=](pid_t pid) {
+            std::this_thread::sleep_for(after);
+            for (int i = 0; i < times; ++i) {
+                kill(pid, SIGINT);
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            }
+        };
+    };
+    const Ended once = sandbox.run(words, interrupt(1, std::chrono::milliseconds(1500)));
+    INFO(once.err);
+    CHECK(once.code == 130);
+    CHECK(once.json()["error"]["code"] == "interrupted");
+    CHECK(sandbox.run({"cache", "verify"}).code == 0);
+    const Ended twice = sandbox.run(words, interrupt(2, std::chrono::milliseconds(1000)));
+    CHECK(twice.code == 130);
+    CHECK(sandbox.run({"cache", "verify"}).code == 0);
+}
+
+TEST_CASE("progress: a bar on a terminal, no escape codes elsewhere") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("compile:sleep_us=100000");
+    const Ended terminal = sandbox.run_on_terminal(small_tune({"--retune"}));
+    CHECK(terminal.code == 0);
+    CHECK(terminal.out.find("problems, ") != std::string::npos);
+    CHECK(terminal.out.find("\r\033[K[") != std::string::npos);
+    const Ended piped = sandbox.run(small_tune({"--retune"}));
+    CHECK_FALSE(has_controls(piped.err));
+}
+
+TEST_CASE("a dry run tunes nothing and needs nothing") {
+    Sandbox sandbox;
+    sandbox.set("HONE_NVRTC_LIBRARY", "/nonexistent/libnvrtc.so");
+    const Ended ended = sandbox.run({"tune", "llama-3-8b", "--dry-run", "--json"});
+    CHECK(ended.code == 0);
+    const nlohmann::json data = ended.json()["data"];
+    CHECK(data["problems"].size() == 28);  // two static problems at 1, 2, 4 ... 8192
+    CHECK(data["without_family"].size() == 7);
+    CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
+}
+
+TEST_CASE("ahead-of-time compilation fills the image cache without a GPU") {
+    Sandbox sandbox;
+    const Sandbox::Words words{"compile",  "--op",  "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                               "--tokens", "1,16",  "--arch",  "sm_90a",   "--top",
+                               "3",        "--json"};
+    const Ended first = sandbox.run(words);
+    INFO(first.err);
+    REQUIRE(first.code == 0);
+    CHECK(first.json()["data"]["compiled"].get<int>() > 0);
+    const nlohmann::json second = sandbox.run(words).json();
+    CHECK(second["data"]["compiled"] == 0);
+    CHECK(second["data"]["from_cache"] == second["data"]["images"]);
+    CHECK(sandbox.run({"compile", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096"}).code == 2);
+}
