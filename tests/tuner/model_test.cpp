@@ -121,7 +121,7 @@ TEST_CASE("bad model files name file, key and what is allowed") {
          "does not divide the 32 attention heads"},
         {replaced(llama, "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": -1.0"),
          "rms_norm_eps has to be a number"},
-        {replaced(llama, "\"rms_norm_eps\": 1e-05, ", ""), "rms_norm_eps, layer_norm_eps"},
+        {replaced(llama, "\"rms_norm_eps\": 1e-05,", ""), "rms_norm_eps, layer_norm_eps"},
         {replaced(llama, "\"rms_norm_eps\": 1e-05,", "\"rms_norm_eps\": \"x\","), "rms_norm_eps"},
         {replaced(llama, "bfloat16", "bfloat61"), "did you mean 'bfloat16'"},
         {replaced(llama, "\"bfloat16\"", "16"), "torch_dtype has to be a text"},
