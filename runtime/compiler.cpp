@@ -91,7 +91,8 @@ cache::ImageKey candidate_image_key(const Problem& problem, const Candidate& can
 }
 
 cache::ImageKey reference_image_key(const Problem& problem, Arch arch, const std::string& nvrtc_version) {
-    return {.template_hash = std::string(embedded_source(std::string(problem.family->reference_source)).hash),
+    const EmbeddedSource* source = find_source(problem.family->reference_source);
+    return {.template_hash = std::string(source == nullptr ? problem.family->reference_source : source->hash),
             .static_fields = static_text(problem),
             .candidate = {},
             .arch = to_string(arch),

@@ -6,8 +6,8 @@
 
 namespace hone::tuner {
 
-/// A model, plan or option that makes no sense. `what()` starts with file and line where there is one, names the key and
-/// the value, and says what is allowed.
+/// A model, plan or option that makes no sense. `what()` starts with file and line where there is one, names
+/// the key and the value, and says what is allowed.
 class ConfigError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -16,7 +16,8 @@ class ConfigError : public std::runtime_error {
 /// No GPU that can be tuned on; `hint` says what is missing.
 class NoDeviceError : public std::runtime_error {
   public:
-    NoDeviceError(const std::string& what, std::string hint) : std::runtime_error(what), hint_(std::move(hint)) {}
+    NoDeviceError(const std::string& what, std::string hint)
+        : std::runtime_error(what), hint_(std::move(hint)) {}
     [[nodiscard]] const std::string& hint() const { return hint_; }
 
   private:

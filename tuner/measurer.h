@@ -1,5 +1,5 @@
-// Measuring as an interface with three sides: the GPU (a worker process), a replay of recorded sweeps, and offline (the
-// cost model). The race above it does not know which one answers. Used by one thread.
+// Measuring as an interface with three sides: the GPU (a worker process), a replay of recorded sweeps, and
+// offline (the cost model). The race above it does not know which one answers. Used by one thread.
 #pragma once
 
 #include <optional>
@@ -45,15 +45,16 @@ class Measurer {
     /// Replay and offline need no images, and so no compiler.
     [[nodiscard]] virtual bool needs_images() const = 0;
 
-    /// Allocates and fills the rotating input sets and runs the reference. A failure (out of memory, reference does not
-    /// compile) ends the problem, not the run.
+    /// Allocates and fills the rotating input sets and runs the reference. A failure (out of memory,
+    /// reference does not compile) ends the problem, not the run.
     [[nodiscard]] virtual Verdict begin_problem(const Problem& problem) = 0;
     /// NaN-filled outputs, guard zones, fresh inputs, whole-output comparison, ten launches that must agree.
     [[nodiscard]] virtual Verdict verify(const CandidateImage& candidate) = 0;
     /// `replays` graph replays of one call on every input set.
     [[nodiscard]] virtual Samples time(const CandidateImage& candidate, int replays) = 0;
     /// `rounds` rounds in which every candidate is replayed once, starting with another one each round.
-    [[nodiscard]] virtual std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates, int rounds) = 0;
+    [[nodiscard]] virtual std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
+                                                          int rounds) = 0;
     virtual void end_problem() = 0;
 
     /// How many calls one replay of the current problem makes.
@@ -61,8 +62,11 @@ class Measurer {
     /// False when this measurer can never answer for the candidate (a replay that has no record of it).
     [[nodiscard]] virtual bool can_measure(const Problem&, const Candidate&) const { return true; }
     /// What is known of a candidate's resources without an image.
-    [[nodiscard]] virtual std::optional<cache::Resources> resources_of(const Candidate&) const { return std::nullopt; }
-    /// A candidate of the current problem that ended before it could be measured (compile failed, over limits).
+    [[nodiscard]] virtual std::optional<cache::Resources> resources_of(const Candidate&) const {
+        return std::nullopt;
+    }
+    /// A candidate of the current problem that ended before it could be measured (compile failed, over
+    /// limits).
     virtual void note_rejected(const Candidate&, const Verdict&, const cache::Resources&) {}
 };
 

@@ -23,17 +23,19 @@ std::int64_t unix_ms() {
     return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
 }
 
-std::size_t candidate_limit(Effort effort) {
-    switch (effort) {
-        case Effort::quick: return 16;
-        case Effort::standard: return 64;
-        case Effort::exhaustive: return SIZE_MAX;
-    }
-    return 64;
-}
-
 void add(std::vector<Candidate>& list, const Candidate& candidate) {
     if (std::ranges::find(list, candidate) == list.end()) list.push_back(candidate);
+}
+
+/// A few of every variant, so that a model that misjudges one variant as a whole cannot keep it out.
+void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked, std::vector<Candidate>& list) {
+    constexpr int seats = 4;
+    int taken = 0;
+    for (const RankedCandidate& next : ranked) {
+        if (next.candidate.variant != &variant) continue;
+        add(list, next.candidate);
+        if (++taken == seats) return;
+    }
 }
 
 /// Static plus the largest dynamic shared memory of any launch.
@@ -61,6 +63,15 @@ Verdict over_limits(std::string detail) {
 
 }  // namespace
 
+std::size_t candidate_limit(Effort effort) {
+    switch (effort) {
+        case Effort::quick: return 16;
+        case Effort::standard: return 128;
+        case Effort::exhaustive: return SIZE_MAX;
+    }
+    return 128;
+}
+
 CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     const DeviceTraits& traits = run.measurer.device().traits;
     CandidateList list{.order = {}, .fallback = fallback(problem, traits)};
@@ -70,6 +81,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
     const std::size_t limit = std::min(ranked.size(), candidate_limit(run.options.effort));
     for (std::size_t i = 0; i < limit; ++i) add(wanted, ranked[i].candidate);
+    for (const Variant* variant : problem.family->variants) add_best_of(*variant, ranked, wanted);
     std::erase_if(wanted, [&](const Candidate& c) { return !run.measurer.can_measure(problem, c); });
 
     std::vector<Candidate> last;

@@ -31,6 +31,8 @@ struct CandidateList {
     std::optional<Candidate> fallback;
     std::size_t first_culprit = 0;  ///< index into order
 };
+/// How many of the best predictions are tried, besides the default and the seeds.
+[[nodiscard]] std::size_t candidate_limit(Effort effort);
 [[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
 
 class ProblemTuner final : public RaceObserver {

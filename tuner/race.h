@@ -18,7 +18,7 @@ struct RaceRules {
     int heat_replays = 10;
     double heat_limit = 1.15;
     double final_limit = 1.05;  ///< who meets in the final
-    std::size_t finalists = 6;  ///< besides the default
+    std::size_t finalists = 8;  ///< besides the default
     std::size_t fastest_seats =
         3;  ///< finalists by time; the other seats go by the fixed order among those that may tie
     int rounds_at_once = 10;
@@ -26,7 +26,7 @@ struct RaceRules {
         100'000;  ///< a heat of slow kernels has fewer replays, so that it takes no longer than this
     double final_us = 3'000'000;  ///< and a final fewer rounds
     int max_rounds = 60;
-    double tie_band = 0.02;       ///< closer than this (or than the confidence interval) is a tie
+    double tie_band = 0.005;      ///< closer than this (or than the confidence interval) is a tie
     double smallest_gap = 0.005;  ///< a wider gap inside the tie band separates two groups
 };
 

@@ -58,7 +58,7 @@ class Run {
     }
 
     void estimate_candidates() {
-        const std::size_t each = options_.effort == Effort::quick ? 16 : 64;
+        const std::size_t each = std::min<std::size_t>(candidate_limit(options_.effort), 2000);
         const auto open = std::ranges::count_if(finished_, [](const auto& winner) { return !winner; });
         progress_.candidates_total = each * static_cast<std::size_t>(open);
         estimate_each_ = each;

@@ -1,5 +1,5 @@
-// The tuning flow: space -> rank -> compile -> prune by image -> verify -> race -> finals -> store, problem by problem.
-// The caller brings the measurer, the image source and the cache; see docs/how-we-measure.md.
+// The tuning flow: space -> rank -> compile -> prune by image -> verify -> race -> finals -> store, problem
+// by problem. The caller brings the measurer, the image source and the cache; see docs/how-we-measure.md.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace hone::tuner {
 
 enum class Effort : std::uint8_t {
     quick,       ///< the best 16 predictions, the default and the neighbours' winners
-    standard,    ///< the best 64
+    standard,    ///< the best 128
     exhaustive,  ///< every allowed candidate
 };
 
@@ -49,13 +49,13 @@ struct TuneOptions {
 /// One problem's end.
 struct ProblemResult {
     Problem problem;
-    bool reused = false;               ///< an exact winner was stored already; nothing was measured
+    bool reused = false;  ///< an exact winner was stored already; nothing was measured
     std::optional<cache::Trial> winner;
-    std::optional<cache::Trial> fallback;   ///< the default's own trial
+    std::optional<cache::Trial> fallback;  ///< the default's own trial
     std::optional<cache::Trial> runner_up;
-    int candidates = 0;                ///< tried in this run
+    int candidates = 0;  ///< tried in this run
     int failed = 0;
-    std::string failure;               ///< why there is no winner
+    std::string failure;  ///< why there is no winner
 };
 
 enum class StopReason : std::uint8_t { finished, budget, interrupted };
@@ -72,16 +72,17 @@ struct TuneResult {
 struct Progress {
     std::size_t problems_done = 0;
     std::size_t problems_total = 0;
-    std::size_t candidates_done = 0;  ///< over all problems
-    std::size_t candidates_total = 0;  ///< estimate, grows more exact
-    std::string current;              ///< problem text
+    std::size_t candidates_done = 0;              ///< over all problems
+    std::size_t candidates_total = 0;             ///< estimate, grows more exact
+    std::string current;                          ///< problem text
     std::optional<cache::Trial> finished_winner;  ///< set once when a problem ends
 };
 using ProgressSink = std::function<void(const Progress&)>;
 
-/// Runs until done, out of budget, or `stop` is set (the trial in flight is finished or given up, everything known is
-/// already stored). Never throws for a bad candidate.
-[[nodiscard]] TuneResult tune(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
-                              cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop);
+/// Runs until done, out of budget, or `stop` is set (the trial in flight is finished or given up, everything
+/// known is already stored). Never throws for a bad candidate.
+[[nodiscard]] TuneResult tune(const Workload& workload, const TuneOptions& options, Measurer& measurer,
+                              ImageSource& images, cache::Cache& cache, const ProgressSink& progress,
+                              const std::atomic<bool>& stop);
 
 }  // namespace hone::tuner

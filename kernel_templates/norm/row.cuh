@@ -92,6 +92,7 @@ __device__ inline Packet<Element, vector> add(const Packet<Element, vector>& a,
 /// row.
 struct Scaling {
     float mean = 0;
+    float mean_rest = 0;
     float factor = 0;
     float largest = 0;
 };
@@ -146,7 +147,7 @@ struct RootMeanSquare {
             total = reducer.template reduce<Sum>(total);
         }
         const float factor = rsqrtf(total * (1.0f / hidden) + epsilon);
-        return {0.0f, factor, largest * factor};
+        return {0.0f, 0.0f, factor, largest * factor};
     }
 };
 
@@ -168,15 +169,24 @@ struct MeanAndVariance {
         });
         const float mean = reducer.template reduce<Sum>(sum_of(sums)) * (1.0f / hidden);
 
+        float rests[vector] = {};
         float squares[vector] = {};
         for_each_packet(row, [&](int packet) {
             float value[vector];
             row.values(packet, value);
 #pragma unroll
-            for (int i = 0; i < vector; ++i) squares[i] = fmaf(value[i] - mean, value[i] - mean, squares[i]);
+            for (int i = 0; i < vector; ++i) {
+                const float centred = value[i] - mean;
+                rests[i] += centred;
+                squares[i] = fmaf(centred, centred, squares[i]);
+            }
         });
-        const float variance = reducer.template reduce<Sum>(sum_of(squares)) * (1.0f / hidden);
-        Scaling scaling{mean, rsqrtf(variance + epsilon), 0.0f};
+        float rest = sum_of(rests);
+        float square = sum_of(squares);
+        reducer.template reduce<Sum, Sum>(rest, square);
+        rest *= 1.0f / hidden;
+        const float variance = fmaf(-rest, rest, square * (1.0f / hidden));
+        Scaling scaling{mean, rest, rsqrtf(variance + epsilon), 0.0f};
         if constexpr (quantized) scaling.largest = reducer.template reduce<Max>(largest_result(row, scaling));
         return scaling;
     }
@@ -202,7 +212,8 @@ __device__ inline void results(const Row& row, int packet, const Scaling& scalin
     row.values(packet, result);
     row.weights(packet, weight);
 #pragma unroll
-    for (int i = 0; i < vector; ++i) result[i] = (result[i] - scaling.mean) * scaling.factor * weight[i];
+    for (int i = 0; i < vector; ++i)
+        result[i] = (result[i] - scaling.mean - scaling.mean_rest) * scaling.factor * weight[i];
     if constexpr (Statistic::has_bias) {
         float bias[vector];
         row.biases(packet, bias);

@@ -58,7 +58,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
                        .threads = config[threads],
                        .held_registers = 8,
                        .elements = static_cast<double>(packets * config[vector]),
-                       .work_factor = work_factor(norm) + 0.4,
+                       .work_factor = work_factor(norm) + (norm.residual ? 0.0 : 0.4),
                        .reducing_warps = static_cast<double>(config[threads]) / 32,
                        .bytes_in_flight = row_bytes,
                        .latency_us = 0.15,

@@ -41,10 +41,10 @@ TEST_CASE("every variant is complete, embedded, and explains its tunables and co
                 CHECK(tunable.values.count >= 1);
             }
             for (const Constraint& constraint : variant->constraints) CHECK_FALSE(constraint.reason.empty());
-            REQUIRE(variant->plan != nullptr);
-            REQUIRE(variant->fallback != nullptr);
-            REQUIRE(variant->predict_us != nullptr);
-            REQUIRE(variant->access_elements != nullptr);
+            REQUIRE((variant->plan != nullptr));
+            REQUIRE((variant->fallback != nullptr));
+            REQUIRE((variant->predict_us != nullptr));
+            REQUIRE((variant->access_elements != nullptr));
         }
     }
 }

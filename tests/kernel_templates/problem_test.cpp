@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
 #include "kernel_templates/catalog.h"
 
 using namespace hone;

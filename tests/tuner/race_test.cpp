@@ -89,7 +89,7 @@ TEST_CASE("equal candidates are tied, and the tie goes to the same one in every 
     for (int seed = 1; seed <= 40; ++seed) {
         MadeUpMeasurer measurer;
         measurer.random.seed(static_cast<std::uint64_t>(seed));
-        measurer.noise = 0.004;
+        measurer.noise = 0.001;
         winners.insert(*run(measurer, list).winner);
     }
     CHECK(winners.size() == 1);
@@ -109,7 +109,7 @@ TEST_CASE("the default loses its place only to a candidate that is clearly bette
     const std::string challenger = to_string(list[5]);
     const std::string fallback = to_string(list[0]);
     for (const auto& [better, expected] :
-         {std::pair{0.99, fallback}, std::pair{0.985, fallback}, std::pair{0.95, challenger}}) {
+         {std::pair{0.999, fallback}, std::pair{0.997, fallback}, std::pair{0.985, challenger}}) {
         MadeUpMeasurer measurer;
         measurer.noise = 0.001;
         measurer.true_us = [&, gain = better](const std::string& name) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <signal.h>
 #include <sys/wait.h>
 
