@@ -82,16 +82,17 @@ void InputSets::prepare(const ProblemSetup& setup) {
                        static_cast<std::int64_t>(usable) - fixed, set_bytes_);
     if (count_ < verified_sets) device_.check(CUDA_ERROR_OUT_OF_MEMORY, "two input sets and their reference");
     reserve(fixed + count_ * set_bytes_);
-    fill(setup.seed);
+    seed_ = setup.seed;
+    fill_inputs();
+    fill_guards();
 }
 
-void InputSets::fill(std::uint64_t seed) const {
+void InputSets::fill_inputs() const {
     for (int set = 0; set < count_; ++set) {
         for (std::size_t i = 0; i < arguments_.size(); ++i) {
-            if (is_input(i)) harness_.fill(address(set, i), arguments_[i], seed_of(seed, set, i));
+            if (is_input(i)) harness_.fill(address(set, i), arguments_[i], seed_of(seed_, set, i));
         }
     }
-    fill_guards();
 }
 
 Call InputSets::call(int set) const {

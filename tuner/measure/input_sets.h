@@ -57,6 +57,8 @@ class InputSets {
     void size_workspace(std::int64_t bytes);
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
     void poison_outputs() const;
+    /// Fills every input of every set, always with the same values for a problem.
+    void fill_inputs() const;
     /// Fills every guard zone of the outputs again.
     void fill_guards() const;
 
@@ -67,7 +69,6 @@ class InputSets {
     };
     void lay_out();
     void reserve(std::int64_t bytes);
-    void fill(std::uint64_t seed) const;
     void memset8(CUdeviceptr at, std::uint8_t value, std::int64_t bytes) const;
     void guard(CUdeviceptr data, std::int64_t bytes) const;
 
@@ -84,6 +85,7 @@ class InputSets {
     std::int64_t reference_bytes_ = 0;  ///< one set's
     std::int64_t snapshot_bytes_ = 0;
     int count_ = 0;
+    std::uint64_t seed_ = 0;
     runtime::DeviceBuffer<std::byte> arena_;
     runtime::DeviceBuffer<std::byte> workspace_;
     std::int64_t workspace_bytes_ = 0;

@@ -49,6 +49,7 @@ class Verifier {
     void check_inputs() const;
     void clear_slots() const;
     [[nodiscard]] Slots read_slots() const;
+    [[nodiscard]] bool inputs_changed(const Slots& slots) const;
     [[nodiscard]] Verdict judge(const Slots& slots) const;
     [[nodiscard]] Verdict judge_output(const Slots& slots, std::size_t argument, int set) const;
 
