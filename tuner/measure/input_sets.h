@@ -35,6 +35,8 @@ class InputSets {
     void prepare(const ProblemSetup& setup);
 
     [[nodiscard]] int count() const { return count_; }
+    /// What all sets and the outputs take: more than L2, or small enough to stay there.
+    [[nodiscard]] std::int64_t touched_bytes() const { return count_ * set_bytes_ + output_bytes_; }
     [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
     [[nodiscard]] const std::vector<Tolerance>& tolerances() const { return tolerances_; }
     [[nodiscard]] bool is_output(std::size_t argument) const;
