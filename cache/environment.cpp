@@ -1,5 +1,7 @@
 #include "cache/environment.h"
 
+#include "cache/packaged.h"
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,7 +22,8 @@ Environment read_environment() {
     return {.hone_cache = variable("HONE_CACHE"),
             .hone_site_cache = variable("HONE_SITE_CACHE"),
             .xdg_cache_home = variable("XDG_CACHE_HOME"),
-            .home = variable("HOME")};
+            .home = variable("HOME"),
+            .hone_packaged = variable("HONE_PACKAGED")};
 }
 
 LayerPaths layer_paths(const Environment& environment) {
@@ -41,5 +44,10 @@ LayerPaths layer_paths(const Environment& environment) {
 }
 
 LayerPaths layer_paths() { return layer_paths(read_environment()); }
+
+std::span<const PackagedBundle> packaged_layer() {
+    if (read_environment().hone_packaged == "off") return {};
+    return packaged_bundles();
+}
 
 }  // namespace hone::cache

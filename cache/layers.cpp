@@ -153,7 +153,7 @@ std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, s
 
 std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, const GpuKey& gpu,
                                        const Toolchain& toolchain, const WarningSink& warn) {
-    return load_winners(paths, packaged_bundles(), gpu, toolchain, warn);
+    return load_winners(paths, packaged_layer(), gpu, toolchain, warn);
 }
 
 std::vector<LoadedWinner> load_winners(const GpuKey& gpu, const Toolchain& toolchain, const WarningSink& warn) {

@@ -22,6 +22,9 @@ struct LayerPaths {
 /// Throws CacheError (unusable) when no place is known: HOME, XDG_CACHE_HOME and HONE_CACHE are all unset.
 [[nodiscard]] LayerPaths layer_paths();
 
+/// The bundles that ship with this build; none with HONE_PACKAGED=off.
+[[nodiscard]] std::span<const PackagedBundle> packaged_layer();
+
 struct LoadedWinner {
     Trial trial;
     Trust trust = Trust::unusable;

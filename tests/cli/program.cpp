@@ -63,6 +63,7 @@ Sandbox::Sandbox() {
     REQUIRE(mkdtemp(name.data()) != nullptr);
     folder_ = name;
     environment_ = {{"PATH", "/usr/bin:/bin"},
+                    {"HONE_PACKAGED", "off"},
                     {"HOME", folder_.string()},
                     {"HONE_CACHE", path("cache/cache.db").string()},
                     {"HONE_CUDA_LIBRARY", "/nonexistent/libcuda.so.1"},

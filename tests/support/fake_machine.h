@@ -40,6 +40,7 @@ class FakeMachine {
           nvrtc_("HONE_NVRTC_LIBRARY", HONE_FAKE_NVRTC),
           nvml_("HONE_NVML_LIBRARY", HONE_FAKE_NVML),
           script_("HONE_FAKE_SCRIPT", script),
+          packaged_("HONE_PACKAGED", "off"),  // it looks like a GPU that Hone ships results for
           library_(dlopen(HONE_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
         function<void()>("fake_cuda_reset")();
     }
@@ -63,6 +64,7 @@ class FakeMachine {
     ScopedVariable nvrtc_;
     ScopedVariable nvml_;
     ScopedVariable script_;
+    ScopedVariable packaged_;
     void* library_ = nullptr;
 };
 

@@ -20,6 +20,7 @@ class FakeGpu {
         set("HONE_NVRTC_LIBRARY", HONE_FAKE_NVRTC);
         set("HONE_NVML_LIBRARY", HONE_FAKE_NVML);
         set("HONE_FAKE_SCRIPT", script);
+        set("HONE_PACKAGED", "off");
     }
     FakeGpu(const FakeGpu&) = delete;
     FakeGpu& operator=(const FakeGpu&) = delete;

@@ -42,6 +42,7 @@ std::string_view name(Level level) {
 /// Everything that Hone reads, as README.md lists it.
 constexpr std::array environment_variables{"HONE_CACHE",
                                            "HONE_SITE_CACHE",
+                                           "HONE_PACKAGED",
                                            "HONE_DATA_DIR",
                                            "HONE_CUDA_LIBRARY",
                                            "HONE_NVRTC_LIBRARY",

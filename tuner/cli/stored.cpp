@@ -50,7 +50,7 @@ std::vector<StoredTrial> from_databases(const Console& console, Query query) {
 std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {
     std::vector<StoredTrial> all =
         from_databases(console, [&](const cache::Cache& cache) { return cache.winners(filter); });
-    for (const cache::PackagedBundle& bundle : cache::packaged_bundles()) {
+    for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
         try {
             std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
             std::erase_if(trials, [&](const cache::Trial& trial) { return !matches(trial, filter); });
