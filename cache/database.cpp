@@ -1,6 +1,8 @@
 #include "cache/database.h"
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -36,11 +38,7 @@ void require_known_version(const fs::path& file, std::int64_t found, std::int64_
 /// Everything that can be refused without taking a lock or recovering a log.
 void check_header(const RawHeader& header, const fs::path& file, std::int64_t newest) {
     if (header.empty) return;
-    if (!header.is_database) {
-        // A process that was killed while it created the file leaves a journal, from which SQLite goes back to empty.
-        if (version_of(with_suffix(file, "-journal")).size > 0) return;
-        refuse_foreign(file, "is not an SQLite database");
-    }
+    if (!header.is_database) refuse_foreign(file, "is not an SQLite database");
     if (header.application_id == application_id) require_known_version(file, header.user_version, newest);
     if (header.application_id != application_id && header.application_id != 0) {
         refuse_foreign(file, fmt::format("is a database of another program (application id {:#010x})",
@@ -48,7 +46,17 @@ void check_header(const RawHeader& header, const fs::path& file, std::int64_t ne
     }
 }
 
-/// The same again through SQLite, which also sees what is in the journal or the write-ahead log. Returns the version.
+/// The header of a file that nobody is creating just now. Whoever creates one (or was killed at it) has a journal beside it
+/// until its first page is whole: SQLite waits for the former and rolls the latter back.
+RawHeader settled_header(const Connection& connection, const fs::path& file) {
+    const RawHeader header = connection.raw_header();
+    if (header.empty || header.is_database) return header;
+    if (version_of(with_suffix(file, "-journal")).size > 0) return {.empty = true};
+    return connection.raw_header();  // the journal may have gone between the two looks
+}
+
+/// The same again through SQLite, which also sees what is in the journal or the write-ahead log. The answers must be of one
+/// moment, or a file that another process is creating looks like that of another program: the caller holds a transaction.
 std::int64_t check_identity(const Connection& connection, std::int64_t newest) {
     const std::int64_t id = connection.integer("PRAGMA application_id");
     const std::int64_t version = connection.integer("PRAGMA user_version");
@@ -56,6 +64,12 @@ std::int64_t check_identity(const Connection& connection, std::int64_t newest) {
     if (id != application_id && !fresh) refuse_foreign(connection.file(), "is a database of another program");
     require_known_version(connection.file(), version, newest);
     return version;
+}
+
+/// The version, from one consistent view.
+std::int64_t identity_now(const Connection& connection, std::int64_t newest) {
+    Transaction view(connection, Transaction::Kind::read);
+    return check_identity(connection, newest);
 }
 
 /// A copy as it was before a migration, beside the file.
@@ -72,7 +86,7 @@ void bring_up_to_date(const Connection& connection, std::span<const Migration> s
     const std::int64_t newest = schema.back().to;
     // Only for an empty file: an existing one would be written at each opening.
     if (connection.raw_header().empty) connection.execute("PRAGMA auto_vacuum = INCREMENTAL");
-    if (check_identity(connection, newest) == newest) return;
+    if (identity_now(connection, newest) == newest) return;
     Transaction transaction(connection, Transaction::Kind::write);
     const std::int64_t version = check_identity(connection, newest);  // another process may have been faster
     if (version > 0 && version < newest) back_up(connection.file(), version);
@@ -93,8 +107,23 @@ void leave_wal(const Connection& connection) {
     (void)connection.integer("SELECT count(*) FROM sqlite_schema");  // the lock is given back at the next access
 }
 
+/// False where the file system has no shared memory. When two processes change the mode of a new file at once, SQLite tells
+/// one of them "busy" without waiting, because both hold a lock that the other needs: so the waiting is done here.
+bool enter_wal(const Connection& connection) {
+    constexpr auto patience = std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (true) {
+        try {
+            return connection.text("PRAGMA journal_mode = WAL") == "wal";
+        } catch (const CacheError& error) {
+            if (error.kind() != Kind::busy || std::chrono::steady_clock::now() > deadline) throw;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
 void choose_journal(const Connection& connection, bool network) {
-    if (!network && connection.text("PRAGMA journal_mode = WAL") == "wal") {
+    if (!network && enter_wal(connection)) {
         connection.keep_wal_files();
         connection.execute(fmt::format("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {}", log_limit_bytes));
         return;
@@ -115,7 +144,7 @@ Database open_for_writing(const fs::path& name, const DatabaseOptions& options) 
     }
     const bool network = options.network_file_system.value_or(file_system_of(file.parent_path()).network);
     Connection connection = Connection::open(file, Access::read_write);
-    const RawHeader header = connection.raw_header();
+    const RawHeader header = settled_header(connection, file);
     check_header(header, file, options.schema.back().to);
     if (network && header.wal) leave_wal(connection);
     bring_up_to_date(connection, options.schema);
@@ -142,11 +171,11 @@ Database open_for_reading(const fs::path& name, const DatabaseOptions& options) 
     const FileVersion version = version_of(file);
     const FileVersion log_version = version_of(with_suffix(file, "-wal"));
     Connection connection = Connection::open(file, Access::read_only);
-    const RawHeader header = connection.raw_header();
+    const RawHeader header = settled_header(connection, file);
     check_header(header, file, options.schema.back().to);
     const Access access = access_for_reading(header, file);
     if (access == Access::immutable) connection = Connection::open(file, access);
-    if (check_identity(connection, options.schema.back().to) < options.schema.back().to) {
+    if (identity_now(connection, options.schema.back().to) < options.schema.back().to) {
         throw CacheError(Kind::read_only, fmt::format("{}: is empty or has an older schema", file.string()),
                          "open it once as its owner (`hone cache stats`), which brings it up to date");
     }

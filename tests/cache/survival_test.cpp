@@ -150,6 +150,38 @@ TEST_CASE("sixteen processes store, read, merge and clean one cache without an e
     CHECK(Cache::open(file).in_flight().empty());
 }
 
+TEST_CASE("processes that create one cache at the same moment all find a cache") {
+    constexpr int processes = 6;
+    const TemporaryDirectory directory;
+    for (int round = 0; round < scaled(100); ++round) {
+        const auto file = directory / ("cache" + std::to_string(round) + ".db");
+        int gate[2];
+        REQUIRE(::pipe(gate) == 0);
+        std::vector<pid_t> children;
+        for (int p = 0; p < processes; ++p) {
+            children.push_back(::fork());
+            if (children.back() != 0) continue;
+            char open = 0;
+            ::close(gate[1]);
+            (void)!::read(gate[0], &open, 1);  // until the parent closes its end
+            try {
+                (void)Cache::open(file);
+            } catch (const std::exception& error) {
+                std::fprintf(stderr, "%s\n", error.what());
+                ::_exit(1);
+            }
+            ::_exit(0);
+        }
+        ::close(gate[0]);
+        ::close(gate[1]);
+        for (const pid_t child : children) {
+            int status = 0;
+            ::waitpid(child, &status, 0);
+            CHECK(status == 0);
+        }
+    }
+}
+
 TEST_CASE("a child that inherits a cache must not touch it, and the parent's stays whole") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
