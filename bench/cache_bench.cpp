@@ -18,9 +18,11 @@ using namespace hone::cache;
 
 Trial winner(int i) {
     Trial trial;
-    trial.key = {.gpu = {"NVIDIA H100 80GB HBM3", 9, 0, 132, 2619, ""}, .family = "rmsnorm",
-                 .static_fields = "dtype=bf16 output=same residual=no hidden=" + std::to_string(64 * (i % 100 + 1)),
-                 .dynamic_fields = "rows=" + std::to_string(i / 100 + 1)};
+    trial.key = {
+        .gpu = {"NVIDIA H100 80GB HBM3", 9, 0, 132, 2619, ""},
+        .family = "rmsnorm",
+        .static_fields = "dtype=bf16 output=same residual=no hidden=" + std::to_string(64 * (i % 100 + 1)),
+        .dynamic_fields = "rows=" + std::to_string(i / 100 + 1)};
     trial.toolchain = {"580.95.05", "13.0"};
     trial.candidate = "block_rows threads=256 vector=8 unroll=2 home=registers";
     trial.template_hash = "0123456789abcdef0123456789abcdef";
@@ -37,10 +39,12 @@ void report(const char* what, int times, const std::function<void(int)>& work) {
     for (int i = 0; i < times; ++i) {
         const auto start = std::chrono::steady_clock::now();
         work(i);
-        us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        us.push_back(
+            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
     }
     std::ranges::sort(us);
-    std::printf("%-44s median %10.1f us   p99 %10.1f us\n", what, us[us.size() / 2], us[us.size() * 99 / 100]);
+    std::printf("%-44s median %10.1f us   p99 %10.1f us\n", what, us[us.size() / 2],
+                us[us.size() * 99 / 100]);
 }
 
 }  // namespace
@@ -66,8 +70,7 @@ int main() {
     }
     report("open for writing", 50, [&](int) { (void)Cache::open(file); });
     report("open for reading", 50, [&](int) { (void)Cache::open(file, OpenMode::read_only); });
-    report("open for reading, load 10,000 winners", 20, [&](int) {
-        (void)Cache::open(file, OpenMode::read_only).winners();
-    });
+    report("open for reading, load 10,000 winners", 20,
+           [&](int) { (void)Cache::open(file, OpenMode::read_only).winners(); });
     std::filesystem::remove_all(directory);
 }

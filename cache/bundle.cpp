@@ -22,16 +22,16 @@ constexpr std::int64_t row_limit = 100'000;
 
 auto sort_key(const TuningKey& key) {
     const GpuKey& gpu = key.gpu;
-    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major, gpu.compute_minor,
-                    gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
+    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
+                    gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
 }
 
 struct KeyOrder {
     bool operator()(const TuningKey& a, const TuningKey& b) const { return sort_key(a) < sort_key(b); }
 };
 
-/// What JSON allows and a bundle does not: names that repeat, deep nesting, too many rows. Stops at the first of them.
-/// A pass of its own: the library's callback parser looks at all earlier rows again after each row.
+/// What JSON allows and a bundle does not: names that repeat, deep nesting, too many rows. Stops at the first
+/// of them. A pass of its own: the library's callback parser looks at all earlier rows again after each row.
 class StructureGuard : public json::json_sax_t {
   public:
     explicit StructureGuard(std::string_view file_name) : file_name_(file_name) {}
@@ -76,7 +76,9 @@ class StructureGuard : public json::json_sax_t {
     void enter() {
         if (++depth_ > depth_limit) refuse(fmt::format("is nested deeper than {} levels", depth_limit));
     }
-    [[noreturn]] void refuse(const std::string& why) const { throw BundleError(fmt::format("{}: {}", file_name_, why)); }
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw BundleError(fmt::format("{}: {}", file_name_, why));
+    }
 
     std::string_view file_name_;
     std::vector<std::set<std::string>> names_;
@@ -86,7 +88,8 @@ class StructureGuard : public json::json_sax_t {
 
 json parse(std::string_view text, std::string_view file_name) {
     if (text.size() > size_limit_bytes) {
-        throw BundleError(fmt::format("{}: has {} bytes, allowed: {}", file_name, text.size(), size_limit_bytes));
+        throw BundleError(
+            fmt::format("{}: has {} bytes, allowed: {}", file_name, text.size(), size_limit_bytes));
     }
     // The parser takes a zero byte for the end and would not look at what follows.
     if (text.find('\0') != std::string_view::npos) {
@@ -109,13 +112,14 @@ const std::string& text_member(const json& document, const char* name, std::stri
 void check_schema(const json& document, std::string_view file_name) {
     const std::string& schema = text_member(document, "schema", file_name);
     if (schema != bundle_schema) {
-        throw BundleError(fmt::format("{}: has the schema {}, this build reads \"{}\"", file_name,
-                                      json(schema.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace),
-                                      bundle_schema));
+        throw BundleError(fmt::format(
+            "{}: has the schema {}, this build reads \"{}\"", file_name,
+            json(schema.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace), bundle_schema));
     }
     for (const auto& [member, value] : document.items()) {
         if (member != "schema" && member != "sha256" && member != "winners") {
-            throw BundleError(fmt::format("{}: has the unknown member {}", file_name, json(member).dump(-1, ' ', true)));
+            throw BundleError(
+                fmt::format("{}: has the unknown member {}", file_name, json(member).dump(-1, ' ', true)));
         }
     }
 }
@@ -124,13 +128,14 @@ void check_schema(const json& document, std::string_view file_name) {
 std::string_view winners_text(std::string_view text) {
     const std::size_t begin = text.find('[');
     const std::size_t end = text.rfind(']');
-    return begin == std::string_view::npos || end < begin ? std::string_view() : text.substr(begin, end - begin + 1);
+    return begin == std::string_view::npos || end < begin ? std::string_view()
+                                                          : text.substr(begin, end - begin + 1);
 }
 
 void check_sum(const json& document, std::string_view text, std::string_view file_name) {
     if (text_member(document, "sha256", file_name) == sha256_hex(winners_text(text))) return;
-    throw BundleError(fmt::format("{}: was changed after it was written (its SHA-256 does not match); export it again",
-                                  file_name));
+    throw BundleError(fmt::format(
+        "{}: was changed after it was written (its SHA-256 does not match); export it again", file_name));
 }
 
 }  // namespace
@@ -141,7 +146,8 @@ std::string write_bundle(std::vector<Trial> winners) {
     for (std::size_t i = 0; i < winners.size(); ++i) {
         const std::string place = fmt::format("winner {} ({})", i + 1, winners[i].candidate);
         if (i > 0 && winners[i] == winners[i - 1]) continue;
-        if (i > 0 && winners[i].key == winners[i - 1].key) throw BundleError(place + ": its key has another winner too");
+        if (i > 0 && winners[i].key == winners[i - 1].key)
+            throw BundleError(place + ": its key has another winner too");
         const std::string row = write_row(winners[i]);
         // What could not be read back is not written.
         if (read_row(json::parse(row), place) != winners[i]) {
@@ -169,7 +175,8 @@ std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name
         Trial winner = read_row(row, place);
         require_in_design_space(winner, place);
         if (!keys.insert(winner.key).second) {
-            throw BundleError(fmt::format("{}, field 'dynamic_fields': an earlier row has the same key", place));
+            throw BundleError(
+                fmt::format("{}, field 'dynamic_fields': an earlier row has the same key", place));
         }
         winners.push_back(std::move(winner));
     }

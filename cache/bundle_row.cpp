@@ -28,7 +28,9 @@ bool is_printable_ascii(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c <= 0x7e; });
 }
 
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+bool is_hex(std::string_view text) {
+    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 enum class Empty : std::uint8_t { refused, allowed };
 
@@ -44,15 +46,18 @@ class Members {
         if (!value.is_string()) refuse(place_, field, "is not a string");
         const auto& text = value.get_ref<const std::string&>();
         if (text.empty() && empty == Empty::refused) refuse(place_, field, "is empty");
-        if (text.size() > text_limit) refuse(place_, field, fmt::format("is longer than {} characters", text_limit));
-        if (!is_printable_ascii(text)) refuse(place_, field, "holds something else than printable ASCII characters");
+        if (text.size() > text_limit)
+            refuse(place_, field, fmt::format("is longer than {} characters", text_limit));
+        if (!is_printable_ascii(text))
+            refuse(place_, field, "holds something else than printable ASCII characters");
         return text;
     }
 
     std::int64_t integer(std::string_view field, std::int64_t low, std::int64_t high) {
         const nlohmann::json& value = take(field);
         if (!value.is_number_integer()) refuse(place_, field, "is not an integer");
-        const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+        const bool too_large =
+            value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
         const std::int64_t number = too_large ? INT64_MAX : value.get<std::int64_t>();
         if (number < low || number > high) {
             refuse(place_, field, fmt::format("is {}, allowed: {} to {}", value.dump(), low, high));
@@ -60,7 +65,9 @@ class Members {
         return number;
     }
 
-    int small(std::string_view field, int low, int high) { return static_cast<int>(integer(field, low, high)); }
+    int small(std::string_view field, int low, int high) {
+        return static_cast<int>(integer(field, low, high));
+    }
 
     double real(std::string_view field) {
         const nlohmann::json& value = take(field);
@@ -91,14 +98,16 @@ class Members {
             if (std::ranges::find(taken_, member) != taken_.end()) continue;
             const std::string near = nearest_name(member, taken_);
             const std::string hint = near.empty() ? std::string() : fmt::format("; did you mean '{}'?", near);
-            throw BundleError(fmt::format("{}: has the unknown member '{}'{}", place_, printable(member), hint));
+            throw BundleError(
+                fmt::format("{}: has the unknown member '{}'{}", place_, printable(member), hint));
         }
     }
 
   private:
     static std::string printable(std::string_view text) {
         std::string out(text.substr(0, 64));
-        std::ranges::replace_if(out, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+        std::ranges::replace_if(
+            out, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
         return out;
     }
 
@@ -125,7 +134,8 @@ GpuKey read_gpu(Members& members) {
 
 std::string read_template_hash(Members& members, std::string_view place) {
     std::string hash = members.text("template_hash");
-    if (hash.size() != 32 || !is_hex(hash)) refuse(place, "template_hash", "is not made of 32 lower-case hex digits");
+    if (hash.size() != 32 || !is_hex(hash))
+        refuse(place, "template_hash", "is not made of 32 lower-case hex digits");
     return hash;
 }
 
@@ -194,9 +204,11 @@ Trial read_row(const nlohmann::json& row, std::string_view place) {
 void require_in_design_space(const Trial& winner, std::string_view place) {
     const TuningKey& key = winner.key;
     std::string error;
-    const auto problem = parse_problem(key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields, &error);
+    const auto problem =
+        parse_problem(key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields, &error);
     if (!problem) {
-        refuse(place, find_family(key.family) == nullptr ? "family" : "static_fields or dynamic_fields", error);
+        refuse(place, find_family(key.family) == nullptr ? "family" : "static_fields or dynamic_fields",
+               error);
     }
     if (problem->family->name != key.family) refuse(place, "family", "is not the name of a family alone");
     if (static_text(*problem) != key.static_fields) {

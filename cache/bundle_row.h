@@ -11,14 +11,16 @@
 
 namespace hone::cache {
 
-/// One line of JSON without its end. Loses what a winner has not got: a failure's detail, another status than ok.
+/// One line of JSON without its end. Loses what a winner has not got: a failure's detail, another status than
+/// ok.
 [[nodiscard]] std::string write_row(const Trial& winner);
 
-/// Checks members, types, ranges and characters; throws BundleError beginning with `place` and naming the field.
+/// Checks members, types, ranges and characters; throws BundleError beginning with `place` and naming the
+/// field.
 [[nodiscard]] Trial read_row(const nlohmann::json& row, std::string_view place);
 
-/// Throws BundleError unless this build has the family, and problem and candidate are in its design space, written the
-/// way this build writes them.
+/// Throws BundleError unless this build has the family, and problem and candidate are in its design space,
+/// written the way this build writes them.
 void require_in_design_space(const Trial& winner, std::string_view place);
 
 }  // namespace hone::cache

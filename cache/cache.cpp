@@ -39,8 +39,8 @@ struct Cache::State {
     void require_own_process() const {
         if (owner == ::getpid()) return;
         throw CacheError(CacheError::Kind::unusable,
-                         fmt::format("{}: was opened before fork() by process {}", database.connection.file().string(),
-                                     owner),
+                         fmt::format("{}: was opened before fork() by process {}",
+                                     database.connection.file().string(), owner),
                          "open the cache again in the child process");
     }
 
@@ -52,7 +52,8 @@ struct Cache::State {
                          "open it for writing");
     }
 
-    /// Runs a query; when the file is read without locks and somebody wrote it meanwhile, opens it anew and repeats.
+    /// Runs a query; when the file is read without locks and somebody wrote it meanwhile, opens it anew and
+    /// repeats.
     template <class Query>
     auto read(const Query& query) {
         require_own_process();
@@ -90,7 +91,8 @@ std::vector<Trial> Cache::past_winners(const Filter& filter) const {
 }
 
 std::vector<Trial> Cache::winners(const Filter& filter) const {
-    // Not from the view `winner`: when the row in first place is damaged, the next intact one takes its place.
+    // Not from the view `winner`: when the row in first place is damaged, the next intact one takes its
+    // place.
     std::vector<Trial> ranked = past_winners(filter);
     const auto same_key = [](const Trial& a, const Trial& b) { return a.key == b.key; };
     ranked.erase(std::unique(ranked.begin(), ranked.end(), same_key), ranked.end());
@@ -116,7 +118,8 @@ std::optional<Image> Cache::image(const ImageKey& key) {
         if (found.damaged) delete_image(state_->writer(), key);
         if (found.image && now_ms() - found.last_used > day_ms) touch_image(state_->writer(), key);
     } catch (const CacheError&) {
-        // Housekeeping must not fail a look-up that has its answer: a busy or full cache does it another time.
+        // Housekeeping must not fail a look-up that has its answer: a busy or full cache does it another
+        // time.
     }
     return std::move(found.image);
 }

@@ -30,8 +30,8 @@ constexpr std::int64_t log_limit_bytes = 8 << 20;
 void require_known_version(const fs::path& file, std::int64_t found, std::int64_t newest) {
     if (found <= newest) return;
     throw CacheError(Kind::newer_schema,
-                     fmt::format("{}: has schema version {}, this build knows versions up to {}", file.string(), found,
-                                 newest),
+                     fmt::format("{}: has schema version {}, this build knows versions up to {}",
+                                 file.string(), found, newest),
                      "use the newer build of Hone that wrote it, or set HONE_CACHE to another file");
 }
 
@@ -46,8 +46,8 @@ void check_header(const RawHeader& header, const fs::path& file, std::int64_t ne
     }
 }
 
-/// The header of a file that nobody is creating just now. Whoever creates one (or was killed at it) has a journal beside it
-/// until its first page is whole: SQLite waits for the former and rolls the latter back.
+/// The header of a file that nobody is creating just now. Whoever creates one (or was killed at it) has a
+/// journal beside it until its first page is whole: SQLite waits for the former and rolls the latter back.
 RawHeader settled_header(const Connection& connection, const fs::path& file) {
     const RawHeader header = connection.raw_header();
     if (header.empty || header.is_database) return header;
@@ -55,12 +55,14 @@ RawHeader settled_header(const Connection& connection, const fs::path& file) {
     return connection.raw_header();  // the journal may have gone between the two looks
 }
 
-/// The same again through SQLite, which also sees what is in the journal or the write-ahead log. The answers must be of one
-/// moment, or a file that another process is creating looks like that of another program: the caller holds a transaction.
+/// The same again through SQLite, which also sees what is in the journal or the write-ahead log. The answers
+/// must be of one moment, or a file that another process is creating looks like that of another program: the
+/// caller holds a transaction.
 std::int64_t check_identity(const Connection& connection, std::int64_t newest) {
     const std::int64_t id = connection.integer("PRAGMA application_id");
     const std::int64_t version = connection.integer("PRAGMA user_version");
-    const bool fresh = id == 0 && version == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
+    const bool fresh =
+        id == 0 && version == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
     if (id != application_id && !fresh) refuse_foreign(connection.file(), "is a database of another program");
     require_known_version(connection.file(), version, newest);
     return version;
@@ -99,16 +101,19 @@ void bring_up_to_date(const Connection& connection, std::span<const Migration> s
     transaction.commit();
 }
 
-/// A file in WAL mode that was carried to a network file system: the exclusive mode needs no shared memory to leave it.
+/// A file in WAL mode that was carried to a network file system: the exclusive mode needs no shared memory to
+/// leave it.
 void leave_wal(const Connection& connection) {
     connection.execute("PRAGMA locking_mode = EXCLUSIVE");
     (void)connection.text("PRAGMA journal_mode = TRUNCATE");
     connection.execute("PRAGMA locking_mode = NORMAL");
-    (void)connection.integer("SELECT count(*) FROM sqlite_schema");  // the lock is given back at the next access
+    (void)connection.integer(
+        "SELECT count(*) FROM sqlite_schema");  // the lock is given back at the next access
 }
 
-/// False where the file system has no shared memory. When two processes change the mode of a new file at once, SQLite tells
-/// one of them "busy" without waiting, because both hold a lock that the other needs: so the waiting is done here.
+/// False where the file system has no shared memory. When two processes change the mode of a new file at
+/// once, SQLite tells one of them "busy" without waiting, because both hold a lock that the other needs: so
+/// the waiting is done here.
 bool enter_wal(const Connection& connection) {
     constexpr auto patience = std::chrono::seconds(10);
     const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -125,7 +130,8 @@ bool enter_wal(const Connection& connection) {
 void choose_journal(const Connection& connection, bool network) {
     if (!network && enter_wal(connection)) {
         connection.keep_wal_files();
-        connection.execute(fmt::format("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {}", log_limit_bytes));
+        connection.execute(
+            fmt::format("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {}", log_limit_bytes));
         return;
     }
     (void)connection.text("PRAGMA journal_mode = TRUNCATE");
@@ -139,7 +145,8 @@ Database open_for_writing(const fs::path& name, const DatabaseOptions& options) 
     create_private_file(file);
     require_safe(file, OpenMode::read_write);
     if (!can_write(file)) {
-        throw CacheError(Kind::read_only, fmt::format("{}: the file or its directory is read-only", file.string()),
+        throw CacheError(Kind::read_only,
+                         fmt::format("{}: the file or its directory is read-only", file.string()),
                          "make both writable, or set HONE_CACHE to a place that is");
     }
     const bool network = options.network_file_system.value_or(file_system_of(file.parent_path()).network);
@@ -152,16 +159,17 @@ Database open_for_writing(const fs::path& name, const DatabaseOptions& options) 
     return {.connection = std::move(connection), .network_file_system = network};
 }
 
-/// A database in WAL mode is read through the log's index, which must exist already: making one would be writing. When
-/// nobody has left a log, the file alone is complete and may be read as it is.
+/// A database in WAL mode is read through the log's index, which must exist already: making one would be
+/// writing. When nobody has left a log, the file alone is complete and may be read as it is.
 Access access_for_reading(const RawHeader& header, const fs::path& file) {
     const std::int64_t log_bytes = version_of(with_suffix(file, "-wal")).size;
     const bool has_index = version_of(with_suffix(file, "-shm")).size >= 0;
     if (!header.wal || (log_bytes >= 0 && has_index)) return Access::read_only;
     if (log_bytes <= 0) return Access::immutable;
-    throw CacheError(Kind::read_only,
-                     fmt::format("{}: its write-ahead log must be recovered, which takes write permission", file.string()),
-                     "open it once as its owner (`hone cache stats`), or copy it together with its -wal and -shm files");
+    throw CacheError(
+        Kind::read_only,
+        fmt::format("{}: its write-ahead log must be recovered, which takes write permission", file.string()),
+        "open it once as its owner (`hone cache stats`), or copy it together with its -wal and -shm files");
 }
 
 Database open_for_reading(const fs::path& name, const DatabaseOptions& options) {

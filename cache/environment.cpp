@@ -36,9 +36,10 @@ LayerPaths layer_paths(const Environment& environment) {
     } else if (is_absolute(environment.home)) {
         paths.user = std::filesystem::path(*environment.home) / ".cache" / "hone" / "cache.db";
     } else {
-        throw CacheError(CacheError::Kind::unusable,
-                         "no place for the cache is known: HONE_CACHE, XDG_CACHE_HOME and HOME are unset",
-                         "set HONE_CACHE to a file, such as /var/tmp/me/hone/cache.db in a directory of your own");
+        throw CacheError(
+            CacheError::Kind::unusable,
+            "no place for the cache is known: HONE_CACHE, XDG_CACHE_HOME and HOME are unset",
+            "set HONE_CACHE to a file, such as /var/tmp/me/hone/cache.db in a directory of your own");
     }
     return paths;
 }

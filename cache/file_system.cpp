@@ -51,12 +51,13 @@ constexpr std::array<std::uint32_t, 24> network_types{
 };
 
 [[noreturn]] void fail(int error, const fs::path& path, std::string_view doing) {
-    const Kind kind = error == ENOSPC || error == EDQUOT                       ? Kind::full
+    const Kind kind = error == ENOSPC || error == EDQUOT                    ? Kind::full
                       : error == EROFS || error == EACCES || error == EPERM ? Kind::read_only
-                                                                              : Kind::unusable;
+                                                                            : Kind::unusable;
     const char* hint = kind == Kind::full ? "free space, or set HONE_CACHE to a file on another file system"
                                           : "set HONE_CACHE to a file in a directory of your own";
-    throw CacheError(kind, fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(error)), hint);
+    throw CacheError(kind, fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(error)),
+                     hint);
 }
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view why, const std::string& hint) {
@@ -78,13 +79,14 @@ void require_ours(const fs::path& path, const struct stat& status, OpenMode mode
     }
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         refuse(path, fmt::format("may be written by other users (mode {:04o})", status.st_mode & 07777),
-               fmt::format("run: chmod go-w '{}' (if it should be yours alone), or set HONE_CACHE to another place",
-                           path.string()));
+               fmt::format(
+                   "run: chmod go-w '{}' (if it should be yours alone), or set HONE_CACHE to another place",
+                   path.string()));
     }
 }
 
-/// Publishes an empty file under its name without ever holding a descriptor of that name: false when the file system
-/// cannot do that.
+/// Publishes an empty file under its name without ever holding a descriptor of that name: false when the file
+/// system cannot do that.
 bool publish_by_rename(const fs::path& file) {
     std::string temporary = file.string() + ".new-XXXXXX";
     const int descriptor = ::mkstemp(temporary.data());  // 0600 by definition
@@ -160,7 +162,8 @@ void require_safe(const fs::path& file, OpenMode mode) {
                          "set HONE_CACHE to another file; this one was left as it is");
     }
     if (status.st_nlink != 1) {
-        refuse(file, "has several names (hard links), under which locks and the write-ahead log can go astray",
+        refuse(file,
+               "has several names (hard links), under which locks and the write-ahead log can go astray",
                "copy it to a file of its own and set HONE_CACHE to that");
     }
     require_ours(file, status, mode);
@@ -176,7 +179,9 @@ bool can_write(const fs::path& file) {
 FileVersion version_of(const fs::path& file) {
     struct stat status {};
     if (::lstat(file.c_str(), &status) != 0) return {};
-    const auto nanoseconds = [](const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; };
+    const auto nanoseconds = [](const timespec& time) {
+        return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+    };
     return {.inode = status.st_ino,
             .size = status.st_size,
             .modified_ns = nanoseconds(status.st_mtim),

@@ -15,7 +15,8 @@ using sqlite::Statement;
 using sqlite::Transaction;
 
 constexpr std::string_view row_columns =
-    "template_hash, static_fields, candidate, arch, nvrtc, options, registers, shared_bytes, spill_bytes, checksum, "
+    "template_hash, static_fields, candidate, arch, nvrtc, options, registers, shared_bytes, spill_bytes, "
+    "checksum, "
     "length, cubin";
 
 std::string key_of(const ImageKey& key) {
@@ -40,12 +41,13 @@ struct Row {
 
 Row read_row(Statement& from) {
     Row row;
-    for (std::string* field : {&row.key.template_hash, &row.key.static_fields, &row.key.candidate, &row.key.arch,
-                               &row.key.nvrtc, &row.key.options}) {
+    for (std::string* field : {&row.key.template_hash, &row.key.static_fields, &row.key.candidate,
+                               &row.key.arch, &row.key.nvrtc, &row.key.options}) {
         *field = from.text();
     }
     Resources& resources = row.image.resources;
-    for (int* field : {&resources.registers, &resources.shared_bytes, &resources.spill_bytes}) *field = from.small();
+    for (int* field : {&resources.registers, &resources.shared_bytes, &resources.spill_bytes})
+        *field = from.small();
     const std::string checksum = from.text();
     const std::int64_t length = from.integer();
     row.image.cubin = from.blob();
@@ -60,14 +62,19 @@ bool is_stored(const Connection& connection, const std::string& key, const std::
     return statement.step();
 }
 
-void insert_row(const Connection& connection, const ImageKey& key, const Image& image, const std::string& checksum) {
+void insert_row(const Connection& connection, const ImageKey& key, const Image& image,
+                const std::string& checksum) {
     const std::int64_t now = now_ms();
-    Statement statement(connection, "INSERT OR REPLACE INTO image (key, template_hash, static_fields, candidate, arch, "
-                                    "nvrtc, options, registers, shared_bytes, spill_bytes, checksum, created_at, "
-                                    "last_used, length, cubin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    statement.bind(key_of(key), key.template_hash, key.static_fields, key.candidate, key.arch, key.nvrtc, key.options);
-    statement.bind(image.resources.registers, image.resources.shared_bytes, image.resources.spill_bytes, checksum);
-    statement.bind(now, now, static_cast<std::int64_t>(image.cubin.size()), std::span<const std::byte>(image.cubin));
+    Statement statement(connection,
+                        "INSERT OR REPLACE INTO image (key, template_hash, static_fields, candidate, arch, "
+                        "nvrtc, options, registers, shared_bytes, spill_bytes, checksum, created_at, "
+                        "last_used, length, cubin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    statement.bind(key_of(key), key.template_hash, key.static_fields, key.candidate, key.arch, key.nvrtc,
+                   key.options);
+    statement.bind(image.resources.registers, image.resources.shared_bytes, image.resources.spill_bytes,
+                   checksum);
+    statement.bind(now, now, static_cast<std::int64_t>(image.cubin.size()),
+                   std::span<const std::byte>(image.cubin));
     statement.run();
 }
 
@@ -91,7 +98,8 @@ FoundImage find_image(const Connection& connection, const ImageKey& key) {
     return found;
 }
 
-void insert_image(const Connection& connection, const ImageKey& key, const Image& image, std::int64_t limit_bytes) {
+void insert_image(const Connection& connection, const ImageKey& key, const Image& image,
+                  std::int64_t limit_bytes) {
     const auto bytes = static_cast<std::int64_t>(image.cubin.size());
     const std::string checksum = checksum_of(key, image);
     if (bytes > limit_bytes || is_stored(connection, key_of(key), checksum)) return;

@@ -17,13 +17,15 @@ constexpr std::int64_t week_ms = std::int64_t{7} * 24 * 3600 * 1000;
 // The order in which `bind_identity` binds what makes a row.
 constexpr std::string_view identity_condition =
     " WHERE family = ? AND static_fields = ? AND dynamic_fields = ? AND candidate = ? AND gpu_name = ? AND"
-    " compute_major = ? AND compute_minor = ? AND sm_count = ? AND memory_clock_mhz = ? AND mig_profile = ? AND"
+    " compute_major = ? AND compute_minor = ? AND sm_count = ? AND memory_clock_mhz = ? AND mig_profile = ? "
+    "AND"
     " host = ? AND pid = ?";
 
 void bind_identity(Statement& to, const InFlight& row, const std::string& host) {
     const GpuKey& gpu = row.key.gpu;
     to.bind(row.key.family, row.key.static_fields, row.key.dynamic_fields, row.candidate);
-    to.bind(gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
+    to.bind(gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz,
+            gpu.mig_profile);
     to.bind(host, row.pid);
 }
 
@@ -33,21 +35,23 @@ struct OwnedRow {
 };
 
 std::vector<OwnedRow> select_all(const Connection& connection) {
-    Statement statement(connection,
-                        "SELECT family, static_fields, dynamic_fields, candidate, gpu_name, mig_profile, host, boot, "
-                        "compute_major, compute_minor, sm_count, memory_clock_mhz, attempt, pid, started_at, "
-                        "process_start FROM in_flight ORDER BY started_at, candidate, pid");
+    Statement statement(
+        connection,
+        "SELECT family, static_fields, dynamic_fields, candidate, gpu_name, mig_profile, host, boot, "
+        "compute_major, compute_minor, sm_count, memory_clock_mhz, attempt, pid, started_at, "
+        "process_start FROM in_flight ORDER BY started_at, candidate, pid");
     std::vector<OwnedRow> rows;
     while (statement.step()) {
         OwnedRow owned;
         InFlight& row = owned.row;
         GpuKey& gpu = row.key.gpu;
-        for (std::string* field : {&row.key.family, &row.key.static_fields, &row.key.dynamic_fields, &row.candidate,
-                                   &gpu.name, &gpu.mig_profile, &owned.owner.host, &owned.owner.boot}) {
+        for (std::string* field :
+             {&row.key.family, &row.key.static_fields, &row.key.dynamic_fields, &row.candidate, &gpu.name,
+              &gpu.mig_profile, &owned.owner.host, &owned.owner.boot}) {
             *field = statement.text();
         }
-        for (int* field : {&gpu.compute_major, &gpu.compute_minor, &gpu.sm_count, &gpu.memory_clock_mhz,
-                           &row.attempt}) {
+        for (int* field :
+             {&gpu.compute_major, &gpu.compute_minor, &gpu.sm_count, &gpu.memory_clock_mhz, &row.attempt}) {
             *field = statement.small();
         }
         row.pid = statement.integer();

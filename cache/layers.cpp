@@ -62,8 +62,8 @@ auto rank(const Offer& offer) {
 
 auto key_fields(const TuningKey& key) {
     const GpuKey& gpu = key.gpu;
-    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major, gpu.compute_minor,
-                    gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
+    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
+                    gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
 }
 
 std::vector<LoadedWinner> best_of_each_key(std::vector<Offer> offers) {
@@ -102,7 +102,8 @@ std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing,
         if (missing == Missing::is_fine && !fs::exists(fs::symlink_status(file, ignored))) return {};
         return Cache::open(file, OpenMode::read_only).past_winners();
     } catch (const CacheError& error) {
-        if (warn) warn(fmt::format("the {} cache is left out: {}; {}", name(layer), error.what(), error.hint()));
+        if (warn)
+            warn(fmt::format("the {} cache is left out: {}; {}", name(layer), error.what(), error.hint()));
     } catch (const std::exception& error) {
         if (warn) warn(fmt::format("the {} cache is left out: {}", name(layer), error.what()));
     }
@@ -127,7 +128,8 @@ Trust trust_of(const Trial& trial, const GpuKey& gpu, const Toolchain& toolchain
     }
     const Family* family = find_family(trial.key.family);
     if (family == nullptr || trial.status != TrialStatus::ok) return Trust::unusable;
-    if (!parse_problem(*family, trial.key.static_fields + ' ' + trial.key.dynamic_fields)) return Trust::unusable;
+    if (!parse_problem(*family, trial.key.static_fields + ' ' + trial.key.dynamic_fields))
+        return Trust::unusable;
     const std::optional<Candidate> candidate = parse_candidate(*family, trial.candidate);
     if (!candidate) return Trust::unusable;
     if (template_hash(*candidate->variant) != trial.template_hash) return Trust::stale;
@@ -135,8 +137,9 @@ Trust trust_of(const Trial& trial, const GpuKey& gpu, const Toolchain& toolchain
     return trial.toolchain == toolchain ? Trust::exact : Trust::compatible;
 }
 
-std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, std::span<const PackagedBundle> packaged,
-                                       const GpuKey& gpu, const Toolchain& toolchain, const WarningSink& warn) {
+std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths,
+                                       std::span<const PackagedBundle> packaged, const GpuKey& gpu,
+                                       const Toolchain& toolchain, const WarningSink& warn) {
     std::vector<Offer> offers;
     const auto add = [&](std::vector<Trial> trials, Layer layer) {
         for (Trial& trial : trials) {
@@ -156,7 +159,8 @@ std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths, c
     return load_winners(paths, packaged_layer(), gpu, toolchain, warn);
 }
 
-std::vector<LoadedWinner> load_winners(const GpuKey& gpu, const Toolchain& toolchain, const WarningSink& warn) {
+std::vector<LoadedWinner> load_winners(const GpuKey& gpu, const Toolchain& toolchain,
+                                       const WarningSink& warn) {
     return load_winners(paths_or_warning(warn), gpu, toolchain, warn);
 }
 

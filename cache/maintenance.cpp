@@ -41,11 +41,14 @@ void check_structure(const Connection& connection, VerifyReport& report) {
 void check_content(const Connection& connection, VerifyReport& report) {
     visit_trials(connection, [&](const std::string& identity, bool intact) {
         ++report.trials_checked;
-        if (!intact) report.problems.push_back(fmt::format("trial {}: its content does not match its identity", identity));
+        if (!intact)
+            report.problems.push_back(
+                fmt::format("trial {}: its content does not match its identity", identity));
     });
     visit_images(connection, [&](const std::string& key, bool intact) {
         ++report.images_checked;
-        if (!intact) report.problems.push_back(fmt::format("image {}: its content does not match its checksum", key));
+        if (!intact)
+            report.problems.push_back(fmt::format("image {}: its content does not match its checksum", key));
     });
 }
 
@@ -57,7 +60,8 @@ Stats stats_of(const Database& database) {
     stats.path = connection.file();
     stats.network_file_system = database.network_file_system;
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-        stats.file_bytes += std::max<std::int64_t>(0, version_of(with_suffix(connection.file(), suffix)).size);
+        stats.file_bytes +=
+            std::max<std::int64_t>(0, version_of(with_suffix(connection.file(), suffix)).size);
     }
     const Transaction view(connection, Transaction::Kind::read);
     stats.trials = connection.integer("SELECT count(*) FROM trial");

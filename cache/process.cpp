@@ -24,7 +24,8 @@ std::string first_line(const std::string& file) {
     return line;
 }
 
-/// Field 22 of /proc/PID/stat, see proc(5). The name in field 2 may hold blanks and brackets: count after its end.
+/// Field 22 of /proc/PID/stat, see proc(5). The name in field 2 may hold blanks and brackets: count after its
+/// end.
 std::int64_t start_ticks(std::int64_t pid) {
     const std::string line = first_line(fmt::format("/proc/{}/stat", pid));
     const std::size_t name_end = line.rfind(')');
@@ -40,7 +41,9 @@ std::int64_t start_ticks(std::int64_t pid) {
 }  // namespace
 
 ProcessIdentity identity_of_process(std::int64_t pid) {
-    return {.host = host_name(), .boot = first_line("/proc/sys/kernel/random/boot_id"), .start = start_ticks(pid)};
+    return {.host = host_name(),
+            .boot = first_line("/proc/sys/kernel/random/boot_id"),
+            .start = start_ticks(pid)};
 }
 
 std::int64_t now_ms() {

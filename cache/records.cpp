@@ -62,8 +62,12 @@ std::string_view name(Provenance provenance) { return name_in(provenance_names, 
 std::string_view name(Stage stage) { return name_in(stage_names, stage); }
 std::string_view name(Trust trust) { return name_in(trust_names, trust); }
 
-std::optional<TrialStatus> trial_status_from_name(std::string_view text) { return value_in(status_names, text); }
-std::optional<Provenance> provenance_from_name(std::string_view text) { return value_in(provenance_names, text); }
+std::optional<TrialStatus> trial_status_from_name(std::string_view text) {
+    return value_in(status_names, text);
+}
+std::optional<Provenance> provenance_from_name(std::string_view text) {
+    return value_in(provenance_names, text);
+}
 std::optional<Stage> stage_from_name(std::string_view text) { return value_in(stage_names, text); }
 
 std::string identity(const Trial& trial) {

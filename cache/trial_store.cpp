@@ -22,20 +22,23 @@ using sqlite::Transaction;
 // The order in which `bind_trial` and `read_trial` go through the columns.
 constexpr std::string_view columns =
     "identity, gpu_name, compute_major, compute_minor, sm_count, memory_clock_mhz, mig_profile, "
-    "family, static_fields, dynamic_fields, driver, nvrtc, candidate, template_hash, status, stage, provenance, "
-    "winner, is_default, median_us, p10_us, p90_us, samples, registers, shared_bytes, spill_bytes, energy_mj, "
+    "family, static_fields, dynamic_fields, driver, nvrtc, candidate, template_hash, status, stage, "
+    "provenance, "
+    "winner, is_default, median_us, p10_us, p90_us, samples, registers, shared_bytes, spill_bytes, "
+    "energy_mj, "
     "detail, created_at, tool_version";
 
 void bind_trial(Statement& to, const Trial& trial) {
     const GpuKey& gpu = trial.key.gpu;
-    to.bind(identity(trial), gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz,
-            gpu.mig_profile);
+    to.bind(identity(trial), gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count,
+            gpu.memory_clock_mhz, gpu.mig_profile);
     to.bind(trial.key.family, trial.key.static_fields, trial.key.dynamic_fields);
     to.bind(trial.toolchain.driver, trial.toolchain.nvrtc, trial.candidate, trial.template_hash);
     to.bind(name(trial.status), name(trial.stage), name(trial.provenance));
     to.bind(trial.winner ? 1 : 0, trial.is_default ? 1 : 0);
     to.bind(trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.timing.samples);
-    to.bind(trial.resources.registers, trial.resources.shared_bytes, trial.resources.spill_bytes, trial.energy_mj);
+    to.bind(trial.resources.registers, trial.resources.shared_bytes, trial.resources.spill_bytes,
+            trial.energy_mj);
     to.bind(trial.detail, trial.created_at, trial.tool_version);
 }
 
@@ -65,18 +68,20 @@ Row read_trial(Statement& from) {
         *field = from.small();
     }
     gpu.mig_profile = from.text();
-    for (std::string* field : {&trial.key.family, &trial.key.static_fields, &trial.key.dynamic_fields,
-                               &trial.toolchain.driver, &trial.toolchain.nvrtc, &trial.candidate,
-                               &trial.template_hash}) {
+    for (std::string* field :
+         {&trial.key.family, &trial.key.static_fields, &trial.key.dynamic_fields, &trial.toolchain.driver,
+          &trial.toolchain.nvrtc, &trial.candidate, &trial.template_hash}) {
         *field = from.text();
     }
     const bool names_known = read_names(from, trial);
     trial.winner = from.integer() != 0;
     trial.is_default = from.integer() != 0;
-    for (double* field : {&trial.timing.median_us, &trial.timing.p10_us, &trial.timing.p90_us}) *field = from.real();
+    for (double* field : {&trial.timing.median_us, &trial.timing.p10_us, &trial.timing.p90_us})
+        *field = from.real();
     trial.timing.samples = from.small();
     Resources& resources = trial.resources;
-    for (int* field : {&resources.registers, &resources.shared_bytes, &resources.spill_bytes}) *field = from.small();
+    for (int* field : {&resources.registers, &resources.shared_bytes, &resources.spill_bytes})
+        *field = from.small();
     trial.energy_mj = from.real();
     trial.detail = from.text();
     trial.created_at = from.integer();
@@ -92,8 +97,9 @@ std::string where(const Filter& filter) {
     if (!filter.static_fields.empty()) text += " AND static_fields = ?";
     if (!filter.dynamic_fields.empty()) text += " AND dynamic_fields = ?";
     if (filter.gpu) {
-        text += " AND gpu_name = ? AND compute_major = ? AND compute_minor = ? AND sm_count = ?"
-                " AND memory_clock_mhz = ? AND mig_profile = ?";
+        text +=
+            " AND gpu_name = ? AND compute_major = ? AND compute_minor = ? AND sm_count = ?"
+            " AND memory_clock_mhz = ? AND mig_profile = ?";
     }
     return text;
 }
@@ -104,12 +110,14 @@ void bind_filter(Statement& to, const Filter& filter) {
     }
     if (filter.gpu) {
         const GpuKey& gpu = *filter.gpu;
-        to.bind(gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
+        to.bind(gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz,
+                gpu.mig_profile);
     }
 }
 
 std::vector<Row> select(const Connection& connection, const Filter& filter, std::string_view condition) {
-    Statement statement(connection, fmt::format("SELECT {} FROM trial{}{}", columns, where(filter), condition));
+    Statement statement(connection,
+                        fmt::format("SELECT {} FROM trial{}{}", columns, where(filter), condition));
     bind_filter(statement, filter);
     std::vector<Row> rows;
     while (statement.step()) {
@@ -148,14 +156,17 @@ auto by_key_and_place(const Row& row) {
     const GpuKey& gpu = key.gpu;
     return std::tuple(std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
                                gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile),
-                      preference(row.trial->provenance), -row.trial->created_at, std::string_view(row.identity));
+                      preference(row.trial->provenance), -row.trial->created_at,
+                      std::string_view(row.identity));
 }
 
 void require_finite(const Trial& trial) {
-    for (const double value : {trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.energy_mj}) {
+    for (const double value :
+         {trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.energy_mj}) {
         if (!std::isfinite(value)) {
-            throw std::invalid_argument(fmt::format("trial of {} {} {}: a time or energy is not a finite number",
-                                                    trial.key.family, trial.key.static_fields, trial.candidate));
+            throw std::invalid_argument(
+                fmt::format("trial of {} {} {}: a time or energy is not a finite number", trial.key.family,
+                            trial.key.static_fields, trial.candidate));
         }
     }
 }
@@ -168,8 +179,9 @@ std::int64_t insert_trials(const Connection& connection, std::span<const Trial> 
     for (const char c : columns) marks += c == ',' ? ", ?" : "";
     Transaction transaction(connection, Transaction::Kind::write);
     // Not INSERT OR IGNORE: that would also swallow a row that breaks a CHECK.
-    Statement statement(connection, fmt::format("INSERT INTO trial ({}) VALUES ({}) ON CONFLICT (identity) DO NOTHING",
-                                                columns, marks));
+    Statement statement(
+        connection,
+        fmt::format("INSERT INTO trial ({}) VALUES ({}) ON CONFLICT (identity) DO NOTHING", columns, marks));
     std::int64_t added = 0;
     for (const Trial& trial : trials) {
         bind_trial(statement, trial);

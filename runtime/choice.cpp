@@ -148,8 +148,8 @@ std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits
 
 std::string tune_command(const Problem& problem, std::span<const std::int64_t> values) {
     if (values.empty()) return {};
-    return fmt::format("hone tune --op {} --fields \"{}\" --tokens {}", problem.family->name, static_text(problem),
-                       fmt::join(values, ","));
+    return fmt::format("hone tune --op {} --fields \"{}\" --tokens {}", problem.family->name,
+                       static_text(problem), fmt::join(values, ","));
 }
 
 }  // namespace hone::runtime

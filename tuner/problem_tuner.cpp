@@ -28,7 +28,8 @@ void add(std::vector<Candidate>& list, const Candidate& candidate) {
 }
 
 /// A few of every variant, so that a model that misjudges one variant as a whole cannot keep it out.
-void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked, std::vector<Candidate>& list) {
+void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked,
+                 std::vector<Candidate>& list) {
     constexpr int seats = 8;
     int taken = 0;
     for (const RankedCandidate& next : ranked) {

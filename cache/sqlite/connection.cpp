@@ -16,7 +16,8 @@ using Kind = CacheError::Kind;
 
 constexpr int busy_timeout_ms = 10'000;
 
-static_assert(SQLITE_VERSION_NUMBER >= 3051003, "SQLite before 3.51.3 can corrupt a write-ahead log when it is reset");
+static_assert(SQLITE_VERSION_NUMBER >= 3051003,
+              "SQLite before 3.51.3 can corrupt a write-ahead log when it is reset");
 
 bool is_out_of_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
@@ -42,26 +43,32 @@ Kind kind_of(int code, int system_error) {
 std::string hint_for(Kind kind) {
     switch (kind) {
         case Kind::busy:
-            return "another process kept the cache locked for 10 seconds; try again, and see who has it open (fuser)";
-        case Kind::full: return "free space on its file system, run `hone cache gc`, or set HONE_CACHE to another place";
-        case Kind::read_only: return "make the file and its directory writable, or set HONE_CACHE to a place that is";
+            return "another process kept the cache locked for 10 seconds; try again, and see who has it open "
+                   "(fuser)";
+        case Kind::full:
+            return "free space on its file system, run `hone cache gc`, or set HONE_CACHE to another place";
+        case Kind::read_only:
+            return "make the file and its directory writable, or set HONE_CACHE to a place that is";
         case Kind::not_a_cache: return "set HONE_CACHE to another file; this one was left as it is";
         case Kind::damaged:
-            return "run `hone cache verify`; to start anew move the file away, then `hone merge` what can still be read";
+            return "run `hone cache verify`; to start anew move the file away, then `hone merge` what can "
+                   "still be read";
         default: return "run `hone doctor`, or set HONE_CACHE to a file on a local disk";
     }
 }
 
-[[noreturn]] void fail(sqlite3* handle, int code, const std::filesystem::path& file, std::source_location where) {
+[[noreturn]] void fail(sqlite3* handle, int code, const std::filesystem::path& file,
+                       std::source_location where) {
     const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
     const int system_error = handle != nullptr ? sqlite3_system_errno(handle) : 0;
     const int best = (extended & 0xff) == (code & 0xff) ? extended : code;
     const Kind kind = kind_of(best, system_error);
     std::string what = fmt::format("{}: {}", file.string(), sqlite3_errstr(code));
-    if (handle != nullptr && (code & 0xff) == SQLITE_ERROR) what += fmt::format(": {}", sqlite3_errmsg(handle));
+    if (handle != nullptr && (code & 0xff) == SQLITE_ERROR)
+        what += fmt::format(": {}", sqlite3_errmsg(handle));
     if (system_error != 0) what += fmt::format(" ({})", std::strerror(system_error));
-    what += fmt::format(" [SQLite {}, {}:{}]", best, std::filesystem::path(where.file_name()).filename().string(),
-                        where.line());
+    what += fmt::format(" [SQLite {}, {}:{}]", best,
+                        std::filesystem::path(where.file_name()).filename().string(), where.line());
     throw CacheError(kind, what, hint_for(kind));
 }
 
@@ -82,7 +89,8 @@ std::string percent_encoded(const std::string& path) {
 }
 
 std::int64_t big_endian(const unsigned char* bytes) {
-    return std::int64_t{bytes[0]} << 24 | std::int64_t{bytes[1]} << 16 | std::int64_t{bytes[2]} << 8 | bytes[3];
+    return std::int64_t{bytes[0]} << 24 | std::int64_t{bytes[1]} << 16 | std::int64_t{bytes[2]} << 8 |
+           bytes[3];
 }
 
 }  // namespace
@@ -92,7 +100,8 @@ void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_clo
 Connection Connection::open_uri(const std::string& uri, int flags, const std::filesystem::path& file) {
     sqlite3* raw = nullptr;
     const auto here = std::source_location::current();
-    const int code = sqlite3_open_v2(uri.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+    const int code =
+        sqlite3_open_v2(uri.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
     Connection connection(Handle(raw), file);
     check(code, raw, file, here);
     connection.restrict();
@@ -104,7 +113,8 @@ Connection Connection::open(const std::filesystem::path& file, Access access) {
     constexpr int common = SQLITE_OPEN_URI | SQLITE_OPEN_NOFOLLOW;
     switch (access) {
         case Access::read_write: return open_uri(path, common | SQLITE_OPEN_READWRITE, file);
-        case Access::read_only: return open_uri(path + "?readonly_shm=1", common | SQLITE_OPEN_READONLY, file);
+        case Access::read_only:
+            return open_uri(path + "?readonly_shm=1", common | SQLITE_OPEN_READONLY, file);
         case Access::immutable: break;
     }
     return open_uri(path + "?immutable=1", common | SQLITE_OPEN_READONLY, file);
@@ -196,18 +206,19 @@ Statement::Statement(const Connection& connection, std::string_view sql, std::so
 void Statement::bind_next(std::string_view value) {
     // An empty view may have no address, which SQLite would take for NULL.
     const char* data = value.data() != nullptr ? value.data() : "";
-    check(sqlite3_bind_text64(handle_.get(), next_parameter_++, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
+    check(sqlite3_bind_text64(handle_.get(), next_parameter_++, data, value.size(), SQLITE_TRANSIENT,
+                              SQLITE_UTF8),
           connection_->get(), connection_->file(), std::source_location::current());
 }
 
 void Statement::bind_next(std::int64_t value) {
-    check(sqlite3_bind_int64(handle_.get(), next_parameter_++, value), connection_->get(), connection_->file(),
-          std::source_location::current());
+    check(sqlite3_bind_int64(handle_.get(), next_parameter_++, value), connection_->get(),
+          connection_->file(), std::source_location::current());
 }
 
 void Statement::bind_next(double value) {
-    check(sqlite3_bind_double(handle_.get(), next_parameter_++, value), connection_->get(), connection_->file(),
-          std::source_location::current());
+    check(sqlite3_bind_double(handle_.get(), next_parameter_++, value), connection_->get(),
+          connection_->file(), std::source_location::current());
 }
 
 void Statement::bind_next(std::span<const std::byte> value) {
@@ -224,7 +235,8 @@ bool Statement::step(std::source_location where) {
 }
 
 void Statement::run(std::source_location where) {
-    while (step(where)) {}
+    while (step(where)) {
+    }
     reset();
 }
 

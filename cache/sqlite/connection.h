@@ -1,6 +1,6 @@
-// SQLite behind three small types. The .cpp beside this is the only file of the project that includes sqlite3.h.
-// Every failure is thrown as a CacheError that names the file, what was being done, and what to do about it.
-// Not thread-safe: one connection, one thread at a time. Internal to the cache.
+// SQLite behind three small types. The .cpp beside this is the only file of the project that includes
+// sqlite3.h. Every failure is thrown as a CacheError that names the file, what was being done, and what to do
+// about it. Not thread-safe: one connection, one thread at a time. Internal to the cache.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ enum class Access : std::uint8_t {
     immutable,  ///< takes no locks: only for a file that nobody changes meanwhile
 };
 
-/// What the file's first 100 bytes say, read through SQLite's own descriptor (opening and closing another one would drop
-/// the locks this process holds) and without touching anything.
+/// What the file's first 100 bytes say, read through SQLite's own descriptor (opening and closing another one
+/// would drop the locks this process holds) and without touching anything.
 struct RawHeader {
     bool empty = false;  ///< the file has no bytes yet
     bool is_database = false;
@@ -51,7 +51,8 @@ class Connection {
                                    std::source_location = std::source_location::current()) const;
 
     [[nodiscard]] RawHeader raw_header() const;
-    /// Keeps the (emptied) -wal and -shm files when the last connection closes: readers without write permission need them.
+    /// Keeps the (emptied) -wal and -shm files when the last connection closes: readers without write
+    /// permission need them.
     void keep_wal_files() const;
     void copy_to(const std::filesystem::path& file) const;
     /// Rows changed by the last statement.
@@ -68,7 +69,8 @@ class Connection {
     };
     using Handle = std::unique_ptr<sqlite3, Close>;
 
-    Connection(Handle handle, std::filesystem::path file) : handle_(std::move(handle)), file_(std::move(file)) {}
+    Connection(Handle handle, std::filesystem::path file)
+        : handle_(std::move(handle)), file_(std::move(file)) {}
     static Connection open_uri(const std::string& uri, int flags, const std::filesystem::path& file);
     void restrict() const;
 
@@ -128,7 +130,8 @@ class Transaction {
         write,  ///< takes the writer's lock at once, so it can only be busy here and not half-way
     };
 
-    Transaction(const Connection& connection, Kind kind, std::source_location = std::source_location::current());
+    Transaction(const Connection& connection, Kind kind,
+                std::source_location = std::source_location::current());
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
     ~Transaction();

@@ -36,7 +36,8 @@ std::string refusal(const std::string& text) {
 
 /// A bundle around these rows, with a checksum that is right.
 std::string sealed(const std::string& array) {
-    return fmt::format("{{\n\"schema\": \"hone.tuned/1\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n", sha256_hex(array), array);
+    return fmt::format("{{\n\"schema\": \"hone.tuned/1\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n",
+                       sha256_hex(array), array);
 }
 
 std::string valid_row() {
@@ -123,7 +124,8 @@ TEST_CASE("a refusal names file, row and field") {
 TEST_CASE("a misspelt name is answered with the nearest known one") {
     json row = json::parse(valid_row());
     const std::string family = row["family"];
-    CHECK(refusal(with_member("family", family.substr(0, family.size() - 1))).find(family) != std::string::npos);
+    CHECK(refusal(with_member("family", family.substr(0, family.size() - 1))).find(family) !=
+          std::string::npos);
     row["median_u"] = 1;
     CHECK(refusal(sealed("[" + row.dump() + "]")).find("did you mean 'median_us'") != std::string::npos);
 }
@@ -140,13 +142,15 @@ TEST_CASE("any change to the rows after export is found") {
         CHECK(refusal(changed) != "");
     }
     std::string windows = text;
-    for (std::size_t at = 0; (at = windows.find('\n', at)) != std::string::npos; at += 2) windows.insert(at, "\r");
+    for (std::size_t at = 0; (at = windows.find('\n', at)) != std::string::npos; at += 2)
+        windows.insert(at, "\r");
     CHECK(refusal(windows).find("SHA-256") != std::string::npos);
 }
 
 TEST_CASE("a truncated bundle is refused at every length") {
     const std::string text = write_bundle(sample_winners(2));
-    for (std::size_t length = 0; length + 1 < text.size(); ++length) CHECK(refusal(text.substr(0, length)) != "");
+    for (std::size_t length = 0; length + 1 < text.size(); ++length)
+        CHECK(refusal(text.substr(0, length)) != "");
 }
 
 TEST_CASE("crafted rows are refused, each with its field") {
@@ -233,7 +237,8 @@ TEST_CASE("every member must be there") {
     for (const auto& [name, value] : whole.items()) {
         json row = whole;
         row.erase(name);
-        CHECK(refusal(sealed("[" + row.dump() + "]")).find("field '" + name + "': is missing") != std::string::npos);
+        CHECK(refusal(sealed("[" + row.dump() + "]")).find("field '" + name + "': is missing") !=
+              std::string::npos);
     }
 }
 
@@ -302,7 +307,8 @@ TEST_CASE("import takes all or nothing") {
     Cache cache = Cache::open(directory / "cache.db");
     json bad = json::parse(valid_row());
     bad["samples"] = -1;
-    CHECK_THROWS_AS(cache.store(read_bundle(sealed("[" + valid_row() + "," + bad.dump() + "]"), "file.json")), BundleError);
+    CHECK_THROWS_AS(cache.store(read_bundle(sealed("[" + valid_row() + "," + bad.dump() + "]"), "file.json")),
+                    BundleError);
     CHECK(cache.trials().empty());
     CHECK(cache.store(read_bundle(write_bundle(sample_winners(5)), "file.json")) == 5);
     CHECK(write_bundle(cache.winners()) == write_bundle(sample_winners(5)));

@@ -61,7 +61,8 @@ TEST_CASE("a batch is stored whole or not at all") {
     CHECK(cache.trials().empty());
 }
 
-TEST_CASE("the winner is measured before replayed before predicted, then the newest, then the smallest identity") {
+TEST_CASE(
+    "the winner is measured before replayed before predicted, then the newest, then the smallest identity") {
     const TemporaryDirectory directory;
     Cache cache = Cache::open(directory / "cache.db");
     const auto only = [&] {
@@ -170,7 +171,11 @@ TEST_CASE("clear removes what matches and nothing else") {
 TEST_CASE("a candidate in flight is known until it ends") {
     const TemporaryDirectory directory;
     Cache cache = Cache::open(directory / "cache.db");
-    InFlight row{.key = sample_trial(1).key, .candidate = "simple threads=1", .pid = ::getpid(), .started_at = 5, .attempt = 1};
+    InFlight row{.key = sample_trial(1).key,
+                 .candidate = "simple threads=1",
+                 .pid = ::getpid(),
+                 .started_at = 5,
+                 .attempt = 1};
     cache.begin(row);
     REQUIRE(cache.in_flight().size() == 1);
     CHECK(cache.in_flight()[0].key == row.key);
@@ -189,11 +194,15 @@ TEST_CASE("a candidate in flight is known until it ends") {
 TEST_CASE("a dead process leaves the name of what it measured until gc") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
-    const InFlight mine{.key = sample_trial(1).key, .candidate = "simple threads=1", .pid = ::getpid(), .started_at = 1};
+    const InFlight mine{
+        .key = sample_trial(1).key, .candidate = "simple threads=1", .pid = ::getpid(), .started_at = 1};
     CHECK(in_child([&] {
-        Cache cache = Cache::open(file);
-        cache.begin({.key = sample_trial(2).key, .candidate = "simple threads=2", .pid = ::getpid(), .started_at = 2});
-    }) == "");
+              Cache cache = Cache::open(file);
+              cache.begin({.key = sample_trial(2).key,
+                           .candidate = "simple threads=2",
+                           .pid = ::getpid(),
+                           .started_at = 2});
+          }) == "");
     Cache cache = Cache::open(file);
     cache.begin(mine);
     CHECK(cache.in_flight().size() == 2);

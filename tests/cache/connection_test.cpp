@@ -94,7 +94,8 @@ TEST_CASE("no other file can be attached, and the schema cannot be written by ha
     const TemporaryDirectory directory;
     const Connection connection = new_database(directory);
     CHECK(kind_of_error([&] { connection.execute("ATTACH ':memory:' AS other"); }) != "");
-    CHECK(kind_of_error([&] { connection.execute("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema"); }) != "");
+    CHECK(kind_of_error(
+              [&] { connection.execute("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema"); }) != "");
     CHECK(connection.integer("PRAGMA mmap_size") == 0);
     CHECK(connection.integer("PRAGMA trusted_schema") == 0);
     CHECK(connection.integer("PRAGMA cell_size_check") == 1);

@@ -28,18 +28,21 @@ void fill(const fs::path& file) {
 }
 
 std::string damaged(std::string content, std::mt19937& random) {
-    const auto any = [&](std::size_t limit) { return static_cast<std::size_t>(random()) % std::max<std::size_t>(limit, 1); };
+    const auto any = [&](std::size_t limit) {
+        return static_cast<std::size_t>(random()) % std::max<std::size_t>(limit, 1);
+    };
     switch (any(4)) {
         case 0: content.resize(any(content.size())); break;
         case 1: {
             const std::size_t at = any(content.size());
-            std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(at), std::min<std::size_t>(512, content.size() - at),
-                        static_cast<char>(any(256)));
+            std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(at),
+                        std::min<std::size_t>(512, content.size() - at), static_cast<char>(any(256)));
             break;
         }
         default:
             for (std::size_t flips = 1 + any(8); flips > 0; --flips) {
-                char& byte = content[any(any(2) == 0 ? 200 : content.size())];  // every second one in the header
+                char& byte =
+                    content[any(any(2) == 0 ? 200 : content.size())];  // every second one in the header
                 byte = static_cast<char>(byte ^ (1 << any(8)));
             }
     }
@@ -59,7 +62,8 @@ Outcome look_at(const fs::path& file, OpenMode mode, const std::set<std::string>
         const std::vector<Trial> trials = cache.trials();
         const std::vector<Trial> winners = cache.winners();
         for (const auto* rows : {&trials, &winners}) {
-            for (const Trial& trial : *rows) require(identities.contains(identity(trial)), "a trial that was never stored");
+            for (const Trial& trial : *rows)
+                require(identities.contains(identity(trial)), "a trial that was never stored");
         }
         outcome.complete = trials.size() == stored_trials;
         outcome.found = !cache.verify().ok;
@@ -99,7 +103,8 @@ TEST_CASE("two thousand random damages never crash, never give wrong rows, and a
         found += reading.found;
         if (i % 3 != 0) continue;
         const Outcome writing = look_at(file, OpenMode::read_write, identities);
-        CHECK((writing.found || writing.complete || fs::is_empty(file) || read_file(file).size() < 100 || reading.found));
+        CHECK((writing.found || writing.complete || fs::is_empty(file) || read_file(file).size() < 100 ||
+               reading.found));
     }
     MESSAGE("found " << found << " of " << scaled(2000));
 }
@@ -114,12 +119,12 @@ TEST_CASE("damage to the write-ahead log loses at most what was in it, and never
     {
         Cache::open(original).store(sample_trial(0));
         CHECK(in_child([&] {
-            fill(original);
-            Cache open = Cache::open(original);
-            for (int i = 0; i < stored_trials; ++i) open.store(sample_trial(i));
-            open.begin({.key = sample_trial(1).key, .candidate = "x", .pid = 1, .started_at = 1});
-            ::_exit(7);  // nothing is closed: all of this stays in the log
-        }) == " exit status 7");
+                  fill(original);
+                  Cache open = Cache::open(original);
+                  for (int i = 0; i < stored_trials; ++i) open.store(sample_trial(i));
+                  open.begin({.key = sample_trial(1).key, .candidate = "x", .pid = 1, .started_at = 1});
+                  ::_exit(7);  // nothing is closed: all of this stays in the log
+              }) == " exit status 7");
         for (const char* suffix : {"", "-wal"}) parts[suffix] = read_file(with_suffix(original, suffix));
     }
     REQUIRE(parts["-wal"].size() > 100);
@@ -131,6 +136,7 @@ TEST_CASE("damage to the write-ahead log loses at most what was in it, and never
         INFO("damage " << i);
         CHECK_NOTHROW(look_at(file, OpenMode::read_write, identities));
         const Cache cache = Cache::open(file);
-        CHECK(cache.verify().ok);  // a log with a bad frame ends before it: the state is an older one, and sound
+        CHECK(cache.verify()
+                  .ok);  // a log with a bad frame ends before it: the state is an older one, and sound
     }
 }

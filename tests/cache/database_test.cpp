@@ -34,9 +34,9 @@ TEST_CASE("a new cache and its directories are private whatever the umask") {
     for (const mode_t mask : {mode_t{0}, mode_t{0777}}) {
         fs::remove_all(directory / "a");
         CHECK(in_child([&] {
-            ::umask(mask);
-            Cache::open(file).store(sample_trial(1));
-        }) == "");
+                  ::umask(mask);
+                  Cache::open(file).store(sample_trial(1));
+              }) == "");
         CHECK(mode_of(directory / "a") == 0700);
         CHECK(mode_of(directory / "a/b") == 0700);
         for (const char* suffix : {"", "-wal", "-shm"}) CHECK(mode_of(with_suffix(file, suffix)) == 0600);
@@ -118,13 +118,16 @@ TEST_CASE("somebody else's file or directory is refused, root's may be read") {
     CHECK(open_error(directory / "cache.db") == "unsafe_permissions");
     REQUIRE(::chown(directory.path().c_str(), 0, 0) == 0);
     ::chmod(directory.path().c_str(), 0755);
-    for (const char* suffix : {"", "-wal", "-shm"}) ::chmod(with_suffix(directory / "cache.db", suffix).c_str(), 0644);
+    for (const char* suffix : {"", "-wal", "-shm"})
+        ::chmod(with_suffix(directory / "cache.db", suffix).c_str(), 0644);
     CHECK(as_ordinary_user([&] {
-        const std::string before = listing(directory.path());
-        require(open_error(directory / "cache.db") == "unsafe_permissions", "root's file opened for writing");
-        require(Cache::open(directory / "cache.db", OpenMode::read_only).trials().size() == 3, "not readable");
-        require(listing(directory.path()) == before, "something was touched");
-    }) == "");
+              const std::string before = listing(directory.path());
+              require(open_error(directory / "cache.db") == "unsafe_permissions",
+                      "root's file opened for writing");
+              require(Cache::open(directory / "cache.db", OpenMode::read_only).trials().size() == 3,
+                      "not readable");
+              require(listing(directory.path()) == before, "something was touched");
+          }) == "");
 }
 
 TEST_CASE("foreign and newer files are refused and left alone, byte for byte") {
@@ -132,7 +135,8 @@ TEST_CASE("foreign and newer files are refused and left alone, byte for byte") {
     const auto file = directory / "cache.db";
     const auto expect = [&](const std::string& kind) {
         const std::string before = listing(directory.path());
-        for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only}) CHECK(open_error(file, mode) == kind);
+        for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only})
+            CHECK(open_error(file, mode) == kind);
         CHECK(listing(directory.path()) == before);
         fs::remove(file);
     };
@@ -238,7 +242,8 @@ TEST_CASE("an unfinished write-ahead log is read, or its loss is prevented") {
     Cache writer = Cache::open(file);
     for (int i = 0; i < 3; ++i) writer.store(sample_trial(i));  // all of it still in the log
     CHECK(Cache::open(file, OpenMode::read_only).trials().size() == 3);
-    for (const char* suffix : {"", "-wal", "-shm"}) fs::copy_file(with_suffix(file, suffix), with_suffix(copy, suffix));
+    for (const char* suffix : {"", "-wal", "-shm"})
+        fs::copy_file(with_suffix(file, suffix), with_suffix(copy, suffix));
     for (const char* suffix : {"", "-wal", "-shm"}) ::chmod(with_suffix(copy, suffix).c_str(), 0600);
     CHECK(Cache::open(copy, OpenMode::read_only).trials().size() == 3);
     fs::remove(with_suffix(copy, "-shm"));
@@ -248,41 +253,47 @@ TEST_CASE("an unfinished write-ahead log is read, or its loss is prevented") {
 
 TEST_CASE("a read-only directory can be read and not written") {
     CHECK(as_ordinary_user([] {
-        const TemporaryDirectory directory;
-        for (const bool with_log : {true, false}) {
-            const auto folder = directory / (with_log ? "a" : "b");
-            const auto file = folder / "cache.db";
-            make_cache(file);
-            if (!with_log) fs::remove(with_suffix(file, "-wal"));
-            if (!with_log) fs::remove(with_suffix(file, "-shm"));
-            for (const auto& entry : fs::directory_iterator(folder)) ::chmod(entry.path().c_str(), 0400);
-            ::chmod(folder.c_str(), 0500);
-            const std::string before = listing(folder);
-            require(Cache::open(file, OpenMode::read_only).trials().size() == 3, "cannot be read");
-            require(open_error(file) == "read_only", "opened for writing: " + open_error(file));
-            require(open_error(folder / "new.db") == "read_only", "new file: " + open_error(folder / "new.db"));
-            require(open_error(folder / "new/new.db") == "read_only", "new directory");
-            require(open_error(folder / "new.db", OpenMode::read_only) == "unusable", "missing file");
-            require(listing(folder) == before, "something was touched");
-            ::chmod(file.c_str(), 0000);
-            require(open_error(file, OpenMode::read_only) == "read_only", "unreadable: " + open_error(file, OpenMode::read_only));
-            ::chmod(folder.c_str(), 0700);
-        }
-    }) == "");
+              const TemporaryDirectory directory;
+              for (const bool with_log : {true, false}) {
+                  const auto folder = directory / (with_log ? "a" : "b");
+                  const auto file = folder / "cache.db";
+                  make_cache(file);
+                  if (!with_log) fs::remove(with_suffix(file, "-wal"));
+                  if (!with_log) fs::remove(with_suffix(file, "-shm"));
+                  for (const auto& entry : fs::directory_iterator(folder))
+                      ::chmod(entry.path().c_str(), 0400);
+                  ::chmod(folder.c_str(), 0500);
+                  const std::string before = listing(folder);
+                  require(Cache::open(file, OpenMode::read_only).trials().size() == 3, "cannot be read");
+                  require(open_error(file) == "read_only", "opened for writing: " + open_error(file));
+                  require(open_error(folder / "new.db") == "read_only",
+                          "new file: " + open_error(folder / "new.db"));
+                  require(open_error(folder / "new/new.db") == "read_only", "new directory");
+                  require(open_error(folder / "new.db", OpenMode::read_only) == "unusable", "missing file");
+                  require(listing(folder) == before, "something was touched");
+                  ::chmod(file.c_str(), 0000);
+                  require(open_error(file, OpenMode::read_only) == "read_only",
+                          "unreadable: " + open_error(file, OpenMode::read_only));
+                  ::chmod(folder.c_str(), 0700);
+              }
+          }) == "");
 }
 
 TEST_CASE("a local disk has a write-ahead log, a network file system a rollback journal") {
     const TemporaryDirectory directory;
-    const Database local = open_database(directory / "local.db", OpenMode::read_write, {.network_file_system = false});
+    const Database local =
+        open_database(directory / "local.db", OpenMode::read_write, {.network_file_system = false});
     CHECK(local.connection.text("PRAGMA journal_mode") == "wal");
     CHECK(local.connection.integer("PRAGMA synchronous") == 1);  // NORMAL
-    const Database far = open_database(directory / "far.db", OpenMode::read_write, {.network_file_system = true});
+    const Database far =
+        open_database(directory / "far.db", OpenMode::read_write, {.network_file_system = true});
     CHECK(far.connection.text("PRAGMA journal_mode") == "truncate");
     CHECK(far.connection.integer("PRAGMA synchronous") == 2);  // FULL
     CHECK_FALSE(fs::exists(directory / "far.db-shm"));
 }
 
-TEST_CASE("a cache that is carried to a network file system and back changes its journal and keeps its rows") {
+TEST_CASE(
+    "a cache that is carried to a network file system and back changes its journal and keeps its rows") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
     make_cache(file);
@@ -303,7 +314,8 @@ TEST_CASE("an older schema is brought up to date in one step, after a backup") {
     const std::array<Migration, 3> newer{{migrations()[0],
                                           {.to = 2, .sql = "CREATE TABLE note (text TEXT) STRICT"},
                                           {.to = 3, .sql = "INSERT INTO note VALUES ('hello')"}}};
-    CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_only, {.schema = newer}); }) == "read_only");
+    CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_only, {.schema = newer}); }) ==
+          "read_only");
     {
         const Database database = open_database(file, OpenMode::read_write, {.schema = newer});
         CHECK(database.connection.integer("PRAGMA user_version") == 3);
@@ -326,10 +338,12 @@ TEST_CASE("a migration that fails leaves the cache as it was") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
     make_cache(file);
-    const std::array<Migration, 3> broken{{migrations()[0],
-                                           {.to = 2, .sql = "CREATE TABLE note (text TEXT); DELETE FROM trial"},
-                                           {.to = 3, .sql = "INSERT INTO missing VALUES (1)"}}};
-    CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_write, {.schema = broken}); }) == "damaged");
+    const std::array<Migration, 3> broken{
+        {migrations()[0],
+         {.to = 2, .sql = "CREATE TABLE note (text TEXT); DELETE FROM trial"},
+         {.to = 3, .sql = "INSERT INTO missing VALUES (1)"}}};
+    CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_write, {.schema = broken}); }) ==
+          "damaged");
     const Cache cache = Cache::open(file);
     CHECK(cache.trials().size() == 3);
     CHECK(cache.stats().schema_version == 1);

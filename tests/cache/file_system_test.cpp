@@ -10,13 +10,15 @@ using namespace hone::cache;
 using namespace hone::cache::test;
 
 TEST_CASE("network file systems are known by the number that statfs gives") {
-    for (const std::int64_t type : {0x6969L, 0x517BL, 0xFE534D42L, 0xFF534D42L, 0x0BD00BD0L, 0x47504653L, 0x65735546L,
-                                    0x01021997L, 0x5346414FL, 0x19830326L, 0x00C36400L}) {
+    for (const std::int64_t type : {0x6969L, 0x517BL, 0xFE534D42L, 0xFF534D42L, 0x0BD00BD0L, 0x47504653L,
+                                    0x65735546L, 0x01021997L, 0x5346414FL, 0x19830326L, 0x00C36400L}) {
         CHECK(is_network_file_system(type));
-        CHECK(is_network_file_system(static_cast<std::int32_t>(type)));  // where f_type is a signed 32-bit integer
+        CHECK(is_network_file_system(
+            static_cast<std::int32_t>(type)));  // where f_type is a signed 32-bit integer
     }
-    for (const std::int64_t local : {0xEF53L /* ext4 */, 0x58465342L /* xfs */, 0x9123683EL /* btrfs */,
-                                     0x01021994L /* tmpfs */, 0x794C7630L /* overlay */, 0x2FC12FC1L /* zfs */, 0L}) {
+    for (const std::int64_t local :
+         {0xEF53L /* ext4 */, 0x58465342L /* xfs */, 0x9123683EL /* btrfs */, 0x01021994L /* tmpfs */,
+          0x794C7630L /* overlay */, 0x2FC12FC1L /* zfs */, 0L}) {
         CHECK_FALSE(is_network_file_system(local));
     }
 }
@@ -24,13 +26,13 @@ TEST_CASE("network file systems are known by the number that statfs gives") {
 TEST_CASE("files and directories are private whatever the umask") {
     const TemporaryDirectory directory;
     CHECK(in_child([&] {
-        ::umask(0);
-        create_private_directory(directory / "open/a/b");
-        create_private_file(directory / "open/a/b/file");
-        ::umask(0777);
-        create_private_directory(directory / "closed/a/b");
-        create_private_file(directory / "closed/a/b/file");
-    }) == "");
+              ::umask(0);
+              create_private_directory(directory / "open/a/b");
+              create_private_file(directory / "open/a/b/file");
+              ::umask(0777);
+              create_private_directory(directory / "closed/a/b");
+              create_private_file(directory / "closed/a/b/file");
+          }) == "");
     for (const char* name : {"open", "open/a", "open/a/b", "closed", "closed/a", "closed/a/b"}) {
         struct stat status {};
         REQUIRE(::lstat((directory / name).c_str(), &status) == 0);

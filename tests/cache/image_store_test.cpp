@@ -34,9 +34,9 @@ TEST_CASE("any difference in what an image was made from is another image") {
     Cache cache = Cache::open(directory / "cache.db");
     cache.store_image(sample_image_key(1), sample_image(1));
     const std::vector<std::function<void(ImageKey&)>> changes{
-        [](ImageKey& k) { k.template_hash += "0"; }, [](ImageKey& k) { k.static_fields = "hidden=65"; },
-        [](ImageKey& k) { k.candidate = ""; },       [](ImageKey& k) { k.arch = "sm_90"; },
-        [](ImageKey& k) { k.nvrtc = "13.1"; },       [](ImageKey& k) { k.options += " -G"; },
+        [](ImageKey& k) { k.template_hash += "0"; },    [](ImageKey& k) { k.static_fields = "hidden=65"; },
+        [](ImageKey& k) { k.candidate = ""; },          [](ImageKey& k) { k.arch = "sm_90"; },
+        [](ImageKey& k) { k.nvrtc = "13.1"; },          [](ImageKey& k) { k.options += " -G"; },
         [](ImageKey& k) { std::swap(k.arch, k.nvrtc); }};
     for (const auto& change : changes) {
         ImageKey key = sample_image_key(1);
@@ -99,15 +99,17 @@ TEST_CASE("past the size limit the least recently used images go first") {
     Cache cache = Cache::open(file);
     cache.set_image_limit(10'000);
     for (int i = 0; i < 3; ++i) cache.store_image(sample_image_key(i), sample_image(i));
-    run_sql(file, "UPDATE image SET last_used = 1000 + CASE candidate WHEN 'simple threads=0' THEN 2 "
-                  "WHEN 'simple threads=1' THEN 0 ELSE 1 END");
+    run_sql(file,
+            "UPDATE image SET last_used = 1000 + CASE candidate WHEN 'simple threads=0' THEN 2 "
+            "WHEN 'simple threads=1' THEN 0 ELSE 1 END");
     cache.store_image(sample_image_key(3), sample_image(3));
     CHECK_FALSE(cache.image(sample_image_key(1)));
     CHECK(cache.stats().images == 3);
     cache.store_image(sample_image_key(4), sample_image(4, 9'999));  // alone almost as large as the limit
     CHECK(cache.stats().images == 1);
     CHECK(cache.image(sample_image_key(4)));
-    cache.store_image(sample_image_key(5), sample_image(5, 10'001));  // larger than the limit: not worth the rest
+    cache.store_image(sample_image_key(5),
+                      sample_image(5, 10'001));  // larger than the limit: not worth the rest
     CHECK_FALSE(cache.image(sample_image_key(5)));
     CHECK(cache.stats().images == 1);
     cache.set_image_limit(100);

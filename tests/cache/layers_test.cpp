@@ -21,15 +21,17 @@ struct Loaded {
 Loaded load(const LayerPaths& paths, const std::string& bundle = {}) {
     Loaded loaded;
     const PackagedBundle packaged{.name = "packaged.json", .text = bundle};
-    loaded.winners = load_winners(paths, bundle.empty() ? std::span<const PackagedBundle>() : std::span(&packaged, 1),
-                                  h100(), toolchain(), [&](const std::string& text) { loaded.warnings.push_back(text); });
+    loaded.winners =
+        load_winners(paths, bundle.empty() ? std::span<const PackagedBundle>() : std::span(&packaged, 1),
+                     h100(), toolchain(), [&](const std::string& text) { loaded.warnings.push_back(text); });
     return loaded;
 }
 
 void store(const fs::path& file, const Trial& trial) { Cache::open(file).store(trial); }
 
 std::string first_layer(const Loaded& loaded) {
-    return loaded.winners.size() == 1 ? loaded.winners[0].layer : std::to_string(loaded.winners.size()) + " winners";
+    return loaded.winners.size() == 1 ? loaded.winners[0].layer
+                                      : std::to_string(loaded.winners.size()) + " winners";
 }
 
 Trial older_template(Trial trial) {
@@ -40,7 +42,8 @@ Trial older_template(Trial trial) {
 }  // namespace
 
 TEST_CASE("the cache's place comes from HONE_CACHE, then XDG_CACHE_HOME, then HOME") {
-    Environment environment{.hone_cache = "/a/b.db", .hone_site_cache = "/site.db", .xdg_cache_home = "/x", .home = "/h"};
+    Environment environment{
+        .hone_cache = "/a/b.db", .hone_site_cache = "/site.db", .xdg_cache_home = "/x", .home = "/h"};
     CHECK(layer_paths(environment).user == "/a/b.db");
     CHECK(layer_paths(environment).site == "/site.db");
     environment.hone_cache.reset();
@@ -56,18 +59,19 @@ TEST_CASE("the cache's place comes from HONE_CACHE, then XDG_CACHE_HOME, then HO
 
 TEST_CASE("empty environment variables count as unset") {
     CHECK(in_child([] {
-        ::setenv("HONE_CACHE", "", 1);
-        ::setenv("HONE_SITE_CACHE", "", 1);
-        ::setenv("XDG_CACHE_HOME", "", 1);
-        ::setenv("HOME", "/home/me", 1);
-        require(layer_paths().user == "/home/me/.cache/hone/cache.db", "HOME is not used");
-        require(!layer_paths().site, "a site");
-        ::setenv("HOME", "", 1);
-        require(kind_of_error([] { (void)layer_paths(); }) == "unusable", "a place was found");
-        std::vector<std::string> warnings;
-        (void)load_winners(h100(), toolchain(), [&](const std::string& text) { warnings.push_back(text); });
-        require(warnings.size() == 1, "warnings: " + std::to_string(warnings.size()));
-    }) == "");
+              ::setenv("HONE_CACHE", "", 1);
+              ::setenv("HONE_SITE_CACHE", "", 1);
+              ::setenv("XDG_CACHE_HOME", "", 1);
+              ::setenv("HOME", "/home/me", 1);
+              require(layer_paths().user == "/home/me/.cache/hone/cache.db", "HOME is not used");
+              require(!layer_paths().site, "a site");
+              ::setenv("HOME", "", 1);
+              require(kind_of_error([] { (void)layer_paths(); }) == "unusable", "a place was found");
+              std::vector<std::string> warnings;
+              (void)load_winners(h100(), toolchain(),
+                                 [&](const std::string& text) { warnings.push_back(text); });
+              require(warnings.size() == 1, "warnings: " + std::to_string(warnings.size()));
+          }) == "");
 }
 
 TEST_CASE("trust depends on GPU, template and toolchain") {
@@ -98,7 +102,8 @@ TEST_CASE("later layers win among equals") {
     const TemporaryDirectory directory;
     const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
     const std::string bundle = write_bundle({sample_winner(1)});
-    CHECK(load({.site = std::nullopt, .user = directory / "none.db"}, bundle).winners.at(0).layer == "packaged");
+    CHECK(load({.site = std::nullopt, .user = directory / "none.db"}, bundle).winners.at(0).layer ==
+          "packaged");
     store(*paths.site, sample_winner(1));
     CHECK(first_layer(load(paths, bundle)) == "site");
     store(paths.user, sample_winner(1));
@@ -202,6 +207,7 @@ TEST_CASE("all layers bad, no sink: dispatch still gets an answer") {
 
 TEST_CASE("the bundles that ship with this build can be read by it") {
     std::vector<std::string> warnings;
-    (void)load_winners(std::nullopt, h100(), toolchain(), [&](const std::string& text) { warnings.push_back(text); });
+    (void)load_winners(std::nullopt, h100(), toolchain(),
+                       [&](const std::string& text) { warnings.push_back(text); });
     CHECK(warnings.empty());
 }

@@ -22,7 +22,8 @@ Numbers some_numbers() { return *rc::gen::container<Numbers>(rc::gen::inRange(0,
 class Caches {
   public:
     Cache& make(std::size_t slot, const Numbers& numbers) {
-        while (open_.size() <= slot) open_.push_back(Cache::open(directory_ / (std::to_string(open_.size()) + ".db")));
+        while (open_.size() <= slot)
+            open_.push_back(Cache::open(directory_ / (std::to_string(open_.size()) + ".db")));
         (void)open_[slot].clear({}, false);
         std::vector<Trial> trials;
         for (const int i : numbers) trials.push_back(sample_trial(i));
@@ -116,7 +117,8 @@ TEST_CASE("reading a written bundle is the identity") {
             winner.timing.median_us = *rc::gen::inRange(1, 1'000'000) / 977.0;
             winner.energy_mj = *rc::gen::inRange(0, 1'000'000) / 3.0;
             winner.is_default = *rc::gen::arbitrary<bool>();
-            winner.provenance = *rc::gen::element(Provenance::measured, Provenance::replayed, Provenance::predicted);
+            winner.provenance =
+                *rc::gen::element(Provenance::measured, Provenance::replayed, Provenance::predicted);
             winners.push_back(winner);
         }
         const std::string text = write_bundle(winners);

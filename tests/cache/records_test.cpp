@@ -13,7 +13,8 @@ using namespace hone::cache;
 using namespace hone::cache::test;
 
 TEST_CASE("every name on disk reads back as the value it stands for") {
-    for (const char* text : {"ok", "over_limits", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"}) {
+    for (const char* text :
+         {"ok", "over_limits", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"}) {
         REQUIRE(trial_status_from_name(text));
         CHECK(name(*trial_status_from_name(text)) == text);
     }

@@ -26,9 +26,10 @@ std::string fields_of(const Family& family, int i) {
     std::string text;
     for (const Field& field : family.fields) {
         const std::int64_t wanted = field.kind == Field::Kind::dynamic ? 1 + i : 4096;
-        text += ' ' + std::string(field.name) + '=' +
-                (field.kind == Field::Kind::choice ? std::string(field.choices[0])
-                                                   : std::to_string(std::clamp(wanted, field.min, field.max)));
+        text +=
+            ' ' + std::string(field.name) + '=' +
+            (field.kind == Field::Kind::choice ? std::string(field.choices[0])
+                                               : std::to_string(std::clamp(wanted, field.min, field.max)));
     }
     return text;
 }
@@ -36,9 +37,11 @@ std::string fields_of(const Family& family, int i) {
 }  // namespace
 
 TemporaryDirectory::TemporaryDirectory() {
-    // In memory where that is possible: nothing here depends on what a power cut leaves, and disks are slow to sync.
+    // In memory where that is possible: nothing here depends on what a power cut leaves, and disks are slow
+    // to sync.
     const bool memory = std::getenv("TMPDIR") == nullptr && ::access("/dev/shm", W_OK) == 0;
-    std::string name = ((memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "hone-cache-test-XXXXXX").string();
+    std::string name =
+        ((memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "hone-cache-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
     path_ = fs::canonical(name);
 }
@@ -60,15 +63,21 @@ int scaled(int full) {
 }
 
 GpuKey h100() {
-    return {.name = "NVIDIA H100 80GB HBM3", .compute_major = 9, .compute_minor = 0, .sm_count = 132,
-            .memory_clock_mhz = 2619, .mig_profile = ""};
+    return {.name = "NVIDIA H100 80GB HBM3",
+            .compute_major = 9,
+            .compute_minor = 0,
+            .sm_count = 132,
+            .memory_clock_mhz = 2619,
+            .mig_profile = ""};
 }
 
 Toolchain toolchain() { return {.driver = "580.95.05", .nvrtc = "13.0"}; }
 
 Trial sample_trial(int i) {
     Trial trial;
-    trial.key = {.gpu = h100(), .family = "sample", .static_fields = "hidden=" + std::to_string(64 * (i % 7 + 1)),
+    trial.key = {.gpu = h100(),
+                 .family = "sample",
+                 .static_fields = "hidden=" + std::to_string(64 * (i % 7 + 1)),
                  .dynamic_fields = "rows=" + std::to_string(i % 5 + 1)};
     trial.toolchain = toolchain();
     trial.candidate = "simple threads=" + std::to_string(i);
@@ -91,7 +100,9 @@ Trial sample_winner(int i) {
         candidate.config[t] = candidate.variant->tunables[t].values.items[0];
     }
     Trial trial = sample_trial(i);
-    trial.key = {.gpu = h100(), .family = std::string(family.name), .static_fields = static_text(*problem),
+    trial.key = {.gpu = h100(),
+                 .family = std::string(family.name),
+                 .static_fields = static_text(*problem),
                  .dynamic_fields = dynamic_text(*problem)};
     trial.candidate = to_string(candidate);
     trial.template_hash = std::string(template_hash(*candidate.variant));
@@ -100,13 +111,17 @@ Trial sample_winner(int i) {
 }
 
 ImageKey sample_image_key(int i) {
-    return {.template_hash = "0123456789abcdef0123456789abcdef", .static_fields = "hidden=64",
-            .candidate = "simple threads=" + std::to_string(i), .arch = "sm_90a", .nvrtc = "13.0",
+    return {.template_hash = "0123456789abcdef0123456789abcdef",
+            .static_fields = "hidden=64",
+            .candidate = "simple threads=" + std::to_string(i),
+            .arch = "sm_90a",
+            .nvrtc = "13.0",
             .options = "--std=c++20 --gpu-architecture=sm_90a"};
 }
 
 Image sample_image(int i, std::size_t bytes) {
-    Image image{.cubin = std::vector<std::byte>(bytes), .resources = {.registers = 40 + i % 100, .shared_bytes = 512}};
+    Image image{.cubin = std::vector<std::byte>(bytes),
+                .resources = {.registers = 40 + i % 100, .shared_bytes = 512}};
     for (std::size_t at = 0; at < bytes; ++at) {
         image.cubin[at] = static_cast<std::byte>((at * 31 + static_cast<std::size_t>(i) * 7) & 0xff);
     }
@@ -129,7 +144,8 @@ std::string in_child(const std::function<void()>& work) {
             trouble = error.what();
         }
         trouble.resize(std::min<std::size_t>(trouble.size(), 4000));
-        ::_exit(::write(ends[1], trouble.data(), trouble.size()) == static_cast<ssize_t>(trouble.size()) ? 0 : 9);
+        ::_exit(::write(ends[1], trouble.data(), trouble.size()) == static_cast<ssize_t>(trouble.size()) ? 0
+                                                                                                         : 9);
     }
     ::close(ends[1]);
     std::string trouble;
@@ -141,7 +157,8 @@ std::string in_child(const std::function<void()>& work) {
     int status = 0;
     ::waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) trouble += " died of signal " + std::to_string(WTERMSIG(status));
-    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) trouble += " exit status " + std::to_string(WEXITSTATUS(status));
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+        trouble += " exit status " + std::to_string(WEXITSTATUS(status));
     return trouble;
 }
 

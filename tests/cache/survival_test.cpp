@@ -24,7 +24,9 @@ namespace {
         Cache cache = Cache::open(file);
         cache.set_image_limit(50'000);
         for (int i = first;; ++i) {
-            const InFlight row{.key = sample_trial(i).key, .candidate = sample_trial(i).candidate, .pid = ::getpid(),
+            const InFlight row{.key = sample_trial(i).key,
+                               .candidate = sample_trial(i).candidate,
+                               .pid = ::getpid(),
                                .started_at = 1};
             cache.begin(row);
             cache.store(sample_trial(i));
@@ -189,12 +191,12 @@ TEST_CASE("a child that inherits a cache must not touch it, and the parent's sta
     cache.store(sample_trial(0));
     for (int i = 1; i <= scaled(50); ++i) {
         CHECK(in_child([&] {
-            require(kind_of_error([&] { cache.store(sample_trial(99)); }) == "unusable", "stored");
-            require(kind_of_error([&] { (void)cache.trials(); }) == "unusable", "read");
-            require(kind_of_error([&] { (void)cache.gc(); }) == "unusable", "cleaned");
-            { const Cache dies_here = std::move(cache); }
-            Cache::open(file).store(sample_trial(1000 + i));  // a connection of its own is fine
-        }) == "");
+                  require(kind_of_error([&] { cache.store(sample_trial(99)); }) == "unusable", "stored");
+                  require(kind_of_error([&] { (void)cache.trials(); }) == "unusable", "read");
+                  require(kind_of_error([&] { (void)cache.gc(); }) == "unusable", "cleaned");
+                  { const Cache dies_here = std::move(cache); }
+                  Cache::open(file).store(sample_trial(1000 + i));  // a connection of its own is fine
+              }) == "");
         cache.store(sample_trial(i));
     }
     CHECK(cache.verify().ok);
@@ -208,31 +210,32 @@ TEST_CASE("a full disk is said to be full, and what was acknowledged stays") {
         const auto file = directory / ("cache" + std::to_string(step) + ".db");
         INFO("limit " << limit);
         CHECK(in_child([&] {
-            ::signal(SIGXFSZ, SIG_IGN);
-            const rlimit small{.rlim_cur = limit, .rlim_max = RLIM_INFINITY};
-            const rlimit large{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
-            require(::setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");
-            std::vector<int> acknowledged;
-            std::string kind;
-            {
-                std::optional<Cache> cache;
-                kind = kind_of_error([&] { cache = Cache::open(file); });
-                for (int i = 0; kind.empty() && i < 100'000; ++i) {
-                    kind = kind_of_error([&] {
-                        Trial trial = sample_trial(i);
-                        trial.detail = std::string(3000, 'x');
-                        cache->store(trial);
-                        acknowledged.push_back(i);
-                    });
-                }
-                require(kind == "full", "kind is '" + kind + "'");
-                if (cache) require(cache->trials().size() == acknowledged.size(), "the open cache lost rows");
-                require(::setrlimit(RLIMIT_FSIZE, &large) == 0, "setrlimit");
-                if (cache) cache->store(sample_trial(7));  // space again: the same connection goes on
-            }
-            Cache cache = Cache::open(file);
-            require(cache.verify().ok, "not sound");
-            require(cache.trials().size() >= acknowledged.size(), "lost rows");
-        }) == "");
+                  ::signal(SIGXFSZ, SIG_IGN);
+                  const rlimit small{.rlim_cur = limit, .rlim_max = RLIM_INFINITY};
+                  const rlimit large{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+                  require(::setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");
+                  std::vector<int> acknowledged;
+                  std::string kind;
+                  {
+                      std::optional<Cache> cache;
+                      kind = kind_of_error([&] { cache = Cache::open(file); });
+                      for (int i = 0; kind.empty() && i < 100'000; ++i) {
+                          kind = kind_of_error([&] {
+                              Trial trial = sample_trial(i);
+                              trial.detail = std::string(3000, 'x');
+                              cache->store(trial);
+                              acknowledged.push_back(i);
+                          });
+                      }
+                      require(kind == "full", "kind is '" + kind + "'");
+                      if (cache)
+                          require(cache->trials().size() == acknowledged.size(), "the open cache lost rows");
+                      require(::setrlimit(RLIMIT_FSIZE, &large) == 0, "setrlimit");
+                      if (cache) cache->store(sample_trial(7));  // space again: the same connection goes on
+                  }
+                  Cache cache = Cache::open(file);
+                  require(cache.verify().ok, "not sound");
+                  require(cache.trials().size() >= acknowledged.size(), "lost rows");
+              }) == "");
     }
 }

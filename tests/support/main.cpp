@@ -10,7 +10,8 @@
 
 #include <doctest/doctest.h>
 
-/// A test program that starts copies of itself as worker processes defines this (tests/tuner/worker_entry.cpp).
+/// A test program that starts copies of itself as worker processes defines this
+/// (tests/tuner/worker_entry.cpp).
 extern "C" [[gnu::weak]] int hone_test_worker(int argc, char** argv);
 
 namespace {

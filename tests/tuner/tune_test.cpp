@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <signal.h>
 #include <sys/wait.h>
+#include <algorithm>
 
 #include "tests/tuner/made_up_measurer.h"
 #include "tests/tuner/scratch.h"

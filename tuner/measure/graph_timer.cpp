@@ -85,14 +85,15 @@ std::vector<double> GraphTimer::replay_once(const std::vector<std::string>& orde
     return us;
 }
 
-/// What another operator leaves behind: L2 full of lines that have yet to be written back. Without it a replay would find
-/// its own data there, and what it leaves dirty would be charged to nobody.
+/// What another operator leaves behind: L2 full of lines that have yet to be written back. Without it a
+/// replay would find its own data there, and what it leaves dirty would be charged to nobody.
 void GraphTimer::fill_l2() {
     const std::int64_t l2_bytes = device_.info().traits.l2_bytes;
     if (sets_.touched_bytes() < l2_bytes) return;  // small activations are warm in a model, too
     const auto bytes = static_cast<std::size_t>(l2_bytes);
     if (foreign_.bytes() < bytes) foreign_ = runtime::DeviceBuffer<std::byte>(device_.driver(), bytes);
-    device_.check(device_.driver().cuMemsetD8Async(foreign_.address(), 0, bytes, device_.stream()), "filling L2");
+    device_.check(device_.driver().cuMemsetD8Async(foreign_.address(), 0, bytes, device_.stream()),
+                  "filling L2");
 }
 
 GraphTimer::Batch GraphTimer::replay(const std::vector<std::string>& order, Clock::time_point deadline) {

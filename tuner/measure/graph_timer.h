@@ -41,7 +41,7 @@ class GraphTimer {
     std::map<std::string, runtime::GraphExec> graphs_;
     std::vector<std::pair<runtime::Event, runtime::Event>> events_;
     runtime::DeviceBuffer<std::byte> foreign_;  ///< one L2 of data that no candidate touches
-    int workspace_moves_ = 0;  ///< graphs hold the workspace's address
+    int workspace_moves_ = 0;                   ///< graphs hold the workspace's address
     bool warm_ = false;
     Clock::time_point
         impatient_until_{};  ///< after a batch that stayed disturbed, the next ones are not repeated

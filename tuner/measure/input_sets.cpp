@@ -120,8 +120,8 @@ CUdeviceptr InputSets::address(int set, std::size_t argument) const {
 }
 
 CUdeviceptr InputSets::reference_address(int set, std::size_t argument) const {
-    return at(arena_.address(), count_ * set_bytes_ + output_bytes_ + set * reference_bytes_ +
-                                    reference_offsets_[argument]);
+    return at(arena_.address(),
+              count_ * set_bytes_ + output_bytes_ + set * reference_bytes_ + reference_offsets_[argument]);
 }
 
 CUdeviceptr InputSets::snapshot_address(std::size_t argument) const {

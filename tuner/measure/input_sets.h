@@ -1,8 +1,8 @@
-// One problem's memory on the GPU: K rotating sets of inputs and weights that together with the outputs exceed
-// three times L2; one set of outputs, which every call writes anew, as engines and framework allocators reuse
-// activations; the reference's outputs for two of the sets, and a workspace. Guard zones stand before and after
-// every output and the workspace. One arena holds it all and is kept from problem to problem. Lives in the
-// measuring worker; one thread.
+// One problem's memory on the GPU: K rotating sets of inputs and weights that together with the outputs
+// exceed three times L2; one set of outputs, which every call writes anew, as engines and framework
+// allocators reuse activations; the reference's outputs for two of the sets, and a workspace. Guard zones
+// stand before and after every output and the workspace. One arena holds it all and is kept from problem to
+// problem. Lives in the measuring worker; one thread.
 #pragma once
 
 #include <array>
