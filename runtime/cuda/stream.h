@@ -11,37 +11,19 @@
 
 namespace hone::runtime {
 
-struct StreamTraits {
-    using Handle = CUstream;
+/// A handle that one of the driver's functions destroys. That function is a parameter, so an owner stores no
+/// more than its handle and the Driver.
+template <class DriverHandle, auto destroying_function>
+struct DestroyedBy {
+    using Handle = DriverHandle;
     static constexpr Handle none = nullptr;
     const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { driver->cuStreamDestroy(handle); }
+    void destroy(Handle handle) const noexcept { (driver->*destroying_function)(handle); }
 };
-using Stream = UniqueHandle<StreamTraits>;
-
-struct EventTraits {
-    using Handle = CUevent;
-    static constexpr Handle none = nullptr;
-    const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { driver->cuEventDestroy(handle); }
-};
-using Event = UniqueHandle<EventTraits>;
-
-struct GraphTraits {
-    using Handle = CUgraph;
-    static constexpr Handle none = nullptr;
-    const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { driver->cuGraphDestroy(handle); }
-};
-using Graph = UniqueHandle<GraphTraits>;
-
-struct GraphExecTraits {
-    using Handle = CUgraphExec;
-    static constexpr Handle none = nullptr;
-    const Driver* driver = nullptr;
-    void destroy(Handle handle) const noexcept { driver->cuGraphExecDestroy(handle); }
-};
-using GraphExec = UniqueHandle<GraphExecTraits>;
+using Stream = UniqueHandle<DestroyedBy<CUstream, &Driver::cuStreamDestroy>>;
+using Event = UniqueHandle<DestroyedBy<CUevent, &Driver::cuEventDestroy>>;
+using Graph = UniqueHandle<DestroyedBy<CUgraph, &Driver::cuGraphDestroy>>;
+using GraphExec = UniqueHandle<DestroyedBy<CUgraphExec, &Driver::cuGraphExecDestroy>>;
 
 /// Does not synchronise with the legacy default stream.
 [[nodiscard]] Stream create_stream(const Driver& driver);
