@@ -19,7 +19,7 @@ CompilePoolOptions options() {
 }  // namespace
 
 TEST_CASE("an image is compiled once, then comes from the cache") {
-    const FakeGpu fakes;
+    const FakeMachine fakes;
     const Scratch scratch;
     auto cache = scratch.cache();
     const Candidate candidate = ranked_candidate(0);
@@ -40,7 +40,7 @@ TEST_CASE("an image is compiled once, then comes from the cache") {
 }
 
 TEST_CASE("a compile that takes too long is killed, and the next one works") {
-    const FakeGpu fakes("compile:match=" + words_of(ranked_candidate(0)) + ":hang");
+    const FakeMachine fakes("compile:match=" + words_of(ranked_candidate(0)) + ":hang");
     const Scratch scratch;
     auto cache = scratch.cache();
     CompilePool pool(cache, options());
@@ -52,7 +52,7 @@ TEST_CASE("a compile that takes too long is killed, and the next one works") {
 
 TEST_CASE("a compiler that dies or refuses costs one candidate") {
     for (const std::string how : {"signal=11", "exit=1", "fail"}) {
-        const FakeGpu fakes("compile:match=" + words_of(ranked_candidate(0)) + ":" + how);
+        const FakeMachine fakes("compile:match=" + words_of(ranked_candidate(0)) + ":" + how);
         const Scratch scratch;
         auto cache = scratch.cache();
         CompilePool pool(cache, options());
@@ -64,7 +64,7 @@ TEST_CASE("a compiler that dies or refuses costs one candidate") {
 }
 
 TEST_CASE("a pool that is taken down in the middle leaves at once") {
-    const FakeGpu fakes("compile:hang");
+    const FakeMachine fakes("compile:hang");
     const Scratch scratch;
     auto cache = scratch.cache();
     const Clock::time_point start = Clock::now();

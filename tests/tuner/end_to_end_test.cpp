@@ -28,7 +28,7 @@ std::optional<cache::Trial> trial_named(const cache::Cache& cache, const std::st
 }  // namespace
 
 TEST_CASE("a workload is tuned on a GPU, and again with no compile and no measurement") {
-    const FakeGpu fakes("noise:percent=0.5:seed=3");
+    const FakeMachine fakes("noise:percent=0.5:seed=3");
     const Scratch scratch;
     auto cache = scratch.cache();
     const TuneResult first = tune_all(cache, {1, 64});
@@ -48,11 +48,12 @@ TEST_CASE("a workload is tuned on a GPU, and again with no compile and no measur
 
 TEST_CASE(
     "faults, hangs, wrong results, spills and failing compiles end with a winner that is none of them") {
-    const FakeGpu fakes("launch:match=" + words_of(ranked_candidate(0)) +
-                        ":fail=700;launch:match=" + words_of(ranked_candidate(1)) +
-                        ":hang;launch:match=kernel=hone_compare:previous=" + words_of(ranked_candidate(2)) +
-                        ":write=6:offset=16:value=1;compile:match=" + words_of(ranked_candidate(3)) +
-                        ":spill=64;compile:match=" + words_of(ranked_candidate(4)) + ":fail");
+    const FakeMachine fakes(
+        "launch:match=" + words_of(ranked_candidate(0)) +
+        ":fail=700;launch:match=" + words_of(ranked_candidate(1)) +
+        ":hang;launch:match=kernel=hone_compare:previous=" + words_of(ranked_candidate(2)) +
+        ":write=6:offset=16:value=1;compile:match=" + words_of(ranked_candidate(3)) +
+        ":spill=64;compile:match=" + words_of(ranked_candidate(4)) + ":fail");
     const Scratch scratch;
     auto cache = scratch.cache();
     const TuneResult result = tune_all(cache, {64});

@@ -1,43 +1,17 @@
-// Puts this process and the workers it starts onto the fake driver, NVRTC and NVML, with a script of what
-// goes wrong (tests/fake_driver/script.h). Restores the environment at the end of the test.
+// A fake GPU (tests/support/fake_machine.h) as the tuner sees it: a session on it, its candidates, and the
+// script's words for one of them. The workers that a test starts inherit the fakes through the environment.
 #pragma once
 
-#include <cstdlib>
-#include <map>
-#include <optional>
+#include <chrono>
 #include <string>
+#include <vector>
 
+#include "tests/support/fake_machine.h"
 #include "tests/tuner/made_up_measurer.h"
 #include "tests/tuner/scratch.h"
 #include "tuner/gpu_session.h"
 
 namespace hone::test {
-
-class FakeGpu {
-  public:
-    explicit FakeGpu(const std::string& script = "") {
-        set("HONE_CUDA_LIBRARY", HONE_FAKE_CUDA);
-        set("HONE_NVRTC_LIBRARY", HONE_FAKE_NVRTC);
-        set("HONE_NVML_LIBRARY", HONE_FAKE_NVML);
-        set("HONE_FAKE_SCRIPT", script);
-        set("HONE_PACKAGED", "off");
-    }
-    FakeGpu(const FakeGpu&) = delete;
-    FakeGpu& operator=(const FakeGpu&) = delete;
-    ~FakeGpu() {
-        for (const auto& [name, value] : before_) {
-            value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
-        }
-    }
-
-  private:
-    void set(const std::string& name, const std::string& value) {
-        const char* old = std::getenv(name.c_str());
-        before_.emplace(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
-        setenv(name.c_str(), value.c_str(), 1);
-    }
-    std::map<std::string, std::optional<std::string>> before_;
-};
 
 /// Short limits, so that hangs cost little; two compile workers.
 [[nodiscard]] inline GpuMeasurerOptions quick_limits() {
@@ -51,7 +25,7 @@ class FakeGpu {
 
 /// A fake GPU with one problem begun, and the images of its first candidates.
 struct Bench {
-    FakeGpu fakes;
+    FakeMachine fakes;
     Scratch scratch;
     cache::Cache cache = scratch.cache();
     GpuSession session;

@@ -126,7 +126,7 @@ TEST_CASE("samples taken while the GPU is throttled are repeated, and flagged wh
 }
 
 TEST_CASE("no device is a NoDeviceError") {
-    const FakeGpu none("device:count=0");
+    const FakeMachine none("device:count=0");
     CHECK_THROWS_AS(GpuMeasurer({}, "13.0"), NoDeviceError);
 }
 

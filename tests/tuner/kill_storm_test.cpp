@@ -167,7 +167,7 @@ TEST_CASE("tuners killed at random moments lose nothing and leave no cache that 
 }
 
 TEST_CASE("workers and tuners killed at random moments lose nothing, and no worker outlives its tuner") {
-    const FakeGpu fakes;
+    const FakeMachine fakes;
     std::mt19937 random(13);
     int lost = 0;
     std::optional<Scratch> scratch;
@@ -184,7 +184,7 @@ TEST_CASE("workers and tuners killed at random moments lose nothing, and no work
 }
 
 TEST_CASE("a measuring worker killed at random moments costs the run nothing") {
-    const FakeGpu fakes;
+    const FakeMachine fakes;
     const Scratch scratch;
     auto cache = scratch.cache();
     GpuSession session = open_gpu(cache, quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 1});

@@ -93,7 +93,7 @@ TEST_CASE("a damaged message is a ProtocolError at worst") {
 }
 
 TEST_CASE("workers that die, are silent or talk nonsense end in an error that says so, not in a crash") {
-    const FakeGpu fakes;
+    const FakeMachine fakes;
     const Scratch scratch;
     GpuMeasurerOptions options = quick_limits();
     options.start_limit = std::chrono::milliseconds(100);
