@@ -1,7 +1,6 @@
-// libfake_nvrtc.so: "compiles" at once into a FakeImage (image.h) that fake_cuda.cpp loads. It finds the
-// kernels
-// (`extern "C" __global__ ... name(`) of the source and of the headers it includes, and makes up a ptxas
-// report from a hash. It knows no C++: everything compiles, unless HONE_FAKE_SCRIPT (script.h) says
+// libfake_nvrtc.so: "compiles" at once into a FakeImage (image.h) that the fake driver loads. It finds
+// the kernels (`extern "C" __global__ ... name(`) of the source and of the headers it includes, and makes up
+// a ptxas report from a hash. It knows no C++: everything compiles, unless HONE_FAKE_SCRIPT (script.h) says
 // otherwise. Thread-safe.
 #include <nvrtc.h>
 #include <unistd.h>

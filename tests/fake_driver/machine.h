@@ -1,5 +1,5 @@
 // The state behind the fake driver: contexts, memory, modules, streams with a virtual clock, graphs.
-// Functions here do what the entry points in fake_cuda.cpp ask for, under their lock.
+// Functions here do what the entry points in cuda/ ask for, under their lock.
 //
 // Time: nothing takes real time. A kernel's duration is a hash of its name, constants and number of waves; it
 // is added to its stream's clock, which events read. Memory: up to 1 MiB is real (zeroed) host memory; larger

@@ -1,0 +1,46 @@
+#include <cuda.h>
+
+#include <mutex>
+
+#include "tests/fake_driver/cuda/entry_point.h"
+
+using namespace hone::fake;
+
+extern "C" {
+
+CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+    return in_context([&](CUctx_st&) {
+        *executable = new CUgraphExec_st{.nodes = graph->nodes};
+        ++machine().live["graph_exec"];
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuGraphUpload(CUgraphExec, CUstream) {
+    return in_context([](CUctx_st&) { return CUDA_SUCCESS; });
+}
+
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+    return in_context([&](CUctx_st& context) {
+        for (const Work& work : executable->nodes) {
+            if (const CUresult result = work(resolve(context, stream)); result != CUDA_SUCCESS) return result;
+        }
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec executable) {
+    const std::lock_guard lock(mutex);
+    delete executable;
+    --machine().live["graph_exec"];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph) {
+    const std::lock_guard lock(mutex);
+    delete graph;
+    --machine().live["graph"];
+    return CUDA_SUCCESS;
+}
+
+}  // extern "C"

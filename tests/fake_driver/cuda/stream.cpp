@@ -1,0 +1,53 @@
+#include <cuda.h>
+
+#include <memory>
+#include <mutex>
+
+#include "tests/fake_driver/cuda/entry_point.h"
+
+using namespace hone::fake;
+
+extern "C" {
+
+CUresult cuStreamCreate(CUstream* stream, unsigned int) {
+    return in_context([&](CUctx_st& context) {
+        *stream = new CUstream_st{.context = &context, .clock_us = 0, .hung = false, .capture = nullptr};
+        ++machine().live["stream"];
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+    const std::lock_guard lock(mutex);
+    delete stream;
+    --machine().live["stream"];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamQuery(CUstream stream) {
+    return in_context([&](CUctx_st& context) {
+        const CUstream_st& resolved = resolve(context, stream);
+        return resolved.capture != nullptr ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                           : state_of(context, resolved.hung);
+    });
+}
+
+CUresult cuStreamSynchronize(CUstream stream) { return wait(cuStreamQuery(stream)); }
+
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+    return in_context([&](CUctx_st&) {
+        if (stream == nullptr || stream->capture != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        stream->capture = std::make_unique<CUgraph_st>();
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+    const std::lock_guard lock(mutex);
+    if (stream->capture == nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    *graph = stream->capture.release();
+    ++machine().live["graph"];
+    return stream->context->sticky;
+}
+
+}  // extern "C"
