@@ -21,7 +21,7 @@ done
 if [ "$sanitize" = --sanitize ]; then
     for tool in memcheck racecheck synccheck; do
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/norm_gpu_test.cpp" "--test-case=residual and quantised*,rows with a stride*"
+            "--source-file=*/norm_gpu_test.cpp" "--test-case=residual and quantised*,rows with a stride*,resident groups*"
     done
 fi
 [ "$failed" -eq 0 ] && echo "all GPU tests passed"

@@ -26,8 +26,8 @@ struct RaceRules {
         100'000;  ///< a heat of slow kernels has fewer replays, so that it takes no longer than this
     double final_us = 3'000'000;  ///< and a final fewer rounds
     int max_rounds = 60;
-    double tie_band = 0.005;      ///< closer than this (or than the confidence interval) is a tie
-    double smallest_gap = 0.005;  ///< a wider gap inside the tie band separates two groups
+    double tie_band = 0.002;      ///< closer than this (or than the confidence interval) is a tie
+    double smallest_gap = 0.002;  ///< a wider gap inside the tie band separates two groups
 };
 
 struct Contestant {

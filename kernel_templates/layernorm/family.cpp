@@ -12,18 +12,12 @@ const Variant* const variants[] = {&group_rows, &cluster_row, &streamed_row, &pe
 }  // namespace
 
 extern const Family layernorm_family;
-const Family layernorm_family{
+const Family layernorm_family = norm::family({
     .name = "layernorm",
     .summary = "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, over rows",
     .fields = norm::layernorm_fields(),
     .variants = variants,
-    .validate = norm::validate,
-    .arguments = norm::arguments,
-    .scalars = norm::scalars,
-    .tolerance = norm::tolerance,
-    .work = norm::work,
     .reference_source = "layernorm/reference.cu",
-    .reference_plan = norm::reference_plan,
-};
+});
 
 }  // namespace hone

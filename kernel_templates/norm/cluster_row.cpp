@@ -84,7 +84,8 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
          .reducing_warps = static_cast<double>(config[threads]) / 32,
          .bytes_in_flight = row_bytes / static_cast<double>(config[cluster]),
          .latency_us = 0.24 * norm.reductions() + (config[early_weights] != 0 ? 0.0 : 0.15),
-         .slowdown = hint_factor(problem, config[load_hint] != 0, config[store_hint] != 0, traits),
+         .slowdown = (bound_by_memory(problem, traits) ? 1.02 : 1.0) *
+                     hint_factor(problem, config[load_hint] != 0, config[store_hint] != 0, traits),
          .programmatic = config[programmatic] != 0},
         traits);
 }

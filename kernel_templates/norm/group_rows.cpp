@@ -74,9 +74,13 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const NormProblem norm = norm_problem(problem);
     const double row_bytes =
         static_cast<double>(norm.hidden * norm.element_bytes() * (norm.residual ? 2 : 1));
-    const double rows_per_block =
-        static_cast<double>(config[threads] / config[lanes] * config[rows_in_flight]);
+    const double groups = static_cast<double>(config[threads] / config[lanes]);
+    const double rows_per_group = static_cast<double>(config[rows_in_flight]);
     const std::int64_t packets = packets_of(norm, config[lanes], config[vector]);
+    const MemoryShape shape{
+        .bytes_per_thread = static_cast<double>(packets * config[vector] * norm.element_bytes()),
+        .rows_per_block = groups,
+        .rows_in_flight = rows_per_group};
     return predict_us(
         problem,
         {.blocks = plan(problem, config, traits).launches[0].grid.x,
@@ -85,19 +89,22 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
          .elements = static_cast<double>(packets * config[vector] * config[rows_in_flight]),
          .work_factor = work_factor(norm),
          .reducing_warps = config[lanes] > 32 ? static_cast<double>(config[lanes]) / 32 : 0.0,
-         .bytes_in_flight = row_bytes * rows_per_block,
+         .bytes_in_flight = row_bytes * groups * rows_per_group,
          .latency_us = config[early_weights] != 0 ? 0.0 : 0.15,
-         .slowdown = hint_factor(problem, config[load_hint] != 0, config[store_hint] != 0, traits),
+         .slowdown = hint_factor(problem, config[load_hint] != 0, config[store_hint] != 0, traits) *
+                     memory_factor(problem, shape, traits),
          .programmatic = config[programmatic] != 0},
         traits);
 }
 
-/// The config that the cost model likes best, of those without cache hints and with one row in flight.
+/// The config that the cost model likes best, of those without cache hints and with one row in flight. It
+/// must not spill on any chip: conversions to codes, done in software before sm_89, want registers too.
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
     const NormProblem norm = norm_problem(problem);
     std::optional<Config> best;
     double best_us = 0;
     Config config;
+    const std::int64_t conversions = norm.quantized() ? 32 : 0;
     config[rows_in_flight] = 1;
     config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
     for (const std::int64_t early : {1, 0}) {
@@ -106,7 +113,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
             config[lanes] = lane_count;
             config[threads] = std::max<std::int64_t>(lane_count, 128);
             config[vector] = widest_vector(norm);
-            if (held_registers(norm, config) > register_budget(config[threads])) continue;
+            if (held_registers(norm, config) + conversions > register_budget(config[threads])) continue;
             const double us = predict(problem, config, traits);
             if (best && us >= best_us) continue;
             best = config;

@@ -67,14 +67,7 @@ NormProblem norm_problem(const Problem& problem) {
             .rows = problem[after_bias + 1]};
 }
 
-std::string validate(const Problem& problem) {
-    const NormProblem norm = norm_problem(problem);
-    if (norm.rows > (std::int64_t{1} << 40) / norm.hidden) {
-        return "rows x hidden is " + std::to_string(norm.rows) + " x " + std::to_string(norm.hidden) +
-               "; allowed: at most 2^40 elements";
-    }
-    return {};
-}
+namespace {
 
 std::vector<Argument> arguments(const Problem& problem) {
     const NormProblem norm = norm_problem(problem);
@@ -88,6 +81,34 @@ std::vector<Argument> arguments(const Problem& problem) {
             tensor("out", Role::output, norm.out_dtype(), norm.rows, norm.hidden, true),
             tensor("sum", Role::output, norm.dtype, norm.rows, norm.hidden, norm.residual),
             tensor("scale", Role::output, Dtype::fp32, norm.rows, 1, norm.quantized())};
+}
+
+}  // namespace
+
+Work work(const Problem& problem) {
+    double bytes = 0;
+    for (const Argument& argument : arguments(problem)) bytes += static_cast<double>(argument.bytes());
+    const NormProblem norm = norm_problem(problem);
+    return {.bytes = bytes, .flops = 4.0 * static_cast<double>(norm.rows) * static_cast<double>(norm.hidden)};
+}
+
+Launch norm_launch(const char* kernel) {
+    Launch launch;
+    launch.kernel = kernel;
+    for (int i = 0; i < pointer_count; ++i) launch.args[launch.arg_count++] = pointer_arg(i);
+    for (int i = 0; i < scalar_count; ++i) launch.args[launch.arg_count++] = scalar_arg(i);
+    return launch;
+}
+
+namespace {
+
+std::string validate(const Problem& problem) {
+    const NormProblem norm = norm_problem(problem);
+    if (norm.rows > (std::int64_t{1} << 40) / norm.hidden) {
+        return "rows x hidden is " + std::to_string(norm.rows) + " x " + std::to_string(norm.hidden) +
+               "; allowed: at most 2^40 elements";
+    }
+    return {};
 }
 
 std::vector<ScalarArgument> scalars(const Problem& problem) {
@@ -113,27 +134,24 @@ Tolerance tolerance(const Problem& problem, int argument) {
     return {.relative_l2 = 1e-6, .max_abs = 1e-5, .max_rel = 4e-6};
 }
 
-Work work(const Problem& problem) {
-    double bytes = 0;
-    for (const Argument& argument : arguments(problem)) bytes += static_cast<double>(argument.bytes());
-    const NormProblem norm = norm_problem(problem);
-    return {.bytes = bytes, .flops = 4.0 * static_cast<double>(norm.rows) * static_cast<double>(norm.hidden)};
-}
-
-Launch norm_launch(const char* kernel) {
-    Launch launch;
-    launch.kernel = kernel;
-    for (int i = 0; i < pointer_count; ++i) launch.args[launch.arg_count++] = pointer_arg(i);
-    for (int i = 0; i < scalar_count; ++i) launch.args[launch.arg_count++] = scalar_arg(i);
-    return launch;
-}
-
 Plan reference_plan(const Problem& problem) {
     Plan plan{.launch_count = 1};
     plan.launches[0] = norm_launch("norm_reference");
     plan.launches[0].grid = {static_cast<std::uint32_t>(norm_problem(problem).rows), 1, 1};
     plan.launches[0].block = {256, 1, 1};
     return plan;
+}
+
+}  // namespace
+
+Family family(Family own) {
+    own.validate = validate;
+    own.arguments = arguments;
+    own.scalars = scalars;
+    own.tolerance = tolerance;
+    own.work = work;
+    own.reference_plan = reference_plan;
+    return own;
 }
 
 std::int64_t widest_vector(const NormProblem& problem) {
@@ -152,11 +170,29 @@ double work_factor(const NormProblem& problem) {
            (problem.layer_norm ? 1.3 : 1.0);
 }
 
+namespace {
+
+double share_of_l2(const Problem& problem, const DeviceTraits& traits) {
+    return work(problem).bytes / static_cast<double>(traits.l2_bytes);
+}
+
+}  // namespace
+
+bool bound_by_memory(const Problem& problem, const DeviceTraits& traits) {
+    return share_of_l2(problem, traits) > 2.0;
+}
+
+double memory_factor(const Problem& problem, const MemoryShape& shape, const DeviceTraits& traits) {
+    if (!bound_by_memory(problem, traits)) return 1.0;
+    const double long_shares = std::max(0.0, std::log2(shape.bytes_per_thread / 64));
+    const double neighbours = std::min(4.0, std::log2(shape.rows_per_block));
+    return (1 + 0.015 * long_shares) * (1 + 0.004 * neighbours) * (1 + 0.004 * (shape.rows_in_flight - 1));
+}
+
 double hint_factor(const Problem& problem, bool streaming_loads, bool streaming_stores,
                    const DeviceTraits& traits) {
-    const double share_of_l2 = work(problem).bytes / static_cast<double>(traits.l2_bytes);
-    const bool pays = share_of_l2 > 0.03 && share_of_l2 < 2.0;
-    const double each = pays ? 0.98 : 1.01;
+    const double share = share_of_l2(problem, traits);
+    const double each = share > 0.03 && share < 2.0 ? 0.98 : share < 4.0 ? 1.0 : 1.012;
     return (streaming_loads ? each : 1.0) * (streaming_stores ? each : 1.0);
 }
 
@@ -204,7 +240,7 @@ double predict_us(const Problem& problem, const Footprint& footprint, const Devi
     const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
     const double issue_us = threads / sms * instructions / lanes_per_us;
 
-    constexpr double sharpness = 1.78;
+    const double sharpness = bound_by_memory(problem, traits) ? 2.5 : 1.78;
     const double body_us = std::pow(
         std::pow(bandwidth_us, sharpness) + std::pow(draw_us, sharpness) + std::pow(issue_us, sharpness),
         1.0 / sharpness);

@@ -1,5 +1,5 @@
 // What RMSNorm and LayerNorm share on the host: the problem as plain numbers, the call's arguments,
-// tolerances, and the four variants. A variant's plan, constraints and cost stand in norm/<variant>.cpp
+// tolerances, and the variants. A variant's plan, constraints and cost stand in norm/<variant>.cpp
 // beside norm/<variant>.cuh.
 #pragma once
 
@@ -40,12 +40,10 @@ struct NormProblem {
 [[nodiscard]] std::span<const Field> rmsnorm_fields();
 [[nodiscard]] std::span<const Field> layernorm_fields();
 
-[[nodiscard]] std::string validate(const Problem&);
-[[nodiscard]] std::vector<Argument> arguments(const Problem&);
-[[nodiscard]] std::vector<ScalarArgument> scalars(const Problem&);
-[[nodiscard]] Tolerance tolerance(const Problem&, int argument);
+/// Adds what both families share to what is a family's own: name, summary, fields, variants, reference
+/// source.
+[[nodiscard]] Family family(Family own);
 [[nodiscard]] Work work(const Problem&);
-[[nodiscard]] Plan reference_plan(const Problem&);
 
 /// `source`: the family's template for this variant.
 [[nodiscard]] Variant group_rows(std::string_view source);
@@ -100,6 +98,18 @@ struct Footprint {
 /// Constants are fitted to 9,398 measured candidates of 34 problems on an H100 (docs/performance.md); another
 /// GPU scales them by its bandwidth, clock and multiprocessors.
 [[nodiscard]] double predict_us(const Problem&, const Footprint&, const DeviceTraits&);
+/// How one thread and block take part in keeping memory busy.
+struct MemoryShape {
+    double bytes_per_thread = 0;  ///< of a row
+    double rows_per_block = 1;    ///< side by side
+    double rows_in_flight = 1;    ///< one after another, all loaded first
+};
+/// For `slowdown`. Where a call moves more than twice L2, every decent candidate is bound by memory, and they
+/// differ by the order in which they ask for it: best is one row a block with 16 to 64 bytes a thread, which
+/// keeps few rows open at a time. Fitted to 1,913 candidates of group_rows at 117 MB to 1.1 GB on an H100.
+[[nodiscard]] double memory_factor(const Problem&, const MemoryShape&, const DeviceTraits&);
+/// Whether a call moves more than twice L2.
+[[nodiscard]] bool bound_by_memory(const Problem&, const DeviceTraits&);
 /// Streaming hints pay where a call's tensors and L2 are of one size: what is read once then leaves room for
 /// what is written, which the next operator reads. Elsewhere they are neutral, and ranked a little behind.
 /// For `slowdown`.

@@ -97,7 +97,8 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
          .reducing_warps = config[lanes] > 32 ? static_cast<double>(config[lanes]) / 32 : 0.0,
          .bytes_in_flight = row_bytes * static_cast<double>(groups * (config[stages] - 1)),
          .loads_ahead = true,
-         .slowdown = 1.042 * hint_factor(problem, false, config[store_hint] != 0, traits),
+         .slowdown = (bound_by_memory(problem, traits) ? 1.07 : 1.042) *
+                     hint_factor(problem, false, config[store_hint] != 0, traits),
          .programmatic = config[programmatic] != 0},
         traits);
 }

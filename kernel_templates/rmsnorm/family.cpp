@@ -12,18 +12,12 @@ const Variant* const variants[] = {&group_rows, &cluster_row, &streamed_row, &pe
 }  // namespace
 
 extern const Family rmsnorm_family;
-const Family rmsnorm_family{
+const Family rmsnorm_family = norm::family({
     .name = "rmsnorm",
     .summary = "y = x / sqrt(mean(x^2) + epsilon) * weight, over rows",
     .fields = norm::rmsnorm_fields(),
     .variants = variants,
-    .validate = norm::validate,
-    .arguments = norm::arguments,
-    .scalars = norm::scalars,
-    .tolerance = norm::tolerance,
-    .work = norm::work,
     .reference_source = "rmsnorm/reference.cu",
-    .reference_plan = norm::reference_plan,
-};
+});
 
 }  // namespace hone

@@ -42,14 +42,14 @@ TEST_CASE("the floor counts each operand once") {
 
 TEST_CASE("arguments and scalars stand where the kernels expect them") {
     const Problem problem = problem_of("layernorm dtype=bf16 output=int8 residual=yes hidden=64 rows=2");
-    const std::vector<Argument> arguments = norm::arguments(problem);
+    const std::vector<Argument> arguments = problem.family->arguments(problem);
     REQUIRE(arguments.size() == norm::pointer_count);
     CHECK(arguments[norm::x].name == "x");
     CHECK(arguments[norm::scale].elements() == 2);
     CHECK(arguments[norm::scale].dtype == Dtype::fp32);
     CHECK(arguments[norm::bias].role == Role::weight);
     CHECK(arguments[norm::sum].role == Role::output);
-    const std::vector<ScalarArgument> scalars = norm::scalars(problem);
+    const std::vector<ScalarArgument> scalars = problem.family->scalars(problem);
     REQUIRE(scalars.size() == norm::scalar_count);
     CHECK(scalars[norm::rows].tuning_value.bits == 2);
     CHECK(scalars[norm::epsilon].is_float);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
+#include <string_view>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/norm/norm.h"
@@ -98,7 +100,7 @@ class NormCase {
         stride_ = norm_.hidden + values.padding;
         std::mt19937_64 random(norm_.hidden * 7919 + norm_.rows);
         std::normal_distribution<double> normal(values.offset, values.scale);
-        for (const Argument& argument : norm::arguments(problem)) {
+        for (const Argument& argument : problem.family->arguments(problem)) {
             const bool matrix = argument.shape[2] == norm_.rows && argument.shape[3] == norm_.hidden &&
                                 norm_.rows > 0 && argument.name != "weight" && argument.name != "bias";
             HostTensor tensor(argument.dtype, argument.present ? argument.shape[2] : 0, argument.shape[3],
@@ -230,11 +232,14 @@ std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
     return chosen;
 }
 
-void check_problem(const std::string& text, const Values& values, std::size_t each = 2) {
+/// `only`: the variants to try; all of them where it is empty.
+void check_problem(const std::string& text, const Values& values, std::size_t each = 2,
+                   std::span<const std::string_view> only = {}) {
     const Problem problem = *parse_problem(text);
     NormCase norm_case(problem, values);
     const double limit = limit_of(norm::norm_problem(problem));
     for (const Candidate& candidate : sample(problem, each)) {
+        if (!only.empty() && std::ranges::find(only, candidate.variant->name) == only.end()) continue;
         if (values.padding % candidate.variant->access_elements(problem, candidate.config) != 0) continue;
         const double error = norm_case.error_of(candidate);
         INFO(text << " | " << to_string(candidate) << " | scale " << values.scale);
@@ -275,6 +280,21 @@ TEST_CASE("one row, many rows, and row counts that do not fill a block are right
         check_problem(std::string("rmsnorm dtype=bf16 hidden=64 rows=") + rows, {}, 3);
         check_problem(std::string("layernorm dtype=fp16 hidden=96 residual=yes rows=") + rows, {}, 2);
     }
+}
+
+TEST_CASE("resident groups are right over several laps of their rings") {
+    constexpr std::string_view resident[] = {"persistent_rows"};
+    for (const char* family : {"rmsnorm", "layernorm"}) {
+        for (const char* output : {"same", "fp8"}) {
+            for (const char* residual : {"no", "yes"}) {
+                check_problem(std::string(family) + " output=" + output + " residual=" + residual +
+                                  " dtype=bf16 hidden=264 rows=701",
+                              {.padding = 8}, 2, resident);
+            }
+        }
+    }
+    check_problem("layernorm dtype=fp32 hidden=1000 rows=300", {}, 3, resident);
+    check_problem("rmsnorm dtype=bf16 residual=yes hidden=8192 rows=1000", {}, 3, resident);
 }
 
 TEST_CASE("rows with a stride are right, and what stands between them is not touched") {

@@ -109,7 +109,7 @@ TEST_CASE("the default loses its place only to a candidate that is clearly bette
     const std::string challenger = to_string(list[5]);
     const std::string fallback = to_string(list[0]);
     for (const auto& [better, expected] :
-         {std::pair{0.999, fallback}, std::pair{0.997, fallback}, std::pair{0.985, challenger}}) {
+         {std::pair{0.9995, fallback}, std::pair{0.999, fallback}, std::pair{0.985, challenger}}) {
         MadeUpMeasurer measurer;
         measurer.noise = 0.001;
         measurer.true_us = [&, gain = better](const std::string& name) {
