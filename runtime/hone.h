@@ -1,0 +1,264 @@
+/* Hone's C interface: the tuned operators for engines in C, Rust, Go, Python and whatever else calls C.
+ *
+ *   hone_runtime* runtime;
+ *   hone_operator* norm;
+ *   if (hone_runtime_create(NULL, &runtime) != HONE_OK) puts(hone_last_error());
+ *   hone_rms_norm description = HONE_RMS_NORM_INIT;
+ *   description.hidden = 4096;
+ *   hone_rms_norm_prepare(runtime, &description, &norm);
+ *   hone_norm_args args = HONE_NORM_ARGS_INIT;
+ *   args.x = x; args.weight = weight; args.out = out;
+ *   hone_norm_run(norm, stream, &args, rows);
+ *
+ * Every function may be called from any thread; a handle may be used by many at once, and must not be used
+ * while or after it is destroyed. hone_*_run() is safe under stream capture, takes no lock, allocates nothing
+ * and makes no system call of its own. No exception leaves the library. A child of fork() must make its own
+ * handles: those it inherited answer HONE_FORKED, and destroying them frees nothing.
+ *
+ * Structs begin with their size and grow only at the end: start from the _INIT macro of the header you
+ * compile with, and every later library reads it. Pointers are to device memory unless said otherwise;
+ * `stream` is a CUstream or cudaStream_t, NULL the default stream. The calling thread needs the device's
+ * primary context current, as after any call of the CUDA runtime; a thread without a context gets it at its
+ * first run.
+ */
+#ifndef HONE_H
+#define HONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HONE_VERSION_MAJOR 0
+#define HONE_VERSION_MINOR 1
+#define HONE_VERSION_PATCH 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define HONE_API
+#else
+#define HONE_API __attribute__((visibility("default")))
+#endif
+
+/* Numbers never change their meaning. */
+typedef enum hone_status {
+    HONE_OK = 0,
+    /* Of runs; the first six before anything is enqueued. */
+    HONE_BAD_ROWS = 1,      /* rows is negative or above the prepared maximum */
+    HONE_NULL_POINTER = 2,  /* a tensor that this operator needs is NULL */
+    HONE_MISALIGNED = 3,    /* a pointer or row stride is not a multiple of the kernel's access width */
+    HONE_BAD_STRIDE = 4,    /* a row stride is smaller than hidden */
+    HONE_BAD_HANDLE = 5,    /* a handle is NULL, or of another operator than the function's */
+    HONE_BAD_STRUCT = 6,    /* struct_size is no size that this library knows, or a later field is set */
+    HONE_FORKED = 7,        /* the handle was made before fork() */
+    HONE_LAUNCH_FAILED = 8, /* the driver refused */
+    /* Of everything else. */
+    HONE_BAD_ARGUMENT = 20,   /* a size, dtype or option that the operator does not take */
+    HONE_NO_GPU = 21,         /* no driver, too old a driver, no such device */
+    HONE_COMPILE_FAILED = 22, /* NVRTC is missing or refused the kernel */
+    HONE_FROZEN = 23,         /* a compile was needed that is not allowed */
+    HONE_OUT_OF_MEMORY = 24,  /* of the host */
+    HONE_FAILED = 25          /* anything else: a dead device, device memory, ... */
+} hone_status;
+
+typedef enum hone_dtype { HONE_FP32 = 0, HONE_FP16 = 1, HONE_BF16 = 2 } hone_dtype;
+
+/* What a norm writes to `out`. Quantised rows are symmetric with one scale each: out * scale approximates y,
+ * and scale = max|y| / 127 (int8) or max|y| / 448 (fp8). */
+typedef enum hone_norm_output {
+    HONE_OUTPUT_SAME = 0, /* the operator's dtype */
+    HONE_OUTPUT_INT8 = 1,
+    HONE_OUTPUT_FP8 = 2 /* E4M3 */
+} hone_norm_output;
+
+typedef enum hone_text_format {
+    HONE_TEXT = 0, /* for people: lines that end in a newline */
+    HONE_JSON = 1  /* one object; docs/json-output.md lists its members */
+} hone_text_format;
+
+typedef struct hone_runtime hone_runtime;   /* driver, compiler and tuning results of one GPU */
+typedef struct hone_operator hone_operator; /* a prepared operator; outlives its runtime */
+
+/* "0.1.0" */
+HONE_API const char* hone_version(void);
+
+/* One sentence; "unknown status" for a number that is none. */
+HONE_API const char* hone_status_string(hone_status status);
+
+/* What the last call of this thread that did not return HONE_OK had to say: what is wrong, what is allowed,
+ * and what to do. Valid until this thread's next such call; "" when there was none. */
+HONE_API const char* hone_last_error(void);
+
+enum {
+    HONE_NO_CACHE = 1, /* no file is read or written: only the results that Hone was shipped with are known */
+    HONE_NO_COMPILE = 2 /* as if hone_runtime_freeze() had been called at once */
+};
+
+typedef struct hone_runtime_options {
+    uint32_t struct_size;
+    uint32_t flags;         /* HONE_NO_CACHE, HONE_NO_COMPILE */
+    int32_t device;         /* as the CUDA driver counts, that is, after CUDA_VISIBLE_DEVICES */
+    uint32_t reserved;      /* 0 */
+    const char* cache_file; /* tuning results and images; NULL: HONE_CACHE, else the user's cache folder */
+    /* Gets one sentence when something only degrades. It must not call Hone. NULL: a line on stderr. */
+    void (*on_warning)(void* user, const char* text);
+    void* user; /* handed to on_warning */
+} hone_runtime_options;
+#define HONE_RUNTIME_OPTIONS_INIT \
+    { sizeof(hone_runtime_options), 0, 0, 0, NULL, NULL, NULL }
+
+/* Loads the driver, retains the device's primary context, and reads the tuning results once: later tuning is
+ * seen by the next runtime. `options` may be NULL. A cache that cannot be read only warns. */
+HONE_API hone_status hone_runtime_create(const hone_runtime_options* options, hone_runtime** runtime);
+/* NULL is allowed. Prepared operators stay usable. */
+HONE_API void hone_runtime_destroy(hone_runtime* runtime);
+/* From now on a prepare that would have to compile returns HONE_FROZEN instead. */
+HONE_API hone_status hone_runtime_freeze(hone_runtime* runtime);
+/* "NVIDIA H100 80GB HBM3"; lives as long as the runtime. NULL for a bad handle. */
+HONE_API const char* hone_runtime_device_name(const hone_runtime* runtime);
+
+/* Since the runtime was created. */
+typedef struct hone_counters {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t runs_exact; /* successful runs, by where the knowledge of their kernel came from */
+    uint64_t runs_neighbour;
+    uint64_t runs_foreign;
+    uint64_t runs_fallback;
+    uint64_t failed_launches;
+    uint64_t prepares;
+    uint64_t compiles;
+    uint64_t image_cache_hits;
+} hone_counters;
+#define HONE_COUNTERS_INIT \
+    { sizeof(hone_counters), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+HONE_API hone_status hone_runtime_counters(const hone_runtime* runtime, hone_counters* counters);
+
+/* NULL is allowed. No run of it may be under way; what it has enqueued may. */
+HONE_API void hone_operator_destroy(hone_operator* op);
+/* What its prepare chose, bucket by bucket. Writes at most `capacity` bytes with the final 0 into host memory
+ * `text` (NULL when capacity is 0); `length` gets the whole text's bytes without it. */
+HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
+                                          size_t capacity, size_t* length);
+
+/* Bytes of device memory, aligned to 256, that a call of up to `rows` rows needs as its workspace; 0: none.
+ */
+HONE_API hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes);
+
+/* y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With a
+ * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. */
+typedef struct hone_rms_norm {
+    uint32_t struct_size;
+    int32_t dtype;    /* hone_dtype: of x, residual, weight and sum */
+    int64_t hidden;   /* elements of a row, 1 to 262144 */
+    int64_t max_rows; /* most rows of one call */
+    int32_t output;   /* hone_norm_output */
+    int32_t residual; /* 0 or 1 */
+} hone_rms_norm;
+#define HONE_RMS_NORM_INIT \
+    { sizeof(hone_rms_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0 }
+
+/* y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias; otherwise like hone_rms_norm. */
+typedef struct hone_layer_norm {
+    uint32_t struct_size;
+    int32_t dtype;
+    int64_t hidden;
+    int64_t max_rows;
+    int32_t output;
+    int32_t residual;
+    int32_t bias;      /* 0 or 1 */
+    uint32_t reserved; /* 0 */
+} hone_layer_norm;
+#define HONE_LAYER_NORM_INIT \
+    { sizeof(hone_layer_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 1, 0 }
+
+/* One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0
+ * meaning `hidden`. 16 bytes always suffice as alignment of pointers and strides. `out` may be x itself when
+ * it has the same dtype, `sum` may be x or residual itself; other overlaps are not allowed. */
+typedef struct hone_norm_args {
+    uint32_t struct_size;
+    float epsilon;
+    const void* x;        /* [rows, hidden], dtype */
+    const void* residual; /* [rows, hidden], dtype; for operators with a residual */
+    const void* weight;   /* [hidden], dtype */
+    const void* bias;     /* [hidden], dtype; for a layer norm with a bias */
+    void* out;            /* [rows, hidden], dtype or codes of one byte */
+    void* sum;            /* [rows, hidden], dtype; for operators with a residual */
+    float* scale;         /* [rows]; for quantised outputs */
+    int64_t x_stride;
+    int64_t residual_stride;
+    int64_t out_stride;
+    int64_t sum_stride;
+} hone_norm_args;
+#define HONE_NORM_ARGS_INIT \
+    { sizeof(hone_norm_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+
+/* Loads, or compiles, every kernel that a call of up to max_rows rows can reach. */
+HONE_API hone_status hone_rms_norm_prepare(hone_runtime* runtime, const hone_rms_norm* norm,
+                                           hone_operator** op);
+HONE_API hone_status hone_layer_norm_prepare(hone_runtime* runtime, const hone_layer_norm* norm,
+                                             hone_operator** op);
+/* Enqueues a prepared norm for `rows` rows (0: does nothing). */
+HONE_API hone_status hone_norm_run(const hone_operator* op, void* stream, const hone_norm_args* args,
+                                   int64_t rows);
+
+/* Which kernel a call of `rows` rows takes, and why. Loads nothing. The text is as for
+ * hone_operator_report(). */
+HONE_API hone_status hone_rms_norm_explain(const hone_runtime* runtime, const hone_rms_norm* norm,
+                                           int64_t rows, hone_text_format format, char* text, size_t capacity,
+                                           size_t* length);
+HONE_API hone_status hone_layer_norm_explain(const hone_runtime* runtime, const hone_layer_norm* norm,
+                                             int64_t rows, hone_text_format format, char* text,
+                                             size_t capacity, size_t* length);
+
+/* Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,
+ *   dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,
+ * accumulated in fp32, the same at every call. x is what was normalised: for a norm with a residual its
+ * `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and residual. */
+typedef struct hone_rms_norm_backward {
+    uint32_t struct_size;
+    int32_t dtype; /* hone_dtype: of every tensor */
+    int64_t hidden;
+    int64_t max_rows;
+    int32_t residual;  /* 1: dsum is added */
+    uint32_t reserved; /* 0 */
+} hone_rms_norm_backward;
+#define HONE_RMS_NORM_BACKWARD_INIT \
+    { sizeof(hone_rms_norm_backward), HONE_BF16, 0, 8192, 0, 0 }
+
+/* Rows are contiguous, strides as in hone_norm_args. dx may be dy or dsum itself; other overlaps are not
+ * allowed. */
+typedef struct hone_rms_norm_backward_args {
+    uint32_t struct_size;
+    float epsilon;
+    const void* dy;     /* [rows, hidden], dtype */
+    const void* x;      /* [rows, hidden], dtype */
+    const void* weight; /* [hidden], dtype */
+    const void* dsum;   /* [rows, hidden], dtype; for operators with a residual */
+    void* dx;           /* [rows, hidden], dtype */
+    void* dweight;      /* [hidden], dtype */
+    void* workspace;    /* hone_operator_workspace() bytes; no other call may use it meanwhile */
+    int64_t dy_stride;
+    int64_t x_stride;
+    int64_t dsum_stride;
+    int64_t dx_stride;
+} hone_rms_norm_backward_args;
+#define HONE_RMS_NORM_BACKWARD_ARGS_INIT \
+    { sizeof(hone_rms_norm_backward_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+
+HONE_API hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms_norm_backward* norm,
+                                                    hone_operator** op);
+HONE_API hone_status hone_rms_norm_backward_run(const hone_operator* op, void* stream,
+                                                const hone_rms_norm_backward_args* args, int64_t rows);
+HONE_API hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime,
+                                                    const hone_rms_norm_backward* norm, int64_t rows,
+                                                    hone_text_format format, char* text, size_t capacity,
+                                                    size_t* length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HONE_H */
