@@ -7,6 +7,14 @@ set(hone_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
 install(TARGETS hone_package hone_runtime hone_cache hone_kernel_templates hone_sqlite hone_dep_fmt
     EXPORT hone-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# The C interface: hone::c of the same package, and pkg-config. Both find the library relative to themselves.
+install(TARGETS hone_c EXPORT hone-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/runtime/hone.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+file(RELATIVE_PATH hone_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/hone.pc.in ${PROJECT_BINARY_DIR}/hone.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/hone.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 install(EXPORT hone-targets NAMESPACE hone:: DESTINATION ${hone_package_dir})
 
 configure_package_config_file(

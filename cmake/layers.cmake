@@ -1,10 +1,10 @@
 # hone_add_layer(NAME GLOB|GLOB_RECURSE PATTERN...)
-# The static library hone_NAME from the sources that match; main.cpp is left to the program. Included from the repository
+# The static library hone_NAME from the sources that match; main.cpp is left to the program, c_api/ to the shared library. Included from the repository
 # root: #include "cache/cache.h".
 function(hone_add_layer name glob_mode)
     list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
     file(${glob_mode} sources CONFIGURE_DEPENDS ${ARGN})
-    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/(main\\.cpp|c_api/[^/]*)$")
     add_library(hone_${name} STATIC ${sources})
     set_target_properties(hone_${name} PROPERTIES EXPORT_NAME ${name})
     target_compile_features(hone_${name} PUBLIC cxx_std_20)

@@ -1,5 +1,5 @@
 # cmake -DBUILD=<build tree> -DCONFIG=<build type> -DWORK=<scratch folder> -DSOURCE=<this folder> -P install_and_build.cmake
-# Installs into a scratch prefix, builds the consumer against it, runs it.
+# Installs into a scratch prefix, builds the consumers against it, runs them.
 function(run)
     execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     message("${output}")
@@ -18,6 +18,17 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/consumer -G Ninja -DCMAKE_BUILD_TYP
     -DCMAKE_PREFIX_PATH=${WORK}/moved)
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer)
+run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer_c)
+
+# The same through pkg-config, where there is one.
+find_program(pkg_config pkg-config)
+file(GLOB_RECURSE pc ${WORK}/moved/*/hone.pc)
+cmake_path(GET pc PARENT_PATH pc_folder)
+if(pkg_config)
+    run(sh -c "PKG_CONFIG_PATH='${pc_folder}' && export PKG_CONFIG_PATH && cc -std=c11 -o '${WORK}/by_pkg_config' \
+'${SOURCE}/main.c' $(pkg-config --cflags --libs hone) -Wl,-rpath,$(pkg-config --variable=libdir hone)")
+    run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/by_pkg_config)
+endif()
 
 # The installed program finds its models beside itself.
 if(EXISTS ${WORK}/moved/bin/hone)

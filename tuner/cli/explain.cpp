@@ -7,6 +7,7 @@
 #include "kernel_templates/catalog.h"
 #include "runtime/compiler.h"
 #include "runtime/explain.h"
+#include "runtime/report_json.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
@@ -80,28 +81,6 @@ Json template_facts(const Problem& problem, const std::string& candidate_text) {
             {"hash", template_hash(*candidate->variant)}};
 }
 
-Json explanation_json(const Explanation& explained) {
-    const BucketReport& bucket = explained.bucket;
-    const bool margin_known = explained.runner_up_us > 0 && explained.measured_us > 0;
-    return {
-        {"problem", explained.problem},
-        {"candidate", bucket.candidate},
-        {"origin", name(bucket.origin)},
-        {"trust", name(bucket.trust)},
-        {"bucket_first", bucket.first},
-        {"bucket_last", bucket.last},
-        {"measured_at", bucket.measured_at},
-        {"measured_us", explained.measured_us},
-        {"measured_on", explained.measured_on},
-        {"layer", explained.layer},
-        {"default", explained.fallback},
-        {"runner_up", explained.runner_up},
-        {"runner_up_us", explained.runner_up_us},
-        {"margin", margin_known ? Json(explained.runner_up_us / explained.measured_us - 1) : Json(nullptr)},
-        {"passed_over", explained.passed_over},
-        {"tune_command", bucket.tune_command}};
-}
-
 std::string facts_text(const Json& data) {
     std::string text;
     if (const Json& kernel = data["template"]; kernel.is_object()) {
@@ -134,7 +113,7 @@ Outcome explain(const Options& options, const Console& console) {
     const Explanation explained = runtime::explain(
         problem, max, {.winners = &winners, .traits = &device.traits, .trials = cache ? &*cache : nullptr});
 
-    Outcome outcome{.data = explanation_json(explained)};
+    Outcome outcome{.data = runtime::as_json(explained)};
     outcome.data["gpu"] = tuner::as_json(device.gpu);
     outcome.data["template"] = template_facts(problem, explained.bucket.candidate);
     outcome.data["image"] = image_facts(problem, explained.bucket.candidate, device, cache);

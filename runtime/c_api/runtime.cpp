@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <cstring>
+
+#include <pthread.h>
+
+#include "runtime/c_api/handle.h"
+#include "runtime/c_api/struct_size.h"
+#include "runtime/report_json.h"
+
+namespace hone::c_api {
+namespace {
+
+std::atomic<std::uint32_t> forks{0};
+
+/// Registered when the library is loaded, before there can be a handle.
+const int fork_handler =
+    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
+RuntimeOptions options_from(const hone_runtime_options& given) {
+    constexpr std::uint32_t known_flags = HONE_NO_CACHE | HONE_NO_COMPILE;
+    if ((given.flags & ~known_flags) != 0 || given.reserved != 0) {
+        throw Error(
+            "flags is " + std::to_string(given.flags) + ", reserved is " + std::to_string(given.reserved),
+            "hone_runtime_create", "allowed flags: HONE_NO_CACHE, HONE_NO_COMPILE; reserved must be 0",
+            ErrorKind::bad_argument);
+    }
+    RuntimeOptions options{.device = given.device,
+                           .use_cache = (given.flags & HONE_NO_CACHE) == 0,
+                           .allow_compile = (given.flags & HONE_NO_COMPILE) == 0};
+    if (given.cache_file != nullptr) options.cache_file = given.cache_file;
+    if (given.on_warning != nullptr) {
+        options.on_warning = [call = given.on_warning, user = given.user](std::string_view text) {
+            call(user, std::string(text).c_str());
+        };
+    }
+    return options;
+}
+
+}  // namespace
+
+std::uint32_t forks_seen() noexcept {
+    static_cast<void>(fork_handler);
+    return forks.load(std::memory_order_relaxed);
+}
+
+hone_status hand_out(const std::string& text, char* buffer, std::size_t capacity,
+                     std::size_t* length) noexcept {
+    if (length != nullptr) *length = text.size();
+    if (capacity == 0) return HONE_OK;
+    if (buffer == nullptr) return fail(HONE_NULL_POINTER);
+    const std::size_t copied = std::min(text.size(), capacity - 1);
+    std::memcpy(buffer, text.data(), copied);
+    buffer[copied] = '\0';
+    return HONE_OK;
+}
+
+}  // namespace hone::c_api
+
+using namespace hone::c_api;
+
+const char* hone_version(void) {
+    static const std::string text(hone::version());
+    return text.c_str();
+}
+
+hone_status hone_runtime_create(const hone_runtime_options* options, hone_runtime** runtime) {
+    if (runtime == nullptr) return fail(HONE_NULL_POINTER);
+    *runtime = nullptr;
+    hone_runtime_options known = HONE_RUNTIME_OPTIONS_INIT;
+    if (options != nullptr && !read_struct(*options, known)) return fail(HONE_BAD_STRUCT);
+    return guarded("hone_runtime_create", [&] {
+        *runtime = new hone_runtime(options_from(known));
+        return HONE_OK;
+    });
+}
+
+void hone_runtime_destroy(hone_runtime* runtime) { destroy(runtime); }
+
+hone_status hone_runtime_freeze(hone_runtime* runtime) {
+    if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
+    runtime->runtime->freeze();
+    return HONE_OK;
+}
+
+const char* hone_runtime_device_name(const hone_runtime* runtime) {
+    return check_handle(runtime) == HONE_OK ? runtime->device_name.c_str() : nullptr;
+}
+
+hone_status hone_runtime_counters(const hone_runtime* runtime, hone_counters* counters) {
+    if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
+    if (counters == nullptr) return fail(HONE_NULL_POINTER);
+    // Written, not read: an older caller's shorter struct gets what fits, a newer one's later fields are
+    // left.
+    if (counters->struct_size < sizeof(hone_counters)) return fail(HONE_BAD_STRUCT);
+    return guarded("hone_runtime_counters", [&] {
+        const hone::Counters now = runtime->runtime->counters();
+        *counters = {.struct_size = counters->struct_size,
+                     .reserved = 0,
+                     .runs_exact = now.runs_exact,
+                     .runs_neighbour = now.runs_neighbour,
+                     .runs_foreign = now.runs_foreign,
+                     .runs_fallback = now.runs_fallback,
+                     .failed_launches = now.failed_launches,
+                     .prepares = now.prepares,
+                     .compiles = now.compiles,
+                     .image_cache_hits = now.image_cache_hits};
+        return HONE_OK;
+    });
+}
+
+void hone_operator_destroy(hone_operator* op) { destroy(op); }
+
+hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
+                                 size_t capacity, size_t* length) {
+    if (const hone_status status = check_handle(op); status != HONE_OK) return status;
+    return guarded("hone_operator_report", [&] {
+        return hand_out(hone::runtime::to_text(op->report(), format == HONE_JSON), text, capacity, length);
+    });
+}

@@ -1,0 +1,246 @@
+/* A C11 program that uses all of libhone.so the way an engine would, on the fake driver. Prints what does not
+ * hold and ends with 1. */
+#include <hone.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int failures;
+
+#define CHECK(condition)                                                                       \
+    do {                                                                                       \
+        if (!(condition)) {                                                                    \
+            fprintf(stderr, "%s:%d: %s\n    last error: %s\n", __FILE__, __LINE__, #condition, \
+                    hone_last_error());                                                        \
+            ++failures;                                                                        \
+        }                                                                                      \
+    } while (0)
+
+static void* address(size_t mebibyte) { return (void*)(mebibyte << 20); }
+
+static int launches(void) {
+    void* fake = dlopen(getenv("HONE_CUDA_LIBRARY"), RTLD_NOW | RTLD_NOLOAD);
+    int (*count)(void) = NULL;
+    *(void**)&count = dlsym(fake, "fake_cuda_launch_count");
+    return count();
+}
+
+static hone_norm_args usual_args(void) {
+    hone_norm_args args = HONE_NORM_ARGS_INIT;
+    args.x = address(1);
+    args.weight = address(2);
+    args.out = address(3);
+    return args;
+}
+
+static hone_operator* prepared_norm(hone_runtime* runtime) {
+    hone_rms_norm norm = HONE_RMS_NORM_INIT;
+    norm.hidden = 4096;
+    norm.max_rows = 64;
+    hone_operator* op = NULL;
+    CHECK(hone_rms_norm_prepare(runtime, &norm, &op) == HONE_OK);
+    return op;
+}
+
+static void check_norms(hone_runtime* runtime) {
+    hone_operator* op = prepared_norm(runtime);
+    hone_norm_args args = usual_args();
+    const int before = launches();
+    CHECK(hone_norm_run(op, NULL, &args, 16) == HONE_OK);
+    CHECK(hone_norm_run(op, NULL, &args, 0) == HONE_OK);
+    CHECK(launches() == before + 1);
+    CHECK(hone_norm_run(op, NULL, &args, 65) == HONE_BAD_ROWS);
+    CHECK(hone_norm_run(op, NULL, &args, -1) == HONE_BAD_ROWS);
+    args.x = (char*)address(1) + 2;
+    CHECK(hone_norm_run(op, NULL, &args, 16) == HONE_MISALIGNED);
+    CHECK(strstr(hone_last_error(), "16 bytes") != NULL);
+    args = usual_args();
+    args.x_stride = 4088;
+    CHECK(hone_norm_run(op, NULL, &args, 16) == HONE_BAD_STRIDE);
+    args = usual_args();
+    args.weight = NULL;
+    CHECK(hone_norm_run(op, NULL, &args, 16) == HONE_NULL_POINTER);
+    CHECK(launches() == before + 1);
+    hone_operator_destroy(op);
+
+    hone_layer_norm layer = HONE_LAYER_NORM_INIT;
+    layer.hidden = 768;
+    layer.dtype = HONE_FP32;
+    CHECK(hone_layer_norm_prepare(runtime, &layer, &op) == HONE_OK);
+    args = usual_args();
+    CHECK(hone_norm_run(op, NULL, &args, 8192) == HONE_NULL_POINTER);
+    args.bias = address(4);
+    CHECK(hone_norm_run(op, NULL, &args, 8192) == HONE_OK);
+    hone_operator_destroy(op);
+}
+
+static void check_bad_arguments(hone_runtime* runtime) {
+    hone_operator* op = address(1);
+    hone_rms_norm norm = HONE_RMS_NORM_INIT;
+    CHECK(hone_rms_norm_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);
+    CHECK(op == NULL);
+    CHECK(strstr(hone_last_error(), "hidden") != NULL);
+    norm.hidden = 4096;
+    norm.dtype = 7;
+    CHECK(hone_rms_norm_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "dtype is 7") != NULL);
+    norm.dtype = HONE_BF16;
+    norm.residual = 2;
+    CHECK(hone_rms_norm_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "residual is 2") != NULL);
+    CHECK(hone_rms_norm_prepare(runtime, NULL, &op) == HONE_NULL_POINTER);
+    CHECK(hone_rms_norm_prepare(NULL, &norm, &op) == HONE_BAD_HANDLE);
+    CHECK(hone_norm_run(NULL, NULL, NULL, 1) == HONE_BAD_HANDLE);
+    hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
+    hone_runtime* none = NULL;
+    options.device = 99;
+    CHECK(hone_runtime_create(&options, &none) == HONE_NO_GPU);
+    options.device = 0;
+    options.flags = 64;
+    CHECK(hone_runtime_create(&options, &none) == HONE_BAD_ARGUMENT);
+    CHECK(none == NULL);
+    CHECK(strcmp(hone_status_string((hone_status)999), "unknown status") == 0);
+}
+
+/* A program that was compiled with a later header hands over a longer struct. */
+static void check_struct_sizes(hone_runtime* runtime) {
+    hone_operator* op = prepared_norm(runtime);
+    struct {
+        hone_norm_args known;
+        uint64_t later;
+    } args = {usual_args(), 0};
+    args.known.struct_size = sizeof args;
+    CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_OK);
+    args.later = 1;
+    CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
+    args.known.struct_size = 8;
+    CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
+    args.known.struct_size = 0;
+    CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
+    args.known.struct_size = 0xffffffffu;
+    CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
+    hone_operator_destroy(op);
+}
+
+static void check_texts(hone_runtime* runtime) {
+    hone_operator* op = prepared_norm(runtime);
+    size_t length = 0;
+    CHECK(hone_operator_report(op, HONE_JSON, NULL, 0, &length) == HONE_OK);
+    char* text = malloc(length + 1);
+    CHECK(hone_operator_report(op, HONE_JSON, text, length + 1, NULL) == HONE_OK);
+    CHECK(strlen(text) == length && text[0] == '{' && strstr(text, "\"buckets\"") != NULL);
+    CHECK(hone_operator_report(op, HONE_JSON, text, 5, NULL) == HONE_OK && strlen(text) == 4);
+    free(text);
+    hone_operator_destroy(op);
+
+    char explained[4096];
+    hone_rms_norm norm = HONE_RMS_NORM_INIT;
+    norm.hidden = 4096;
+    CHECK(hone_rms_norm_explain(runtime, &norm, 16, HONE_TEXT, explained, sizeof explained, &length) ==
+          HONE_OK);
+    CHECK(strstr(explained, "because:") != NULL && length < sizeof explained);
+    CHECK(hone_runtime_device_name(runtime) != NULL);
+}
+
+static void check_counters_and_freeze(hone_runtime* runtime) {
+    hone_counters counters = HONE_COUNTERS_INIT;
+    CHECK(hone_runtime_counters(runtime, &counters) == HONE_OK);
+    CHECK(counters.prepares > 0 && counters.runs_fallback > 0);
+    CHECK(hone_runtime_freeze(runtime) == HONE_OK);
+    hone_rms_norm norm = HONE_RMS_NORM_INIT;
+    norm.hidden = 1024;
+    hone_operator* op = NULL;
+    CHECK(hone_rms_norm_prepare(runtime, &norm, &op) == HONE_FROZEN);
+}
+
+static void check_fork(hone_runtime* runtime) {
+    hone_operator* op = prepared_norm(runtime);
+    const pid_t child = fork();
+    if (child == 0) {
+        hone_norm_args args = usual_args();
+        hone_counters counters = HONE_COUNTERS_INIT;
+        const int right = hone_norm_run(op, NULL, &args, 16) == HONE_FORKED &&
+                          hone_runtime_counters(runtime, &counters) == HONE_FORKED;
+        hone_operator_destroy(op);
+        hone_runtime_destroy(runtime);
+        _exit(right ? 0 : 1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    hone_norm_args args = usual_args();
+    CHECK(hone_norm_run(op, NULL, &args, 16) == HONE_OK);
+    hone_operator_destroy(op);
+}
+
+struct Work {
+    hone_operator* op;
+    int wrong;
+};
+
+static void* run_often(void* data) {
+    struct Work* work = data;
+    for (int i = 0; i < 20000; ++i) {
+        hone_norm_args args = usual_args();
+        args.x = i % 2 == 0 ? args.x : NULL;
+        work->wrong +=
+            hone_norm_run(work->op, NULL, &args, i % 64 + 1) != (i % 2 == 0 ? HONE_OK : HONE_NULL_POINTER);
+    }
+    work->wrong += strstr(hone_last_error(), "null pointer") == NULL;
+    return NULL;
+}
+
+static void check_threads(hone_runtime* runtime) {
+    struct Work work[4];
+    pthread_t threads[4];
+    hone_operator* op = prepared_norm(runtime);
+    for (int i = 0; i < 4; ++i) {
+        work[i] = (struct Work){op, 0};
+        CHECK(pthread_create(&threads[i], NULL, run_often, &work[i]) == 0);
+    }
+    for (int i = 0; i < 4; ++i) {
+        pthread_join(threads[i], NULL);
+        CHECK(work[i].wrong == 0);
+    }
+    hone_operator_destroy(op);
+}
+
+/* An operator keeps what it needs when its runtime goes. */
+static void check_order_of_ends(void) {
+    hone_runtime* runtime = NULL;
+    hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
+    options.flags = HONE_NO_CACHE;
+    CHECK(hone_runtime_create(&options, &runtime) == HONE_OK);
+    hone_operator* op = prepared_norm(runtime);
+    hone_runtime_destroy(runtime);
+    hone_norm_args args = usual_args();
+    CHECK(hone_norm_run(op, NULL, &args, 1) == HONE_OK);
+    hone_operator_destroy(op);
+    hone_operator_destroy(NULL);
+    hone_runtime_destroy(NULL);
+}
+
+int main(void) {
+    hone_runtime* runtime = NULL;
+    hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
+    options.flags = HONE_NO_CACHE;
+    CHECK(strcmp(hone_last_error(), "") == 0);
+    if (hone_runtime_create(&options, &runtime) != HONE_OK) {
+        fprintf(stderr, "no runtime: %s\n", hone_last_error());
+        return 1;
+    }
+    check_norms(runtime);
+    check_bad_arguments(runtime);
+    check_struct_sizes(runtime);
+    check_texts(runtime);
+    check_fork(runtime);
+    check_threads(runtime);
+    check_counters_and_freeze(runtime);
+    hone_runtime_destroy(runtime);
+    check_order_of_ends();
+    return failures == 0 ? 0 : 1;
+}
