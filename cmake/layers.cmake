@@ -19,15 +19,14 @@ function(hone_link_for_build target visibility)
     endforeach()
 endfunction()
 
-# hone_add_programs(FOLDER LIBRARY...): one program FOLDER_x for each FOLDER/x.cpp.
-function(hone_add_programs folder)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+# hone_add_programs(FOLDER EXTENSION LIBRARY...): one program FOLDER_x for each FOLDER/x.EXTENSION.
+function(hone_add_programs folder extension)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.${extension})
     foreach(source IN LISTS sources)
         cmake_path(GET source STEM stem)
         add_executable(${folder}_${stem} ${source})
         set_target_properties(${folder}_${stem} PROPERTIES
-            OUTPUT_NAME ${stem} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
-        target_link_libraries(${folder}_${stem} PRIVATE
-            ${ARGN} hone_options hone_link_options hone_dep_cuda_headers ${CMAKE_DL_LIBS})
+            OUTPUT_NAME ${stem} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder} C_STANDARD 11)
+        target_link_libraries(${folder}_${stem} PRIVATE ${ARGN} hone_link_options ${CMAKE_DL_LIBS})
     endforeach()
 endfunction()
