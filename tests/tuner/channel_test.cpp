@@ -1,5 +1,7 @@
 #include "tuner/worker/channel.h"
 
+#include <doctest/doctest.h>
+
 #include <sys/socket.h>
 #include <unistd.h>
 

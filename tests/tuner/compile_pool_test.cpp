@@ -1,5 +1,7 @@
 #include "tuner/compile/compile_pool.h"
 
+#include <doctest/doctest.h>
+
 #include "runtime/nvrtc/nvrtc.h"
 #include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/planted.h"

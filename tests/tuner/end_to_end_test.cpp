@@ -1,6 +1,8 @@
 // tune() with real worker processes on the fake driver.
 #include "tests/tuner/fake_gpu.h"
 
+#include <doctest/doctest.h>
+
 using namespace hone;
 using namespace hone::tuner;
 using namespace hone::test;

@@ -1,6 +1,8 @@
 // Everything that can go wrong on a GPU, on the fake driver.
 #include "tuner/measure/gpu_measurer.h"
 
+#include <doctest/doctest.h>
+
 #include <signal.h>
 
 #include "tests/tuner/fake_gpu.h"

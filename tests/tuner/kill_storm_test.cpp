@@ -1,5 +1,7 @@
 // SIGKILL at random moments, to tuners and to measuring workers: what was committed stays, and no cache needs
 // repair.
+#include <doctest/doctest.h>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>

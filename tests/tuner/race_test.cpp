@@ -1,5 +1,7 @@
 #include "tuner/race.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 
 #include "tests/tuner/made_up_measurer.h"

@@ -1,5 +1,7 @@
 #include "tuner/recorded.h"
 
+#include <doctest/doctest.h>
+
 #include <fstream>
 
 #include "tests/tuner/made_up_measurer.h"

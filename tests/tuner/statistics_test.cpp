@@ -1,5 +1,7 @@
 #include "tuner/statistics.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <random>
 

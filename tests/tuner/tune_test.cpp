@@ -1,3 +1,5 @@
+#include <doctest/doctest.h>
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <algorithm>

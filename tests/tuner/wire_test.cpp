@@ -2,6 +2,8 @@
 // can do harm.
 #include "tuner/measure/wire.h"
 
+#include <doctest/doctest.h>
+
 #include <sys/stat.h>
 
 #include <fstream>
