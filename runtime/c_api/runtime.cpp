@@ -89,8 +89,7 @@ const char* hone_runtime_device_name(const hone_runtime* runtime) {
 hone_status hone_runtime_counters(const hone_runtime* runtime, hone_counters* counters) {
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
     if (counters == nullptr) return fail(HONE_NULL_POINTER);
-    // Written, not read: an older caller's shorter struct gets what fits, a newer one's later fields are
-    // left.
+    // Written, not read: what a later header has beyond these fields is left as it is.
     if (counters->struct_size < sizeof(hone_counters)) return fail(HONE_BAD_STRUCT);
     return guarded("hone_runtime_counters", [&] {
         const hone::Counters now = runtime->runtime->counters();
