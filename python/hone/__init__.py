@@ -1,0 +1,83 @@
+"""Hone: tuned CUDA kernels for norms, from PyTorch, CuPy, Numba, JAX, or plain pointers.
+
+    import hone
+
+    hone.tune("llama-3-8b")                            # once per GPU and model
+    norm = hone.prepare(hone.RmsNorm(hidden=4096))     # at start-up: loads or compiles
+    y = norm(x, weight)                                # from then on: launches, on the current stream
+
+Importing needs neither a GPU nor the library; the first call that does says what is missing. ``hone.ops``
+(operators with autograd), ``hone.nn`` (modules) and ``hone.patch`` (swaps the norms of a model) need PyTorch, and
+are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ._library import VERSION as __version__
+from ._prepare import explain, explain_text, prepare
+from .descriptions import LayerNorm, RmsNorm, RmsNormBackward
+from .errors import (
+    BadArgumentError,
+    CompileError,
+    ForkedError,
+    FrozenError,
+    HoneError,
+    HoneWarning,
+    LaunchError,
+    MissingLibraryError,
+    NoGpuError,
+    OutOfMemoryError,
+    ProgramError,
+)
+from .models import ModelOperators
+from .operators import Norm, NormBackward
+from .program import tune
+from .runtime import counters, device_name, freeze
+
+__all__ = [
+    "BadArgumentError",
+    "CompileError",
+    "ForkedError",
+    "FrozenError",
+    "HoneError",
+    "HoneWarning",
+    "LaunchError",
+    "LayerNorm",
+    "MissingLibraryError",
+    "ModelOperators",
+    "NoGpuError",
+    "Norm",
+    "NormBackward",
+    "OutOfMemoryError",
+    "ProgramError",
+    "RmsNorm",
+    "RmsNormBackward",
+    "counters",
+    "device_name",
+    "explain",
+    "explain_text",
+    "freeze",
+    "prepare",
+    "tune",
+]
+
+# Need PyTorch: imported when they are asked for. Module, and a name in it or None for the module itself.
+_LAZY = {"nn": ("hone.nn", None), "ops": ("hone.torch_ops", None), "patch": ("hone.patching", "patch")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'hone' has no attribute '{name}'")
+    try:
+        importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"hone.{name} needs PyTorch, which is not installed here") from None
+    module_name, member = _LAZY[name]
+    module = importlib.import_module(module_name)
+    globals()[name] = found = module if member is None else getattr(module, member)
+    return found

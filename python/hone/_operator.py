@@ -1,0 +1,132 @@
+"""What all prepared operators have in common: the C handle, and the two ways of a call.
+
+Contiguous torch tensors that fit are recognised by a few attribute checks and launched at once. Everything else (other
+arrays, strided rows, mistakes) goes the careful way of _arguments.py, which costs several microseconds more and either
+runs or says what is wrong. Which way was taken is not visible.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import struct
+import weakref
+from typing import Any, ContextManager, Dict, NoReturn, Tuple
+
+from . import _arrays, _library, _streams, _structs
+from ._arguments import Arguments
+from .descriptions import Description
+from .errors import BadArgumentError
+from .runtime import Runtime
+
+_ARGS = struct.Struct(_structs.ARGS_FORMAT)
+# The arguments of a run, size first. Bytes are made faster than a buffer of the thread is looked up and filled, and
+# need nobody's care.
+pack_args = _ARGS.pack
+ARGS_BYTES = _ARGS.size
+
+_MISALIGNED = 3
+
+
+class NotPlain(Exception):
+    """These arguments have to go the careful way."""
+
+
+# What plain calls raise before anything is enqueued: the careful way finds out what it is, and says so.
+NOT_PLAIN = (NotPlain, AttributeError, IndexError, BadArgumentError, struct.error)
+
+
+class _NoTensor:
+    """Stands for torch.Tensor until the first torch tensor comes: nothing is of this type."""
+
+
+class Operator:
+    """Base of prepared operators; holds the C handle, which goes with the last reference."""
+
+    def __init__(self, description: Description, runtime: Runtime) -> None:
+        """Loads or compiles every kernel that a call can reach. Raises HoneError."""
+        self.description = description
+        self.device = runtime.device
+        prepare = _library.function(f"hone_{description.C_NAME}_prepare")
+        destroy = _library.function("hone_operator_destroy")
+        handle = ctypes.c_void_p()
+        _library.check(prepare(runtime.handle, ctypes.byref(description.to_struct()), ctypes.byref(handle)))
+        self._handle = handle.value
+        # Not at exit, when the driver may be gone before us.
+        weakref.finalize(self, destroy, self._handle).atexit = False
+        self._hidden: int = description.hidden
+        self._row = (self._hidden,)
+        self._tensor: Any = _NoTensor
+
+    def __repr__(self) -> str:
+        return f"<hone operator {self.description} on CUDA device {self.device}>"
+
+    def report(self) -> Dict[str, Any]:
+        """What preparing chose, bucket by bucket: the members are those of docs/json-output.md."""
+        return json.loads(self._report(_structs.JSON))
+
+    def report_text(self) -> str:
+        """The same for people: lines that end in a newline."""
+        return self._report(_structs.TEXT)
+
+    def _report(self, text_format: int) -> str:
+        report = _library.function("hone_operator_report")
+        return _library.read_text(lambda *text: report(self._handle, text_format, *text))
+
+    def _bind_torch(self, torch: Any) -> None:
+        """Remembers what the fast way needs of PyTorch."""
+        self._torch = torch
+        self._torch_dtype = _arrays.torch_dtype(torch, self.description.dtype)
+        self._empty_like = torch.empty_like
+        self._current_stream = _streams.torch_stream_getter(torch)
+        # With several GPUs, the caller's current one may be another than the operator's.
+        several = torch.cuda.device_count() > 1
+        self._current_device = torch.cuda.current_device if several else None
+        self._tensor = torch.Tensor  # last: opens the fast way, perhaps to other threads
+
+    def _takes(self, tensor: Any, dtype: Any, shape: Any) -> bool:
+        """Whether a torch tensor without gaps has this dtype and shape, and the operator's device."""
+        return (
+            tensor.dtype is dtype
+            and tensor.get_device() == self.device
+            and tensor.is_contiguous()
+            and tensor.shape == shape
+        )
+
+    def _plain_rows(self, tensor: Any) -> int:
+        """The row stride of a torch tensor [..., hidden] without gaps, or [rows, hidden] with any row stride."""
+        hidden = self._hidden
+        if tensor.dtype is self._torch_dtype and tensor.get_device() == self.device and tensor.shape[-1] == hidden:
+            if tensor.is_contiguous():
+                return hidden
+            if tensor.dim() == 2 and tensor.stride(1) == 1 and tensor.stride(0) >= hidden:
+                return tensor.stride(0)
+        raise NotPlain
+
+    def _plain_stream(self, stream: Any) -> int:
+        if self._current_device is not None and self._current_device() != self.device:
+            raise NotPlain
+        return self._current_stream(self.device) if stream is None else _streams.raw_stream(stream)
+
+    def _begin(self, first: Any, stream: Any) -> Tuple[Arguments, int]:
+        """Of the careful way; opens the fast one when `first` is a torch tensor."""
+        if self._tensor is _NoTensor and _arrays.is_torch_tensor(first):
+            self._bind_torch(_arrays.torch())
+        known = _streams.current_stream(first, self.device) if stream is None else _streams.raw_stream(stream)
+        return Arguments(self.device, self._hidden, self.description.max_rows, known), known
+
+    def _on_device(self) -> ContextManager[Any]:
+        """Makes the operator's device current where PyTorch is in use; other libraries' users do so themselves."""
+        torch = _arrays.torch()
+        if torch is None or not torch.cuda.is_initialized():
+            return contextlib.nullcontext()
+        return torch.cuda.device(self.device)
+
+
+def refuse(arguments: Arguments, error: BadArgumentError) -> NoReturn:
+    """Names the argument behind an error of the library, if it can be told."""
+    culprits = arguments.misaligned() if error.status == _MISALIGNED else ""
+    if culprits:
+        raise ValueError(culprits) from error
+    raise error

@@ -1,0 +1,83 @@
+"""hone.prepare and hone.explain."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from typing import Any, Dict, Optional, Union
+
+from . import _library, _structs
+from .descriptions import Description, RmsNormBackward
+from .operators import Norm, NormBackward, Operator
+from .runtime import device_ordinal, runtime_of
+
+_DEFAULT_MAX_ROWS = 8192
+
+
+def prepare(
+    description: Union[Description, str], device: Any = None, *, dtype: Any = None, tp: Optional[int] = None,
+    max_rows: Optional[int] = None,
+) -> Any:
+    """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
+
+    ``description`` is an RmsNorm, a LayerNorm or an RmsNormBackward, for one operator, or the name of a model or the
+    path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that have a kernel.
+    dtype (None: the model's), tp (tensor-parallel GPUs, 1) and max_rows (8192) go with a model alone. ``device`` is
+    an int as the CUDA driver counts, "cuda:1" or a torch.device; None: PyTorch's current one, or 0.
+
+    Raises HoneError: BadArgumentError, NoGpuError, CompileError, FrozenError, ProgramError (a model that is not
+    known); MissingLibraryError.
+    """
+    ordinal = device_ordinal(device)
+    if isinstance(description, str):
+        from .models import prepare_model
+
+        rows = _DEFAULT_MAX_ROWS if max_rows is None else max_rows
+        return prepare_model(description, ordinal, dtype=dtype, tp=1 if tp is None else tp, max_rows=rows)
+    _check_description(description)
+    for name, value in (("dtype", dtype), ("tp", tp), ("max_rows", max_rows)):
+        if value is not None:
+            raise TypeError(f"{name}: it goes with a model's name; an operator says it in its description")
+    return prepare_operator(description, ordinal, stacklevel=3)
+
+
+def prepare_operator(description: Description, device: int, stacklevel: int) -> Operator:
+    """One operator; `stacklevel` is for warnings, counted as in warnings.warn()."""
+    runtime = runtime_of(device)
+    try:
+        kind = NormBackward if isinstance(description, RmsNormBackward) else Norm
+        return kind(description, runtime)
+    finally:
+        runtime.give_warnings(stacklevel)
+
+
+def explain(description: Description, rows: int, device: Any = None) -> Dict[str, Any]:
+    """Which kernel a call of `rows` rows takes, and why; the members are those of docs/json-output.md.
+
+    Loads nothing. Raises HoneError.
+    """
+    return json.loads(_explain(description, rows, device, _structs.JSON))
+
+
+def explain_text(description: Description, rows: int, device: Any = None) -> str:
+    """The same for people: lines that end in a newline."""
+    return _explain(description, rows, device, _structs.TEXT)
+
+
+def _explain(description: Description, rows: int, device: Any, text_format: int) -> str:
+    _check_description(description)
+    runtime = runtime_of(device_ordinal(device))
+    function = _library.function(f"hone_{description.C_NAME}_explain")
+    described = ctypes.byref(description.to_struct())
+    try:
+        return _library.read_text(lambda *text: function(runtime.handle, described, rows, text_format, *text))
+    finally:
+        runtime.give_warnings(stacklevel=3)
+
+
+def _check_description(description: Any) -> None:
+    if not isinstance(description, Description):
+        raise TypeError(
+            f"description: a {type(description).__name__} describes no operator; allowed are RmsNorm, LayerNorm, "
+            f"RmsNormBackward, and for prepare() a model's name"
+        )

@@ -1,0 +1,161 @@
+"""As much of PyTorch as the package touches: tensors that are a pointer with a shape, and the current stream.
+
+install() puts it where `import torch` would; nothing is computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import types
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+
+class dtype:
+    def __init__(self, name: str, itemsize: int) -> None:
+        self.name, self.itemsize = name, itemsize
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+class device:
+    def __init__(self, kind: str, index: Optional[int] = None) -> None:
+        self.type, self.index = kind, index
+
+    def __repr__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class Size(tuple):
+    pass
+
+
+_next_pointer = 1 << 40
+
+
+def _reserve(size_bytes: int) -> int:
+    global _next_pointer
+    pointer = _next_pointer
+    _next_pointer += -(-size_bytes // 512) * 512
+    return pointer
+
+
+def _compact(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+class Tensor:
+    def __init__(
+        self, shape: Any, dtype: dtype, device: device, strides: Optional[Tuple[int, ...]] = None,
+        pointer: Optional[int] = None,
+    ) -> None:
+        self.shape = Size(shape)
+        self.dtype = dtype
+        self.device = device
+        self.layout = "torch.strided"
+        self._strides = _compact(self.shape) if strides is None else tuple(strides)
+        self._count = 1
+        for size in self.shape:
+            self._count *= size
+        self._contiguous = all(
+            size == 1 or stride == wanted
+            for size, stride, wanted in zip(self.shape, self._strides, _compact(self.shape))
+        )
+        self._pointer = _reserve(self._count * dtype.itemsize) if pointer is None else pointer
+
+    def data_ptr(self) -> int:
+        return self._pointer
+
+    def stride(self, dimension: Optional[int] = None) -> Any:
+        return self._strides if dimension is None else self._strides[dimension]
+
+    def dim(self) -> int:
+        return len(self.shape)
+
+    def numel(self) -> int:
+        return self._count
+
+    def is_contiguous(self) -> bool:
+        return self._contiguous
+
+    def get_device(self) -> int:
+        return self.device.index if self.device.type == "cuda" else -1
+
+
+class Parameter(Tensor):
+    """A subclass, as weights of modules are."""
+
+
+class Cuda:
+    """torch.cuda: `current` is the current device, `streams` the current stream of each."""
+
+    def __init__(self, devices: int) -> None:
+        self.devices = devices
+        self.current = 0
+        self.streams = {}
+        self.initialized = True
+
+    def is_initialized(self) -> bool:
+        return self.initialized
+
+    def device_count(self) -> int:
+        return self.devices
+
+    def current_device(self) -> int:
+        return self.current
+
+    def current_stream(self, index: int) -> Any:
+        return types.SimpleNamespace(cuda_stream=self.streams.get(index, 0))
+
+    @contextlib.contextmanager
+    def device(self, index: int) -> Iterator[None]:
+        former, self.current = self.current, index
+        try:
+            yield
+        finally:
+            self.current = former
+
+
+def install(devices: int = 1, raw_streams: bool = True) -> Any:
+    """Makes it what the package takes for PyTorch; without `raw_streams` it is an older one, which has no
+    _cuda_getCurrentRawStream."""
+    module = types.ModuleType("torch")
+    module.Tensor, module.dtype, module.device = Tensor, dtype, device
+    for name, itemsize in (
+        ("float64", 8), ("float32", 4), ("float16", 2), ("bfloat16", 2), ("int8", 1), ("uint8", 1), ("float8_e4m3fn", 1),
+    ):
+        setattr(module, name, dtype(name, itemsize))
+    module.nn = types.SimpleNamespace(Parameter=Parameter)
+    module.cuda = Cuda(devices)
+    module._C = types.SimpleNamespace()
+    if raw_streams:
+        module._C._cuda_getCurrentRawStream = lambda index: module.cuda.streams.get(index, 0)
+    module.empty = lambda shape, dtype, device: Tensor(shape, dtype, device)
+    module.empty_like = lambda like, dtype=None: Tensor(like.shape, dtype or like.dtype, like.device)
+    sys.modules["torch"] = module
+    return module
+
+
+def uninstall() -> None:
+    sys.modules.pop("torch", None)
+
+
+def cuda_tensor(torch: Any, *shape: int, dtype: Any = None, index: int = 0, **more: Any) -> Tensor:
+    """A bf16 tensor on a CUDA device."""
+    return Tensor(shape, dtype or torch.bfloat16, device("cuda", index), **more)
+
+
+def counting(function: Callable[..., Any]) -> Any:
+    """The function, with the number of its calls as `.calls`."""
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        counted.calls += 1
+        return function(*arguments, **named)
+
+    counted.calls = 0
+    return counted

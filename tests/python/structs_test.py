@@ -1,0 +1,130 @@
+"""The ctypes mirrors say what runtime/hone.h says: members, types, order, numbers. ctypes lays structs out as C does."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+import unittest
+
+import fakes
+
+from hone import _library, _structs, errors
+
+HEADER = re.sub(r"/\*.*?\*/", "", (fakes.TREE / "runtime" / "hone.h").read_text(), flags=re.DOTALL)
+
+MIRRORS = {
+    "hone_runtime_options": _structs.RuntimeOptions,
+    "hone_counters": _structs.Counters,
+    "hone_rms_norm": _structs.RmsNorm,
+    "hone_layer_norm": _structs.LayerNorm,
+    "hone_norm_args": _structs.NormArgs,
+    "hone_rms_norm_backward": _structs.RmsNormBackward,
+    "hone_rms_norm_backward_args": _structs.RmsNormBackwardArgs,
+}
+TYPES = {
+    "uint32_t": ctypes.c_uint32,
+    "int32_t": ctypes.c_int32,
+    "uint64_t": ctypes.c_uint64,
+    "int64_t": ctypes.c_int64,
+    "float": ctypes.c_float,
+    "float*": ctypes.c_void_p,
+    "void*": ctypes.c_void_p,
+    "const void*": ctypes.c_void_p,
+    "const char*": ctypes.c_char_p,
+}
+
+
+def structs_of_header() -> dict:
+    """Members with their ctypes, by the struct's name."""
+    bodies = re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", HEADER, re.DOTALL)
+    return {name: [member(line.strip()) for line in body.split(";") if line.strip()] for name, body in bodies}
+
+
+def member(line: str) -> tuple:
+    callback = re.fullmatch(r"void \(\*(\w+)\)\(void\* user, const char\* text\)", line)
+    if callback:
+        return callback[1], _structs.WARNING_CALLBACK
+    kind, name = line.rsplit(maxsplit=1)
+    return name, TYPES[kind]
+
+
+def numbers_of_header() -> dict:
+    return {name: int(value) for name, value in re.findall(r"\b(HONE_\w+) = (\d+)", HEADER)}
+
+
+class Layout(unittest.TestCase):
+    def test_every_struct_of_the_header_is_mirrored(self) -> None:
+        structs = structs_of_header()
+        self.assertGreaterEqual(len(structs), 5)
+        self.assertEqual(structs, {name: MIRRORS[name]._fields_ for name in structs})
+
+    def test_packed_arguments_are_the_struct(self) -> None:
+        for kind in (_structs.NormArgs, _structs.RmsNormBackwardArgs):
+            values = (ctypes.sizeof(kind), 0.25, *range(1, 12))
+            packed = struct.pack(_structs.ARGS_FORMAT, *values)
+            self.assertEqual(len(packed), ctypes.sizeof(kind))
+            read = kind.from_buffer_copy(packed)
+            self.assertEqual(tuple(getattr(read, name) for name, _ in kind._fields_), values)
+
+
+class Numbers(unittest.TestCase):
+    def test_options_and_dtypes(self) -> None:
+        mirrored = {
+            "HONE_NO_CACHE": _structs.NO_CACHE,
+            "HONE_NO_COMPILE": _structs.NO_COMPILE,
+            "HONE_TEXT": _structs.TEXT,
+            "HONE_JSON": _structs.JSON,
+            **{f"HONE_{name.upper()}": number for name, number in _structs.DTYPES.items()},
+            **{f"HONE_OUTPUT_{name.upper()}": number for name, number in _structs.OUTPUTS.items()},
+        }
+        numbers = numbers_of_header()
+        self.assertEqual({name: numbers[name] for name in mirrored}, mirrored)
+
+    def test_every_status_has_its_exception(self) -> None:
+        kinds = {
+            "HONE_BAD_ROWS": errors.BadArgumentError,
+            "HONE_NULL_POINTER": errors.BadArgumentError,
+            "HONE_MISALIGNED": errors.BadArgumentError,
+            "HONE_BAD_STRIDE": errors.BadArgumentError,
+            "HONE_BAD_HANDLE": errors.HoneError,
+            "HONE_BAD_STRUCT": errors.HoneError,
+            "HONE_FORKED": errors.ForkedError,
+            "HONE_LAUNCH_FAILED": errors.LaunchError,
+            "HONE_BAD_ARGUMENT": errors.BadArgumentError,
+            "HONE_NO_GPU": errors.NoGpuError,
+            "HONE_COMPILE_FAILED": errors.CompileError,
+            "HONE_FROZEN": errors.FrozenError,
+            "HONE_OUT_OF_MEMORY": errors.OutOfMemoryError,
+            "HONE_FAILED": errors.HoneError,
+        }
+        statuses = re.search(r"typedef enum hone_status \{(.*?)\}", HEADER, re.DOTALL)[1]
+        self.assertEqual(set(re.findall(r"HONE_\w+", statuses)), {"HONE_OK", *kinds})
+        numbers = numbers_of_header()
+        for name, kind in kinds.items():
+            error = errors.error_from(numbers[name], "a sentence", "")
+            self.assertIs(type(error), kind)
+            self.assertEqual((error.status, error.status_text, str(error)), (numbers[name], "a sentence", "a sentence"))
+
+    def test_the_version(self) -> None:
+        found = [re.search(rf"HONE_VERSION_{part} (\d+)", HEADER)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+        self.assertEqual(_library.VERSION, ".".join(found))
+
+
+class Prototypes(unittest.TestCase):
+    def test_every_function_is_declared_with_as_many_arguments(self) -> None:
+        """But for those that the package has no use for."""
+        unused = {"hone_runtime_destroy"}
+        functions = re.findall(r"HONE_API [\w ]+?\*? ?(hone_\w+)\((.*?)\);", HEADER, re.DOTALL)
+        self.assertGreaterEqual(len(functions), 15)
+        for name, parameters in functions:
+            if name in unused:
+                continue
+            count = 0 if parameters == "void" else parameters.count(",") + 1
+            declared = getattr(_library.library(), name).argtypes
+            self.assertEqual(len(declared or ()), count, name)
+            self.assertIsNotNone(declared, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
