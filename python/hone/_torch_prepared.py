@@ -1,0 +1,181 @@
+"""What torch_ops needs before it can launch: prepared operators by the tensors of a call, checks, layouts.
+
+Every function may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+import hone
+
+DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
+CODES = {"int8": torch.int8, "fp8": torch.float8_e4m3fn}
+ALIGNMENT = 16  # bytes: pointers and row strides that are a multiple suit every kernel
+FIRST_ROWS = 8192  # what an operator is prepared for at first; doubled until a call's rows fit
+
+_lock = threading.Lock()
+
+
+class Prepared(Dict[tuple, tuple]):
+    """Prepared operators of one kind and its flags.
+
+    The key is (dtype of x, hidden, device of x, dtype, shape and device of weight), devices as ordinals: what
+    is found is known to be right, so that the fast path needs no checks of its own. The value is
+    (run_pointers, hidden, most rows, device, operator).
+    """
+
+    def __init__(self, name: str, describe: Callable[[int, int, str], Any]) -> None:
+        super().__init__()
+        self.name = name
+        self._describe = describe
+        # Those that larger ones replaced, too: a captured CUDA graph may launch their kernels.
+        self._kept: List[Any] = []
+
+    def for_call(self, x: Tensor, weight: Tensor) -> tuple:
+        """The value for tensors that check() has let pass; prepares it at first and when x has more rows."""
+        hidden = x.shape[-1]
+        rows = x.numel() // hidden
+        key = (x.dtype, hidden, x.get_device(), weight.dtype, weight.shape, weight.get_device())
+        found = self.get(key)
+        return found if found is not None and rows <= found[2] else self._prepare(key, rows)
+
+    def _prepare(self, key: tuple, rows: int) -> tuple:
+        dtype, hidden, device = DTYPES[key[0]], key[1], key[2]
+        most = FIRST_ROWS
+        while most < rows:
+            most *= 2
+        with _lock:
+            found = self.get(key)
+            if found is not None and rows <= found[2]:  # another thread was faster
+                return found
+            self._refuse_capture(dtype, hidden, most)
+            operator = hone.prepare(self._describe(hidden, most, dtype), device=device)
+            self._kept.append(operator)
+            self[key] = (operator.run_pointers, hidden, most, device, operator)
+            return self[key]
+
+    def _refuse_capture(self, dtype: str, hidden: int, rows: int) -> None:
+        """Loading a kernel would break the capture, and its error would not say why."""
+        if torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"hone::{self.name} is not prepared for {dtype} rows of {hidden} elements, at most {rows} of "
+                f"them, and cannot be while a CUDA graph is captured: warm up by calling it once with these sizes "
+                f"before the capture, or capture an operator made by hone.prepare()"
+            )
+
+
+def rms_norm_operators(name: str, *, residual: bool, output: str = "same") -> Prepared:
+    """For hone::`name`."""
+    return Prepared(
+        name,
+        lambda hidden, rows, dtype: hone.RmsNorm(
+            hidden, max_rows=rows, dtype=dtype, output=output, residual=residual
+        ),
+    )
+
+
+def layer_norm_operators(name: str, *, residual: bool, bias: bool) -> Prepared:
+    """For hone::`name`."""
+    return Prepared(
+        name,
+        lambda hidden, rows, dtype: hone.LayerNorm(
+            hidden, max_rows=rows, dtype=dtype, residual=residual, bias=bias
+        ),
+    )
+
+
+def backward_operators(*, residual: bool) -> Prepared:
+    """For hone::rms_norm_backward; with a residual, dsum joins dx."""
+    return Prepared(
+        "rms_norm_backward",
+        lambda hidden, rows, dtype: hone.RmsNormBackward(
+            hidden, max_rows=rows, dtype=dtype, residual=residual
+        ),
+    )
+
+
+def check(x: Tensor, weight: Tensor, **others: Optional[Tensor]) -> None:
+    """Raises TypeError or ValueError for tensors that no kernel takes; they may be fake, of symbolic sizes.
+
+    x and the others are [..., hidden], weight and a `bias` are [hidden]; all have the dtype and device of x.
+    """
+    if x.device.type not in ("cuda", "meta"):
+        raise ValueError(f"x: it is on device '{x.device}'; allowed are CUDA devices")
+    if x.dtype not in DTYPES:
+        raise TypeError(f"x: its dtype is {x.dtype}; allowed are {', '.join(map(str, DTYPES))}")
+    if x.dim() == 0 or x.shape[-1] == 0:
+        raise ValueError(f"x: its shape is {list(x.shape)}; allowed is [..., hidden], hidden from 1")
+    _check_like(x, "weight", weight, x.shape[-1:])
+    for name, tensor in others.items():
+        if tensor is not None:
+            _check_like(x, name, tensor, x.shape[-1:] if name == "bias" else x.shape)
+
+
+def _check_like(x: Tensor, name: str, tensor: Tensor, shape: torch.Size) -> None:
+    if tensor.device != x.device:
+        raise ValueError(f"{name}: it is on device '{tensor.device}'; allowed is that of x, '{x.device}'")
+    if tensor.dtype != x.dtype:
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is that of x, {x.dtype}")
+    if tensor.shape != shape:
+        raise ValueError(
+            f"{name}: its shape is {list(tensor.shape)}; allowed is {list(shape)}, as x is {list(x.shape)}"
+        )
+
+
+def check_output(output: str) -> torch.dtype:
+    """The dtype of the codes. Raises ValueError."""
+    if output not in CODES:
+        raise ValueError(f"output: {output!r}; allowed are 'int8' and 'fp8'")
+    return CODES[output]
+
+
+def row_stride(x: Tensor) -> int:
+    """Elements from each row of x [..., hidden] to the next; 0 where they are unevenly spaced or overlap."""
+    hidden = x.shape[-1]
+    if hidden > 1 and x.stride(-1) != 1:
+        return 0
+    leading = [(size, stride) for size, stride in zip(x.shape[:-1], x.stride()) if size != 1]
+    if not leading:
+        return hidden
+    row, rows = leading[-1][1], 1
+    for size, stride in reversed(leading):
+        if stride != row * rows:
+            return 0
+        rows *= size
+    return row if row >= hidden else 0
+
+
+def readable_rows(x: Tensor) -> Tuple[Tensor, int]:
+    """x, or a contiguous copy where kernels cannot read x as it lies, and its row stride in elements."""
+    stride = row_stride(x)
+    aligned = stride == x.shape[-1] or stride * x.element_size() % ALIGNMENT == 0
+    if stride and aligned and x.data_ptr() % ALIGNMENT == 0 and not x.is_neg():
+        return x, stride
+    return x.resolve_neg().clone(memory_format=torch.contiguous_format), x.shape[-1]
+
+
+def readable_vector(weight: Tensor) -> Tensor:
+    """weight [hidden], or a copy where it is not contiguous and aligned."""
+    aligned = weight.is_contiguous() and weight.data_ptr() % ALIGNMENT == 0
+    return weight if aligned else weight.clone(memory_format=torch.contiguous_format)
+
+
+def fresh(x: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:
+    """An uninitialised contiguous tensor of x's shape and device."""
+    return torch.empty_like(x, dtype=dtype, memory_format=torch.contiguous_format)
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+# In a child of fork() no thread is left that would release the lock. The operators stay: inherited ones
+# answer with an error that says so, and PyTorch's CUDA cannot be used there either.
+os.register_at_fork(after_in_child=_renew_lock)

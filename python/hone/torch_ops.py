@@ -1,0 +1,101 @@
+"""Hone's kernels as PyTorch operators: torch.ops.hone.rms_norm and its relatives, here as hone.ops.rms_norm.
+
+    y = hone.ops.rms_norm(x, weight, 1e-5)
+    y, total = hone.ops.rms_norm_residual(x, residual, weight, 1e-5)
+    codes, scale = hone.ops.rms_norm_quantized(x, weight, 1e-5, "fp8")
+
+They take part in torch.compile(fullgraph=True), CUDA graphs, inference_mode and autograd, run on the current
+stream of x's device, and return fresh contiguous tensors. The first call with a dtype, a row length and a
+device prepares a kernel, which a CUDA graph cannot capture: warm up before. Every function may be called from
+any thread.
+
+- RMSNorm has gradients; LayerNorm and quantised norms run forward only, and backward() through them raises
+  NotImplementedError, as do second derivatives and torch.func.grad. torch.vmap calls the kernel once a slice.
+- torch.autocast changes nothing: tensors keep their dtypes, which have to be one and the same.
+- Tensors that do not fit raise TypeError or ValueError with the argument's name.
+
+`output` of the quantised norms is a string, "int8" or "fp8": the same words as everywhere in Hone, and one
+that every layer of torch.compile hands on as it is, while a dtype is an integer to some of them. epsilon has
+no default: models differ in it, and one that was forgotten would not be noticed.
+
+torch.library.custom_op would wrap each call in checks of its own; Library.define and impl do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from . import _torch_kernels as kernels
+from ._torch_autograd import no_formula, register, rms_norm_formula, rms_norm_residual_formula
+
+_library = torch.library.Library("hone", "DEF")  # the operators live as long as this object
+
+
+def _define(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any]) -> Any:
+    """Makes torch.ops.hone.<name>.default and returns it."""
+    name = schema.partition("(")[0]
+    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    _library.impl(name, implementation, "CUDA")
+    _library.impl(name, implementation, "CPU")  # which says that only CUDA tensors are allowed
+    torch.library.register_fake(f"hone::{name}", fake, lib=_library)
+    return getattr(torch.ops.hone, name).default
+
+
+rms_norm = _define(
+    "rms_norm(Tensor x, Tensor weight, float epsilon) -> Tensor",
+    kernels.rms_norm,
+    kernels.rms_norm_fake,
+)
+rms_norm_residual = _define(
+    "rms_norm_residual(Tensor x, Tensor residual, Tensor weight, float epsilon) -> (Tensor, Tensor)",
+    kernels.rms_norm_residual,
+    kernels.rms_norm_residual_fake,
+)
+rms_norm_quantized = _define(
+    "rms_norm_quantized(Tensor x, Tensor weight, float epsilon, str output) -> (Tensor, Tensor)",
+    kernels.rms_norm_quantized,
+    kernels.rms_norm_quantized_fake,
+)
+rms_norm_residual_quantized = _define(
+    "rms_norm_residual_quantized(Tensor x, Tensor residual, Tensor weight, float epsilon, str output)"
+    " -> (Tensor, Tensor, Tensor)",
+    kernels.rms_norm_residual_quantized,
+    kernels.rms_norm_residual_quantized_fake,
+)
+layer_norm = _define(
+    "layer_norm(Tensor x, Tensor weight, Tensor? bias, float epsilon) -> Tensor",
+    kernels.layer_norm,
+    kernels.layer_norm_fake,
+)
+layer_norm_residual = _define(
+    "layer_norm_residual(Tensor x, Tensor residual, Tensor weight, Tensor? bias, float epsilon)"
+    " -> (Tensor, Tensor)",
+    kernels.layer_norm_residual,
+    kernels.layer_norm_residual_fake,
+)
+rms_norm_backward = _define(
+    "rms_norm_backward(Tensor dy, Tensor x, Tensor weight, Tensor? dsum, float epsilon) -> (Tensor, Tensor)",
+    kernels.rms_norm_backward,
+    kernels.rms_norm_backward_fake,
+)
+
+
+def _forward_only(operator: Any, implementation: Callable[..., Any], instead: str) -> None:
+    register(_library, operator, implementation, no_formula(implementation.__name__, instead))
+
+
+register(_library, rms_norm, kernels.rms_norm, rms_norm_formula(rms_norm_backward))
+register(
+    _library, rms_norm_residual, kernels.rms_norm_residual, rms_norm_residual_formula(rms_norm_backward)
+)
+_forward_only(rms_norm_quantized, kernels.rms_norm_quantized, "train with hone::rms_norm")
+_forward_only(
+    rms_norm_residual_quantized, kernels.rms_norm_residual_quantized, "train with hone::rms_norm_residual"
+)
+_forward_only(layer_norm, kernels.layer_norm, "train with torch.nn.functional.layer_norm")
+_forward_only(layer_norm_residual, kernels.layer_norm_residual, "train with torch.nn.functional.layer_norm")
+_forward_only(
+    rms_norm_backward, kernels.rms_norm_backward, "second derivatives need torch.nn.functional.rms_norm"
+)
