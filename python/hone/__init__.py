@@ -7,8 +7,8 @@
     y = norm(x, weight)                                # from then on: launches, on the current stream
 
 Importing needs neither a GPU nor the library; the first call that does says what is missing. ``hone.ops``
-(operators with autograd), ``hone.nn`` (modules) and ``hone.patch`` (swaps the norms of a model) need PyTorch, and
-are imported when they are first used.
+(operators with autograd), ``hone.nn`` (modules) and ``hone.patch`` (swaps the norms of a model) need PyTorch,
+and are imported when they are first used.
 """
 
 from __future__ import annotations

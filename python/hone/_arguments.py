@@ -34,7 +34,9 @@ class Arguments:
         self._seen.append((array, stride))
         return array.pointer, stride
 
-    def vector(self, value: Any, name: str, dtypes: Sequence[str], shape: Optional[Tuple[int, ...]] = None) -> int:
+    def vector(
+        self, value: Any, name: str, dtypes: Sequence[str], shape: Optional[Tuple[int, ...]] = None
+    ) -> int:
         """The pointer of a contiguous array of `shape`, [hidden] if not given."""
         array = self._view(value, name, dtypes)
         _arrays.check_shape(array, (self._hidden,) if shape is None else shape)
@@ -50,7 +52,9 @@ class Arguments:
         if found < needed_bytes:
             raise ValueError(f"workspace: it has {found} bytes; needed are {needed_bytes}")
         if array.pointer % 256:
-            raise ValueError(f"workspace: its address is {array.pointer:#x}; allowed are multiples of 256 bytes")
+            raise ValueError(
+                f"workspace: its address is {array.pointer:#x}; allowed are multiples of 256 bytes"
+            )
         self._seen.append((array, 0))
         return array.pointer
 
@@ -65,8 +69,8 @@ class Arguments:
         torch = _arrays.torch()
         if not _arrays.is_torch_tensor(likeness):
             raise ValueError(
-                f"{name}: it is missing, and only torch tensors can be made here; needed is an array of shape "
-                f"{list(shape)} and dtype {dtype} on CUDA device {self._device}"
+                f"{name}: it is missing, and only torch tensors can be made here; needed is an array of "
+                f"shape {list(shape)} and dtype {dtype} on CUDA device {self._device}"
             )
         return torch.empty(shape, dtype=_arrays.torch_dtype(torch, dtype), device=likeness.device)
 
@@ -92,8 +96,8 @@ class Arguments:
         if self.rows > self._max_rows:
             assert self._first is not None
             raise ValueError(
-                f"{self._first.name}: it has {self.rows} rows; allowed are up to {self._max_rows}, the max_rows that "
-                f"this operator was prepared for"
+                f"{self._first.name}: it has {self.rows} rows; allowed are up to {self._max_rows}, the "
+                f"max_rows that this operator was prepared for"
             )
 
 

@@ -1,8 +1,8 @@
 """Reads arrays of other libraries: PyTorch tensors, `__cuda_array_interface__`, DLPack.
 
-The careful way, which checks everything and names the argument in each error; prepared operators have a faster
-one for tensors that are as they should be (operators.py). Nothing is imported: PyTorch is used when the program
-has imported it.
+The careful way, which checks everything and names the argument in each error; prepared operators have a
+faster one for tensors that are as they should be (operators.py). Nothing is imported: PyTorch is used when
+the program has imported it.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def view(value: Any, name: str, stream: int = 0) -> ArrayView:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _from_dlpack(value, name, stream)
     raise TypeError(
-        f"{name}: a {type(value).__name__} is no array in GPU memory; allowed are torch tensors and objects with "
-        f"__cuda_array_interface__ or __dlpack__"
+        f"{name}: a {type(value).__name__} is no array in GPU memory; allowed are torch tensors and objects "
+        f"with __cuda_array_interface__ or __dlpack__"
     )
 
 
@@ -139,7 +139,8 @@ def _elements(
         return _dlpack.compact_strides(shape)
     if any(stride % item_bytes for stride in strides):
         raise ValueError(
-            f"{name}: its strides are {tuple(strides)} bytes; allowed are multiples of its {item_bytes} byte items"
+            f"{name}: its strides are {tuple(strides)} bytes; allowed are multiples of its {item_bytes} byte "
+            f"items"
         )
     return tuple(stride // item_bytes for stride in strides)
 
@@ -194,7 +195,8 @@ def check_device(array: ArrayView, device: int) -> None:
     """Raises ValueError for an array that is known to be on another device."""
     if array.device is not None and array.device != device:
         raise ValueError(
-            f"{array.name}: it is on CUDA device {array.device}; this operator was prepared for device {device}"
+            f"{array.name}: it is on CUDA device {array.device}; this operator was prepared for device "
+            f"{device}"
         )
 
 
@@ -214,8 +216,8 @@ def check_contiguous(array: ArrayView) -> None:
     """Raises ValueError."""
     if not array.contiguous:
         raise ValueError(
-            f"{array.name}: its strides are {list(array.strides)} for shape {list(array.shape)}; allowed is a "
-            f"contiguous array, of strides {list(_dlpack.compact_strides(array.shape))}"
+            f"{array.name}: its strides are {list(array.strides)} for shape {list(array.shape)}; allowed is "
+            f"a contiguous array, of strides {list(_dlpack.compact_strides(array.shape))}"
         )
 
 
@@ -230,7 +232,8 @@ def rows_of(array: ArrayView, hidden: int) -> Tuple[int, int]:
         raise ValueError(f"{array.name}: its shape is {list(shape)}; allowed is [..., {hidden}]")
     if array.strides[-1] != 1 and hidden != 1:
         raise ValueError(
-            f"{array.name}: the stride of its last dimension is {array.strides[-1]}; allowed is 1: contiguous rows"
+            f"{array.name}: the stride of its last dimension is {array.strides[-1]}; allowed is 1: "
+            f"contiguous rows"
         )
     if 0 in shape:
         return 0, hidden
@@ -256,15 +259,17 @@ def rows_of(array: ArrayView, hidden: int) -> Tuple[int, int]:
 
 def _no_common_stride(array: ArrayView) -> ValueError:
     return ValueError(
-        f"{array.name}: its strides are {list(array.strides)} for shape {list(array.shape)}; allowed are leading "
-        f"dimensions that collapse into one, so that all rows have one common stride: make it contiguous first"
+        f"{array.name}: its strides are {list(array.strides)} for shape {list(array.shape)}; allowed are "
+        f"leading dimensions that collapse into one, so that all rows have one common stride: make it "
+        f"contiguous first"
     )
 
 
 def misaligned(array: ArrayView, row_stride: int) -> str:
     """What of an array is no multiple of 16 bytes, as a sentence; "" when all is."""
     if array.pointer % ALIGNMENT:
-        return f"{array.name}: its address {array.pointer:#x} is no multiple of {ALIGNMENT} bytes, which is needed"
+        address = f"{array.pointer:#x}"
+        return f"{array.name}: its address {address} is no multiple of {ALIGNMENT} bytes, which is needed"
     bytes_apart = row_stride * ITEM_BYTES[array.dtype]
     if bytes_apart % ALIGNMENT:
         return (

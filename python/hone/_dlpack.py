@@ -1,7 +1,7 @@
 """Reads DLPack capsules, versions 0 and 1, with ctypes.
 
-The capsule is borrowed, not consumed: it keeps its name, so that its own destructor, which its producer wrote,
-calls the deleter once when the last reference to it goes. Nothing here may outlive the capsule.
+The capsule is borrowed, not consumed: it keeps its name, so that its own destructor, which its producer
+wrote, calls the deleter once when the last reference to it goes. Nothing here may outlive the capsule.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def compact_strides(shape: Tuple[int, ...]) -> Tuple[int, ...]:
 
 
 def export(array: Any, stream: int) -> Any:
-    """The capsule of an array; what its stream has enqueued so far precedes whatever `stream` gets from now on."""
+    """The capsule of an array; what its stream has enqueued so far precedes whatever `stream` gets from now
+    on."""
     # DLPack numbers the legacy default stream 1.
     consumer = stream if stream else 1
     try:

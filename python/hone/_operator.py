@@ -1,8 +1,8 @@
 """What all prepared operators have in common: the C handle, and the two ways of a call.
 
-Contiguous torch tensors that fit are recognised by a few attribute checks and launched at once. Everything else (other
-arrays, strided rows, mistakes) goes the careful way of _arguments.py, which costs several microseconds more and either
-runs or says what is wrong. Which way was taken is not visible.
+Contiguous torch tensors that fit are recognised by a few attribute checks and launched at once. Everything
+else (other arrays, strided rows, mistakes) goes the careful way of _arguments.py, which costs several
+microseconds more and either runs or says what is wrong. Which way was taken is not visible.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .errors import BadArgumentError
 from .runtime import Runtime
 
 _ARGS = struct.Struct(_structs.ARGS_FORMAT)
-# The arguments of a run, size first. Bytes are made faster than a buffer of the thread is looked up and filled, and
-# need nobody's care.
+# The arguments of a run, size first. Bytes are made faster than a buffer of the thread is looked up and
+# filled, and need nobody's care.
 pack_args = _ARGS.pack
 ARGS_BYTES = _ARGS.size
 
@@ -95,9 +95,11 @@ class Operator:
         )
 
     def _plain_rows(self, tensor: Any) -> int:
-        """The row stride of a torch tensor [..., hidden] without gaps, or [rows, hidden] with any row stride."""
+        """The row stride of a torch tensor [..., hidden] without gaps, or [rows, hidden] with any row
+        stride."""
         hidden = self._hidden
-        if tensor.dtype is self._torch_dtype and tensor.get_device() == self.device and tensor.shape[-1] == hidden:
+        fits = tensor.dtype is self._torch_dtype and tensor.get_device() == self.device
+        if fits and tensor.shape[-1] == hidden:
             if tensor.is_contiguous():
                 return hidden
             if tensor.dim() == 2 and tensor.stride(1) == 1 and tensor.stride(0) >= hidden:
@@ -117,7 +119,8 @@ class Operator:
         return Arguments(self.device, self._hidden, self.description.max_rows, known), known
 
     def _on_device(self) -> ContextManager[Any]:
-        """Makes the operator's device current where PyTorch is in use; other libraries' users do so themselves."""
+        """Makes the operator's device current where PyTorch is in use; other libraries' users do so
+        themselves."""
         torch = _arrays.torch()
         if torch is None or not torch.cuda.is_initialized():
             return contextlib.nullcontext()

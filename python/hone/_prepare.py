@@ -20,13 +20,14 @@ def prepare(
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
-    ``description`` is an RmsNorm, a LayerNorm or an RmsNormBackward, for one operator, or the name of a model or the
-    path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that have a kernel.
-    dtype (None: the model's), tp (tensor-parallel GPUs, 1) and max_rows (8192) go with a model alone. ``device`` is
-    an int as the CUDA driver counts, "cuda:1" or a torch.device; None: PyTorch's current one, or 0.
+    ``description`` is an RmsNorm, a LayerNorm or an RmsNormBackward, for one operator, or the name of a model
+    or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that
+    have a kernel. dtype (None: the model's), tp (tensor-parallel GPUs, 1) and max_rows (8192) go with a model
+    alone. ``device`` is an int as the CUDA driver counts, "cuda:1" or a torch.device; None: PyTorch's current
+    one, or 0.
 
-    Raises HoneError: BadArgumentError, NoGpuError, CompileError, FrozenError, ProgramError (a model that is not
-    known); MissingLibraryError.
+    Raises HoneError: BadArgumentError, NoGpuError, CompileError, FrozenError, ProgramError (a model that is
+    not known); MissingLibraryError.
     """
     ordinal = device_ordinal(device)
     if isinstance(description, str):
@@ -78,6 +79,6 @@ def _explain(description: Description, rows: int, device: Any, text_format: int)
 def _check_description(description: Any) -> None:
     if not isinstance(description, Description):
         raise TypeError(
-            f"description: a {type(description).__name__} describes no operator; allowed are RmsNorm, LayerNorm, "
-            f"RmsNormBackward, and for prepare() a model's name"
+            f"description: a {type(description).__name__} describes no operator; allowed are RmsNorm, "
+            f"LayerNorm, RmsNormBackward, and for prepare() a model's name"
         )

@@ -10,8 +10,8 @@ from . import _arrays
 def raw_stream(stream: Any) -> int:
     """The CUstream of what a caller gave as `stream=`.
 
-    An int, an object of PyTorch (`cuda_stream`), CuPy (`ptr`), Numba (`handle`), or one with `__cuda_stream__`.
-    Raises TypeError.
+    An int, an object of PyTorch (`cuda_stream`), CuPy (`ptr`), Numba (`handle`), or one with
+    `__cuda_stream__`. Raises TypeError.
     """
     if isinstance(stream, int):
         return stream
@@ -31,8 +31,9 @@ def raw_stream(stream: Any) -> int:
 
 
 def current_stream(array: Any, device: int) -> int:
-    """Where the caller works: PyTorch's current stream of the device for its tensors; else the stream that the
-    array names (`__cuda_array_interface__` version 3); else PyTorch's, where it is in use; else the default."""
+    """Where the caller works: PyTorch's current stream of the device for its tensors; else the stream that
+    the array names (`__cuda_array_interface__` version 3); else PyTorch's, where it is in use; else the
+    default."""
     if not _arrays.is_torch_tensor(array):
         named = _arrays.stream_of(array)
         if named is not None:

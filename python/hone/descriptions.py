@@ -97,9 +97,11 @@ class LayerNorm(Description):
 
 @dataclass(frozen=True)
 class RmsNormBackward(Description):
-    """Gradients of an RmsNorm: dx [rows, hidden] and dweight [hidden], accumulated in fp32, the same at every call.
+    """Gradients of an RmsNorm: dx [rows, hidden] and dweight [hidden], accumulated in fp32, the same at every
+    call.
 
-    For a norm with a residual, x is its sum, whose own gradient dsum joins dx, the gradient of both x and residual.
+    For a norm with a residual, x is its sum, whose own gradient dsum joins dx, the gradient of both x and
+    residual.
     """
 
     hidden: int

@@ -1,7 +1,7 @@
 """Exceptions of the package.
 
-Everything that Hone itself reports is a HoneError; the subclasses say who can do something about it. Arrays that
-do not fit an operator are plain TypeError and ValueError, which name the argument.
+Everything that Hone itself reports is a HoneError; the subclasses say who can do something about it. Arrays
+that do not fit an operator are plain TypeError and ValueError, which name the argument.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Dict, Optional, Type
 class HoneError(RuntimeError):
     """Something that Hone could not do: the message says what, what is allowed, and what to do.
 
-    ``status`` is the number of ``hone_status`` (runtime/hone.h) and ``status_text`` its sentence; both are None
-    and "" where the C library was not asked.
+    ``status`` is the number of ``hone_status`` (runtime/hone.h) and ``status_text`` its sentence; both are
+    None and "" where the C library was not asked.
     """
 
     def __init__(self, message: str, status: Optional[int] = None, status_text: str = "") -> None:

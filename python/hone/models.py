@@ -10,14 +10,16 @@ from .program import run_json
 
 
 class ModelOperators(Mapping[str, Operator]):
-    """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual"; with "_4096", the row's
-    elements, where a model has one kind in several sizes.
+    """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual"; with "_4096", the
+    row's elements, where a model has one kind in several sizes.
 
-    ``without_family`` lists what else the model does, and Hone has no kernel for yet: dicts of `role`, `family`,
-    `shape` and `count`. str() names both.
+    ``without_family`` lists what else the model does, and Hone has no kernel for yet: dicts of `role`,
+    `family`, `shape` and `count`. str() names both.
     """
 
-    def __init__(self, name: str, operators: Dict[str, Operator], without_family: List[Dict[str, Any]]) -> None:
+    def __init__(
+        self, name: str, operators: Dict[str, Operator], without_family: List[Dict[str, Any]]
+    ) -> None:
         self.name = name
         self.without_family = without_family
         self._operators = operators

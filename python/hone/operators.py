@@ -1,7 +1,7 @@
 """Prepared operators: what :func:`hone.prepare` returns.
 
-Operators may be called from many threads at once, and under stream capture; gradients are not recorded (hone.ops
-has operators for autograd). Launches go to the caller's current stream.
+Operators may be called from many threads at once, and under stream capture; gradients are not recorded
+(hone.ops has operators for autograd). Launches go to the caller's current stream.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Norm(Operator):
         super()._bind_torch(torch)
 
     def run_pointers(
-        self, stream: int, rows: int, x: int, residual: int, weight: int, bias: int, out: int, sum: int, scale: int,
-        x_stride: int, residual_stride: int, out_stride: int, sum_stride: int, epsilon: float,
+        self, stream: int, rows: int, x: int, residual: int, weight: int, bias: int, out: int, sum: int,
+        scale: int, x_stride: int, residual_stride: int, out_stride: int, sum_stride: int, epsilon: float,
     ) -> None:
-        """Enqueues the operator for device pointers (0: none). Strides are elements from row to row, 0 meaning
-        hidden. Nothing is checked but what the library checks. Raises HoneError."""
+        """Enqueues the operator for device pointers (0: none). Strides are elements from row to row, 0
+        meaning hidden. Nothing is checked but what the library checks. Raises HoneError."""
         status = self._run(
             self._handle,
             stream,
@@ -54,15 +54,16 @@ class Norm(Operator):
             _library.check(status)
 
     def __call__(
-        self, x: Any, weight: Any, residual: Any = None, bias: Any = None, *, out: Any = None, sum: Any = None,
-        scale: Any = None, epsilon: float = 1e-5, stream: Any = None,
+        self, x: Any, weight: Any, residual: Any = None, bias: Any = None, *, out: Any = None,
+        sum: Any = None, scale: Any = None, epsilon: float = 1e-5, stream: Any = None,
     ) -> Any:
         """Returns out, or (out, sum), (out, scale), (out, sum, scale): sum with a residual, scale with codes.
 
-        x, residual, out and sum are [..., hidden] of one shape, whose leading dimensions have to collapse into
-        rows of one common stride; weight and bias are [hidden], scale is [...] in fp32, without gaps. Outputs that
-        are not given are made by PyTorch when x is its tensor. out may be x itself, sum may be x or residual.
-        stream is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        x, residual, out and sum are [..., hidden] of one shape, whose leading dimensions have to collapse
+        into rows of one common stride; weight and bias are [hidden], scale is [...] in fp32, without gaps.
+        Outputs that are not given are made by PyTorch when x is its tensor. out may be x itself, sum may be x
+        or residual. stream is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's
+        current one.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -115,8 +116,9 @@ class Norm(Operator):
         elif scale is not None:
             raise NotPlain
         self.run_pointers(
-            self._plain_stream(stream), x.numel() // hidden, x.data_ptr(), residual_pointer, weight.data_ptr(),
-            bias_pointer, out.data_ptr(), sum_pointer, scale_pointer, x_stride, hidden, hidden, hidden, epsilon,
+            self._plain_stream(stream), x.numel() // hidden, x.data_ptr(), residual_pointer,
+            weight.data_ptr(), bias_pointer, out.data_ptr(), sum_pointer, scale_pointer, x_stride, hidden,
+            hidden, hidden, epsilon,
         )
         return self._results(out, sum, scale)
 
@@ -154,8 +156,8 @@ class Norm(Operator):
             try:
                 self.run_pointers(
                     known_stream, arguments.rows, x_pointer, residual_pointer, weight_pointer, bias_pointer,
-                    out_pointer, sum_pointer, scale_pointer, x_stride, residual_stride, out_stride, sum_stride,
-                    epsilon,
+                    out_pointer, sum_pointer, scale_pointer, x_stride, residual_stride, out_stride,
+                    sum_stride, epsilon,
                 )
             except BadArgumentError as error:
                 refuse(arguments, error)
@@ -192,11 +194,11 @@ class NormBackward(Operator):
         return size.value
 
     def run_pointers(
-        self, stream: int, rows: int, dy: int, x: int, weight: int, dsum: int, dx: int, dweight: int, workspace: int,
-        dy_stride: int, x_stride: int, dsum_stride: int, dx_stride: int, epsilon: float,
+        self, stream: int, rows: int, dy: int, x: int, weight: int, dsum: int, dx: int, dweight: int,
+        workspace: int, dy_stride: int, x_stride: int, dsum_stride: int, dx_stride: int, epsilon: float,
     ) -> None:
-        """Enqueues the operator for device pointers (0: none). Strides are elements from row to row, 0 meaning
-        hidden. Nothing is checked but what the library checks. Raises HoneError."""
+        """Enqueues the operator for device pointers (0: none). Strides are elements from row to row, 0
+        meaning hidden. Nothing is checked but what the library checks. Raises HoneError."""
         status = self._run(
             self._handle,
             stream,
@@ -215,9 +217,10 @@ class NormBackward(Operator):
     ) -> Tuple[Any, Any]:
         """Returns (dx, dweight).
 
-        dy, x (what was normalised: for a norm with a residual its sum), dsum and dx are [..., hidden] of one shape,
-        as for Norm; weight and dweight are [hidden]; workspace is any memory of workspace_bytes(rows), aligned to
-        256, that no other call uses meanwhile. What is not given is made by PyTorch when dy is its tensor.
+        dy, x (what was normalised: for a norm with a residual its sum), dsum and dx are [..., hidden] of one
+        shape, as for Norm; weight and dweight are [hidden]; workspace is any memory of workspace_bytes(rows),
+        aligned to 256, that no other call uses meanwhile. What is not given is made by PyTorch when dy is its
+        tensor.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -278,8 +281,9 @@ class NormBackward(Operator):
         with self._on_device():
             try:
                 self.run_pointers(
-                    known_stream, arguments.rows, dy_pointer, x_pointer, weight_pointer, dsum_pointer, dx_pointer,
-                    dweight_pointer, workspace_pointer, dy_stride, x_stride, dsum_stride, dx_stride, epsilon,
+                    known_stream, arguments.rows, dy_pointer, x_pointer, weight_pointer, dsum_pointer,
+                    dx_pointer, dweight_pointer, workspace_pointer, dy_stride, x_stride, dsum_stride,
+                    dx_stride, epsilon,
                 )
             except BadArgumentError as error:
                 refuse(arguments, error)

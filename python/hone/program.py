@@ -35,11 +35,14 @@ def find_program() -> str:
     tried = ", ".join(str(candidate) for candidate in candidates)
     if wanted:
         raise MissingLibraryError(f"HONE_PROGRAM names {tried}, which is no program")
-    raise MissingLibraryError(f"the hone program was not found; tried {tried} and PATH. HONE_PROGRAM can name it")
+    raise MissingLibraryError(
+        f"the hone program was not found; tried {tried} and PATH. HONE_PROGRAM can name it"
+    )
 
 
 def _on_path() -> Optional[str]:
-    """A `hone` of PATH that is a program: a Python script there is most likely ours, and would find itself."""
+    """A `hone` of PATH that is a program: a Python script there is most likely ours, and would find
+    itself."""
     found = shutil.which("hone")
     if found is None:
         return None
@@ -58,22 +61,23 @@ def main() -> NoReturn:
 
 
 def tune(
-    model: Optional[str] = None, *, op: Optional[str] = None, fields: Union[str, Mapping[str, Any], None] = None,
-    tokens: Union[int, str, Sequence[int], None] = None, dtype: Any = None, tp: Optional[int] = None,
+    model: Optional[str] = None, *, op: Optional[str] = None,
+    fields: Union[str, Mapping[str, Any], None] = None, tokens: Union[int, str, Sequence[int], None] = None,
+    dtype: Any = None, tp: Optional[int] = None,
     gpu: Union[int, str, None] = None, effort: Optional[str] = None, budget: Union[float, str, None] = None,
     retune: bool = False, offline: bool = False, arch: Optional[str] = None, dry_run: bool = False,
     quiet: bool = False,
 ) -> Dict[str, Any]:
     """Finds the fastest kernels for a model or one operator on this machine's GPU, and remembers them.
 
-    The arguments are those of `hone tune`: a known model or a path to a Hugging Face config.json, or op="rmsnorm"
-    with fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; gpu=0 or "all";
-    effort="quick", "standard" or "exhaustive"; budget="10m" or seconds. Progress goes to stderr unless `quiet`.
-    Operators that are prepared already keep their kernels; a new process sees what was found.
+    The arguments are those of `hone tune`: a known model or a path to a Hugging Face config.json, or
+    op="rmsnorm" with fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; gpu=0 or
+    "all"; effort="quick", "standard" or "exhaustive"; budget="10m" or seconds. Progress goes to stderr unless
+    `quiet`. Operators that are prepared already keep their kernels; a new process sees what was found.
 
-    Returns the `data` of docs/json-output.md. Raises ProgramError with the program's message, hint and exit code (and
-    `data` where it got something done), MissingLibraryError without a program; after Ctrl-C, which the program gets,
-    too, KeyboardInterrupt: what was measured is saved.
+    Returns the `data` of docs/json-output.md. Raises ProgramError with the program's message, hint and exit
+    code (and `data` where it got something done), MissingLibraryError without a program; after Ctrl-C, which
+    the program gets, too, KeyboardInterrupt: what was measured is saved.
     """
     from .descriptions import dtype_name
 
@@ -126,10 +130,9 @@ def run_json(arguments: Sequence[str], quiet: bool) -> Dict[str, Any]:
     try:
         answer = json.loads(out)
     except ValueError:
-        last_words = (err or out).strip()[-2000:]
+        last_words = (err or out).strip()[-2000:] or "it said nothing"
         raise ProgramError(
-            f"hone {arguments[0]} ended with exit code {code} and no answer{': ' if last_words else ''}{last_words}",
-            exit_code=code,
+            f"hone {arguments[0]} ended with exit code {code} and no answer: {last_words}", exit_code=code
         ) from None
     if not answer.get("ok"):
         error = answer.get("error", {})
@@ -191,7 +194,8 @@ def _pass_on(pipe: IO[str], heard: List[str], quiet: bool) -> None:
 
 
 def _end(child: subprocess.Popen, interrupted: bool) -> None:
-    """Ctrl-C in a terminal reaches the program as well, which saves and ends; whoever did not get it is told."""
+    """Ctrl-C in a terminal reaches the program as well, which saves and ends; whoever did not get it is
+    told."""
     import signal
 
     try:

@@ -41,8 +41,8 @@ class Runtime:
         self._warnings.append(text.decode(errors="replace"))
 
     def give_warnings(self, stacklevel: int) -> None:
-        """Hands what the library had to say to `warnings`: from here, where an exception may be raised, and not
-        from the library's callback, where it would be lost."""
+        """Hands what the library had to say to `warnings`: from here, where an exception may be raised, and
+        not from the library's callback, where it would be lost."""
         while self._warnings:
             try:
                 text = self._warnings.popleft()
@@ -113,8 +113,8 @@ def _ordinal_from_text(text: str, device: Any) -> int:
 
 
 def freeze(device: Any = None) -> None:
-    """From now on a prepare that would have to compile raises FrozenError: on one device, or with None on all of
-    this process, those that are first used later, too."""
+    """From now on a prepare that would have to compile raises FrozenError: on one device, or with None on all
+    of this process, those that are first used later, too."""
     global _frozen
     if device is not None:
         runtime_of(device_ordinal(device)).freeze()

@@ -28,7 +28,8 @@ class Interface(unittest.TestCase):
         self.assertEqual((view.dtype, view.strides, view.contiguous), ("fp16", (24, 8, 1), True))
 
     def test_types(self) -> None:
-        for typestr, dtype in (("<f2", "fp16"), ("<V2", "bf16"), ("|i1", "int8"), ("|u1", "uint8"), (">f4", ">f4")):
+        types = {"<f2": "fp16", "<V2": "bf16", "|i1": "int8", "|u1": "uint8", ">f4": ">f4"}
+        for typestr, dtype in types.items():
             self.assertEqual(view_of(arrays.InterfaceArray(POINTER, (8,), typestr)).dtype, dtype)
 
     def test_a_mask_is_refused(self) -> None:
@@ -52,7 +53,9 @@ class Interface(unittest.TestCase):
 class Dlpack(unittest.TestCase):
     def test_both_versions_are_read(self) -> None:
         for versioned in (False, True):
-            array = arrays.Exporter(POINTER, (3, 8), "bf16", (16, 1), device=(2, 1), versioned=versioned, byte_offset=32)
+            array = arrays.Exporter(
+                POINTER, (3, 8), "bf16", (16, 1), device=(2, 1), versioned=versioned, byte_offset=32
+            )
             view = view_of(array, stream=9)
             self.assertEqual((view.pointer, view.shape, view.strides), (POINTER, (3, 8), (16, 1)))
             self.assertEqual((view.dtype, view.device, view.read_only), ("bf16", 1, False))
@@ -85,7 +88,7 @@ class Dlpack(unittest.TestCase):
 
     def test_cpu_memory_is_refused_before_it_is_exported(self) -> None:
         array = arrays.Exporter(POINTER, (8,), device=(1, 0))
-        with self.assertRaisesRegex(ValueError, r"^x: it is CPU memory \(DLPack device type 1\); allowed is .* CUDA"):
+        with self.assertRaisesRegex(ValueError, r"^x: it is CPU memory \(DLPack device type 1\); allowed"):
             view_of(array)
         self.assertEqual(array.exports, 0)
 
@@ -119,14 +122,15 @@ class Torch(unittest.TestCase):
         self.assertEqual((view.dtype, view.device), ("bf16", 1))
 
     def test_a_cpu_tensor_is_refused(self) -> None:
-        with self.assertRaisesRegex(ValueError, "^x: it is a torch tensor on device 'cpu'; allowed is memory of a CUDA"):
+        with self.assertRaisesRegex(ValueError, "^x: it is a torch tensor on device 'cpu'; allowed is"):
             view_of(fake_torch.Tensor((8,), self.torch.bfloat16, fake_torch.device("cpu")))
 
 
 class NoArray(unittest.TestCase):
     def test_other_objects_are_named(self) -> None:
         for value in (None, [1.0], 3, "x"):
-            with self.assertRaisesRegex(TypeError, f"^x: a {type(value).__name__} is no array in GPU memory; allowed"):
+            kind = type(value).__name__
+            with self.assertRaisesRegex(TypeError, f"^x: a {kind} is no array in GPU memory; allowed"):
                 view_of(value)
 
 
@@ -146,7 +150,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.rows_of((4, 1), (16, 9), hidden=1), (4, 16))
 
     def test_those_that_do_not_are_refused(self) -> None:
-        with self.assertRaisesRegex(ValueError, r"^x: its strides are \[8, 16, 1\] for shape \[2, 3, 8\]; allowed"):
+        with self.assertRaisesRegex(ValueError, r"^x: its strides are \[8, 16, 1\] for shape \[2, 3, 8\]; "):
             self.rows_of((2, 3, 8), (8, 16, 1))
 
     def test_gaps_within_rows_are_refused(self) -> None:
@@ -215,7 +219,8 @@ class Streams(unittest.TestCase):
             self.addCleanup(fake_torch.uninstall)
             torch.cuda.streams = {0: 40, 1: 41}
             tensor = fake_torch.cuda_tensor(torch, 8)
-            self.assertEqual([_streams.current_stream(array, 1) for array in (tensor, plain, named)], [41, 41, 2])
+            found = [_streams.current_stream(array, 1) for array in (tensor, plain, named)]
+            self.assertEqual(found, [41, 41, 2])
             torch.cuda.initialized = False
             self.assertEqual(_streams.current_stream(plain, 0), 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import threading
 import unittest
 
@@ -26,7 +27,8 @@ class Spy:
 
     def __call__(self, handle, stream, arguments, rows):
         self.streams.append(stream)
-        self.arguments.append({name: getattr(self._fields.from_buffer_copy(arguments), name) for name, _ in self._fields._fields_})
+        given = self._fields.from_buffer_copy(arguments)
+        self.arguments.append({name: getattr(given, name) for name, _ in self._fields._fields_})
         self.rows.append(rows)
         return self._run(handle, 0, arguments, rows)
 
@@ -60,7 +62,9 @@ class Case(unittest.TestCase):
     def assert_ran_with(self, norm, **expected) -> None:
         """Members of the C struct of the latest run; arrays stand for their pointers."""
         found = norm._run.arguments[-1]
-        wanted = {name: value if isinstance(value, int) else pointer_of(value) for name, value in expected.items()}
+        wanted = {
+            name: value if isinstance(value, int) else pointer_of(value) for name, value in expected.items()
+        }
         self.assertEqual({name: found[name] for name in wanted}, wanted)
 
     def interface(self, *shape: int, dtype: str = "bf16", **more) -> arrays.InterfaceArray:
@@ -150,7 +154,7 @@ class OtherArrays(Case):
         x, residual, weight = self.interface(4, HIDDEN), self.interface(4, HIDDEN), self.interface(HIDDEN)
         out = arrays.InterfaceArray(self.driver.allocate(4096), (4, HIDDEN), "|i1")
         sum = self.interface(4, HIDDEN)
-        with self.refuses(ValueError, r"^out: it is missing, .* shape \[4, 64\] and dtype int8 on CUDA device 0"):
+        with self.refuses(ValueError, r"^out: it is missing, .* shape \[4, 64\] and dtype int8 on CUDA"):
             norm(x, weight, residual, sum=sum)
         with self.refuses(ValueError, r"^sum: it is missing, .* shape \[4, 64\] and dtype bf16"):
             norm(x, weight, residual, out=out)
@@ -198,7 +202,8 @@ class Mistakes(Case):
     def test_a_wrong_dtype(self) -> None:
         allowed = {"out": "int8", "scale": "fp32"}
         for name in self.good:
-            with self.refuses(TypeError, f"^{name}: its dtype is bf16; allowed is {allowed.get(name, 'fp16')}$"):
+            wanted = allowed.get(name, "fp16")
+            with self.refuses(TypeError, f"^{name}: its dtype is bf16; allowed is {wanted}$"):
                 self.norm(**self.changed(name, dtype="bf16"))
 
     def test_what_is_no_array(self) -> None:
@@ -213,7 +218,7 @@ class Mistakes(Case):
 
     def test_another_device(self) -> None:
         for name in self.good:
-            with self.refuses(ValueError, f"^{name}: it is on CUDA device 1; this operator was prepared for device 0"):
+            with self.refuses(ValueError, f"^{name}: it is on CUDA device 1; .* prepared for device 0"):
                 self.norm(**self.changed(name, device=(2, 1)))
 
     def test_a_wrong_shape(self) -> None:
@@ -229,10 +234,10 @@ class Mistakes(Case):
         for name in self.MATRICES:
             with self.refuses(ValueError, f"^{name}: the stride of its last dimension is 2; allowed is 1"):
                 self.norm(**self.changed(name, strides=(2 * HIDDEN, 2)))
-            with self.refuses(ValueError, f"^{name}: its rows are 8 elements apart; allowed are .* 64 or more"):
+            with self.refuses(ValueError, f"^{name}: its rows are 8 elements apart; allowed .* 64 or more"):
                 self.norm(**self.changed(name, strides=(8, 1)))
         for name in ("weight", "bias", "scale"):
-            with self.refuses(ValueError, rf"^{name}: its strides are \[2\] for shape .*; allowed is a contiguous"):
+            with self.refuses(ValueError, rf"^{name}: its strides are \[2\] for shape .*; allowed is a cont"):
                 self.norm(**self.changed(name, strides=(2,)))
 
     def test_misaligned_pointers(self) -> None:
@@ -245,7 +250,7 @@ class Mistakes(Case):
 
     def test_misaligned_strides(self) -> None:
         for name in self.MATRICES:
-            with self.refuses(ValueError, rf"^{name}: its rows are 65 elements \((130|65) bytes\) apart, no multiple"):
+            with self.refuses(ValueError, rf"^{name}: its rows are 65 elements \((130|65) bytes\) apart, "):
                 self.norm(**self.changed(name, strides=(HIDDEN + 1, 1)))
 
     def test_outputs_that_are_read_only(self) -> None:
@@ -315,10 +320,10 @@ class TorchTensors(Case):
                 self.assert_ran_with(norm, **tensors, x_stride=HIDDEN, out_stride=HIDDEN)
                 self.assertAlmostEqual(norm._run.arguments[-1]["epsilon"], 1e-6)
                 strides = ("residual_stride", "sum_stride")  # mean nothing without a residual
-                first, second = (
-                    {name: value for name, value in ran.items() if description.residual or name not in strides}
-                    for ran in norm._run.arguments
-                )
+                if not description.residual:
+                    for ran, name in itertools.product(norm._run.arguments, strides):
+                        del ran[name]
+                first, second = norm._run.arguments
                 self.assertEqual(first, second)
                 self.assertEqual(norm._run.rows, [6, 6])
                 self.assertEqual(careful.calls, 1)
@@ -351,6 +356,13 @@ class TorchTensors(Case):
             self.assertEqual((scale.shape, scale.dtype), ((2, 3), self.torch.float32))
             self.assert_ran_with(norm, x=x, out=out, sum=sum, scale=scale)
 
+    def test_codes_are_bytes_where_torch_has_no_fp8(self) -> None:
+        torch = fake_torch.install(fp8=False)
+        norm = prepare(hone.RmsNorm(HIDDEN, output="fp8"))
+        for _ in range(2):
+            out, scale = norm(fake_torch.cuda_tensor(torch, 4, HIDDEN), fake_torch.cuda_tensor(torch, HIDDEN))
+            self.assertEqual((out.dtype, scale.dtype), (torch.uint8, torch.float32))
+
     def test_strided_rows_take_the_fast_way_in_two_dimensions(self) -> None:
         norm = prepare(hone.RmsNorm(HIDDEN))
         norm(self.tensor(4, HIDDEN), self.weight())
@@ -367,19 +379,23 @@ class TorchTensors(Case):
     def test_mistakes_are_named_in_both_ways(self) -> None:
         norm = prepare(hone.RmsNorm(HIDDEN, max_rows=8))
         torch, good = self.torch, self.tensor(4, HIDDEN)
+        half = self.tensor(4, HIDDEN, dtype=torch.float16)
+        whole = self.tensor(4, HIDDEN, dtype=fake_torch.dtype("int64", 8))
+        on_host = fake_torch.Tensor((4, HIDDEN), torch.bfloat16, fake_torch.device("cpu"))
         mistakes = (
-            (TypeError, "^x: its dtype is fp16; allowed is bf16", dict(x=self.tensor(4, HIDDEN, dtype=torch.float16))),
-            (TypeError, "^x: its dtype is torch.int64; allowed", dict(x=self.tensor(4, HIDDEN, dtype=fake_torch.dtype("int64", 8)))),
-            (ValueError, "^x: it is a torch tensor on device 'cpu'", dict(x=fake_torch.Tensor((4, HIDDEN), torch.bfloat16, fake_torch.device("cpu")))),
+            (TypeError, "^x: its dtype is fp16; allowed is bf16", dict(x=half)),
+            (TypeError, "^x: its dtype is torch.int64; allowed", dict(x=whole)),
+            (ValueError, "^x: it is a torch tensor on device 'cpu'", dict(x=on_host)),
+            (TypeError, "^epsilon: 'small'; allowed is a number", dict(epsilon="small")),
             (ValueError, r"^x: its shape is \[4, 32\]", dict(x=self.tensor(4, 32))),
             (ValueError, r"^x: its shape is \[\]", dict(x=self.tensor())),
             (ValueError, "^x: it has 9 rows; allowed are up to 8", dict(x=self.tensor(9, HIDDEN))),
             (ValueError, "^x: its rows are 0 elements apart", dict(x=self.tensor(4, HIDDEN, strides=(0, 1)))),
-            (ValueError, "^x: its address .* is no multiple of 16", dict(x=self.tensor(4, HIDDEN, pointer=4098))),
+            (ValueError, "^x: its address .* no multiple", dict(x=self.tensor(4, HIDDEN, pointer=4098))),
             (ValueError, r"^weight: its shape is \[32\]; allowed is \[64\]", dict(weight=self.tensor(32))),
             (TypeError, "^weight: a NoneType is no array", dict(weight=None)),
             (TypeError, "^out: its dtype is fp32", dict(out=self.tensor(4, HIDDEN, dtype=torch.float32))),
-            (ValueError, r"^out: its shape is \[3, 64\]; allowed is \[4, 64\]", dict(out=self.tensor(3, HIDDEN))),
+            (ValueError, r"^out: its shape is \[3, 64\]; allowed is ", dict(out=self.tensor(3, HIDDEN))),
             (ValueError, "^residual: it is given, but", dict(residual=good)),
             (ValueError, "^scale: it is given, but", dict(scale=good)),
             (ValueError, "^weight: it is on CUDA device 1", dict(weight=self.tensor(HIDDEN, index=1))),
@@ -442,7 +458,8 @@ class Descriptions(Case):
             hone.RmsNorm(HIDDEN, dtype="fp64")
         with self.assertRaisesRegex(ValueError, "^output: 'int4'; allowed are same, int8, fp8"):
             hone.RmsNorm(HIDDEN, output="int4")
-        for field, value in (("hidden", "64"), ("hidden", 64.0), ("max_rows", True), ("residual", 1), ("bias", None)):
+        wrong = (("hidden", "64"), ("hidden", 64.0), ("max_rows", True), ("residual", 1), ("bias", None))
+        for field, value in wrong:
             with self.assertRaisesRegex(TypeError, f"^{field}: "):
                 hone.LayerNorm(**{"hidden": HIDDEN, field: value})
 

@@ -1,4 +1,5 @@
-"""The ctypes mirrors say what runtime/hone.h says: members, types, order, numbers. ctypes lays structs out as C does."""
+"""The ctypes mirrors say what runtime/hone.h says: members, types, order, numbers. ctypes lays structs out as
+C does."""
 
 from __future__ import annotations
 
@@ -104,7 +105,8 @@ class Numbers(unittest.TestCase):
         for name, kind in kinds.items():
             error = errors.error_from(numbers[name], "a sentence", "")
             self.assertIs(type(error), kind)
-            self.assertEqual((error.status, error.status_text, str(error)), (numbers[name], "a sentence", "a sentence"))
+            self.assertEqual((error.status, error.status_text), (numbers[name], "a sentence"))
+            self.assertEqual(str(error), "a sentence")
 
     def test_the_version(self) -> None:
         found = [re.search(rf"HONE_VERSION_{part} (\d+)", HEADER)[1] for part in ("MAJOR", "MINOR", "PATCH")]

@@ -1,7 +1,8 @@
 """Stand-ins for what the Python tests have no real one of: GPUs, PyTorch, arrays of other libraries.
 
-Importing this sets the process up, before it imports hone: the package of this tree, the library, the program and the
-fake driver that the environment names (as ctest does) or else those of build/release, and a cache of its own.
+Importing this sets the process up, before it imports hone: the package of this tree, the library, the program
+and the fake driver that the environment names (as ctest does) or else those of build/release, and a cache of
+its own.
 """
 
 from __future__ import annotations
@@ -32,3 +33,5 @@ os.environ["HONE_CACHE"] = os.path.join(_folder.name, "cache.db")
 os.environ["HONE_PACKAGED"] = "off"  # the fake GPU looks like one that Hone ships results for
 for _name in ("HONE_FAKE_SCRIPT", "HONE_SITE_CACHE", "HONE_DATA_DIR", "HONE_WORKER_EXECUTABLE"):
     os.environ.pop(_name, None)
+
+PROGRAM = os.environ["HONE_PROGRAM"]

@@ -14,8 +14,8 @@ class InterfaceArray:
     """`__cuda_array_interface__`, version 3."""
 
     def __init__(
-        self, pointer: int, shape: Tuple[int, ...], typestr: str = "<f2", strides_bytes: Optional[Tuple[int, ...]] = None,
-        read_only: bool = False, **more: Any,
+        self, pointer: int, shape: Tuple[int, ...], typestr: str = "<f2",
+        strides_bytes: Optional[Tuple[int, ...]] = None, read_only: bool = False, **more: Any,
     ) -> None:
         self.__cuda_array_interface__: Dict[str, Any] = {
             "shape": shape,
@@ -64,9 +64,9 @@ class Exporter:
     """`__dlpack__`. Counts exports and deletions; remembers the stream it was asked for."""
 
     def __init__(
-        self, pointer: int, shape: Tuple[int, ...], dtype: str = "bf16", strides: Optional[Tuple[int, ...]] = None,
-        device: Tuple[int, int] = (2, 0), versioned: bool = True, major: int = 1, read_only: bool = False,
-        byte_offset: int = 0, lanes: int = 1,
+        self, pointer: int, shape: Tuple[int, ...], dtype: str = "bf16",
+        strides: Optional[Tuple[int, ...]] = None, device: Tuple[int, int] = (2, 0), versioned: bool = True,
+        major: int = 1, read_only: bool = False, byte_offset: int = 0, lanes: int = 1,
     ) -> None:
         self.pointer, self.shape, self.dtype, self.strides = pointer, shape, dtype, strides
         self.device, self.versioned, self.major, self.read_only = device, versioned, major, read_only

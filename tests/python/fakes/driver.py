@@ -1,4 +1,5 @@
-"""The fake CUDA driver of tests/fake_driver, asked through ctypes: how much was launched, memory to launch on."""
+"""The fake CUDA driver of tests/fake_driver, asked through ctypes: how much was launched, memory to launch
+on."""
 
 from __future__ import annotations
 

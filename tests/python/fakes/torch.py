@@ -121,14 +121,15 @@ class Cuda:
             self.current = former
 
 
-def install(devices: int = 1, raw_streams: bool = True) -> Any:
+def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any:
     """Makes it what the package takes for PyTorch; without `raw_streams` it is an older one, which has no
-    _cuda_getCurrentRawStream."""
+    _cuda_getCurrentRawStream, and without `fp8` one that has no float8_e4m3fn."""
     module = types.ModuleType("torch")
     module.Tensor, module.dtype, module.device = Tensor, dtype, device
-    for name, itemsize in (
-        ("float64", 8), ("float32", 4), ("float16", 2), ("bfloat16", 2), ("int8", 1), ("uint8", 1), ("float8_e4m3fn", 1),
-    ):
+    sizes = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1}
+    if fp8:
+        sizes["float8_e4m3fn"] = 1
+    for name, itemsize in sizes.items():
         setattr(module, name, dtype(name, itemsize))
     module.nn = types.SimpleNamespace(Parameter=Parameter)
     module.cuda = Cuda(devices)

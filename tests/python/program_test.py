@@ -1,0 +1,270 @@
+"""The `hone` program as a child process: what it is given, what comes back, and the operators of a model."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import fakes
+
+import hone
+from hone import _library, models, program
+
+
+class Case(unittest.TestCase):
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory(prefix="hone-program-test-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def use(self, **environment: str) -> None:
+        changed = mock.patch.dict(os.environ, environment)
+        changed.start()
+        self.addCleanup(changed.stop)
+
+    def use_program(self, body: str) -> None:
+        """Takes the place of the program: Python whose `arguments` are its own, run in this folder."""
+        path = self.folder / "stand-in"
+        path.write_text(
+            f"#!{sys.executable}\nimport json, os, signal, sys, time\narguments = sys.argv[1:]\n"
+            f"os.chdir({str(self.folder)!r})\n{body}\n"
+        )
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        self.use(HONE_PROGRAM=str(path))
+
+
+class Tuning(Case):
+    """The real program, on the fake GPU."""
+
+    def test_what_it_finds_is_returned_and_used(self) -> None:
+        self.use(HONE_CACHE=str(self.folder / "cache.db"))
+        fields = {"dtype": "bf16", "hidden": 256, "residual": True}
+        found = hone.tune(op="rmsnorm", fields=fields, tokens=[1, 8], effort="quick", quiet=True)
+        problems = found["runs"][0]["problems"]
+        self.assertEqual([problem["winner"]["status"] for problem in problems], ["ok", "ok"])
+        self.assertIn("residual=yes hidden=256 rows=8", problems[1]["problem"])
+        code = "import hone; print(hone.explain(hone.RmsNorm(256, residual=True), 8)['origin'])"
+        ended = subprocess.run(
+            [sys.executable, "-B", "-c", code], env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python")},
+            stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        self.assertEqual(ended.stdout.strip(), "exact")
+
+    def test_a_model(self) -> None:
+        found = hone.tune("llama-3-8b", tokens=1, dry_run=True, quiet=True)
+        self.assertEqual(found["name"], "llama-3-8b")
+        self.assertTrue(all("hidden=4096" in problem["problem"] for problem in found["problems"]))
+
+    def test_an_error_has_its_words(self) -> None:
+        with self.assertRaisesRegex(hone.ProgramError, "no-such-model") as caught:
+            hone.tune("no-such-model", quiet=True)
+        self.assertEqual((caught.exception.code, caught.exception.exit_code), ("bad_input", 2))
+        self.assertIsNone(caught.exception.status)
+        self.use(HONE_CUDA_LIBRARY="/nonexistent", HONE_NVRTC_LIBRARY="/nonexistent")
+        with self.assertRaisesRegex(hone.ProgramError, "no GPU to measure on") as caught:
+            hone.tune(op="rmsnorm", fields="dtype=bf16 hidden=64", tokens=1, quiet=True)
+        self.assertEqual((caught.exception.code, caught.exception.exit_code), ("no_nvrtc", 3))
+        self.assertIn("set CUDA_HOME", caught.exception.hint)
+        self.assertTrue(str(caught.exception).endswith(caught.exception.hint))
+
+
+class Arguments(Case):
+    def arguments_of(self, *given, **named) -> list:
+        self.use_program("print(json.dumps({'ok': True, 'data': {'arguments': arguments}}))")
+        return hone.tune(*given, quiet=True, **named)["arguments"]
+
+    def test_every_option(self) -> None:
+        self.assertEqual(self.arguments_of("gpt2"), ["tune", "--json", "--", "gpt2"])
+        self.assertEqual(
+            self.arguments_of(Path("a b.json"), dtype="float16", tp=4, gpu="all", effort="quick", budget=1.5),
+            ["tune", "--json", "--dtype=fp16", "--tp=4", "--gpu=all", "--effort=quick", "--budget=1500ms",
+             "--", "a b.json"],
+        )  # fmt: skip
+        fields = {"dtype": "bf16", "hidden": 64, "residual": True, "bias": False}
+        self.assertEqual(
+            self.arguments_of(
+                op="rmsnorm", fields=fields, tokens=[1, 8], gpu=0, budget="10m", retune=True, offline=True,
+                arch="sm_90a", dry_run=True,
+            ),
+            ["tune", "--json", "--op=rmsnorm", "--fields=dtype=bf16 hidden=64 residual=yes bias=no",
+             "--tokens=1,8", "--gpu=0", "--budget=10m", "--arch=sm_90a", "--retune", "--offline",
+             "--dry-run"],
+        )  # fmt: skip
+        self.assertIn("--tokens=16", self.arguments_of("gpt2", tokens=16))
+        self.assertIn("--tokens=1,2", self.arguments_of("gpt2", tokens="1,2"))
+
+    def test_the_program_knows_every_option(self) -> None:
+        options = {"--json"}
+        for words in (
+            self.arguments_of("gpt2", op="x", fields="x", tokens=1, dtype="bf16", tp=1, gpu=0, effort="x"),
+            self.arguments_of(budget=1, arch="x", retune=True, offline=True, dry_run=True),
+        ):
+            options |= {word.partition("=")[0] for word in words if len(word) > 2 and word.startswith("--")}
+        command = [fakes.PROGRAM, "tune", "--help"]
+        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual({option for option in options if option not in told}, set())
+
+    def test_a_value_with_a_dash_stays_a_value(self) -> None:
+        self.assertEqual(self.arguments_of("--help")[-2:], ["--", "--help"])
+        self.assertIn("--fields=--help", self.arguments_of(op="rmsnorm", fields="--help"))
+
+    def test_a_dtype_that_is_none(self) -> None:
+        with self.assertRaisesRegex(ValueError, "^dtype: 'int3'; allowed are fp32"):
+            hone.tune("gpt2", dtype="int3")
+
+
+class Answers(Case):
+    def test_no_answer(self) -> None:
+        self.use_program("print('Segmentation'); print('the last words', file=sys.stderr); sys.exit(9)")
+        with self.assertRaisesRegex(hone.ProgramError, "^hone tune ended .* 9 .*: the last words$") as caught:
+            hone.tune("gpt2", quiet=True)
+        self.assertEqual(caught.exception.exit_code, 9)
+
+    def test_partial_results_come_with_the_error(self) -> None:
+        answer = {
+            "ok": False, "data": {"runs": [1]},
+            "error": {"code": "budget", "message": "the budget ended", "hint": "run it again"},
+        }  # fmt: skip
+        self.use_program(f"print({json.dumps(answer)!r}); sys.exit(7)")
+        with self.assertRaisesRegex(hone.ProgramError, "^the budget ended\nrun it again$") as caught:
+            hone.tune("gpt2", quiet=True)
+        error = caught.exception
+        self.assertEqual((error.code, error.exit_code, error.data), ("budget", 7, {"runs": [1]}))
+
+    def test_progress_is_shown_where_stderr_is_no_file_unless_quiet(self) -> None:
+        self.use_program(
+            "print('half done', file=sys.stderr); print(json.dumps({'ok': True, 'data': {}}))"
+        )
+        for quiet, wanted in ((False, "half done\n"), (True, "")):
+            with contextlib.redirect_stderr(io.StringIO()) as heard:
+                hone.tune("gpt2", quiet=quiet)
+            self.assertEqual(heard.getvalue(), wanted)
+
+    def test_much_on_both_pipes_does_not_stop_it(self) -> None:
+        self.use_program(
+            "sys.stderr.write('x' * (1 << 20) + '\\n')\n"
+            "print(json.dumps({'ok': True, 'data': {'text': 'y' * (1 << 20)}}))"
+        )
+        self.assertEqual(len(hone.tune("gpt2", quiet=True)["text"]), 1 << 20)
+
+    def test_ctrl_c_waits_for_the_program_to_save(self) -> None:
+        self.use_program(
+            "def save(*_):\n"
+            "    time.sleep(0.2); open('saved', 'w').close(); sys.exit(130)\n"
+            "signal.signal(signal.SIGINT, save)\n"
+            "open('ready', 'w').close()\n"
+            "time.sleep(60)"
+        )
+        caller = subprocess.Popen(
+            [sys.executable, "-B", "-c",
+             "import hone\n"
+             "try:\n    hone.tune('gpt2', quiet=True)\n"
+             "except KeyboardInterrupt:\n    print('interrupted')"],
+            env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python")}, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        while not (self.folder / "ready").exists():
+            self.assertIsNone(caller.poll())
+            time.sleep(0.01)
+        os.killpg(caller.pid, signal.SIGINT)  # as a terminal does
+        self.assertEqual(caller.communicate(timeout=30)[0].strip(), "interrupted")
+        self.assertTrue((self.folder / "saved").exists())
+
+
+class Finding(Case):
+    def test_a_name_that_is_wrong(self) -> None:
+        self.use(HONE_PROGRAM=str(self.folder / "hone"))
+        with self.assertRaisesRegex(hone.MissingLibraryError, "^HONE_PROGRAM names .*, which is no program$"):
+            hone.tune("gpt2")
+
+    def test_the_path_is_searched_for_a_program_that_is_no_script(self) -> None:
+        real = os.environ["HONE_PROGRAM"]
+        self.use(HONE_PROGRAM="", PATH=str(self.folder))
+        for module in (program, _library):
+            elsewhere = mock.patch.object(module, "_PACKAGE", self.folder)
+            elsewhere.start()
+            self.addCleanup(elsewhere.stop)
+        script = self.folder / "hone"
+        script.write_text("#!/bin/sh\n")
+        script.chmod(0o755)
+        with self.assertRaisesRegex(hone.MissingLibraryError, "^the hone program was not found"):
+            program.find_program()
+        script.unlink()
+        shutil.copy(real, script)
+        self.assertEqual(program.find_program(), str(script))
+
+    def test_the_console_script_becomes_the_program(self) -> None:
+        code = "import sys; sys.argv[0] = 'hone'; from hone.program import main; main()"
+        command = [sys.executable, "-B", "-c", code, "--version"]
+        environment = {**os.environ, "PYTHONPATH": str(fakes.TREE / "python")}
+        ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+        self.assertEqual((ended.returncode, hone.__version__ in ended.stdout), (0, True))
+        environment["HONE_PROGRAM"] = "/nonexistent"
+        ended = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((ended.returncode, ended.stderr.split(" names")[0]), (1, "hone: HONE_PROGRAM"))
+
+
+class Models(Case):
+    def test_the_operators_of_a_model(self) -> None:
+        llama = hone.prepare("llama-3-8b", max_rows=16)
+        self.assertEqual(list(llama), ["rmsnorm", "rmsnorm_residual"])
+        self.assertEqual(llama["rmsnorm"].description, hone.RmsNorm(4096, max_rows=16))
+        with_residual = hone.RmsNorm(4096, max_rows=16, residual=True)
+        self.assertEqual(llama["rmsnorm_residual"].description, with_residual)
+        self.assertIn("attention_prefill", {missing["family"] for missing in llama.without_family})
+        self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual; no kernel yet for .*linear")
+
+    def test_another_dtype_and_an_own_config(self) -> None:
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({
+            "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2,
+            "vocab_size": 100, "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16",
+        }))  # fmt: skip
+        operators = hone.prepare(str(config), dtype="float16", tp=2, max_rows=1)
+        self.assertEqual(operators["rmsnorm"].description, hone.RmsNorm(64, max_rows=1, dtype="fp16"))
+
+    def test_a_model_that_is_not_known(self) -> None:
+        with self.assertRaisesRegex(hone.ProgramError, "no-such-model"):
+            hone.prepare("no-such-model")
+
+    def test_every_model_by_name_is_prepared(self) -> None:
+        for file in (fakes.TREE / "configs" / "models").glob("*.yaml"):
+            with self.subTest(file.stem):
+                self.assertTrue(hone.prepare(file.stem, max_rows=1))
+
+    def test_descriptions_are_those_of_the_problems(self) -> None:
+        for description in (
+            hone.RmsNorm(64, dtype="fp32", output="int8"),
+            hone.RmsNorm(64, residual=True),
+            hone.LayerNorm(64, output="fp8"),
+            hone.LayerNorm(64, bias=False, residual=True),
+        ):
+            problem = hone.explain(description, 1)["problem"]
+            self.assertEqual(models.description_of(problem, 8192), description)
+        self.assertIsNone(models.description_of("linear dtype=bf16 hidden=64 rows=1", 1))
+
+    def test_names_say_what_differs(self) -> None:
+        descriptions = [
+            hone.RmsNorm(64), hone.RmsNorm(128), hone.RmsNorm(64, output="int8", residual=True),
+            hone.LayerNorm(64, bias=False),
+        ]  # fmt: skip
+        self.assertEqual(
+            models._names(descriptions),
+            ["rmsnorm_64", "rmsnorm_128", "rmsnorm_int8_residual", "layernorm_without_bias"],
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
