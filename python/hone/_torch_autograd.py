@@ -76,8 +76,8 @@ def _autograd_kernel(
         if _grad_enabled() and _any_requires_grad(*arguments):
             if _transforms():
                 raise NotImplementedError(
-                    f"{operator.name()} has no gradient under the transforms of torch.func; use tensor.backward(), "
-                    f"torch.autograd.grad(), or the function of torch.nn.functional there"
+                    f"{operator.name()} has no gradient under the transforms of torch.func; use "
+                    f"tensor.backward(), torch.autograd.grad(), or the function of torch.nn.functional there"
                 )
             return Gradient.apply(*arguments)
         if _PLAIN_TYPES.issuperset(map(type, arguments)) and not (

@@ -1,8 +1,8 @@
 """What PyTorch's operators of Hone do: on CUDA tensors, and on fake ones that have only shapes.
 
-Called by the dispatcher (torch_ops.py), and by the autograd kernels (_torch_autograd.py). Nothing here records
-gradients. rms_norm and rms_norm_residual recognise a good call by one look-up in a dict; every other call,
-good or not, goes through _with_care(). May be called from any thread.
+Called by the dispatcher (torch_ops.py), and by the autograd kernels (_torch_autograd.py). Nothing here
+records gradients. rms_norm and rms_norm_residual recognise a good call by one look-up in a dict; every other
+call, good or not, goes through _with_care(). May be called from any thread.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class Prepared(Dict[tuple, tuple]):
         if torch.cuda.is_current_stream_capturing():
             raise RuntimeError(
                 f"hone::{self.name} is not prepared for {dtype} rows of {hidden} elements, at most {rows} of "
-                f"them, and cannot be while a CUDA graph is captured: warm up by calling it once with these sizes "
-                f"before the capture, or capture an operator made by hone.prepare()"
+                f"them, and cannot be while a CUDA graph is captured: warm up by calling it once with these "
+                f"sizes before the capture, or capture an operator made by hone.prepare()"
             )
 
 
