@@ -34,11 +34,14 @@ enum class Role : std::uint8_t {
     input,      ///< read; an activation, another one at each call
     weight,     ///< read; constant over the life of a model
     output,     ///< every element is written
-    workspace,  ///< scratch of `Plan::workspace_bytes`
+    workspace,  ///< scratch of `Plan::workspace_bytes`, aligned to `workspace_alignment`
 };
 
 /// How tuning fills an input. Values are drawn per element, seeded, never zero throughout.
 enum class Fill : std::uint8_t { normal, uniform };
+
+/// Bytes. What cudaMalloc and every framework's allocator give.
+inline constexpr std::int64_t workspace_alignment = 256;
 
 struct Argument {
     std::string_view name;

@@ -8,17 +8,10 @@
 #include <span>
 #include <string_view>
 
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/norm/norm.h"
-#include "kernel_templates/space.h"
-#include "runtime/compiler.h"
-#include "runtime/cuda/memory.h"
-#include "runtime/cuda/stream.h"
-#include "runtime/launcher.h"
-#include "tests/support/minifloat.h"
+#include "tests/runtime/gpu_run.h"
 
 using namespace hone;
-using namespace hone::runtime;
 using namespace hone::test;
 
 namespace {
@@ -28,69 +21,6 @@ struct Values {
     double offset = 0;
     float epsilon = 1e-5F;
     std::int64_t padding = 0;  ///< elements between rows
-};
-
-/// Elements of one dtype, as the numbers they stand for and as the bytes a kernel sees.
-class HostTensor {
-  public:
-    HostTensor(Dtype dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride)
-        : dtype_(dtype), columns_(columns), stride_(stride) {
-        bytes.assign(static_cast<std::size_t>(rows * stride * size_bytes(dtype)), std::byte{0xff});
-    }
-    void set(std::int64_t row, std::int64_t column, double value) { store(row * stride_ + column, value); }
-    [[nodiscard]] double at(std::int64_t row, std::int64_t column) const {
-        const std::int64_t i = row * stride_ + column;
-        if (dtype_ == Dtype::fp32) return load<float>(i);
-        if (dtype_ == Dtype::int8) return load<std::int8_t>(i);
-        if (dtype_ == Dtype::fp8_e4m3) return decoded(load<std::uint8_t>(i), fp8_format);
-        return decoded(load<std::uint16_t>(i), dtype_ == Dtype::fp16 ? fp16_format : bf16_format);
-    }
-    /// Whether the bytes between this row and the next still hold what they were filled with.
-    [[nodiscard]] bool padding_untouched(std::int64_t row) const {
-        const auto begin = bytes.begin() + (row * stride_ + columns_) * size_bytes(dtype_);
-        return std::all_of(begin, bytes.begin() + (row + 1) * stride_ * size_bytes(dtype_),
-                           [](std::byte b) { return b == std::byte{0xff}; });
-    }
-
-    std::vector<std::byte> bytes;
-
-  private:
-    template <class T>
-    [[nodiscard]] T load(std::int64_t i) const {
-        T value;
-        std::memcpy(&value, bytes.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
-        return value;
-    }
-    template <class T>
-    void put(std::int64_t i, T value) {
-        std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
-    }
-    void store(std::int64_t i, double value) {
-        if (dtype_ == Dtype::fp32) return put(i, static_cast<float>(value));
-        const MinifloatFormat& format = dtype_ == Dtype::fp16 ? fp16_format : bf16_format;
-        put(i, static_cast<std::uint16_t>(encoded(rounded(value, format), format)));
-    }
-
-    Dtype dtype_;
-    std::int64_t columns_;
-    std::int64_t stride_;
-};
-
-double round_to(Dtype dtype, double value) {
-    if (dtype == Dtype::fp32) return static_cast<float>(value);
-    return rounded(value, dtype == Dtype::fp16 ? fp16_format : bf16_format);
-}
-
-struct Bench {
-    std::shared_ptr<const Driver> driver = Driver::load();
-    PrimaryContext context{driver, 0};
-    std::shared_ptr<const Nvrtc> nvrtc = Nvrtc::load();
-    DeviceTraits traits = device_traits(*driver, 0);
-
-    static Bench& get() {
-        static Bench bench;
-        return bench;
-    }
 };
 
 class NormCase {
@@ -120,26 +50,10 @@ class NormCase {
     /// Runs the candidate; the largest relative L2 error over the outputs, or infinity where codes are too
     /// far off.
     double error_of(const Candidate& candidate) {
-        Bench& bench = Bench::get();
-        const CompiledImage image =
-            compile(*bench.nvrtc, candidate_request(problem_, candidate, bench.traits.arch()));
-        const Plan plan = candidate.variant->plan(problem_, candidate.config, bench.traits);
-        const LoadedPlan loaded(*bench.driver, image.cubin, plan);
-        const Stream stream = create_stream(*bench.driver);
-        std::vector<DeviceBuffer<std::byte>> buffers;
-        Call call;
-        for (std::size_t i = 0; i < host_.size(); ++i) {
-            buffers.emplace_back(*bench.driver, host_[i].bytes.size());
-            upload(*bench.driver, buffers.back().span(), host_[i].bytes);
-            call.pointers[i] = buffers.back().data();
-        }
         const Scalar stride = Scalar::of(stride_);
-        call.scalars = {Scalar::of(norm_.rows), stride, stride, stride, stride, Scalar::of(values_.epsilon)};
-        REQUIRE(launch(*bench.driver, loaded, plan, call, stream.get()) == CUDA_SUCCESS);
-        REQUIRE(bench.driver->cuStreamSynchronize(stream.get()) == CUDA_SUCCESS);
-        std::vector<HostTensor> results = host_;
-        for (std::size_t i = 0; i < host_.size(); ++i)
-            results[i].bytes = download(*bench.driver, buffers[i].span());
+        const std::vector<HostTensor> results =
+            run_on_gpu(problem_, candidate, host_,
+                       {Scalar::of(norm_.rows), stride, stride, stride, stride, Scalar::of(values_.epsilon)});
         return compare(results);
     }
 
@@ -215,21 +129,6 @@ double limit_of(const norm::NormProblem& norm) {
         case Dtype::fp8_e4m3: return 4e-2;  // 3 mantissa bits
     }
     return 0;
-}
-
-/// The fallback and a few configs of each variant, always the same ones.
-std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
-    const DeviceTraits& traits = Bench::get().traits;
-    std::vector<Candidate> chosen{*fallback(problem, traits)};
-    std::mt19937_64 random(42);
-    for (const Variant* variant : problem.family->variants) {
-        if (variant->min_arch.major > traits.compute_major) continue;
-        std::vector<Config> configs = enumerate(problem, *variant, traits);
-        std::shuffle(configs.begin(), configs.end(), random);
-        for (std::size_t i = 0; i < std::min(each, configs.size()); ++i)
-            chosen.push_back({variant, configs[i]});
-    }
-    return chosen;
 }
 
 /// `only`: the variants to try; all of them where it is empty.

@@ -1,0 +1,134 @@
+// For tests that run candidates on the GPU: tensors on the host as numbers and as bytes, and one launch of a
+// candidate over them. Slow and plain; a test fixes every input and checks every output.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+#include "runtime/compiler.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/launcher.h"
+#include "tests/support/minifloat.h"
+
+namespace hone::test {
+
+/// Elements of one dtype, as the numbers they stand for and as the bytes a kernel sees.
+class HostTensor {
+  public:
+    HostTensor(Dtype dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride)
+        : dtype_(dtype), columns_(columns), stride_(stride) {
+        bytes.assign(static_cast<std::size_t>(rows * stride * size_bytes(dtype)), std::byte{0xff});
+    }
+    void set(std::int64_t row, std::int64_t column, double value) { store(row * stride_ + column, value); }
+    [[nodiscard]] double at(std::int64_t row, std::int64_t column) const {
+        const std::int64_t i = row * stride_ + column;
+        if (dtype_ == Dtype::fp32) return load<float>(i);
+        if (dtype_ == Dtype::int8) return load<std::int8_t>(i);
+        if (dtype_ == Dtype::fp8_e4m3) return decoded(load<std::uint8_t>(i), fp8_format);
+        return decoded(load<std::uint16_t>(i), dtype_ == Dtype::fp16 ? fp16_format : bf16_format);
+    }
+    /// Whether the bytes between this row and the next still hold what they were filled with.
+    [[nodiscard]] bool padding_untouched(std::int64_t row) const {
+        const auto begin = bytes.begin() + (row * stride_ + columns_) * size_bytes(dtype_);
+        return std::all_of(begin, bytes.begin() + (row + 1) * stride_ * size_bytes(dtype_),
+                           [](std::byte b) { return b == std::byte{0xff}; });
+    }
+
+    std::vector<std::byte> bytes;
+
+  private:
+    template <class T>
+    [[nodiscard]] T load(std::int64_t i) const {
+        T value;
+        std::memcpy(&value, bytes.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+        return value;
+    }
+    template <class T>
+    void put(std::int64_t i, T value) {
+        std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
+    }
+    void store(std::int64_t i, double value) {
+        if (dtype_ == Dtype::fp32) return put(i, static_cast<float>(value));
+        const MinifloatFormat& format = dtype_ == Dtype::fp16 ? fp16_format : bf16_format;
+        put(i, static_cast<std::uint16_t>(encoded(rounded(value, format), format)));
+    }
+
+    Dtype dtype_;
+    std::int64_t columns_;
+    std::int64_t stride_;
+};
+
+inline double round_to(Dtype dtype, double value) {
+    if (dtype == Dtype::fp32) return static_cast<float>(value);
+    return rounded(value, dtype == Dtype::fp16 ? fp16_format : bf16_format);
+}
+
+/// The GPU, opened once for the whole test program.
+struct Bench {
+    std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
+    runtime::PrimaryContext context{driver, 0};
+    std::shared_ptr<const runtime::Nvrtc> nvrtc = runtime::Nvrtc::load();
+    DeviceTraits traits = runtime::device_traits(*driver, 0);
+
+    static Bench& get() {
+        static Bench bench;
+        return bench;
+    }
+};
+
+/// Compiles the candidate and launches it once, with a workspace of just the size that it asks for, filled
+/// with NaN. `host` are the call's tensors, one an argument (workspaces: empty); returns them as the launch
+/// left them.
+inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidate& candidate,
+                                          const std::vector<HostTensor>& host,
+                                          const std::array<Scalar, max_call_scalars>& scalars) {
+    using namespace runtime;
+    Bench& bench = Bench::get();
+    const CompiledImage image =
+        compile(*bench.nvrtc, candidate_request(problem, candidate, bench.traits.arch()));
+    const Plan plan = candidate.variant->plan(problem, candidate.config, bench.traits);
+    const LoadedPlan loaded(*bench.driver, image.cubin, plan);
+    const Stream stream = create_stream(*bench.driver);
+    const std::vector<Argument> arguments = problem.family->arguments(problem);
+    std::vector<HostTensor> results = host;
+    std::vector<DeviceBuffer<std::byte>> buffers;
+    Call call;
+    call.scalars = scalars;
+    for (std::size_t i = 0; i < host.size(); ++i) {
+        if (arguments[i].role == Role::workspace)
+            results[i].bytes.assign(static_cast<std::size_t>(plan.workspace_bytes), std::byte{0xff});
+        buffers.emplace_back(*bench.driver, results[i].bytes.size());
+        upload(*bench.driver, buffers.back().span(), results[i].bytes);
+        call.pointers[i] = buffers.back().data();
+    }
+    REQUIRE(launch(*bench.driver, loaded, plan, call, stream.get()) == CUDA_SUCCESS);
+    REQUIRE(bench.driver->cuStreamSynchronize(stream.get()) == CUDA_SUCCESS);
+    for (std::size_t i = 0; i < host.size(); ++i)
+        results[i].bytes = download(*bench.driver, buffers[i].span());
+    return results;
+}
+
+/// The fallback and a few configs of each variant, always the same ones.
+inline std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
+    const DeviceTraits& traits = Bench::get().traits;
+    std::vector<Candidate> chosen{*fallback(problem, traits)};
+    std::mt19937_64 random(42);
+    for (const Variant* variant : problem.family->variants) {
+        if (variant->min_arch.major > traits.compute_major) continue;
+        std::vector<Config> configs = enumerate(problem, *variant, traits);
+        std::shuffle(configs.begin(), configs.end(), random);
+        for (std::size_t i = 0; i < std::min(each, configs.size()); ++i)
+            chosen.push_back({variant, configs[i]});
+    }
+    return chosen;
+}
+
+}  // namespace hone::test
