@@ -73,7 +73,7 @@ CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_SUCCESS; }
 
 RmsNormKernel prepare(runtime::Dispatcher& dispatcher) {
-    return {dispatcher.prepare(runtime::norm_problem(problem), runtime::norm_row_strides()), problem.hidden};
+    return {dispatcher.prepare(runtime::norm_problem(problem), runtime::row_strides(problem)), problem.hidden};
 }
 
 void expect(bool holds, const char* what) {

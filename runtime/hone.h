@@ -143,6 +143,10 @@ HONE_API void hone_operator_destroy(hone_operator* op);
 HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
                                           size_t capacity, size_t* length);
 
+/* Bytes of device memory, aligned to 256, that a call of up to `rows` rows needs as its workspace; 0: none.
+ */
+HONE_API hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes);
+
 /* y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With a
  * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. */
 typedef struct hone_rms_norm {
@@ -208,6 +212,50 @@ HONE_API hone_status hone_rms_norm_explain(const hone_runtime* runtime, const ho
 HONE_API hone_status hone_layer_norm_explain(const hone_runtime* runtime, const hone_layer_norm* norm,
                                              int64_t rows, hone_text_format format, char* text,
                                              size_t capacity, size_t* length);
+
+/* Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,
+ *   dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,
+ * accumulated in fp32, the same at every call. x is what was normalised: for a norm with a residual its
+ * `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and residual. */
+typedef struct hone_rms_norm_backward {
+    uint32_t struct_size;
+    int32_t dtype; /* hone_dtype: of every tensor */
+    int64_t hidden;
+    int64_t max_rows;
+    int32_t residual;  /* 1: dsum is added */
+    uint32_t reserved; /* 0 */
+} hone_rms_norm_backward;
+#define HONE_RMS_NORM_BACKWARD_INIT \
+    { sizeof(hone_rms_norm_backward), HONE_BF16, 0, 8192, 0, 0 }
+
+/* Rows are contiguous, strides as in hone_norm_args. dx may be dy or dsum itself; other overlaps are not
+ * allowed. */
+typedef struct hone_rms_norm_backward_args {
+    uint32_t struct_size;
+    float epsilon;
+    const void* dy;     /* [rows, hidden], dtype */
+    const void* x;      /* [rows, hidden], dtype */
+    const void* weight; /* [hidden], dtype */
+    const void* dsum;   /* [rows, hidden], dtype; for operators with a residual */
+    void* dx;           /* [rows, hidden], dtype */
+    void* dweight;      /* [hidden], dtype */
+    void* workspace;    /* hone_operator_workspace() bytes; no other call may use it meanwhile */
+    int64_t dy_stride;
+    int64_t x_stride;
+    int64_t dsum_stride;
+    int64_t dx_stride;
+} hone_rms_norm_backward_args;
+#define HONE_RMS_NORM_BACKWARD_ARGS_INIT \
+    { sizeof(hone_rms_norm_backward_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+
+HONE_API hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms_norm_backward* norm,
+                                                    hone_operator** op);
+HONE_API hone_status hone_rms_norm_backward_run(const hone_operator* op, void* stream,
+                                                const hone_rms_norm_backward_args* args, int64_t rows);
+HONE_API hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime,
+                                                    const hone_rms_norm_backward* norm, int64_t rows,
+                                                    hone_text_format format, char* text, size_t capacity,
+                                                    size_t* length);
 
 #ifdef __cplusplus
 }

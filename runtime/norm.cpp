@@ -1,7 +1,9 @@
-// run() of the norms: arguments become a Call, in the order that kernel_templates/norm/norm.h declares.
+// run() of the norms: arguments become a Call, in the order that kernel_templates/norm/norm.h and
+// kernel_templates/rmsnorm_backward/backward.h declare.
 #include "hone/norm.h"
 
 #include "kernel_templates/norm/norm.h"
+#include "kernel_templates/rmsnorm_backward/backward.h"
 #include "runtime/prepared_operator.h"
 
 namespace hone {
@@ -30,10 +32,22 @@ Call norm_call(const Args& args, const void* bias, std::int64_t hidden, std::int
     return call;
 }
 
-const PrepareReport& report_of(const runtime::PreparedOperator* prepared) {
-    if (prepared != nullptr) return prepared->report();
-    throw Error(std::string(describe(Status::not_prepared)), "report()",
-                "keep what Runtime::prepare() returned", ErrorKind::bad_argument);
+Call backward_call(const RmsNormBackwardArgs& args, std::int64_t hidden, std::int64_t rows) {
+    Call call;
+    call.pointers[rmsnorm_backward::dy] = pointer(args.dy);
+    call.pointers[rmsnorm_backward::x] = pointer(args.x);
+    call.pointers[rmsnorm_backward::weight] = pointer(args.weight);
+    call.pointers[rmsnorm_backward::dsum] = pointer(args.dsum);
+    call.pointers[rmsnorm_backward::dx] = args.dx;
+    call.pointers[rmsnorm_backward::dweight] = args.dweight;
+    call.pointers[rmsnorm_backward::workspace] = args.workspace;
+    call.scalars[rmsnorm_backward::rows] = Scalar::of(rows);
+    call.scalars[rmsnorm_backward::dy_stride] = stride(args.dy_stride, hidden);
+    call.scalars[rmsnorm_backward::x_stride] = stride(args.x_stride, hidden);
+    call.scalars[rmsnorm_backward::dsum_stride] = stride(args.dsum_stride, hidden);
+    call.scalars[rmsnorm_backward::dx_stride] = stride(args.dx_stride, hidden);
+    call.scalars[rmsnorm_backward::epsilon] = Scalar::of(args.epsilon);
+    return call;
 }
 
 }  // namespace
@@ -49,8 +63,10 @@ Status LayerNormKernel::run(CUstream_st* stream, const LayerNormArgs& args,
     return operator_->run(stream, norm_call(args, args.bias, hidden_, rows), rows);
 }
 
-const PrepareReport& RmsNormKernel::report() const { return report_of(operator_.get()); }
-
-const PrepareReport& LayerNormKernel::report() const { return report_of(operator_.get()); }
+Status RmsNormBackwardKernel::run(CUstream_st* stream, const RmsNormBackwardArgs& args,
+                                  std::int64_t rows) const noexcept {
+    if (operator_ == nullptr) return Status::not_prepared;
+    return operator_->run(stream, backward_call(args, hidden_, rows), rows);
+}
 
 }  // namespace hone

@@ -6,14 +6,20 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/norm/norm.h"
+#include "kernel_templates/rmsnorm_backward/backward.h"
 
 namespace hone::runtime {
 namespace {
 
-constexpr RowStride row_strides[] = {{norm::x_stride, norm::x},
-                                     {norm::residual_stride, norm::residual},
-                                     {norm::out_stride, norm::out},
-                                     {norm::sum_stride, norm::sum}};
+constexpr RowStride norm_strides[] = {{norm::x_stride, norm::x},
+                                      {norm::residual_stride, norm::residual},
+                                      {norm::out_stride, norm::out},
+                                      {norm::sum_stride, norm::sum}};
+
+constexpr RowStride backward_strides[] = {{rmsnorm_backward::dy_stride, rmsnorm_backward::dy},
+                                          {rmsnorm_backward::x_stride, rmsnorm_backward::x},
+                                          {rmsnorm_backward::dsum_stride, rmsnorm_backward::dsum},
+                                          {rmsnorm_backward::dx_stride, rmsnorm_backward::dx}};
 
 std::string_view output_name(NormOutput output) {
     switch (output) {
@@ -59,12 +65,23 @@ Problem parse(std::string_view family, const std::string& fields, std::int64_t m
 
 }  // namespace
 
-std::span<const RowStride> norm_row_strides() { return row_strides; }
+std::span<const RowStride> row_strides(const RmsNorm&) { return norm_strides; }
+
+std::span<const RowStride> row_strides(const LayerNorm&) { return norm_strides; }
+
+std::span<const RowStride> row_strides(const RmsNormBackward&) { return backward_strides; }
 
 Problem norm_problem(const RmsNorm& norm) { return parse("rmsnorm", common_fields(norm), norm.max_rows); }
 
 Problem norm_problem(const LayerNorm& norm) {
     return parse("layernorm", fmt::format("{} bias={}", common_fields(norm), norm.bias ? "yes" : "no"),
+                 norm.max_rows);
+}
+
+Problem norm_problem(const RmsNormBackward& norm) {
+    return parse("rmsnorm_backward",
+                 fmt::format("dtype={} residual={} hidden={} rows={}", dtype_name(norm.dtype),
+                             norm.residual ? "yes" : "no", norm.hidden, norm.max_rows),
                  norm.max_rows);
 }
 

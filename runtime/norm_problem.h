@@ -11,8 +11,11 @@ namespace hone::runtime {
 /// allowed.
 [[nodiscard]] Problem norm_problem(const RmsNorm& norm);
 [[nodiscard]] Problem norm_problem(const LayerNorm& norm);
+[[nodiscard]] Problem norm_problem(const RmsNormBackward& norm);
 
 /// Which scalars of their calls are row strides, and of what.
-[[nodiscard]] std::span<const RowStride> norm_row_strides();
+[[nodiscard]] std::span<const RowStride> row_strides(const RmsNorm& norm);
+[[nodiscard]] std::span<const RowStride> row_strides(const LayerNorm& norm);
+[[nodiscard]] std::span<const RowStride> row_strides(const RmsNormBackward& norm);
 
 }  // namespace hone::runtime

@@ -1,5 +1,9 @@
 #include "runtime/prepared_operator.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "runtime/alignment.h"
@@ -18,20 +22,22 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
       report_(std::move(report)) {
     const std::vector<Argument> arguments = problem.family->arguments(problem);
     pointer_count_ = arguments.size();
-    for (const Bucket& bucket : buckets_) rules_.push_back(rules_for(bucket));
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) rules_.push_back(rules_for(bucket));
     for (const RowStride where : strides) {
         const Argument& argument = arguments[where.pointer];
         if (argument.present) strides_.push_back({where, argument.shape.back(), size_bytes(argument.dtype)});
     }
 }
 
-PreparedOperator::Rules PreparedOperator::rules_for(const Bucket& bucket) const {
+PreparedOperator::Rules PreparedOperator::rules_for(std::size_t bucket) const {
+    const bool has_workspace = plan_of(buckets_[bucket], index_.edges()[bucket]).workspace_bytes > 0;
     const std::vector<Argument> arguments = problem_.family->arguments(problem_);
     Rules rules;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         if (!arguments[i].present) continue;
-        const std::int64_t alignment = alignment_bytes(problem_, bucket.candidate, i);
-        rules.pointers[i] = {static_cast<std::uint64_t>(alignment - 1), true};
+        const std::int64_t alignment = alignment_bytes(problem_, buckets_[bucket].candidate, i);
+        rules.pointers[i] = {static_cast<std::uint64_t>(alignment - 1),
+                             arguments[i].role != Role::workspace || has_workspace};
     }
     return rules;
 }
@@ -43,16 +49,32 @@ Status PreparedOperator::run(CUstream stream, const Call& call, std::int64_t val
     const Bucket& bucket = buckets_[i];
     if (const Status status = check_call(rules_[i], call); status != Status::ok) return status;
 
-    Problem problem = problem_;
-    problem.values[dynamic_field_] = value;
-    const Plan plan = bucket.candidate.variant->plan(problem, bucket.candidate.config, session_->traits());
-    const CUresult result = enqueue(bucket, plan, call, stream);
+    const CUresult result = enqueue(bucket, plan_of(bucket, value), call, stream);
     if (result != CUDA_SUCCESS) [[unlikely]] {
         session_->log().count_failure(bucket.site, static_cast<int>(result));
         return Status::launch_failed;
     }
     session_->log().count_run(bucket.origin);
     return Status::ok;
+}
+
+// A bucket's workspace does not shrink when rows are added, so the edges up to `value` and itself suffice.
+std::int64_t PreparedOperator::workspace_bytes(std::int64_t value) const {
+    if (value < 0 || value > index_.max()) {
+        throw std::invalid_argument(
+            fmt::format("rows is {}; allowed: 0 to {}, as prepared", value, index_.max()));
+    }
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < buckets_.size() && (i == 0 || index_.edges()[i - 1] < value); ++i) {
+        most = std::max(most, plan_of(buckets_[i], std::min(index_.edges()[i], value)).workspace_bytes);
+    }
+    return most;
+}
+
+Plan PreparedOperator::plan_of(const Bucket& bucket, std::int64_t value) const noexcept {
+    Problem problem = problem_;
+    problem.values[dynamic_field_] = value;
+    return bucket.candidate.variant->plan(problem, bucket.candidate.config, session_->traits());
 }
 
 Status PreparedOperator::check_call(const Rules& rules, const Call& call) const noexcept {

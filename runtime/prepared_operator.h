@@ -42,6 +42,10 @@ class PreparedOperator {
     /// elements.
     [[nodiscard]] Status run(CUstream stream, const Call& call, std::int64_t value) const noexcept;
 
+    /// Bytes of workspace that a call of any size up to `value` needs; 0: none. Throws std::invalid_argument
+    /// for a value that no call may have.
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t value) const;
+
     [[nodiscard]] const PrepareReport& report() const { return report_; }
 
   private:
@@ -59,7 +63,8 @@ class PreparedOperator {
         std::array<PointerRule, max_call_pointers> pointers{};
     };
 
-    [[nodiscard]] Rules rules_for(const Bucket& bucket) const;
+    [[nodiscard]] Rules rules_for(std::size_t bucket) const;
+    [[nodiscard]] Plan plan_of(const Bucket& bucket, std::int64_t value) const noexcept;
     [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
     [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,
                                    CUstream stream) const noexcept;

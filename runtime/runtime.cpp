@@ -13,7 +13,7 @@ template <class Norm>
 std::shared_ptr<const runtime::PreparedOperator> prepare_norm(runtime::Dispatcher& dispatcher,
                                                               const Norm& norm, const char* where) {
     return runtime::guarded(
-        where, [&] { return dispatcher.prepare(runtime::norm_problem(norm), runtime::norm_row_strides()); });
+        where, [&] { return dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)); });
 }
 
 template <class Norm>
@@ -47,12 +47,20 @@ LayerNormKernel Runtime::prepare(const LayerNorm& norm) {
     return {prepare_norm(state_->dispatcher, norm, "prepare(LayerNorm)"), norm.hidden};
 }
 
+RmsNormBackwardKernel Runtime::prepare(const RmsNormBackward& norm) {
+    return {prepare_norm(state_->dispatcher, norm, "prepare(RmsNormBackward)"), norm.hidden};
+}
+
 Explanation Runtime::explain(const RmsNorm& norm, std::int64_t rows) const {
     return explain_norm(state_->dispatcher, norm, rows, "explain(RmsNorm)");
 }
 
 Explanation Runtime::explain(const LayerNorm& norm, std::int64_t rows) const {
     return explain_norm(state_->dispatcher, norm, rows, "explain(LayerNorm)");
+}
+
+Explanation Runtime::explain(const RmsNormBackward& norm, std::int64_t rows) const {
+    return explain_norm(state_->dispatcher, norm, rows, "explain(RmsNormBackward)");
 }
 
 void Runtime::freeze() noexcept { state_->dispatcher.freeze(); }

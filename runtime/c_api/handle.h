@@ -30,13 +30,13 @@ struct hone_runtime {
 };
 
 struct hone_operator {
-    std::variant<hone::RmsNormKernel, hone::LayerNormKernel> kernel;
+    std::variant<hone::RmsNormKernel, hone::LayerNormKernel, hone::RmsNormBackwardKernel> kernel;
     std::shared_ptr<hone::Runtime> runtime;  ///< knows why a launch failed
     std::uint32_t born = hone::c_api::forks_seen();
 
-    [[nodiscard]] const hone::PrepareReport& report() const {
-        return std::visit(
-            [](const auto& prepared) -> const hone::PrepareReport& { return prepared.report(); }, kernel);
+    [[nodiscard]] const hone::PreparedKernel& prepared() const {
+        return std::visit([](const hone::PreparedKernel& any) -> const hone::PreparedKernel& { return any; },
+                          kernel);
     }
 };
 

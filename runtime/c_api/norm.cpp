@@ -53,6 +53,14 @@ LayerNorm description_from(const hone_layer_norm& norm) {
             .bias = flag_from("bias", norm.bias)};
 }
 
+RmsNormBackward description_from(const hone_rms_norm_backward& norm) {
+    if (norm.reserved != 0) refuse("reserved", norm.reserved, "0");
+    return {.hidden = norm.hidden,
+            .max_rows = norm.max_rows,
+            .dtype = dtype_from(norm.dtype),
+            .residual = flag_from("residual", norm.residual)};
+}
+
 template <class Args>
 Args args_from(const hone_norm_args& args) {
     Args result{.x = args.x, .residual = args.residual, .weight = args.weight};
@@ -66,6 +74,21 @@ Args args_from(const hone_norm_args& args) {
     result.sum_stride = args.sum_stride;
     result.epsilon = args.epsilon;
     return result;
+}
+
+RmsNormBackwardArgs args_from(const hone_rms_norm_backward_args& args) {
+    return {.dy = args.dy,
+            .x = args.x,
+            .weight = args.weight,
+            .dsum = args.dsum,
+            .dx = args.dx,
+            .dweight = args.dweight,
+            .workspace = args.workspace,
+            .dy_stride = args.dy_stride,
+            .x_stride = args.x_stride,
+            .dsum_stride = args.dsum_stride,
+            .dx_stride = args.dx_stride,
+            .epsilon = args.epsilon};
 }
 
 template <class Description>
@@ -92,17 +115,35 @@ hone_status explain(const hone_runtime* runtime, const Description* norm, std::i
     });
 }
 
-hone_status run(const hone_operator& op, void* stream, const hone_norm_args& args,
+hone_status status_of(const hone_operator& op, Status status) noexcept {
+    return run_status(status, [&] { return op.runtime->last_launch_error(); });
+}
+
+hone_status run(const hone_operator& op, CUstream_st* stream, const hone_norm_args& args,
                 std::int64_t rows) noexcept {
-    const auto queue = static_cast<CUstream_st*>(stream);
-    const auto status_of = [&](Status status) {
-        return run_status(status, [&] { return op.runtime->last_launch_error(); });
-    };
     if (const auto* rms = std::get_if<RmsNormKernel>(&op.kernel))
-        return status_of(rms->run(queue, args_from<RmsNormArgs>(args), rows));
+        return status_of(op, rms->run(stream, args_from<RmsNormArgs>(args), rows));
     if (const auto* layer = std::get_if<LayerNormKernel>(&op.kernel))
-        return status_of(layer->run(queue, args_from<LayerNormArgs>(args), rows));
+        return status_of(op, layer->run(stream, args_from<LayerNormArgs>(args), rows));
     return fail(HONE_BAD_HANDLE);
+}
+
+hone_status run(const hone_operator& op, CUstream_st* stream, const hone_rms_norm_backward_args& args,
+                std::int64_t rows) noexcept {
+    const auto* backward = std::get_if<RmsNormBackwardKernel>(&op.kernel);
+    return backward == nullptr ? fail(HONE_BAD_HANDLE)
+                               : status_of(op, backward->run(stream, args_from(args), rows));
+}
+
+/// run() of arguments that a caller gives; `known` holds the defaults.
+template <class Args>
+hone_status run_given(const hone_operator* op, void* stream, const Args* args, Args known,
+                      std::int64_t rows) noexcept {
+    if (const hone_status status = check_handle(op); status != HONE_OK) return status;
+    if (args == nullptr) return fail(HONE_NULL_POINTER);
+    const auto queue = static_cast<CUstream_st*>(stream);
+    if (args->struct_size == sizeof(Args)) return run(*op, queue, *args, rows);
+    return read_struct(*args, known) ? run(*op, queue, known, rows) : fail(HONE_BAD_STRUCT);
 }
 
 }  // namespace
@@ -119,11 +160,17 @@ hone_status hone_layer_norm_prepare(hone_runtime* runtime, const hone_layer_norm
 }
 
 hone_status hone_norm_run(const hone_operator* op, void* stream, const hone_norm_args* args, int64_t rows) {
-    if (const hone_status status = check_handle(op); status != HONE_OK) return status;
-    if (args == nullptr) return fail(HONE_NULL_POINTER);
-    if (args->struct_size == sizeof(hone_norm_args)) return run(*op, stream, *args, rows);
-    hone_norm_args known = HONE_NORM_ARGS_INIT;
-    return read_struct(*args, known) ? run(*op, stream, known, rows) : fail(HONE_BAD_STRUCT);
+    return run_given(op, stream, args, hone_norm_args HONE_NORM_ARGS_INIT, rows);
+}
+
+hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms_norm_backward* norm,
+                                           hone_operator** op) {
+    return prepare(runtime, norm, op, "hone_rms_norm_backward_prepare");
+}
+
+hone_status hone_rms_norm_backward_run(const hone_operator* op, void* stream,
+                                       const hone_rms_norm_backward_args* args, int64_t rows) {
+    return run_given(op, stream, args, hone_rms_norm_backward_args HONE_RMS_NORM_BACKWARD_ARGS_INIT, rows);
 }
 
 hone_status hone_rms_norm_explain(const hone_runtime* runtime, const hone_rms_norm* norm, int64_t rows,
@@ -134,4 +181,10 @@ hone_status hone_rms_norm_explain(const hone_runtime* runtime, const hone_rms_no
 hone_status hone_layer_norm_explain(const hone_runtime* runtime, const hone_layer_norm* norm, int64_t rows,
                                     hone_text_format format, char* text, size_t capacity, size_t* length) {
     return explain(runtime, norm, rows, format, text, capacity, length, "hone_layer_norm_explain");
+}
+
+hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime, const hone_rms_norm_backward* norm,
+                                           int64_t rows, hone_text_format format, char* text, size_t capacity,
+                                           size_t* length) {
+    return explain(runtime, norm, rows, format, text, capacity, length, "hone_rms_norm_backward_explain");
 }

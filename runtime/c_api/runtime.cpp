@@ -113,6 +113,17 @@ hone_status hone_operator_report(const hone_operator* op, hone_text_format forma
                                  size_t capacity, size_t* length) {
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     return guarded("hone_operator_report", [&] {
-        return hand_out(hone::runtime::to_text(op->report(), format == HONE_JSON), text, capacity, length);
+        const hone::PrepareReport& report = op->prepared().report();
+        return hand_out(hone::runtime::to_text(report, format == HONE_JSON), text, capacity, length);
+    });
+}
+
+hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes) {
+    if (bytes == nullptr) return fail(HONE_NULL_POINTER);
+    *bytes = 0;
+    if (const hone_status status = check_handle(op); status != HONE_OK) return status;
+    return guarded("hone_operator_workspace", [&] {
+        *bytes = static_cast<std::size_t>(op->prepared().workspace_bytes(rows));
+        return HONE_OK;
     });
 }

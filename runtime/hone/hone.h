@@ -4,10 +4,11 @@
 //   const hone::Status status = norm.run(stream, {.x = x, .weight = w, .out = y}, rows);
 #pragma once
 
-#include "hone/error.h"    // IWYU pragma: export
-#include "hone/norm.h"     // IWYU pragma: export
-#include "hone/report.h"   // IWYU pragma: export
-#include "hone/runtime.h"  // IWYU pragma: export
+#include "hone/error.h"            // IWYU pragma: export
+#include "hone/norm.h"             // IWYU pragma: export
+#include "hone/prepared_kernel.h"  // IWYU pragma: export
+#include "hone/report.h"           // IWYU pragma: export
+#include "hone/runtime.h"          // IWYU pragma: export
 
 namespace hone {
 

@@ -1,5 +1,5 @@
-// RMSNorm and LayerNorm over the rows of a matrix. Describe the operator (RmsNorm), let Runtime::prepare()
-// make a kernel object of it, call run() as often as you like.
+// RMSNorm, LayerNorm, and RMSNorm's gradients over the rows of a matrix. Describe the operator (RmsNorm), let
+// Runtime::prepare() make a kernel object of it, call run() as often as you like.
 //
 // run() is safe from many threads at once and under stream capture; it takes no lock, allocates nothing and
 // makes no system call of its own. The calling thread needs the device's primary context current, as in any
@@ -10,16 +10,10 @@
 #include <memory>
 
 #include "hone/error.h"
-#include "hone/report.h"
+#include "hone/prepared_kernel.h"
 #include "kernel_templates/dtype.h"
 
-struct CUstream_st;  // CUstream and cudaStream_t are both CUstream_st*
-
 namespace hone {
-
-namespace runtime {
-class PreparedOperator;
-}
 
 /// What `out` holds. Quantised rows are symmetric with one scale each: out * scale approximates y, and
 /// scale = max|y| / 127 (int8) or max|y| / 448 (fp8).
@@ -82,8 +76,36 @@ struct LayerNormArgs {
     float epsilon = 1e-5F;
 };
 
-/// A prepared RmsNorm. Small; copies share the loaded kernels and may outlive the Runtime.
-class RmsNormKernel {
+/// Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,
+///   dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,
+/// accumulated in fp32 in a fixed order: the same bits at every call. x is what was normalised: for a norm
+/// with a residual its `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and
+/// residual.
+struct RmsNormBackward {
+    std::int64_t hidden = 0;       ///< elements of a row, 1 to 262144
+    std::int64_t max_rows = 8192;  ///< most rows of one call
+    Dtype dtype = Dtype::bf16;     ///< of every tensor; fp32, fp16 or bf16
+    bool residual = false;         ///< dsum is added
+};
+
+/// As RmsNormArgs. dx may be dy or dsum itself; other overlaps are not allowed.
+struct RmsNormBackwardArgs {
+    const void* dy = nullptr;      ///< [rows, hidden], dtype
+    const void* x = nullptr;       ///< [rows, hidden], dtype
+    const void* weight = nullptr;  ///< [hidden], dtype
+    const void* dsum = nullptr;    ///< [rows, hidden], dtype; needed when the operator has a residual
+    void* dx = nullptr;            ///< [rows, hidden], dtype
+    void* dweight = nullptr;       ///< [hidden], dtype
+    void* workspace = nullptr;     ///< workspace_bytes(), aligned to 256; no other call may use it meanwhile
+    std::int64_t dy_stride = 0;
+    std::int64_t x_stride = 0;
+    std::int64_t dsum_stride = 0;
+    std::int64_t dx_stride = 0;
+    float epsilon = 1e-5F;
+};
+
+/// A prepared RmsNorm.
+class RmsNormKernel : public PreparedKernel {
   public:
     RmsNormKernel() = default;
 
@@ -91,35 +113,44 @@ class RmsNormKernel {
     /// enqueued.
     [[nodiscard]] Status run(CUstream_st* stream, const RmsNormArgs& args, std::int64_t rows) const noexcept;
 
-    /// What prepare() chose. Throws Error when the object is empty.
-    [[nodiscard]] const PrepareReport& report() const;
-    [[nodiscard]] explicit operator bool() const noexcept { return operator_ != nullptr; }
-
     /// For Runtime::prepare().
     RmsNormKernel(std::shared_ptr<const runtime::PreparedOperator> prepared, std::int64_t hidden)
-        : operator_(std::move(prepared)), hidden_(hidden) {}
+        : PreparedKernel(std::move(prepared)), hidden_(hidden) {}
 
   private:
-    std::shared_ptr<const runtime::PreparedOperator> operator_;
     std::int64_t hidden_ = 0;
 };
 
 /// A prepared LayerNorm; see RmsNormKernel.
-class LayerNormKernel {
+class LayerNormKernel : public PreparedKernel {
   public:
     LayerNormKernel() = default;
 
     [[nodiscard]] Status run(CUstream_st* stream, const LayerNormArgs& args,
                              std::int64_t rows) const noexcept;
-    [[nodiscard]] const PrepareReport& report() const;
-    [[nodiscard]] explicit operator bool() const noexcept { return operator_ != nullptr; }
 
     /// For Runtime::prepare().
     LayerNormKernel(std::shared_ptr<const runtime::PreparedOperator> prepared, std::int64_t hidden)
-        : operator_(std::move(prepared)), hidden_(hidden) {}
+        : PreparedKernel(std::move(prepared)), hidden_(hidden) {}
 
   private:
-    std::shared_ptr<const runtime::PreparedOperator> operator_;
+    std::int64_t hidden_ = 0;
+};
+
+/// A prepared RmsNormBackward; see RmsNormKernel.
+class RmsNormBackwardKernel : public PreparedKernel {
+  public:
+    RmsNormBackwardKernel() = default;
+
+    /// With 0 rows dweight is not written.
+    [[nodiscard]] Status run(CUstream_st* stream, const RmsNormBackwardArgs& args,
+                             std::int64_t rows) const noexcept;
+
+    /// For Runtime::prepare().
+    RmsNormBackwardKernel(std::shared_ptr<const runtime::PreparedOperator> prepared, std::int64_t hidden)
+        : PreparedKernel(std::move(prepared)), hidden_(hidden) {}
+
+  private:
     std::int64_t hidden_ = 0;
 };
 

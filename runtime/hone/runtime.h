@@ -59,11 +59,13 @@ class Runtime {
     /// dead device).
     [[nodiscard]] RmsNormKernel prepare(const RmsNorm& norm);
     [[nodiscard]] LayerNormKernel prepare(const LayerNorm& norm);
+    [[nodiscard]] RmsNormBackwardKernel prepare(const RmsNormBackward& norm);
 
     /// Which kernel a call of `rows` rows takes, and why. Loads nothing, needs no prepare(). Throws like
     /// prepare().
     [[nodiscard]] Explanation explain(const RmsNorm& norm, std::int64_t rows) const;
     [[nodiscard]] Explanation explain(const LayerNorm& norm, std::int64_t rows) const;
+    [[nodiscard]] Explanation explain(const RmsNormBackward& norm, std::int64_t rows) const;
 
     /// From now on a prepare() that would have to compile throws Error (frozen) instead.
     void freeze() noexcept;

@@ -47,6 +47,47 @@ static hone_operator* prepared_norm(hone_runtime* runtime) {
     return op;
 }
 
+static void check_backward(hone_runtime* runtime) {
+    hone_rms_norm_backward norm = HONE_RMS_NORM_BACKWARD_INIT;
+    norm.hidden = 4096;
+    norm.max_rows = 64;
+    norm.residual = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_rms_norm_backward_prepare(runtime, &norm, &op) == HONE_OK);
+    size_t bytes = 0;
+    CHECK(hone_operator_workspace(op, 64, &bytes) == HONE_OK && bytes >= 4096 * sizeof(float));
+    CHECK(hone_operator_workspace(op, 65, &bytes) == HONE_BAD_ARGUMENT && bytes == 0);
+    CHECK(strstr(hone_last_error(), "rows is 65; allowed: 0 to 64") != NULL);
+    CHECK(hone_operator_workspace(op, 64, NULL) == HONE_NULL_POINTER);
+
+    hone_rms_norm_backward_args args = HONE_RMS_NORM_BACKWARD_ARGS_INIT;
+    args.dy = address(1);
+    args.x = address(2);
+    args.weight = address(3);
+    args.dx = address(5);
+    args.dweight = address(6);
+    args.workspace = address(7);
+    CHECK(hone_rms_norm_backward_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* dsum */
+    args.dsum = address(4);
+    const int before = launches();
+    CHECK(hone_rms_norm_backward_run(op, NULL, &args, 16) == HONE_OK);
+    CHECK(launches() == before + 2);
+    hone_norm_args forward = usual_args();
+    CHECK(hone_norm_run(op, NULL, &forward, 16) == HONE_BAD_HANDLE);
+    hone_operator_destroy(op);
+
+    op = prepared_norm(runtime);
+    CHECK(hone_rms_norm_backward_run(op, NULL, &args, 16) == HONE_BAD_HANDLE);
+    CHECK(hone_operator_workspace(op, 64, &bytes) == HONE_OK && bytes == 0);
+    hone_operator_destroy(op);
+
+    size_t length = 0;
+    CHECK(hone_rms_norm_backward_explain(runtime, &norm, 16, HONE_JSON, NULL, 0, &length) == HONE_OK);
+    CHECK(length > 100);
+    norm.reserved = 1;
+    CHECK(hone_rms_norm_backward_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);
+}
+
 static void check_norms(hone_runtime* runtime) {
     hone_operator* op = prepared_norm(runtime);
     hone_norm_args args = usual_args();
@@ -234,6 +275,7 @@ int main(void) {
         return 1;
     }
     check_norms(runtime);
+    check_backward(runtime);
     check_bad_arguments(runtime);
     check_struct_sizes(runtime);
     check_texts(runtime);

@@ -31,7 +31,12 @@ inline CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void*
 }
 
 [[nodiscard]] inline RmsNormKernel prepare(runtime::Dispatcher& dispatcher, const RmsNorm& norm) {
-    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::norm_row_strides()), norm.hidden};
+    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)), norm.hidden};
+}
+
+[[nodiscard]] inline RmsNormBackwardKernel prepare(runtime::Dispatcher& dispatcher,
+                                                   const RmsNormBackward& norm) {
+    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)), norm.hidden};
 }
 
 /// Addresses that are aligned well and never touched.

@@ -153,6 +153,40 @@ TEST_CASE("tensors that the operator does not have are not looked at") {
     CHECK(prepared.kernel.run(nullptr, args, 8) == Status::ok);
 }
 
+TEST_CASE("an operator with a workspace says how large it has to be, and refuses a call without") {
+    const test::FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const RmsNormBackwardKernel kernel =
+        test::prepare(dispatcher, RmsNormBackward{.hidden = 4096, .max_rows = 1000});
+    CHECK(kernel.workspace_bytes(1) >= 4096 * 4);  // a row of partial sums at least
+    CHECK(kernel.workspace_bytes(1000) >= kernel.workspace_bytes(999));
+    CHECK_THROWS_WITH_AS(static_cast<void>(kernel.workspace_bytes(1001)),
+                         "rows is 1001; allowed: 0 to 1000, as prepared", Error);
+    CHECK_THROWS_AS(static_cast<void>(kernel.workspace_bytes(-1)), Error);
+    CHECK_THROWS_AS(static_cast<void>(RmsNormBackwardKernel().workspace_bytes(1)), Error);
+
+    RmsNormBackwardArgs args{.dy = reinterpret_cast<void*>(0x10000),
+                             .x = reinterpret_cast<void*>(0x20000),
+                             .weight = reinterpret_cast<void*>(0x30000),
+                             .dx = reinterpret_cast<void*>(0x40000),
+                             .dweight = reinterpret_cast<void*>(0x50000)};
+    CHECK(kernel.run(nullptr, args, 10) == Status::null_pointer);
+    args.workspace = reinterpret_cast<void*>(0x60010);
+    CHECK(kernel.run(nullptr, args, 10) == Status::misaligned);
+    args.workspace = reinterpret_cast<void*>(0x60100);
+    CHECK(machine.launch_count() == 0);
+    CHECK(kernel.run(nullptr, args, 10) == Status::ok);
+    CHECK(machine.launch_count() == 2);  // gradients, and the sum of dweight's parts
+    args.dx_stride = 4095;
+    CHECK(kernel.run(nullptr, args, 10) == Status::bad_stride);
+}
+
+TEST_CASE("an operator without a workspace asks for none") {
+    const test::FakeMachine machine;
+    const Prepared prepared({.hidden = 64, .max_rows = 8}, Driver::load());
+    CHECK(prepared.kernel.workspace_bytes(8) == 0);
+}
+
 TEST_CASE("codes of one byte need less alignment than the elements they come from") {
     const test::FakeMachine machine;
     const Prepared prepared({.hidden = 4104, .max_rows = 8, .output = NormOutput::fp8}, Driver::load());
@@ -231,7 +265,7 @@ TEST_CASE("kernels run while another thread prepares, explains and drops others"
         });
     }
     for (const std::int64_t hidden : {1024, 2048, 4096, 8192}) {
-        const RmsNormKernel other = test::prepare(prepared.dispatcher, {.hidden = hidden, .max_rows = 64});
+        const RmsNormKernel other = test::prepare(prepared.dispatcher, RmsNorm{.hidden = hidden, .max_rows = 64});
         CHECK(other.run(nullptr, test::untouched_args(), 64) == Status::ok);
         CHECK(prepared.dispatcher.explain(norm_problem(RmsNorm{.hidden = hidden}), 8192).bucket.last == 8192);
         CHECK(prepared.dispatcher.last_launch_error().empty());
