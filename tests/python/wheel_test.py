@@ -1,0 +1,146 @@
+"""The wheel: what is in it, and that it works where it was unpacked, without this tree's environment."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+from fakes import TREE
+from fakes.wheel import build_wheel, environment_of_a_user
+
+import hone
+
+USE = """
+import ctypes, os, hone
+driver = ctypes.CDLL(os.environ["HONE_CUDA_LIBRARY"])
+norm = hone.prepare(hone.RmsNorm(64, max_rows=1))
+norm.run_pointers(0, 1, 1 << 20, 0, 1 << 21, 0, 1 << 22, 0, 0, 0, 0, 0, 0, 1e-5)
+llama = hone.prepare("llama-3-8b", max_rows=1)
+print(hone.__file__, driver.fake_cuda_launch_count(), *llama)
+"""
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        scratch = tempfile.TemporaryDirectory(prefix="hone-wheel-test-")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = Path(scratch.name)
+        cls.wheel = build_wheel(cls.folder / "dist")
+
+
+class Contents(Case):
+    def test_its_name_and_metadata(self) -> None:
+        self.assertEqual(self.wheel.name, f"hone-{hone.__version__}-py3-none-linux_{os.uname().machine}.whl")
+        with zipfile.ZipFile(self.wheel) as wheel:
+            self.assertIsNone(wheel.testzip())
+            info = f"hone-{hone.__version__}.dist-info"
+            metadata = wheel.read(f"{info}/METADATA").decode()
+            tag = self.wheel.stem.split("-", 2)[2]
+            self.assertIn(f"\nTag: {tag}\n", wheel.read(f"{info}/WHEEL").decode())
+            self.assertIn(f"\nName: hone\nVersion: {hone.__version__}\n", metadata)
+            self.assertRegex(metadata, r"\nRequires-External: glibc \(>=2\.\d+\)\n")
+            self.assertEqual(wheel.read(f"{info}/licenses/LICENSE"), (TREE / "LICENSE").read_bytes())
+            self.assertIn(b"hone = hone.program:main", wheel.read(f"{info}/entry_points.txt"))
+
+    def test_it_has_the_whole_package_and_nothing_else_of_the_tree(self) -> None:
+        with zipfile.ZipFile(self.wheel) as wheel:
+            names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        python = TREE / "python"
+        package = {str(path.relative_to(python)) for path in (python / "hone").rglob("*.py")}
+        models = {f"hone/share/hone/models/{path.name}" for path in (TREE / "configs" / "models").iterdir()}
+        self.assertLessEqual(package | models | {"hone/py.typed"}, names)
+        rest = names - package - models
+        self.assertTrue(all(name.startswith("hone/share/hone/") for name in rest - {
+            "hone/py.typed", "hone/bin/hone", "hone/lib/libhone.so.0",
+        }), rest)  # fmt: skip
+
+    def test_the_record_holds_for_every_file(self) -> None:
+        with zipfile.ZipFile(self.wheel) as wheel:
+            record = f"hone-{hone.__version__}.dist-info/RECORD"
+            rows = list(csv.reader(io.StringIO(wheel.read(record).decode())))
+            self.assertEqual(sorted(row[0] for row in rows), sorted(wheel.namelist()))
+            for name, digest, size in rows:
+                if name == record:
+                    self.assertEqual((digest, size), ("", ""))
+                    continue
+                content = wheel.read(name)
+                wanted = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+                self.assertEqual((digest, int(size)), (f"sha256={wanted}", len(content)))
+
+    def test_the_same_inputs_make_the_same_bytes(self) -> None:
+        again = build_wheel(self.folder / "again")
+        self.assertEqual(again.read_bytes(), self.wheel.read_bytes())
+
+    def test_a_folder_that_was_not_built_in_is_refused(self) -> None:
+        ended = subprocess.run(
+            [sys.executable, "-B", str(TREE / "python" / "build_wheel.py"), "--build", str(self.folder)],
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "^build_wheel: .*/libhone.so.0 is not built: ")
+
+
+class Unpacked(Case):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.site = cls.folder / "site packages"
+        with zipfile.ZipFile(cls.wheel) as wheel:
+            for member in wheel.infolist():
+                Path(wheel.extract(member, cls.site)).chmod(member.external_attr >> 16 & 0o777)
+
+    def run_python(self, code: str, **changes: str) -> subprocess.CompletedProcess:
+        """In another folder than this tree's, with the wheel on the path."""
+        return subprocess.run(
+            [sys.executable, "-B", "-c", code], cwd=self.folder, timeout=120, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+            env=environment_of_a_user(PYTHONPATH=str(self.site), **changes),
+        )  # fmt: skip
+
+    def test_an_operator_and_a_model_run_on_the_fake_driver(self) -> None:
+        fakes = {name: os.environ[name] for name in ("HONE_CUDA_LIBRARY", "HONE_NVRTC_LIBRARY")}
+        ended = self.run_python(USE, **fakes)
+        wanted = f"{self.site}/hone/__init__.py 1 rmsnorm rmsnorm_residual\n"
+        self.assertEqual((ended.stdout, ended.stderr), (wanted, ""))
+
+    def test_without_a_driver_it_says_what_is_missing(self) -> None:
+        ended = self.run_python(
+            "import hone\n"
+            "try:\n    hone.prepare(hone.RmsNorm(64))\n"
+            "except hone.NoGpuError as error:\n    print(error)",
+            HONE_CUDA_LIBRARY="/nonexistent/libcuda.so.1",
+        )
+        self.assertRegex(ended.stdout, r"(?s)libcuda.so.1.*/nonexistent/libcuda.so.1.*Install the NVIDIA")
+
+    def test_the_program_is_the_wheels_and_has_its_data(self) -> None:
+        run = "import sys; from hone.program import main; sys.argv[1:] = {}; main()"
+        version = self.run_python(run.format(["--version"]), PATH="/nonexistent")
+        self.assertEqual((version.returncode, hone.__version__ in version.stdout), (0, True), version.stderr)
+        doctor = self.run_python(run.format(["doctor", "--json"]), PATH="/nonexistent")
+        texts = [finding["text"] for finding in json.loads(doctor.stdout)["data"]["findings"]]
+        self.assertIn(f"{self.site}/hone/share/hone", "\n".join(texts))
+
+    def test_the_binaries_need_nothing_but_the_c_library(self) -> None:
+        for binary in ("bin/hone", "lib/libhone.so.0"):
+            command = ["objdump", "-pt", str(self.site / "hone" / binary)]
+            facts = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+            needed = set(re.findall(r"NEEDED +(\S+)", facts))
+            self.assertLessEqual(needed, {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"})
+            self.assertIn("no symbols", facts)
+            self.assertNotIn("RUNPATH", facts)
+
+
+if __name__ == "__main__":
+    unittest.main()
