@@ -3,7 +3,8 @@
 # of the Python package that need PyTorch and a GPU:
 #   tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]
 # --sanitize runs the kernels at small sizes under compute-sanitizer as well (memcheck, racecheck, synccheck).
-# --python runs the tests of the Python package alone; PYTHON names another interpreter than python3.
+# --python runs the tests of the Python package alone; PYTHON names another interpreter than python3, SECONDS_A_FILE another
+# time limit than 300.
 # Exit code: 0 when every program passed.
 set -u
 build=$(realpath "${1:?usage: tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]}")
@@ -31,7 +32,7 @@ python_tests() {
     folder=$(mktemp -d)
     export HONE_CACHE=$folder/cache.db
     for name in $names; do
-        (timeout 300 "${PYTHON:-python3}" -B -m unittest discover -s tests/python/gpu -p "${name#./}" >"$folder/$name.txt" 2>&1
+        (timeout "${SECONDS_A_FILE:-300}" "${PYTHON:-python3}" -B -m unittest discover -s tests/python/gpu -p "${name#./}" >"$folder/$name.txt" 2>&1
          echo $? >"$folder/$name.status") &
     done
     wait

@@ -1,0 +1,162 @@
+"""What bench/compare_torch.py compares: for each operator its inputs, PyTorch's ways to do it, the truth, and
+the work.
+
+A new family is one entry of FAMILIES, and one of PEERS in torch_peers.py. A case is a dict of
+bench/cases/*.json: `op`, the sizes that the family's functions read, and `dtype` (bf16 if absent). Inputs are
+one set of tensors by name; every set has its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, NamedTuple, Tuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Case = Dict[str, Any]
+Inputs = Dict[str, Tensor]
+Call = Callable[[Inputs], Any]
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+EPSILON = 1e-5
+
+
+class Family(NamedTuple):
+    """Functions of a case."""
+
+    inputs: Callable[[Case], Inputs]  # one random set
+    peers: Callable[[Case], Dict[str, Call]]  # PyTorch's ways, by name
+    reference: Callable[[Case, Inputs], Tuple[Tensor, ...]]  # of the same shapes, in a wider dtype
+    work: Callable[[Case], Tuple[int, int]]  # (bytes that have to move, floating-point operations)
+
+
+def dtype_of(case: Case) -> torch.dtype:
+    return DTYPES[case.get("dtype", "bf16")]
+
+
+def randn(*shape: int, dtype: torch.dtype) -> Tensor:
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+def wide(case: Case, inputs: Inputs) -> Inputs:
+    """float32, or float64 for cases of float32."""
+    dtype = torch.float64 if dtype_of(case) == torch.float32 else torch.float32
+    return {name: tensor.to(dtype) for name, tensor in inputs.items()}
+
+
+def as_tuple(outputs: Any) -> Tuple[Tensor, ...]:
+    return tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
+
+
+def compiled(function: Callable[..., Any], *names: str) -> Call:
+    """Inductor's version, compiled once, on flat arguments: no guard sees the dict."""
+    optimised = torch.compile(function, dynamic=False)
+    return lambda inputs: optimised(*(inputs[name] for name in names))
+
+
+# Norms: rows, hidden.
+
+
+def _norm_inputs(case: Case) -> Inputs:
+    rows, hidden, dtype = case["rows"], case["hidden"], dtype_of(case)
+    inputs = {"x": randn(rows, hidden, dtype=dtype), "weight": randn(hidden, dtype=dtype)}
+    if case["op"].startswith("layernorm"):
+        inputs["bias"] = randn(hidden, dtype=dtype)
+    if case["op"].endswith("residual"):
+        inputs["residual"] = randn(rows, hidden, dtype=dtype)
+    return inputs
+
+
+def _norm_function(case: Case) -> Tuple[Callable[..., Any], Tuple[str, ...]]:
+    """The norm in PyTorch's terms, and the names of its arguments."""
+    shape = (case["hidden"],)
+    if case["op"].startswith("layernorm"):
+        names: Tuple[str, ...] = ("x", "weight", "bias")
+
+        def norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+            return functional.layer_norm(x, shape, weight, bias, EPSILON)
+    else:
+        names = ("x", "weight")
+
+        def norm(x: Tensor, weight: Tensor) -> Tensor:
+            return functional.rms_norm(x, shape, weight, EPSILON)
+
+    if not case["op"].endswith("residual"):
+        return norm, names
+
+    def with_residual(residual: Tensor, x: Tensor, *parameters: Tensor) -> Tuple[Tensor, Tensor]:
+        total = x + residual
+        return norm(total, *parameters), total
+
+    return with_residual, ("residual", *names)
+
+
+def _norm_peers(case: Case) -> Dict[str, Call]:
+    function, names = _norm_function(case)
+    return {
+        "torch eager": lambda inputs: function(*(inputs[name] for name in names)),
+        "inductor": compiled(function, *names),
+    }
+
+
+def _norm_reference(case: Case, inputs: Inputs) -> Tuple[Tensor, ...]:
+    function, names = _norm_function(case)
+    widened = wide(case, inputs)
+    return as_tuple(function(*(widened[name] for name in names)))
+
+
+def _norm_work(case: Case) -> Tuple[int, int]:
+    elements = case["rows"] * case["hidden"]
+    passes = 4 if case["op"].endswith("residual") else 2
+    return passes * elements * dtype_of(case).itemsize, 4 * elements
+
+
+# Gradients of RMSNorm: rows, hidden. PyTorch's forward saves rstd for them, Hone's recomputes it.
+
+
+def _backward_inputs(case: Case) -> Inputs:
+    rows, hidden, dtype = case["rows"], case["hidden"], dtype_of(case)
+    x = randn(rows, hidden, dtype=dtype)
+    rstd = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + EPSILON)
+    dy, weight = randn(rows, hidden, dtype=dtype), randn(hidden, dtype=dtype)
+    return {"dy": dy, "x": x, "weight": weight, "rstd": rstd}
+
+
+def _backward_formula(dy: Tensor, x: Tensor, weight: Tensor, rstd: Tensor) -> Tuple[Tensor, Tensor]:
+    """(dx, dweight) as a compiler sees it: in rstd's dtype, rounded at the end."""
+    normalised, gradient = x.to(rstd.dtype) * rstd, dy.to(rstd.dtype)
+    scaled = gradient * weight
+    dx = rstd * (scaled - normalised * (normalised * scaled).mean(-1, keepdim=True))
+    return dx.to(x.dtype), (gradient * normalised).sum(0).to(weight.dtype)
+
+
+def _backward_peers(case: Case) -> Dict[str, Call]:
+    names, shape = ("dy", "x", "weight", "rstd"), (case["hidden"],)
+    found = {"inductor": compiled(_backward_formula, *names)}
+    fused = getattr(torch.ops.aten, "_fused_rms_norm_backward", None)  # from 2.9 on
+    if fused is not None:
+        found["torch eager"] = lambda t: fused(t["dy"], t["x"], shape, t["rstd"], t["weight"], [True, True])
+    return found
+
+
+def _backward_reference(case: Case, inputs: Inputs) -> Tuple[Tensor, ...]:
+    widened = wide(case, inputs)
+    rstd = torch.rsqrt(widened["x"].square().mean(-1, keepdim=True) + EPSILON)
+    return _backward_formula(widened["dy"], widened["x"], widened["weight"], rstd)
+
+
+def _backward_work(case: Case) -> Tuple[int, int]:
+    elements = case["rows"] * case["hidden"]
+    return 3 * elements * dtype_of(case).itemsize, 11 * elements
+
+
+_NORM = Family(_norm_inputs, _norm_peers, _norm_reference, _norm_work)
+
+FAMILIES: Dict[str, Family] = {
+    "rmsnorm": _NORM,
+    "rmsnorm_residual": _NORM,
+    "layernorm": _NORM,
+    "layernorm_residual": _NORM,
+    "rmsnorm_backward": Family(_backward_inputs, _backward_peers, _backward_reference, _backward_work),
+}
