@@ -83,7 +83,7 @@ def compare(cases: List[Dict[str, Any]], options: argparse.Namespace) -> Dict[st
     """Measures, and returns what stands in the file."""
     import torch
 
-    configure(torch)
+    configure_torch()
     begin = time.monotonic()
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     found: Dict[str, Any] = {"schema": SCHEMA, "name": options.cases.stem, "date": now, "machine": machine()}
@@ -100,8 +100,9 @@ def compare(cases: List[Dict[str, Any]], options: argparse.Namespace) -> Dict[st
     return found
 
 
-def configure(torch: Any) -> None:
+def configure_torch() -> None:
     """The same random inputs in every run; float32 that is float32; a compile for every case."""
+    import torch
     import torch._dynamo
 
     torch.manual_seed(0)
