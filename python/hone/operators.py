@@ -250,7 +250,8 @@ class NormBackward(Operator):
         rows = dy.numel() // self._hidden
         dx = self._empty_like(dy)
         dweight = self._empty_like(weight)
-        workspace = self._torch.empty(self.workspace_bytes(rows), dtype=self._torch.uint8, device=dy.device)
+        size = (self.workspace_bytes(rows),)
+        workspace = self._torch.empty(size, dtype=self._torch.uint8, device=dy.device)
         self.run_pointers(
             self._plain_stream(stream), rows, dy.data_ptr(), x.data_ptr(), weight.data_ptr(),
             dsum.data_ptr() if self._residual else 0, dx.data_ptr(), dweight.data_ptr(), workspace.data_ptr(),

@@ -2,89 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 import threading
 import unittest
 
-from fakes import arrays, torch as fake_torch  # before hone: sets the process up
-from fakes.driver import FakeDriver
+from fakes import arrays, torch as fake_torch
+from fakes.case import HIDDEN, Case, prepare
 
 import hone
-from hone import _structs
-
-HIDDEN = 64
-DTYPES = {"fp32": ("float32", "<f4"), "fp16": ("float16", "<f2"), "bf16": ("bfloat16", "<V2")}
-
-
-class Spy:
-    """Stands before a C function that runs an operator, and remembers what it was given."""
-
-    def __init__(self, run, fields) -> None:
-        self._run, self._fields = run, fields
-        self.streams, self.arguments, self.rows = [], [], []
-
-    def __call__(self, handle, stream, arguments, rows):
-        self.streams.append(stream)
-        given = self._fields.from_buffer_copy(arguments)
-        self.arguments.append({name: getattr(given, name) for name, _ in self._fields._fields_})
-        self.rows.append(rows)
-        return self._run(handle, 0, arguments, rows)
-
-
-def prepare(description, **options):
-    """An operator with a Spy."""
-    norm = hone.prepare(description, **options)
-    norm._run = Spy(norm._run, _structs.NormArgs)
-    return norm
-
-
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.driver = FakeDriver()
-
-    @contextlib.contextmanager
-    def one_launch(self):
-        before = self.driver.launch_count()
-        yield
-        self.assertEqual(self.driver.launch_count(), before + 1)
-
-    @contextlib.contextmanager
-    def refuses(self, kind, pattern: str):
-        """The error, and that nothing was launched."""
-        before = self.driver.launch_count()
-        with self.assertRaisesRegex(kind, pattern):
-            yield
-        self.assertEqual(self.driver.launch_count(), before)
-
-    def assert_ran_with(self, norm, **expected) -> None:
-        """Members of the C struct of the latest run; arrays stand for their pointers."""
-        found = norm._run.arguments[-1]
-        wanted = {
-            name: value if isinstance(value, int) else pointer_of(value) for name, value in expected.items()
-        }
-        self.assertEqual({name: found[name] for name in wanted}, wanted)
-
-    def interface(self, *shape: int, dtype: str = "bf16", **more) -> arrays.InterfaceArray:
-        return arrays.InterfaceArray(self.driver.allocate(1 << 16), shape, DTYPES[dtype][1], **more)
-
-    def exporter(self, *shape: int, dtype: str = "bf16", **more) -> arrays.Exporter:
-        return arrays.Exporter(self.driver.allocate(1 << 16), shape, dtype, **more)
-
-
-def pointer_of(array) -> int:
-    if isinstance(array, arrays.InterfaceArray):
-        return array.__cuda_array_interface__["data"][0]
-    return array.pointer if isinstance(array, arrays.Exporter) else array.data_ptr()
 
 
 class OtherArrays(Case):
     """Everything but torch tensors."""
 
     def test_every_dtype_launches_and_returns_out(self) -> None:
-        for dtype in DTYPES:
+        for dtype in ("fp32", "fp16", "bf16"):
             norm = prepare(hone.RmsNorm(HIDDEN, dtype=dtype))
             x, out = (self.interface(4, HIDDEN, dtype=dtype) for _ in range(2))
             weight = self.interface(HIDDEN, dtype=dtype)

@@ -1,0 +1,82 @@
+"""What tests of prepared operators share: operators whose runs are seen, arrays, counted launches."""
+
+from __future__ import annotations
+
+import contextlib
+import unittest
+
+from . import arrays
+from .driver import FakeDriver
+
+import hone
+from hone import _structs
+
+HIDDEN = 64
+_TYPESTR = {"fp32": "<f4", "fp16": "<f2", "bf16": "<V2"}
+
+
+class Spy:
+    """Stands before a C function that runs an operator, and remembers what it was given."""
+
+    def __init__(self, run, fields) -> None:
+        self._run, self._fields = run, fields
+        self.streams, self.arguments, self.rows = [], [], []
+
+    def __call__(self, handle, stream, arguments, rows):
+        self.streams.append(stream)
+        given = self._fields.from_buffer_copy(arguments)
+        # ctypes reads a null pointer as None.
+        self.arguments.append({name: getattr(given, name) or 0 for name, _ in self._fields._fields_})
+        self.rows.append(rows)
+        return self._run(handle, 0, arguments, rows)
+
+
+def prepare(description, **options):
+    """An operator with a Spy."""
+    operator = hone.prepare(description, **options)
+    backward = isinstance(description, hone.RmsNormBackward)
+    operator._run = Spy(operator._run, _structs.RmsNormBackwardArgs if backward else _structs.NormArgs)
+    return operator
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.driver = FakeDriver()
+
+    @contextlib.contextmanager
+    def launches(self, count: int):
+        before = self.driver.launch_count()
+        yield
+        self.assertEqual(self.driver.launch_count(), before + count)
+
+    def one_launch(self):
+        return self.launches(1)
+
+    @contextlib.contextmanager
+    def refuses(self, kind, pattern: str):
+        """The error, and that nothing was launched."""
+        before = self.driver.launch_count()
+        with self.assertRaisesRegex(kind, pattern):
+            yield
+        self.assertEqual(self.driver.launch_count(), before)
+
+    def assert_ran_with(self, operator, **expected) -> None:
+        """Members of the C struct of the latest run; arrays stand for their pointers."""
+        found = operator._run.arguments[-1]
+        wanted = {
+            name: value if isinstance(value, int) else pointer_of(value) for name, value in expected.items()
+        }
+        self.assertEqual({name: found[name] for name in wanted}, wanted)
+
+    def interface(self, *shape: int, dtype: str = "bf16", **more) -> arrays.InterfaceArray:
+        return arrays.InterfaceArray(self.driver.allocate(1 << 16), shape, _TYPESTR[dtype], **more)
+
+    def exporter(self, *shape: int, dtype: str = "bf16", **more) -> arrays.Exporter:
+        return arrays.Exporter(self.driver.allocate(1 << 16), shape, dtype, **more)
+
+
+def pointer_of(array) -> int:
+    if isinstance(array, arrays.InterfaceArray):
+        return array.__cuda_array_interface__["data"][0]
+    return array.pointer if isinstance(array, arrays.Exporter) else array.data_ptr()
