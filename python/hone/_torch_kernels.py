@@ -137,7 +137,7 @@ def rms_norm_backward(
 ) -> Pair:
     """dy, dsum and x (what was normalised) [..., hidden], weight [hidden] -> (dx like x, dweight like it)."""
     check(x, weight, dy=dy, dsum=dsum)
-    if not x.numel():
+    if not x.numel() or x.is_meta:
         return fresh(x), torch.zeros_like(weight, memory_format=torch.contiguous_format)
     run, hidden, _, device, operator = _BACKWARD[dsum is not None].for_call(x, weight)
     dx, dweight = fresh(x), fresh(weight)
@@ -162,13 +162,14 @@ def _with_care(
 ) -> Tuple[Any, ...]:  # fmt: skip
     """Any forward operator on any tensors: checks, prepares, copies what kernels cannot read.
 
-    Returns out, the sum where there is a residual, and the scale where there are codes.
+    Returns out, the sum where there is a residual, and the scale where there are codes. Tensors of the meta
+    device come here, too: nobody stands between them and the autograd kernels.
     """
     check(x, weight, residual=residual, bias=bias)
     out = fresh(x, codes)
     total = fresh(x) if residual is not None else None
     scale = x.new_empty(x.shape[:-1], dtype=torch.float32) if codes is not None else None
-    if x.numel():
+    if x.numel() and not x.is_meta:
         run, hidden, _, device, _ = operators.for_call(x, weight)
         with _on(device):
             source, stride = readable_rows(x)

@@ -29,10 +29,8 @@ def _adds_epsilon_in_float32() -> bool:
     return functional.rms_norm(x, (1,)).item() > 0.5
 
 
-_EPSILON_DTYPES = {
-    dtype: torch.float32 if _adds_epsilon_in_float32() else dtype for dtype in _KERNEL_DTYPES
-}
-DEFAULT_EPSILON = {dtype: torch.finfo(used).eps for dtype, used in _EPSILON_DTYPES.items()}
+_IN_FLOAT32 = _adds_epsilon_in_float32()
+_FLOAT32_EPSILON = torch.finfo(torch.float32).eps
 
 
 def runs_natively(x: Tensor, weight: Optional[Tensor]) -> bool:
@@ -75,7 +73,9 @@ class RMSNorm(torch.nn.RMSNorm):
             total = x if residual is None else x + residual
             y = functional.rms_norm(total, self.normalized_shape, self.weight, self.eps)
             return y if residual is None else (y, total)
-        epsilon = DEFAULT_EPSILON[x.dtype] if self.eps is None else self.eps
+        epsilon = self.eps
+        if epsilon is None:
+            epsilon = _FLOAT32_EPSILON if _IN_FLOAT32 else torch.finfo(x.dtype).eps
         if residual is None:
             return torch_ops.rms_norm(x, self.weight, epsilon)
         return torch_ops.rms_norm_residual(x, residual, self.weight, epsilon)

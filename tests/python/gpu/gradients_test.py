@@ -15,20 +15,20 @@ from torch import Tensor
 import hone
 from hone import ops
 
-SIZES = ((1, 1), (3, 7), (5, 64), (17, 100), (1000, 4096))
+SIZES = ((1, 8), (3, 7), (5, 64), (17, 100), (1000, 4096))
 # Of a whole gradient in the L2 norm: dx is rounded once, dweight is a sum of many.
 RELATIVE_L2 = {torch.float32: 1e-5, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 
 
 def wanted_gradients(
-    inputs: Sequence[Optional[Tensor]], dy: Optional[Tensor], dsum: Optional[Tensor]
+    inputs: Sequence[Optional[Tensor]], dy: Optional[Tensor], dsum: Optional[Tensor], epsilon: float = EPSILON
 ) -> Tuple[Tensor, ...]:
     """Of x, residual (None: left out) and weight, in float64."""
     x, residual, weight = (
         None if value is None else value.detach().double().requires_grad_() for value in inputs
     )
     total = summed_in_double(x, residual, inputs[0].dtype)
-    y = total * torch.rsqrt(total.square().mean(-1, keepdim=True) + EPSILON) * weight
+    y = total * torch.rsqrt(total.square().mean(-1, keepdim=True) + epsilon) * weight
     loss = torch.zeros((), dtype=torch.float64, device=x.device)
     if dy is not None:
         loss = loss + (y * dy.double()).sum()
@@ -73,6 +73,12 @@ class Gradients(Case):
                 outputs = ops.rms_norm_residual(*leaves, EPSILON)
                 found = torch.autograd.grad(outputs, leaves, (dy, dsum))
                 self.assert_gradients(found, wanted_gradients((x, residual, weight), dy, dsum))
+
+    def test_rows_of_one_element(self):
+        # With a small epsilon the gradient is a difference of two equal numbers.
+        x, dy, weight, _ = shaped_inputs(5, 1, torch.float32)
+        found = ops.rms_norm_backward(dy, x, weight, None, 0.5)
+        self.assert_gradients(found, wanted_gradients((x, None, weight), dy, None, epsilon=0.5))
 
     def test_only_one_output_was_used(self):
         x, residual, weight, dy = *shaped_inputs(3, 64, torch.float32)[:3], randn(3, 64, dtype=torch.float32)

@@ -150,7 +150,8 @@ class Modules(Case):
 
     def test_they_compile_into_one_graph(self):
         torch._dynamo.reset()
-        model = nn.Sequential(hone_nn.RMSNorm(HIDDEN, eps=1e-5), hone_nn.LayerNorm(HIDDEN)).to(DEVICE)
+        norms = hone_nn.RMSNorm(HIDDEN), hone_nn.RMSNorm(HIDDEN, eps=1e-5), hone_nn.LayerNorm(HIDDEN)
+        model = nn.Sequential(*norms).to(DEVICE)
         x = randn(4, HIDDEN, dtype=torch.float32)
         with torch.no_grad():
             compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
