@@ -49,6 +49,19 @@ std::vector<Block> blocks_of(const fs::path& file) {
     return blocks;
 }
 
+/// The text outside of code blocks.
+std::string prose_of(const fs::path& file) {
+    std::string prose;
+    std::istringstream text(read(file));
+    std::string line;
+    bool inside = false;
+    while (std::getline(text, line)) {
+        if (trimmed(line).starts_with("```")) inside = !inside;
+        if (!inside) prose += line + '\n';
+    }
+    return prose;
+}
+
 std::vector<fs::path> documents() {
     std::vector<fs::path> files{fs::path(HONE_SOURCE_DIR) / "README.md"};
     if (const fs::path docs = fs::path(HONE_SOURCE_DIR) / "docs"; fs::is_directory(docs)) {
@@ -101,6 +114,16 @@ bool is_snippet(const Block& block) {
                        [&](const std::string& text) { return text.find(wanted) != std::string::npos; });
 }
 
+/// Lines of a program of examples/python, all of which tests/python/examples_test.py runs.
+bool is_python_example(const Block& block) {
+    const std::string wanted = normal_form(block.lines);
+    const auto programs = fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "examples/python");
+    return std::any_of(begin(programs), end(programs), [&](const fs::directory_entry& entry) {
+        return entry.path().extension() == ".py" &&
+               normal_form(lines_of(read(entry.path()))).find(wanted) != std::string::npos;
+    });
+}
+
 /// A form with "..." for what is left out: its member names have to be known to some source.
 bool is_form(const Block& block) {
     std::string text;
@@ -139,10 +162,16 @@ Sandbox::Words words_of(const std::string& line) {
     return words;
 }
 
-/// Commands that other tests run: the bootstrap's, CMake's.
+/// Commands that other tests run: the bootstrap's, CMake's, the wheel's.
 bool runs_elsewhere(const std::string& command) {
-    constexpr std::array<std::string_view, 6> elsewhere{"./hone test", "git clone ", "cmake ",
-                                                        "ctest ",      "cd ",        "clang-format "};
+    constexpr std::array<std::string_view, 8> elsewhere{"./hone test",
+                                                        "git clone ",
+                                                        "cmake ",
+                                                        "ctest ",
+                                                        "cd ",
+                                                        "clang-format ",
+                                                        "python3 python/build_wheel.py",
+                                                        "pip install "};
     return std::any_of(elsewhere.begin(), elsewhere.end(),
                        [&](std::string_view start) { return command.starts_with(start); });
 }
@@ -195,6 +224,8 @@ TEST_CASE("every code block in the documents is real") {
                 check_commands(block, sandbox);
             } else if (block.kind == "tree") {
                 check_paths(block);
+            } else if (block.kind == "python") {
+                CHECK(is_python_example(block));
             } else if (block.kind == "output") {
                 CHECK_FALSE(block.lines.empty());  // stands between the markers of a generated table
             } else {
@@ -206,7 +237,7 @@ TEST_CASE("every code block in the documents is real") {
 
 TEST_CASE("links between documents lead somewhere") {
     for (const fs::path& file : documents()) {
-        const std::string text = read(file);
+        const std::string text = prose_of(file);
         for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
             std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
             if (target.starts_with("http") || target.starts_with('#')) continue;
