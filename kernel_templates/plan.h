@@ -5,10 +5,13 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernel_templates/dtype.h"
+
 namespace hone {
 
 inline constexpr int max_launches = 3;
 inline constexpr int max_kernel_args = 24;
+inline constexpr int max_tensor_maps = 6;
 inline constexpr int max_call_pointers = 16;
 inline constexpr int max_call_scalars = 16;
 
@@ -20,9 +23,9 @@ struct Dim3 {
     friend bool operator==(const Dim3&, const Dim3&) = default;
 };
 
-/// One kernel argument: where in the call its value stands.
+/// One kernel argument: where in the call, or among the plan's tensor maps, its value stands.
 struct KernelArg {
-    enum class Kind : std::uint8_t { pointer, scalar };
+    enum class Kind : std::uint8_t { pointer, scalar, tensor_map };
     Kind kind = Kind::pointer;
     std::uint8_t index = 0;
 
@@ -35,6 +38,28 @@ struct KernelArg {
 [[nodiscard]] constexpr KernelArg scalar_arg(int index) {
     return {KernelArg::Kind::scalar, static_cast<std::uint8_t>(index)};
 }
+
+[[nodiscard]] constexpr KernelArg tensor_map_arg(int index) {
+    return {KernelArg::Kind::tensor_map, static_cast<std::uint8_t>(index)};
+}
+
+/// A tensor of the call as the tensor memory accelerator (TMA, sm_90 and later) sees it: kernels copy boxes
+/// of it, parts of a box beyond the extents read as zeros and are not written. Dimension 0 is the innermost,
+/// whose elements are contiguous. Described anew for each call, since extents and strides may be dynamic; the
+/// kernel takes it as `const __grid_constant__ TensorMap`. The base must be aligned to 16 bytes, strides be
+/// multiples of 16 bytes, and box[0] take at most `swizzle_bytes`, where that is not 0.
+struct TensorMap {
+    std::uint8_t pointer = 0;  ///< index in Call::pointers
+    Dtype dtype = Dtype::bf16;
+    std::uint8_t rank = 2;                   ///< 2 to 5
+    std::uint8_t swizzle_bytes = 0;          ///< 0, 32, 64 or 128
+    std::array<std::uint32_t, 5> extents{};  ///< elements, at least 1
+    std::array<std::uint8_t, 4>
+        stride_scalars{};                ///< of dimensions 1 and up: index in Call::scalars, elements
+    std::array<std::uint16_t, 5> box{};  ///< elements, 1 to 256
+
+    friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
 
 struct Launch {
     const char* kernel = nullptr;  ///< extern "C" name in the image
@@ -53,6 +78,8 @@ struct Launch {
 struct Plan {
     int launch_count = 0;
     std::array<Launch, max_launches> launches{};
+    int tensor_map_count = 0;
+    std::array<TensorMap, max_tensor_maps> tensor_maps{};
     std::int64_t workspace_bytes = 0;
 };
 

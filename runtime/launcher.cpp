@@ -108,6 +108,66 @@ unsigned int fill_attributes(const Launch& launch, Attributes& attributes) noexc
     return count;
 }
 
+using EncodedMaps = std::array<CUtensorMap, max_tensor_maps>;
+
+CUtensorMapDataType tensor_map_type(Dtype dtype) noexcept {
+    switch (dtype) {
+        case Dtype::fp32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+        case Dtype::fp16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+        case Dtype::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+        case Dtype::int8:
+        case Dtype::fp8_e4m3: break;
+    }
+    return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+}
+
+CUtensorMapSwizzle tensor_map_swizzle(int bytes) noexcept {
+    switch (bytes) {
+        case 32: return CU_TENSOR_MAP_SWIZZLE_32B;
+        case 64: return CU_TENSOR_MAP_SWIZZLE_64B;
+        case 128: return CU_TENSOR_MAP_SWIZZLE_128B;
+        default: return CU_TENSOR_MAP_SWIZZLE_NONE;
+    }
+}
+
+CUresult encode(const Driver& driver, const TensorMap& map, const Call& call, CUtensorMap& encoded) noexcept {
+    std::array<cuuint64_t, 5> extents{};
+    std::array<cuuint64_t, 4> stride_bytes{};
+    std::array<cuuint32_t, 5> box{};
+    constexpr std::array<cuuint32_t, 5> element_strides{1, 1, 1, 1, 1};
+    for (std::size_t d = 0; d < map.rank; ++d) {
+        extents[d] = map.extents[d];
+        box[d] = map.box[d];
+        if (d + 1 < map.rank) {
+            stride_bytes[d] =
+                call.scalars[map.stride_scalars[d]].bits * static_cast<std::uint64_t>(size_bytes(map.dtype));
+        }
+    }
+    return driver.cuTensorMapEncodeTiled(
+        &encoded, tensor_map_type(map.dtype), map.rank, call.pointers[map.pointer], extents.data(),
+        stride_bytes.data(), box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+        tensor_map_swizzle(map.swizzle_bytes), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+CUresult encode_tensor_maps(const Driver& driver, const Plan& plan, const Call& call,
+                            EncodedMaps& maps) noexcept {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(plan.tensor_map_count); ++i) {
+        const CUresult result = encode(driver, plan.tensor_maps[i], call, maps[i]);
+        if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+}
+
+const void* address_of(KernelArg arg, const Call& call, const EncodedMaps& maps) noexcept {
+    switch (arg.kind) {
+        case KernelArg::Kind::pointer: return &call.pointers[arg.index];
+        case KernelArg::Kind::scalar: return &call.scalars[arg.index].bits;
+        case KernelArg::Kind::tensor_map: break;
+    }
+    return &maps[arg.index];
+}
+
 CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, void** parameters,
                     CUstream stream) noexcept {
     if (!launch.programmatic && !launch.has_cluster()) {
@@ -151,16 +211,14 @@ CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan
     // The driver reads each parameter through a pointer and takes as many bytes as the kernel declares:
     // little endian, so that a narrow parameter is the low bytes of its scalar.
     static_assert(std::endian::native == std::endian::little);
+    EncodedMaps maps;
+    if (const CUresult result = encode_tensor_maps(driver, plan, call, maps); result != CUDA_SUCCESS)
+        return result;
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
         std::array<void*, max_kernel_args> parameters;
-        for (std::size_t a = 0; a < launch.arg_count; ++a) {
-            const KernelArg arg = launch.args[a];
-            const void* value = arg.kind == KernelArg::Kind::pointer
-                                    ? static_cast<const void*>(&call.pointers[arg.index])
-                                    : static_cast<const void*>(&call.scalars[arg.index].bits);
-            parameters[a] = const_cast<void*>(value);
-        }
+        for (std::size_t a = 0; a < launch.arg_count; ++a)
+            parameters[a] = const_cast<void*>(address_of(launch.args[a], call, maps));
         const CUresult result = launch_one(driver, loaded.function(i), launch, parameters.data(), stream);
         if (result != CUDA_SUCCESS) return result;
     }

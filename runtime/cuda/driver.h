@@ -71,7 +71,8 @@ namespace hone::runtime {
     X(cuGraphExecDestroy)        \
     X(cuGraphDestroy)            \
     X(cuLaunchKernel)            \
-    X(cuLaunchKernelEx)
+    X(cuLaunchKernelEx)          \
+    X(cuTensorMapEncodeTiled)
 
 /// A driver call failed. `what()` names the call's object, the CUDA error and its number.
 class CudaError : public std::runtime_error {

@@ -13,8 +13,8 @@ struct FakeLaunch {
     unsigned int shared_bytes;
     int extended;         ///< through cuLaunchKernelEx
     int programmatic;     ///< programmatic stream serialisation asked for
-    int parameter_count;  ///< as many as the source shows plainly: pointers, ints, floats
-    unsigned long long parameters[24];
+    int parameter_count;  ///< as many as the source shows plainly: pointers, ints, floats, tensor maps
+    unsigned long long parameters[24];  ///< of a tensor map its address
     double duration_us;
 };
 

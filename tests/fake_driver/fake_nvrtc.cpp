@@ -73,8 +73,8 @@ std::size_t behind_parentheses(const std::string& text, std::size_t open) {
 // "8,8,4" for "const float* x, long long rows, int n": ends at the first type it does not know.
 std::string parameter_bytes(const std::string& parameters) {
     static const std::map<std::string, int> sizes = {
-        {"int", 4},    {"unsigned", 4}, {"float", 4},  {"int32", 4},  {"uint32", 4},
-        {"double", 8}, {"int64", 8},    {"uint64", 8}, {"size_t", 8}, {"long", 8},
+        {"int", 4},   {"unsigned", 4}, {"float", 4},  {"int32", 4}, {"uint32", 4},      {"double", 8},
+        {"int64", 8}, {"uint64", 8},   {"size_t", 8}, {"long", 8},  {"TensorMap", 128},
     };
     std::string bytes;
     std::istringstream list(parameters);

@@ -36,12 +36,13 @@ bool runs_on(const std::string& arch, const FakeDevice& device) {
     return target / 10 == capability / 10 && target <= capability;
 }
 
+// Of a parameter that is larger than a word, the first one: of a tensor map the address.
 void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
     std::istringstream words(sizes == "-" ? "" : sizes);
     for (std::string word; std::getline(words, word, ',') && record.parameter_count < 24;) {
         const int index = record.parameter_count++;
         std::memcpy(&record.parameters[index], parameters[index],
-                    static_cast<std::size_t>(std::atoi(word.c_str())));
+                    std::min<std::size_t>(8, static_cast<std::size_t>(std::atoi(word.c_str()))));
     }
 }
 

@@ -21,9 +21,10 @@ constexpr const char* source =
 
 // A fake GPU with the two kernels compiled for it.
 struct Loaded {
-    explicit Loaded(const std::string& script = "", const std::string& arch = "sm_90a")
+    explicit Loaded(const std::string& script = "", const std::string& arch = "sm_90a",
+                    const std::string& text = source)
         : machine(script), driver(Driver::load()), context(driver, 0), stream(create_stream(*driver)) {
-        cubin = Nvrtc::load()->compile(source, "test/two.cu", {}, {"--gpu-architecture=" + arch}).cubin;
+        cubin = Nvrtc::load()->compile(text, "test/two.cu", {}, {"--gpu-architecture=" + arch}).cubin;
     }
     [[nodiscard]] std::string refusal(const Plan& plan) const {
         try {
@@ -93,6 +94,42 @@ TEST_CASE("a plan's launches reach the driver in order, with the call's argument
     const FakeLaunch second = *gpu.machine.launch(1);
     CHECK(std::string(second.kernel) == "second");
     CHECK(second.parameters[0] == 0x2000);
+}
+
+TEST_CASE("tensor maps are made of the call's pointers and strides, and handed to the kernel by value") {
+    const Loaded gpu("", "sm_90a",
+                     "extern \"C\" __global__ void mapped(const __grid_constant__ TensorMap x, const "
+                     "__grid_constant__ TensorMap y, int n) {}\n");
+    Launch launch_mapped;
+    launch_mapped.kernel = "mapped";
+    launch_mapped.grid = {1, 1, 1};
+    launch_mapped.block = {128, 1, 1};
+    launch_mapped.arg_count = 3;
+    launch_mapped.args = {tensor_map_arg(1), tensor_map_arg(0), scalar_arg(0)};
+    Plan plan = plan_of(launch_mapped);
+    plan.tensor_map_count = 2;
+    plan.tensor_maps[0] = {
+        .pointer = 0, .swizzle_bytes = 128, .extents = {4096, 77}, .stride_scalars = {1}, .box = {64, 128}};
+    plan.tensor_maps[1] = plan.tensor_maps[0];
+    plan.tensor_maps[1].pointer = 2;
+    const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
+
+    Call call;
+    call.pointers = {reinterpret_cast<void*>(0x1000), nullptr, reinterpret_cast<void*>(0x3000)};
+    call.scalars = {Scalar::of(std::int64_t{5}), Scalar::of(std::int64_t{4096})};
+    REQUIRE(launch(*gpu.driver, loaded, plan, call, gpu.stream.get()) == CUDA_SUCCESS);
+    const FakeLaunch record = *gpu.machine.launch(0);
+    REQUIRE(record.parameter_count == 3);
+    CHECK(record.parameters[0] == 0x3000);
+    CHECK(record.parameters[1] == 0x1000);
+    CHECK(record.parameters[2] == 5);
+
+    call.scalars[1] = Scalar::of(std::int64_t{4097});  // 8194 bytes from row to row
+    CHECK(launch(*gpu.driver, loaded, plan, call, gpu.stream.get()) == CUDA_ERROR_INVALID_VALUE);
+    call.scalars[1] = Scalar::of(std::int64_t{4096});
+    plan.tensor_maps[0].box[0] = 65;  // wider than the swizzle
+    CHECK(launch(*gpu.driver, loaded, plan, call, gpu.stream.get()) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(gpu.machine.launch_count() == 1);
 }
 
 TEST_CASE("clusters and programmatic launches are asked for with attributes, plain ones without") {

@@ -33,6 +33,20 @@ ProblemSetup setup() {
     return made;
 }
 
+Plan plan_with_tensor_maps() {
+    Plan plan = setup().reference_plan;
+    plan.tensor_map_count = 2;
+    plan.tensor_maps[0] = {.pointer = 3,
+                           .dtype = Dtype::fp16,
+                           .rank = 4,
+                           .swizzle_bytes = 64,
+                           .extents = {64, 4096, 32, 4000000000},
+                           .stride_scalars = {1, 2, 3},
+                           .box = {32, 256, 1, 1}};
+    plan.launches[0].args[0] = tensor_map_arg(1);
+    return plan;
+}
+
 /// Replaces, removes or retypes one value somewhere inside.
 void damage(json& object, std::mt19937_64& random) {
     const json replacements[] = {nullptr,        -1,  18446744073709551615ULL, 1e300, "x", json::array(),
@@ -78,6 +92,8 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     const json call =
         to_json(CandidateCall{"image", candidate.variant->plan(norm_problem(64), candidate.config, traits)});
     CHECK(to_json(candidate_call_from_json(call, names)) == call);
+    const json plan = to_json(plan_with_tensor_maps());
+    CHECK(to_json(plan_from_json(plan, names)) == plan);
     const json device = to_json(made_up_device());
     CHECK(to_json(device_info_from_json(device)) == device);
     const json samples = to_json(Samples{.verdict = {.detail = "why"}, .us = {1.5, 2.25}, .energy_mj = 3});
@@ -88,6 +104,8 @@ TEST_CASE("a damaged message is a ProtocolError at worst") {
     NameTable names;
     survives(to_json(setup()), [&](const json& object) { (void)problem_setup_from_json(object, names); });
     survives(to_json(setup().reference_plan),
+             [&](const json& object) { (void)plan_from_json(object, names); });
+    survives(to_json(plan_with_tensor_maps()),
              [&](const json& object) { (void)plan_from_json(object, names); });
     survives(to_json(made_up_device()), [](const json& object) { (void)device_info_from_json(object); });
     survives(to_json(Samples{.verdict = {}, .us = {1, 2, 3}}),

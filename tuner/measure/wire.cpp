@@ -57,10 +57,50 @@ Launch launch_from_json(const json& object, NameTable& names) {
     if (args.size() > launch.args.size()) throw ProtocolError("a launch with too many arguments");
     launch.arg_count = static_cast<std::uint8_t>(args.size());
     for (std::size_t i = 0; i < args.size(); ++i) {
-        launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 2)),
+        launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 3)),
                           static_cast<std::uint8_t>(bounded(args[i], "index", max_call_pointers))};
     }
     return launch;
+}
+
+json to_json(const TensorMap& map) {
+    return {{"pointer", int{map.pointer}},
+            {"dtype", name(map.dtype)},
+            {"rank", int{map.rank}},
+            {"swizzle_bytes", int{map.swizzle_bytes}},
+            {"extents", map.extents},
+            {"stride_scalars", map.stride_scalars},
+            {"box", map.box}};
+}
+
+/// Numbers below `limit`, as many as the array has.
+template <class T, std::size_t size>
+std::array<T, size> numbers_from_json(const json& object, const char* name, std::uint64_t limit) {
+    const json& values = list(object, name);
+    std::array<T, size> numbers{};
+    if (values.size() != size)
+        throw ProtocolError(std::string("message member '") + name + "' has a wrong length");
+    for (std::size_t i = 0; i < size; ++i) {
+        if (!values[i].is_number_unsigned() || values[i].get<std::uint64_t>() >= limit)
+            throw ProtocolError(std::string("message member '") + name + "' is out of range");
+        numbers[i] = static_cast<T>(values[i].get<std::uint64_t>());
+    }
+    return numbers;
+}
+
+TensorMap tensor_map_from_json(const json& object) {
+    const std::optional<Dtype> dtype = dtype_from_name(text(object, "dtype"));
+    if (!dtype) throw ProtocolError("a tensor map of an unknown dtype");
+    TensorMap map{
+        .pointer = static_cast<std::uint8_t>(bounded(object, "pointer", max_call_pointers)),
+        .dtype = *dtype,
+        .rank = static_cast<std::uint8_t>(bounded(object, "rank", 6)),
+        .swizzle_bytes = static_cast<std::uint8_t>(bounded(object, "swizzle_bytes", 129)),
+        .extents = numbers_from_json<std::uint32_t, 5>(object, "extents", std::uint64_t{1} << 32),
+        .stride_scalars = numbers_from_json<std::uint8_t, 4>(object, "stride_scalars", max_call_scalars),
+        .box = numbers_from_json<std::uint16_t, 5>(object, "box", 257)};
+    if (map.rank < 2) throw ProtocolError("a tensor map of less than two dimensions");
+    return map;
 }
 
 json to_json(const Argument& argument) {
@@ -179,7 +219,12 @@ json to_json(const Plan& plan) {
     json launches = json::array();
     for (int i = 0; i < plan.launch_count; ++i)
         launches.push_back(to_json(plan.launches[static_cast<std::size_t>(i)]));
-    return {{"launches", std::move(launches)}, {"workspace_bytes", plan.workspace_bytes}};
+    json maps = json::array();
+    for (int i = 0; i < plan.tensor_map_count; ++i)
+        maps.push_back(to_json(plan.tensor_maps[static_cast<std::size_t>(i)]));
+    return {{"launches", std::move(launches)},
+            {"tensor_maps", std::move(maps)},
+            {"workspace_bytes", plan.workspace_bytes}};
 }
 
 Plan plan_from_json(const json& object, NameTable& names) {
@@ -189,6 +234,10 @@ Plan plan_from_json(const json& object, NameTable& names) {
         throw ProtocolError("a plan without launches");
     for (std::size_t i = 0; i < launches.size(); ++i) plan.launches[i] = launch_from_json(launches[i], names);
     plan.launch_count = static_cast<int>(launches.size());
+    const json& maps = list(object, "tensor_maps");
+    if (maps.size() > plan.tensor_maps.size()) throw ProtocolError("a plan with too many tensor maps");
+    for (std::size_t i = 0; i < maps.size(); ++i) plan.tensor_maps[i] = tensor_map_from_json(maps[i]);
+    plan.tensor_map_count = static_cast<int>(maps.size());
     plan.workspace_bytes = integer(object, "workspace_bytes");
     if (plan.workspace_bytes < 0) throw ProtocolError("a workspace of negative size");
     return plan;
