@@ -94,12 +94,12 @@ class Operator:
             and tensor.shape == shape
         )
 
-    def _plain_rows(self, tensor: Any) -> int:
+    def _plain_rows(self, tensor: Any, shape: Any) -> int:
         """The row stride of a torch tensor [..., hidden] without gaps, or [rows, hidden] with any row
         stride."""
         hidden = self._hidden
         fits = tensor.dtype is self._torch_dtype and tensor.get_device() == self.device
-        if fits and tensor.shape[-1] == hidden:
+        if fits and shape[-1] == hidden:
             if tensor.is_contiguous():
                 return hidden
             if tensor.dim() == 2 and tensor.stride(1) == 1 and tensor.stride(0) >= hidden:

@@ -81,8 +81,8 @@ class Norm(Operator):
         """For torch tensors that fit. Raises one of NOT_PLAIN for others."""
         hidden = self._hidden
         dtype = self._torch_dtype
-        x_stride = self._plain_rows(x)
         shape = x.shape
+        x_stride = self._plain_rows(x, shape)
         if not self._takes(weight, dtype, self._row):
             raise NotPlain
         if out is None:
@@ -240,12 +240,12 @@ class NormBackward(Operator):
         shape = dy.shape
         if dx is not None or dweight is not None or workspace is not None or (dsum is None) == self._residual:
             raise NotPlain
-        dy_stride = self._plain_rows(dy)
-        x_stride = self._plain_rows(x)
-        dsum_stride = self._plain_rows(dsum) if self._residual else 0
-        if x.shape != shape or not self._takes(weight, self._torch_dtype, self._row):
+        if x.shape != shape or (self._residual and dsum.shape != shape):
             raise NotPlain
-        if self._residual and dsum.shape != shape:
+        dy_stride = self._plain_rows(dy, shape)
+        x_stride = self._plain_rows(x, shape)
+        dsum_stride = self._plain_rows(dsum, shape) if self._residual else 0
+        if not self._takes(weight, self._torch_dtype, self._row):
             raise NotPlain
         rows = dy.numel() // self._hidden
         dx = self._empty_like(dy)

@@ -112,6 +112,9 @@ class Cuda:
     def device_count(self) -> int:
         return self.devices
 
+    def synchronize(self) -> None:
+        pass
+
     def current_device(self) -> int:
         return self.current
 
