@@ -5,41 +5,53 @@ Errors are TypeError and ValueError that name the argument, the value found, and
 
 from __future__ import annotations
 
+import contextlib
 import math
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, ContextManager, List, Optional, Sequence, Tuple
 
-from . import _arrays
+from . import _arrays, _streams
+
+WORKSPACE_ALIGNMENT = 256  # bytes
 
 
 class Arguments:
-    """The first matrix sets the shape that every other one must have. One object a call, one thread."""
+    """The first matrix sets the rows that every other one must have. One object a call, one thread."""
 
-    def __init__(self, device: int, hidden: int, max_rows: int, stream: int) -> None:
+    def __init__(self, device: int, most_rows: int, limit: str, stream: int) -> None:
+        """`limit` is what the description calls `most_rows`."""
         self.rows = 0
         self._device = device
-        self._hidden = hidden
-        self._max_rows = max_rows
+        self._most_rows = most_rows
+        self._limit = limit
         self._stream = stream
         self._first: Optional[_arrays.ArrayView] = None
         self._seen: List[Tuple[_arrays.ArrayView, int]] = []  # with strides; keeps DLPack capsules alive
 
-    def matrix(self, value: Any, name: str, dtypes: Sequence[str]) -> Tuple[int, int]:
-        """(pointer, row stride in elements) of an array [..., hidden]."""
+    def matrix(self, value: Any, name: str, dtypes: Sequence[str], columns: int) -> Tuple[int, int]:
+        """(pointer, row stride in elements) of an array [..., columns]."""
         array = self._view(value, name, dtypes)
-        rows, stride = _arrays.rows_of(array, self._hidden)
+        rows, stride = _arrays.rows_of(array, columns)
         if self._first is None:
             self._first, self.rows = array, rows
             self._check_rows()
-        _arrays.check_shape(array, self._first.shape)
+        _arrays.check_shape(array, self.shape(columns))
         self._seen.append((array, stride))
         return array.pointer, stride
 
-    def vector(
-        self, value: Any, name: str, dtypes: Sequence[str], shape: Optional[Tuple[int, ...]] = None
-    ) -> int:
-        """The pointer of a contiguous array of `shape`, [hidden] if not given."""
+    def weight(
+        self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, int]
+    ) -> Tuple[int, int]:
+        """(pointer, row stride in elements) of an array of `shape`, whatever the rows of the call."""
         array = self._view(value, name, dtypes)
-        _arrays.check_shape(array, (self._hidden,) if shape is None else shape)
+        _arrays.check_shape(array, shape)
+        _, stride = _arrays.rows_of(array, shape[1])
+        self._seen.append((array, stride))
+        return array.pointer, stride
+
+    def compact(self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...]) -> int:
+        """The pointer of a contiguous array of `shape`."""
+        array = self._view(value, name, dtypes)
+        _arrays.check_shape(array, shape)
         _arrays.check_contiguous(array)
         self._seen.append((array, 0))
         return array.pointer
@@ -51,9 +63,10 @@ class Arguments:
         found = math.prod(array.shape) * _arrays.ITEM_BYTES.get(array.dtype, 0)
         if found < needed_bytes:
             raise ValueError(f"workspace: it has {found} bytes; needed are {needed_bytes}")
-        if array.pointer % 256:
+        if array.pointer % WORKSPACE_ALIGNMENT:
             raise ValueError(
-                f"workspace: its address is {array.pointer:#x}; allowed are multiples of 256 bytes"
+                f"workspace: its address is {array.pointer:#x}; allowed are multiples of "
+                f"{WORKSPACE_ALIGNMENT} bytes"
             )
         self._seen.append((array, 0))
         return array.pointer
@@ -74,11 +87,18 @@ class Arguments:
             )
         return torch.empty(shape, dtype=_arrays.torch_dtype(torch, dtype), device=likeness.device)
 
-    @property
-    def shape(self) -> Tuple[int, ...]:
-        """Of the matrices: [..., hidden]."""
+    def on_stream(self) -> ContextManager[Any]:
+        """Within it PyTorch makes tensors for the stream of the call: those for another would be given to
+        somebody else before the call's kernels are done with them."""
+        torch = _arrays.torch()
+        if torch is None or not torch.cuda.is_initialized():
+            return contextlib.nullcontext()
+        return _streams.torch_stream_context(torch, self._stream, self._device)
+
+    def shape(self, *last: int) -> Tuple[int, ...]:
+        """The leading dimensions of the matrices, and `last`."""
         assert self._first is not None
-        return self._first.shape
+        return (*self._first.shape[:-1], *last)
 
     def misaligned(self) -> str:
         """Which arguments are no multiples of 16 bytes, in words; "" when all are."""
@@ -93,11 +113,11 @@ class Arguments:
         return array
 
     def _check_rows(self) -> None:
-        if self.rows > self._max_rows:
+        if self.rows > self._most_rows:
             assert self._first is not None
             raise ValueError(
-                f"{self._first.name}: it has {self.rows} rows; allowed are up to {self._max_rows}, the "
-                f"max_rows that this operator was prepared for"
+                f"{self._first.name}: it has {self.rows} rows; allowed are up to {self._most_rows}, the "
+                f"{self._limit} that this operator was prepared for"
             )
 
 

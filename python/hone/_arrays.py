@@ -270,7 +270,7 @@ def misaligned(array: ArrayView, row_stride: int) -> str:
     if array.pointer % ALIGNMENT:
         address = f"{array.pointer:#x}"
         return f"{array.name}: its address {address} is no multiple of {ALIGNMENT} bytes, which is needed"
-    bytes_apart = row_stride * ITEM_BYTES[array.dtype]
+    bytes_apart = row_stride * ITEM_BYTES.get(array.dtype, 1)
     if bytes_apart % ALIGNMENT:
         return (
             f"{array.name}: its rows are {row_stride} elements ({bytes_apart} bytes) apart, no multiple of "

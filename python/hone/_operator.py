@@ -15,18 +15,12 @@ import weakref
 from typing import Any, ContextManager, Dict, NoReturn, Tuple
 
 from . import _arrays, _library, _streams, _structs
-from ._arguments import Arguments
+from ._arguments import WORKSPACE_ALIGNMENT, Arguments
 from .descriptions import Description
 from .errors import BadArgumentError
 from .runtime import Runtime
 
-_ARGS = struct.Struct(_structs.ARGS_FORMAT)
-# The arguments of a run, size first. Bytes are made faster than a buffer of the thread is looked up and
-# filled, and need nobody's care.
-pack_args = _ARGS.pack
-ARGS_BYTES = _ARGS.size
-
-_MISALIGNED = 3
+_MISALIGNED = 3  # HONE_MISALIGNED
 
 
 class NotPlain(Exception):
@@ -42,7 +36,11 @@ class _NoTensor:
 
 
 class Operator:
-    """Base of prepared operators; holds the C handle, which goes with the last reference."""
+    """Base of prepared operators; holds the C handle, which goes with the last reference.
+
+    The arguments of a run are packed into bytes (_structs.py): those are made faster than a buffer of the
+    thread is looked up and filled, and need nobody's care.
+    """
 
     def __init__(self, description: Description, runtime: Runtime) -> None:
         """Loads or compiles every kernel that a call can reach. Raises HoneError."""
@@ -55,8 +53,8 @@ class Operator:
         self._handle = handle.value
         # Not at exit, when the driver may be gone before us.
         weakref.finalize(self, destroy, self._handle).atexit = False
-        self._hidden: int = description.hidden
-        self._row = (self._hidden,)
+        self._dtypes = (description.dtype,)
+        self._workspaces: Dict[int, int] = {}  # bytes by rows
         self._tensor: Any = _NoTensor
 
     def __repr__(self) -> str:
@@ -69,6 +67,16 @@ class Operator:
     def report_text(self) -> str:
         """The same for people: lines that end in a newline."""
         return self._report(_structs.TEXT)
+
+    def workspace_bytes(self, rows: int) -> int:
+        """Bytes of device memory, aligned to 256, that a call of up to `rows` rows needs; 0: none."""
+        found = self._workspaces.get(rows)
+        if found is None:
+            size = ctypes.c_size_t()
+            workspace = _library.function("hone_operator_workspace")
+            _library.check(workspace(self._handle, rows, ctypes.byref(size)))
+            found = self._workspaces[rows] = size.value
+        return found
 
     def _report(self, text_format: int) -> str:
         report = _library.function("hone_operator_report")
@@ -94,15 +102,14 @@ class Operator:
             and tensor.shape == shape
         )
 
-    def _plain_rows(self, tensor: Any, shape: Any) -> int:
-        """The row stride of a torch tensor [..., hidden] without gaps, or [rows, hidden] with any row
+    def _plain_rows(self, tensor: Any, shape: Any, columns: int) -> int:
+        """The row stride of a torch tensor [..., columns] without gaps, or [rows, columns] with any row
         stride."""
-        hidden = self._hidden
         fits = tensor.dtype is self._torch_dtype and tensor.get_device() == self.device
-        if fits and shape[-1] == hidden:
+        if fits and shape[-1] == columns:
             if tensor.is_contiguous():
-                return hidden
-            if tensor.dim() == 2 and tensor.stride(1) == 1 and tensor.stride(0) >= hidden:
+                return columns
+            if tensor.dim() == 2 and tensor.stride(1) == 1 and tensor.stride(0) >= columns:
                 return tensor.stride(0)
         raise NotPlain
 
@@ -111,12 +118,41 @@ class Operator:
             raise NotPlain
         return self._current_stream(self.device) if stream is None else _streams.raw_stream(stream)
 
+    def _plain_workspace(self, given: Any, rows: int, likeness: Any, stream: Any) -> Any:
+        """A torch tensor that holds the workspace of a call; None where none is needed."""
+        needed = self.workspace_bytes(rows)
+        if given is None:
+            if not needed:
+                return None
+            if stream is not None:  # whose memory it has to be
+                raise NotPlain
+            return self._torch.empty((needed,), dtype=self._torch.uint8, device=likeness.device)
+        if (
+            given.get_device() == self.device
+            and given.is_contiguous()
+            and given.nbytes >= needed
+            and given.data_ptr() % WORKSPACE_ALIGNMENT == 0
+        ):
+            return given
+        raise NotPlain
+
     def _begin(self, first: Any, stream: Any) -> Tuple[Arguments, int]:
         """Of the careful way; opens the fast one when `first` is a torch tensor."""
         if self._tensor is _NoTensor and _arrays.is_torch_tensor(first):
             self._bind_torch(_arrays.torch())
         known = _streams.current_stream(first, self.device) if stream is None else _streams.raw_stream(stream)
-        return Arguments(self.device, self._hidden, self.description.max_rows, known), known
+        description = self.description
+        return Arguments(self.device, description.most_rows, description.SIZES[-1], known), known
+
+    def _checked_workspace(self, arguments: Arguments, given: Any, likeness: Any) -> int:
+        """The pointer of the workspace of a call, which is made where it is not given; 0: none is needed."""
+        needed = self.workspace_bytes(arguments.rows)
+        if given is None:
+            if not needed:
+                return 0
+            with arguments.on_stream():
+                given = arguments.allocate("workspace", "uint8", (needed,), likeness)
+        return arguments.workspace(given, needed)
 
     def _on_device(self) -> ContextManager[Any]:
         """Makes the operator's device current where PyTorch is in use; other libraries' users do so

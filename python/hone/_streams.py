@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import contextlib
+from typing import Any, Callable, ContextManager
 
 from . import _arrays
 
@@ -50,3 +51,13 @@ def torch_stream_getter(torch: Any) -> Callable[[int], int]:
     if fast is not None:
         return fast
     return lambda device: torch.cuda.current_stream(device).cuda_stream
+
+
+def torch_stream_context(torch: Any, stream: int, device: int) -> ContextManager[Any]:
+    """Makes a raw stream PyTorch's current one, where it is not already."""
+    if stream == torch_stream_getter(torch)(device):
+        return contextlib.nullcontext()
+    # ExternalStream(0) would be a new stream; up to 2, handles are names of the default streams.
+    default = stream <= 2
+    cuda = torch.cuda
+    return cuda.stream(cuda.default_stream(device) if default else cuda.ExternalStream(stream, device))

@@ -19,6 +19,7 @@ JSON = 1
 
 DTYPES = {"fp32": 0, "fp16": 1, "bf16": 2}
 OUTPUTS = {"same": 0, "int8": 1, "fp8": 2}
+ACTIVATIONS = {"none": 0, "gelu_tanh": 1, "gelu_erf": 2, "silu": 3, "relu": 4}
 
 
 class RuntimeOptions(ctypes.Structure):
@@ -133,5 +134,81 @@ class RmsNormBackwardArgs(ctypes.Structure):
     ]
 
 
-# NormArgs and RmsNormBackwardArgs alike: size, epsilon, seven pointers, four strides.
-ARGS_FORMAT = "@IfPPPPPPPqqqq"
+class Linear(ctypes.Structure):
+    """hone_linear"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("in", c_int64),
+        ("out", c_int64),
+        ("max_tokens", c_int64),
+        ("activation", c_int32),
+        ("bias", c_int32),
+        ("residual", c_int32),
+        ("reserved", c_uint32),
+    ]
+
+
+class LinearArgs(ctypes.Structure):
+    """hone_linear_args"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("x", c_void_p),
+        ("weight", c_void_p),
+        ("bias", c_void_p),
+        ("residual", c_void_p),
+        ("out", c_void_p),
+        ("workspace", c_void_p),
+        ("x_stride", c_int64),
+        ("weight_stride", c_int64),
+        ("residual_stride", c_int64),
+        ("out_stride", c_int64),
+    ]
+
+
+class FusedFfn(ctypes.Structure):
+    """hone_fused_ffn"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("hidden", c_int64),
+        ("intermediate", c_int64),
+        ("max_tokens", c_int64),
+        ("activation", c_int32),
+        ("gated", c_int32),
+        ("bias", c_int32),
+        ("residual", c_int32),
+        ("reserved", c_uint32),
+    ]
+
+
+class FusedFfnArgs(ctypes.Structure):
+    """hone_fused_ffn_args"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("x", c_void_p),
+        ("gate", c_void_p),
+        ("up", c_void_p),
+        ("up_bias", c_void_p),
+        ("down", c_void_p),
+        ("down_bias", c_void_p),
+        ("residual", c_void_p),
+        ("out", c_void_p),
+        ("workspace", c_void_p),
+        ("x_stride", c_int64),
+        ("residual_stride", c_int64),
+        ("out_stride", c_int64),
+    ]
+
+
+# The same for struct.pack(). NormArgs and RmsNormBackwardArgs are alike: size, epsilon, seven pointers, four
+# strides.
+NORM_ARGS_FORMAT = "@IfPPPPPPPqqqq"
+LINEAR_ARGS_FORMAT = "@IIPPPPPPqqqq"
+FUSED_FFN_ARGS_FORMAT = "@IIPPPPPPPPPqqq"

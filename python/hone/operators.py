@@ -6,14 +6,18 @@ Operators may be called from many threads at once, and under stream capture; gra
 
 from __future__ import annotations
 
-import ctypes
+import struct
 from typing import Any, Tuple
 
-from . import _arrays, _library
-from ._arguments import Arguments, check_epsilon, check_presence
-from ._operator import ARGS_BYTES, NOT_PLAIN, NotPlain, Operator, pack_args, refuse
+from . import _arrays, _library, _structs
+from ._arguments import check_epsilon, check_presence
+from ._operator import NOT_PLAIN, NotPlain, Operator, refuse
 from .errors import BadArgumentError
 from .runtime import Runtime
+
+_ARGS = struct.Struct(_structs.NORM_ARGS_FORMAT)
+_pack_args = _ARGS.pack
+_ARGS_BYTES = _ARGS.size
 
 # What `out` may be for codes, best first: where a library has no fp8, its bytes do.
 _CODES = {"int8": ("int8",), "fp8": ("fp8_e4m3", "uint8")}
@@ -25,11 +29,12 @@ class Norm(Operator):
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
         self._run = _library.function("hone_norm_run")
+        self._hidden: int = description.hidden
+        self._row = (self._hidden,)
         self._residual = description.residual
         self._bias = getattr(description, "bias", False)
         self._quantised = description.output != "same"
-        self._inputs = (description.dtype,)
-        self._outputs = _CODES.get(description.output, self._inputs)
+        self._outputs = _CODES.get(description.output, self._dtypes)
 
     def _bind_torch(self, torch: Any) -> None:
         self._torch_output = _arrays.torch_dtype(torch, self._outputs[0])
@@ -44,8 +49,8 @@ class Norm(Operator):
         status = self._run(
             self._handle,
             stream,
-            pack_args(
-                ARGS_BYTES, epsilon, x, residual, weight, bias, out, sum, scale,
+            _pack_args(
+                _ARGS_BYTES, epsilon, x, residual, weight, bias, out, sum, scale,
                 x_stride, residual_stride, out_stride, sum_stride,
             ),
             rows,
@@ -82,7 +87,7 @@ class Norm(Operator):
         hidden = self._hidden
         dtype = self._torch_dtype
         shape = x.shape
-        x_stride = self._plain_rows(x, shape)
+        x_stride = self._plain_rows(x, shape, hidden)
         if not self._takes(weight, dtype, self._row):
             raise NotPlain
         if out is None:
@@ -132,25 +137,26 @@ class Norm(Operator):
         stream: Any,
     ) -> Any:
         arguments, known_stream = self._begin(x, stream)
-        x_pointer, x_stride = arguments.matrix(x, "x", self._inputs)
-        weight_pointer = arguments.vector(weight, "weight", self._inputs)
+        dtypes, hidden = self._dtypes, self._hidden
+        x_pointer, x_stride = arguments.matrix(x, "x", dtypes, hidden)
+        weight_pointer = arguments.compact(weight, "weight", dtypes, self._row)
         self._check_presence(residual, bias, sum, scale)
         check_epsilon(epsilon)
         residual_pointer = residual_stride = bias_pointer = sum_pointer = sum_stride = scale_pointer = 0
         if self._bias:
-            bias_pointer = arguments.vector(bias, "bias", self._inputs)
+            bias_pointer = arguments.compact(bias, "bias", dtypes, self._row)
         if self._residual:
-            residual_pointer, residual_stride = arguments.matrix(residual, "residual", self._inputs)
+            residual_pointer, residual_stride = arguments.matrix(residual, "residual", dtypes, hidden)
             if sum is None:
-                sum = arguments.allocate("sum", self._inputs[0], arguments.shape, x)
-            sum_pointer, sum_stride = arguments.matrix(sum, "sum", self._inputs)
+                sum = arguments.allocate("sum", dtypes[0], arguments.shape(hidden), x)
+            sum_pointer, sum_stride = arguments.matrix(sum, "sum", dtypes, hidden)
         if out is None:
-            out = arguments.allocate("out", self._outputs[0], arguments.shape, x)
-        out_pointer, out_stride = arguments.matrix(out, "out", self._outputs)
+            out = arguments.allocate("out", self._outputs[0], arguments.shape(hidden), x)
+        out_pointer, out_stride = arguments.matrix(out, "out", self._outputs, hidden)
         if self._quantised:
             if scale is None:
-                scale = arguments.allocate("scale", "fp32", arguments.shape[:-1], x)
-            scale_pointer = arguments.vector(scale, "scale", ("fp32",), arguments.shape[:-1])
+                scale = arguments.allocate("scale", "fp32", arguments.shape(), x)
+            scale_pointer = arguments.compact(scale, "scale", ("fp32",), arguments.shape())
         arguments.check_writable("out", "sum", "scale")
         with self._on_device():
             try:
@@ -178,20 +184,9 @@ class NormBackward(Operator):
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
         self._run = _library.function("hone_rms_norm_backward_run")
+        self._hidden: int = description.hidden
+        self._row = (self._hidden,)
         self._residual = description.residual
-        self._dtypes = (description.dtype,)
-        self._workspace = (0, 0)  # rows, bytes: of the latest call
-
-    def workspace_bytes(self, rows: int) -> int:
-        """Bytes of device memory, aligned to 256, that a call of up to `rows` rows needs; 0: none."""
-        known_rows, known_bytes = self._workspace
-        if known_rows == rows:
-            return known_bytes
-        size = ctypes.c_size_t()
-        workspace = _library.function("hone_operator_workspace")
-        _library.check(workspace(self._handle, rows, ctypes.byref(size)))
-        self._workspace = (rows, size.value)
-        return size.value
 
     def run_pointers(
         self, stream: int, rows: int, dy: int, x: int, weight: int, dsum: int, dx: int, dweight: int,
@@ -202,8 +197,8 @@ class NormBackward(Operator):
         status = self._run(
             self._handle,
             stream,
-            pack_args(
-                ARGS_BYTES, epsilon, dy, x, weight, dsum, dx, dweight, workspace,
+            _pack_args(
+                _ARGS_BYTES, epsilon, dy, x, weight, dsum, dx, dweight, workspace,
                 dy_stride, x_stride, dsum_stride, dx_stride,
             ),
             rows,
@@ -237,25 +232,25 @@ class NormBackward(Operator):
     ) -> Tuple[Any, Any]:
         """For torch tensors that fit, with everything that is written made here. Raises one of NOT_PLAIN for
         others."""
-        shape = dy.shape
+        shape, hidden = dy.shape, self._hidden
         if dx is not None or dweight is not None or workspace is not None or (dsum is None) == self._residual:
             raise NotPlain
         if x.shape != shape or (self._residual and dsum.shape != shape):
             raise NotPlain
-        dy_stride = self._plain_rows(dy, shape)
-        x_stride = self._plain_rows(x, shape)
-        dsum_stride = self._plain_rows(dsum, shape) if self._residual else 0
+        dy_stride = self._plain_rows(dy, shape, hidden)
+        x_stride = self._plain_rows(x, shape, hidden)
+        dsum_stride = self._plain_rows(dsum, shape, hidden) if self._residual else 0
         if not self._takes(weight, self._torch_dtype, self._row):
             raise NotPlain
-        rows = dy.numel() // self._hidden
+        rows = dy.numel() // hidden
+        workspace = self._plain_workspace(None, rows, dy, stream)
         dx = self._empty_like(dy)
         dweight = self._empty_like(weight)
-        size = (self.workspace_bytes(rows),)
-        workspace = self._torch.empty(size, dtype=self._torch.uint8, device=dy.device)
         self.run_pointers(
             self._plain_stream(stream), rows, dy.data_ptr(), x.data_ptr(), weight.data_ptr(),
-            dsum.data_ptr() if self._residual else 0, dx.data_ptr(), dweight.data_ptr(), workspace.data_ptr(),
-            dy_stride, x_stride, dsum_stride, self._hidden, epsilon,
+            dsum.data_ptr() if self._residual else 0, dx.data_ptr(), dweight.data_ptr(),
+            0 if workspace is None else workspace.data_ptr(), dy_stride, x_stride, dsum_stride, hidden,
+            epsilon,
         )
         return dx, dweight
 
@@ -264,19 +259,21 @@ class NormBackward(Operator):
         stream: Any,
     ) -> Tuple[Any, Any]:
         arguments, known_stream = self._begin(dy, stream)
-        dtypes = self._dtypes
-        dy_pointer, dy_stride = arguments.matrix(dy, "dy", dtypes)
-        x_pointer, x_stride = arguments.matrix(x, "x", dtypes)
-        weight_pointer = arguments.vector(weight, "weight", dtypes)
+        dtypes, hidden = self._dtypes, self._hidden
+        dy_pointer, dy_stride = arguments.matrix(dy, "dy", dtypes, hidden)
+        x_pointer, x_stride = arguments.matrix(x, "x", dtypes, hidden)
+        weight_pointer = arguments.compact(weight, "weight", dtypes, self._row)
         check_presence(dsum, "dsum", "residual=True", self._residual)
         check_epsilon(epsilon)
-        dsum_pointer, dsum_stride = arguments.matrix(dsum, "dsum", dtypes) if self._residual else (0, 0)
+        dsum_pointer = dsum_stride = 0
+        if self._residual:
+            dsum_pointer, dsum_stride = arguments.matrix(dsum, "dsum", dtypes, hidden)
         if dx is None:
-            dx = arguments.allocate("dx", dtypes[0], arguments.shape, dy)
+            dx = arguments.allocate("dx", dtypes[0], arguments.shape(hidden), dy)
         if dweight is None:
             dweight = arguments.allocate("dweight", dtypes[0], self._row, dy)
-        dx_pointer, dx_stride = arguments.matrix(dx, "dx", dtypes)
-        dweight_pointer = arguments.vector(dweight, "dweight", dtypes)
+        dx_pointer, dx_stride = arguments.matrix(dx, "dx", dtypes, hidden)
+        dweight_pointer = arguments.compact(dweight, "dweight", dtypes, self._row)
         workspace_pointer = self._checked_workspace(arguments, workspace, dy)
         arguments.check_writable("dx", "dweight", "workspace")
         with self._on_device():
@@ -289,11 +286,3 @@ class NormBackward(Operator):
             except BadArgumentError as error:
                 refuse(arguments, error)
         return dx, dweight
-
-    def _checked_workspace(self, arguments: Arguments, workspace: Any, likeness: Any) -> int:
-        needed = self.workspace_bytes(arguments.rows)
-        if workspace is None:
-            if needed == 0:
-                return 0
-            workspace = arguments.allocate("workspace", "uint8", (needed,), likeness)
-        return arguments.workspace(workspace, needed)

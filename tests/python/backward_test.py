@@ -106,6 +106,22 @@ class TorchTensors(Case):
             with self.refuses(ValueError, "^x: its shape is"):
                 backward(dy, fake_torch.cuda_tensor(torch, 4, HIDDEN), weight, dsum)
 
+    def test_the_workspace_is_memory_of_the_stream(self) -> None:
+        """It is given back as soon as the call returns: work on its stream alone may have it next."""
+        torch = fake_torch.install()
+        self.addCleanup(fake_torch.uninstall)
+        torch.cuda.streams = {0: 0x1230}
+        backward = prepare(hone.RmsNormBackward(HIDDEN))
+        weight = fake_torch.cuda_tensor(torch, HIDDEN)
+        x = fake_torch.cuda_tensor(torch, 4, HIDDEN)
+        for given, wanted in ((None, 0x1230), (0x4560, 0x4560), (0x1230, 0x1230), (0, 0)) * 2:
+            with self.launches(LAUNCHES):
+                backward(x, x, weight, stream=given)
+            (workspace,) = [made for made in torch.made if made.dtype is torch.uint8]
+            self.assert_ran_with(backward, workspace=workspace)
+            self.assertEqual((workspace.made_for, backward._run.streams[-1]), (wanted, wanted))
+            torch.made.clear()
+
 
 class Knowledge(Case):
     def test_it_is_explained_and_reported(self) -> None:

@@ -22,6 +22,10 @@ MIRRORS = {
     "hone_norm_args": _structs.NormArgs,
     "hone_rms_norm_backward": _structs.RmsNormBackward,
     "hone_rms_norm_backward_args": _structs.RmsNormBackwardArgs,
+    "hone_linear": _structs.Linear,
+    "hone_linear_args": _structs.LinearArgs,
+    "hone_fused_ffn": _structs.FusedFfn,
+    "hone_fused_ffn_args": _structs.FusedFfnArgs,
 }
 TYPES = {
     "uint32_t": ctypes.c_uint32,
@@ -61,9 +65,14 @@ class Layout(unittest.TestCase):
         self.assertEqual(structs, {name: MIRRORS[name]._fields_ for name in structs})
 
     def test_packed_arguments_are_the_struct(self) -> None:
-        for kind in (_structs.NormArgs, _structs.RmsNormBackwardArgs):
-            values = (ctypes.sizeof(kind), 0.25, *range(1, 12))
-            packed = struct.pack(_structs.ARGS_FORMAT, *values)
+        for kind, packing, second in (
+            (_structs.NormArgs, _structs.NORM_ARGS_FORMAT, 0.25),
+            (_structs.RmsNormBackwardArgs, _structs.NORM_ARGS_FORMAT, 0.25),
+            (_structs.LinearArgs, _structs.LINEAR_ARGS_FORMAT, 7),
+            (_structs.FusedFfnArgs, _structs.FUSED_FFN_ARGS_FORMAT, 7),
+        ):
+            values = (ctypes.sizeof(kind), second, *range(1, len(kind._fields_) - 1))
+            packed = struct.pack(packing, *values)
             self.assertEqual(len(packed), ctypes.sizeof(kind))
             read = kind.from_buffer_copy(packed)
             self.assertEqual(tuple(getattr(read, name) for name, _ in kind._fields_), values)

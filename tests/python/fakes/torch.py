@@ -67,6 +67,7 @@ class Tensor:
             for size, stride, wanted in zip(self.shape, self._strides, _compact(self.shape))
         )
         self._pointer = _reserve(self._count * dtype.itemsize) if pointer is None else pointer
+        self.made_for = None  # the raw stream, of those that torch.empty() makes
 
     def data_ptr(self) -> int:
         return self._pointer
@@ -82,6 +83,10 @@ class Tensor:
 
     def is_contiguous(self) -> bool:
         return self._contiguous
+
+    @property
+    def nbytes(self) -> int:
+        return self._count * self.dtype.itemsize
 
     def get_device(self) -> int:
         return self.device.index if self.device.type == "cuda" else -1
@@ -121,6 +126,21 @@ class Cuda:
     def current_stream(self, index: int) -> Any:
         return types.SimpleNamespace(cuda_stream=self.streams.get(index, 0))
 
+    def default_stream(self, index: int) -> Any:
+        return types.SimpleNamespace(cuda_stream=0, index=index)
+
+    def ExternalStream(self, raw: int, index: int) -> Any:
+        return types.SimpleNamespace(cuda_stream=raw, index=index)
+
+    @contextlib.contextmanager
+    def stream(self, stream: Any) -> Iterator[None]:
+        former = self.streams.get(stream.index, 0)
+        self.streams[stream.index] = stream.cuda_stream
+        try:
+            yield
+        finally:
+            self.streams[stream.index] = former
+
     @contextlib.contextmanager
     def device(self, index: int) -> Iterator[None]:
         former, self.current = self.current, index
@@ -142,13 +162,21 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
         setattr(module, name, dtype(name, itemsize))
     module.nn = types.SimpleNamespace(Parameter=Parameter)
     module.cuda = Cuda(devices)
+    module.made = []  # by torch.empty()
     module._C = types.SimpleNamespace()
     if raw_streams:
         module._C._cuda_getCurrentRawStream = lambda index: module.cuda.streams.get(index, 0)
-    module.empty = lambda shape, dtype, device: Tensor(shape, dtype, device)
+    module.empty = lambda shape, dtype, device: _empty(module, shape, dtype, device)
     module.empty_like = lambda like, dtype=None: Tensor(like.shape, dtype or like.dtype, like.device)
     sys.modules["torch"] = module
     return module
+
+
+def _empty(module: Any, shape: Tuple[int, ...], dtype: dtype, device: device) -> Tensor:
+    made = Tensor(shape, dtype, device)
+    made.made_for = module.cuda.streams.get(device.index, 0)
+    module.made.append(made)
+    return made
 
 
 def uninstall() -> None:
