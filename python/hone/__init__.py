@@ -1,4 +1,4 @@
-"""Hone: tuned CUDA kernels for norms, from PyTorch, CuPy, Numba, JAX, or plain pointers.
+"""Hone: tuned CUDA kernels for norms and linear layers, from PyTorch, CuPy, Numba, JAX, or plain pointers.
 
     import hone
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from ._library import VERSION as __version__
 from ._prepare import explain, explain_text, prepare
-from .descriptions import LayerNorm, RmsNorm, RmsNormBackward
+from .descriptions import FusedFfn, LayerNorm, Linear, RmsNorm, RmsNormBackward
 from .errors import (
     BadArgumentError,
     CompileError,
@@ -32,6 +32,7 @@ from .errors import (
     OutOfMemoryError,
     ProgramError,
 )
+from .linear_operators import FusedFfnOperator, LinearOperator
 from .models import ModelOperators
 from .operators import Norm, NormBackward
 from .program import tune
@@ -42,10 +43,14 @@ __all__ = [
     "CompileError",
     "ForkedError",
     "FrozenError",
+    "FusedFfn",
+    "FusedFfnOperator",
     "HoneError",
     "HoneWarning",
     "LaunchError",
     "LayerNorm",
+    "Linear",
+    "LinearOperator",
     "MissingLibraryError",
     "ModelOperators",
     "NoGpuError",

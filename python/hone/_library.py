@@ -139,14 +139,16 @@ def _declare(loaded: ctypes.CDLL) -> None:
         ("rms_norm", _structs.RmsNorm),
         ("layer_norm", _structs.LayerNorm),
         ("rms_norm_backward", _structs.RmsNormBackward),
+        ("linear", _structs.Linear),
+        ("fused_ffn", _structs.FusedFfn),
     ):
         _function(loaded, f"hone_{name}_prepare", c_void_p, POINTER(description), POINTER(c_void_p))
         _function(
             loaded, f"hone_{name}_explain", c_void_p, POINTER(description), c_int64, *_TEXT_ARGUMENTS
         )
     # The arguments of a call come as bytes: immutable, so that threads share nothing.
-    _function(loaded, "hone_norm_run", c_void_p, c_void_p, c_char_p, c_int64)
-    _function(loaded, "hone_rms_norm_backward_run", c_void_p, c_void_p, c_char_p, c_int64)
+    for name in ("norm", "rms_norm_backward", "linear", "fused_ffn"):
+        _function(loaded, f"hone_{name}_run", c_void_p, c_void_p, c_char_p, c_int64)
 
 
 def _declare_runtime(loaded: ctypes.CDLL) -> None:

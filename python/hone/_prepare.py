@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Optional, Type, Union
 
 from . import _library, _structs
-from .descriptions import Description, RmsNormBackward
-from .operators import Norm, NormBackward, Operator
+from ._operator import Operator
+from .descriptions import Description, FusedFfn, LayerNorm, Linear, RmsNorm, RmsNormBackward
+from .linear_operators import FusedFfnOperator, LinearOperator
+from .operators import Norm, NormBackward
 from .runtime import device_ordinal, runtime_of
 
 _DEFAULT_MAX_ROWS = 8192
+_KINDS: Dict[Type[Description], Type[Operator]] = {
+    RmsNorm: Norm,
+    LayerNorm: Norm,
+    RmsNormBackward: NormBackward,
+    Linear: LinearOperator,
+    FusedFfn: FusedFfnOperator,
+}
 
 
 def prepare(
@@ -20,11 +29,11 @@ def prepare(
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
-    ``description`` is an RmsNorm, a LayerNorm or an RmsNormBackward, for one operator, or the name of a model
-    or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that
-    have a kernel. dtype (None: the model's), tp (tensor-parallel GPUs, 1) and max_rows (8192) go with a model
-    alone. ``device`` is an int as the CUDA driver counts, "cuda:1" or a torch.device; None: PyTorch's current
-    one, or 0.
+    ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear or FusedFfn, for one operator, or the
+    name of a model or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its
+    operators that have a kernel. dtype (None: the model's), tp (tensor-parallel GPUs, 1) and max_rows (8192)
+    go with a model alone. ``device`` is an int as the CUDA driver counts, "cuda:1" or a torch.device; None:
+    PyTorch's current one, or 0.
 
     Raises HoneError: BadArgumentError, NoGpuError, CompileError, FrozenError, ProgramError (a model that is
     not known); MissingLibraryError.
@@ -46,14 +55,14 @@ def prepare_operator(description: Description, device: int, stacklevel: int) -> 
     """One operator; `stacklevel` is for warnings, counted as in warnings.warn()."""
     runtime = runtime_of(device)
     try:
-        kind = NormBackward if isinstance(description, RmsNormBackward) else Norm
-        return kind(description, runtime)
+        return _KINDS[type(description)](description, runtime)
     finally:
         runtime.give_warnings(stacklevel)
 
 
 def explain(description: Description, rows: int, device: Any = None) -> Dict[str, Any]:
-    """Which kernel a call of `rows` rows takes, and why; the members are those of docs/json-output.md.
+    """Which kernel a call of `rows` rows takes, and why; the members are those of docs/json-output.md, and
+    for a FusedFfn "first" and "second", with those of its halves.
 
     Loads nothing. Raises HoneError.
     """
@@ -77,8 +86,9 @@ def _explain(description: Description, rows: int, device: Any, text_format: int)
 
 
 def _check_description(description: Any) -> None:
-    if not isinstance(description, Description):
+    if type(description) not in _KINDS:
+        allowed = ", ".join(kind.__name__ for kind in _KINDS)
         raise TypeError(
-            f"description: a {type(description).__name__} describes no operator; allowed are RmsNorm, "
-            f"LayerNorm, RmsNormBackward, and for prepare() a model's name"
+            f"description: a {type(description).__name__} describes no operator; allowed are {allowed}, and "
+            f"for prepare() a model's name"
         )

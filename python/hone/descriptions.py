@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctypes import Structure, sizeof
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, Type
+from typing import Any, ClassVar, Dict, Tuple, Type
 
 from . import _structs
 
@@ -31,35 +31,46 @@ def _one_of(field: str, value: Any, allowed: Dict[str, int]) -> Any:
     return value
 
 
+# Fields whose value is one of some words, and the words' numbers in C.
+_WORDS = {"dtype": _structs.DTYPES, "output": _structs.OUTPUTS, "activation": _structs.ACTIVATIONS}
+
+
 class Description:
     """Base of the descriptions. C_NAME is the middle of its C functions' names: hone_<C_NAME>_prepare."""
 
     C_NAME: ClassVar[str]
     STRUCT: ClassVar[Type[Structure]]
-    hidden: int
-    max_rows: int
+    SIZES: ClassVar[Tuple[str, ...]]  # fields that are sizes; the last is the most rows of one call
+    C_FIELDS: ClassVar[Dict[str, str]] = {}  # members of STRUCT that have another name than their field
     dtype: str
 
     def __post_init__(self) -> None:
         """Checks types, and brings names into their one form; sizes are libhone's to judge."""
-        for field in ("hidden", "max_rows"):
+        for field in self.SIZES:
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{field}: {value!r}; allowed is an int")
             if not -(2**63) <= value < 2**63:  # ctypes would cut it off
                 raise ValueError(f"{field}: {value}; allowed are numbers of 64 bits")
-        for field in ("residual", "bias"):
+        for field in ("gated", "residual", "bias"):
             if not isinstance(getattr(self, field, False), bool):
                 raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is a bool")
         object.__setattr__(self, "dtype", dtype_name(getattr(self, "dtype")))
-        _one_of("output", getattr(self, "output", "same"), _structs.OUTPUTS)
+        for field, words in _WORDS.items():
+            if hasattr(self, field):
+                _one_of(field, getattr(self, field), words)
+
+    @property
+    def most_rows(self) -> int:
+        """Of one call: max_rows, or max_tokens."""
+        return getattr(self, self.SIZES[-1])
 
     def to_struct(self) -> Structure:
         """The C struct of this description."""
-        values: Dict[str, Any] = dict(vars(self))
-        values["dtype"] = _structs.DTYPES[values["dtype"]]
-        if "output" in values:
-            values["output"] = _structs.OUTPUTS[values["output"]]
+        values = {self.C_FIELDS.get(field, field): value for field, value in vars(self).items()}
+        for field, words in _WORDS.items():
+            if field in values:
+                values[field] = words[values[field]]
         return self.STRUCT(struct_size=sizeof(self.STRUCT), **values)
 
 
@@ -78,6 +89,7 @@ class RmsNorm(Description):
 
     C_NAME = "rms_norm"
     STRUCT = _structs.RmsNorm
+    SIZES = ("hidden", "max_rows")
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,7 @@ class LayerNorm(Description):
 
     C_NAME = "layer_norm"
     STRUCT = _structs.LayerNorm
+    SIZES = ("hidden", "max_rows")
 
 
 @dataclass(frozen=True)
@@ -111,3 +124,46 @@ class RmsNormBackward(Description):
 
     C_NAME = "rms_norm_backward"
     STRUCT = _structs.RmsNormBackward
+    SIZES = ("hidden", "max_rows")
+
+
+@dataclass(frozen=True)
+class Linear(Description):
+    """out = activation(x * weight^T + bias) + residual, accumulated in fp32; the rows of x are tokens."""
+
+    in_features: int  # elements of a row of x, 1 to 262144
+    out_features: int  # elements of a row of out, 1 to 1048576
+    max_tokens: int = 8192  # most rows of one call
+    dtype: str = "bf16"  # of every tensor
+    activation: str = "none"  # or "gelu_tanh", "gelu_erf", "silu", "relu"
+    bias: bool = False
+    residual: bool = False
+
+    C_NAME = "linear"
+    STRUCT = _structs.Linear
+    SIZES = ("in_features", "out_features", "max_tokens")
+    C_FIELDS = {"in_features": "in", "out_features": "out"}
+
+
+@dataclass(frozen=True)
+class FusedFfn(Description):
+    """The feed-forward network of a transformer layer. Gated (SwiGLU and its like):
+
+        out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,
+
+    else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. What lies between the halves
+    is rounded to dtype.
+    """
+
+    hidden: int  # elements of a row of x and out
+    intermediate: int  # elements of a row between the halves
+    max_tokens: int = 8192
+    dtype: str = "bf16"
+    activation: str = "silu"
+    gated: bool = True
+    bias: bool = False  # of both halves; not with gated
+    residual: bool = False
+
+    C_NAME = "fused_ffn"
+    STRUCT = _structs.FusedFfn
+    SIZES = ("hidden", "intermediate", "max_tokens")
