@@ -151,7 +151,94 @@ def _backward_work(case: Case) -> Tuple[int, int]:
     return 3 * elements * dtype_of(case).itemsize, 11 * elements
 
 
+# Linear layers: tokens, out, in. The feed-forward network of a layer: tokens, hidden, intermediate; gated by
+# SiLU without biases (ffn_swiglu), or GELU with them (ffn_gelu). Weights are scaled so that results are about
+# as large as x.
+
+
+def _weight(out: int, columns: int, dtype: torch.dtype) -> Tensor:
+    return randn(out, columns, dtype=dtype) * columns**-0.5
+
+
+def _linear_inputs(case: Case) -> Inputs:
+    dtype = dtype_of(case)
+    x = randn(case["tokens"], case["in"], dtype=dtype)
+    return {"x": x, "w": _weight(case["out"], case["in"], dtype)}
+
+
+def _linear_function(inputs: Inputs) -> Tensor:
+    return functional.linear(inputs["x"], inputs["w"])
+
+
+def _linear_reference(case: Case, inputs: Inputs) -> Tuple[Tensor, ...]:
+    return (_linear_function(wide(case, inputs)),)
+
+
+def _linear_work(case: Case) -> Tuple[int, int]:
+    tokens, out, columns = case["tokens"], case["out"], case["in"]
+    elements = out * columns + tokens * (out + columns)
+    return elements * dtype_of(case).itemsize, 2 * tokens * out * columns
+
+
+def _ffn_inputs(case: Case) -> Inputs:
+    dtype, hidden, intermediate = dtype_of(case), case["hidden"], case["intermediate"]
+    inputs = {"x": randn(case["tokens"], hidden, dtype=dtype), "down": _weight(hidden, intermediate, dtype)}
+    if case["op"] == "ffn_swiglu":
+        packed = _weight(2 * intermediate, hidden, dtype)  # once in memory, for those who read it at once
+        return {**inputs, "gate": packed[:intermediate], "up": packed[intermediate:], "gate_up": packed}
+    biases = {"up_bias": randn(intermediate, dtype=dtype), "down_bias": randn(hidden, dtype=dtype)}
+    return {**inputs, "up": _weight(intermediate, hidden, dtype), **biases}
+
+
+def _swiglu(x: Tensor, gate: Tensor, up: Tensor, down: Tensor) -> Tensor:
+    return functional.linear(functional.silu(functional.linear(x, gate)) * functional.linear(x, up), down)
+
+
+def _swiglu_packed(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+    gate, up = functional.linear(x, gate_up).chunk(2, dim=-1)
+    return functional.linear(functional.silu(gate) * up, down)
+
+
+def _gelu(x: Tensor, up: Tensor, up_bias: Tensor, down: Tensor, down_bias: Tensor) -> Tensor:
+    between = functional.gelu(functional.linear(x, up, up_bias), approximate="tanh")
+    return functional.linear(between, down, down_bias)
+
+
+_FFN_NAMES = {
+    _swiglu: ("x", "gate", "up", "down"),
+    _swiglu_packed: ("x", "gate_up", "down"),
+    _gelu: ("x", "up", "up_bias", "down", "down_bias"),
+}
+
+
+def _ffn_call(function: Callable[..., Tensor]) -> Call:
+    return lambda inputs: function(*(inputs[name] for name in _FFN_NAMES[function]))
+
+
+def _ffn_peers(case: Case) -> Dict[str, Call]:
+    if case["op"] == "ffn_gelu":
+        return {"torch eager": _ffn_call(_gelu), "inductor": compiled(_gelu, *_FFN_NAMES[_gelu])}
+    return {
+        "torch eager": _ffn_call(_swiglu),
+        "torch packed": _ffn_call(_swiglu_packed),
+        "inductor packed": compiled(_swiglu_packed, *_FFN_NAMES[_swiglu_packed]),
+    }
+
+
+def _ffn_reference(case: Case, inputs: Inputs) -> Tuple[Tensor, ...]:
+    function = _swiglu if case["op"] == "ffn_swiglu" else _gelu
+    widened = wide(case, {name: inputs[name] for name in _FFN_NAMES[function]})
+    return (_ffn_call(function)(widened),)
+
+
+def _ffn_work(case: Case) -> Tuple[int, int]:
+    tokens, hidden, intermediate = case["tokens"], case["hidden"], case["intermediate"]
+    weights = (3 if case["op"] == "ffn_swiglu" else 2) * hidden * intermediate
+    return (weights + 2 * tokens * hidden) * dtype_of(case).itemsize, 2 * tokens * weights
+
+
 _NORM = Family(_norm_inputs, _norm_peers, _norm_reference, _norm_work)
+_FFN = Family(_ffn_inputs, _ffn_peers, _ffn_reference, _ffn_work)
 
 FAMILIES: Dict[str, Family] = {
     "rmsnorm": _NORM,
@@ -159,4 +246,7 @@ FAMILIES: Dict[str, Family] = {
     "layernorm": _NORM,
     "layernorm_residual": _NORM,
     "rmsnorm_backward": Family(_backward_inputs, _backward_peers, _backward_reference, _backward_work),
+    "linear": Family(_linear_inputs, lambda _: {"cuBLAS": _linear_function}, _linear_reference, _linear_work),
+    "ffn_swiglu": _FFN,
+    "ffn_gelu": _FFN,
 }
