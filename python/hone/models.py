@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from .descriptions import Description, LayerNorm, RmsNorm, dtype_name
-from .operators import Operator
+from ._operator import Operator
+from .descriptions import Description, LayerNorm, Linear, RmsNorm, dtype_name
 from .program import run_json
 
 
 class ModelOperators(Mapping[str, Operator]):
-    """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual"; with "_4096", the
-    row's elements, where a model has one kind in several sizes.
+    """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual", "linear_bias";
+    where a model has one kind in several sizes, with the elements of a row, "rmsnorm_4096", or those of x and
+    out, "linear_4096_14336".
 
-    ``without_family`` lists what else the model does, and Hone has no kernel for yet: dicts of `role`,
-    `family`, `shape` and `count`. str() names both.
+    ``without_family`` lists what else the model does, and Hone has no operator for yet, or, like the halves
+    of a gated feed-forward network, none that stands alone: dicts of `role`, `family`, `shape` and `count`.
+    str() names both.
     """
 
     def __init__(
@@ -65,10 +67,12 @@ def prepare_model(model: str, device: int, *, dtype: Any, tp: int, max_rows: int
 
 
 def description_of(problem: str, max_rows: int) -> Optional[Description]:
-    """Of "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1", say; None for a family that
-    this package has no operator for."""
+    """Of "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1", say; None for what this package has
+    no operator for: other families, and the first half of a gated feed-forward network."""
     family, *words = problem.split()
     fields = dict(word.split("=", 1) for word in words)
+    if family == "linear":
+        return _linear_of(fields, max_rows)
     if family not in ("rmsnorm", "layernorm"):
         return None
     common: Dict[str, Any] = {
@@ -83,15 +87,38 @@ def description_of(problem: str, max_rows: int) -> Optional[Description]:
     return LayerNorm(**common, bias=fields["bias"] == "yes")
 
 
+def _linear_of(fields: Dict[str, str], max_tokens: int) -> Optional[Linear]:
+    if fields["gated"] == "yes":
+        return None
+    return Linear(
+        int(fields["in"]),
+        int(fields["out"]),
+        max_tokens=max_tokens,
+        dtype=fields["dtype"],
+        activation=fields["activation"],
+        bias=fields["bias"] == "yes",
+        residual=fields["residual"] == "yes",
+    )
+
+
 def _names(descriptions: List[Any]) -> List[str]:
     short = [_short_name(description) for description in descriptions]
     return [
-        name if short.count(name) == 1 else f"{name}_{description.hidden}"
+        name if short.count(name) == 1 else f"{name}_{_size(description)}"
         for name, description in zip(short, descriptions)
     ]
 
 
+def _size(description: Any) -> str:
+    """Its sizes but for the rows of a call."""
+    return "_".join(str(getattr(description, field)) for field in description.SIZES[:-1])
+
+
 def _short_name(description: Any) -> str:
+    if isinstance(description, Linear):
+        words = ["linear", description.activation if description.activation != "none" else ""]
+        words += [option for option in ("bias", "residual") if getattr(description, option)]
+        return "_".join(filter(None, words))
     words = ["rmsnorm" if isinstance(description, RmsNorm) else "layernorm"]
     if description.output != "same":
         words.append(description.output)

@@ -253,17 +253,31 @@ class Models(Case):
         ):
             problem = hone.explain(description, 1)["problem"]
             self.assertEqual(models.description_of(problem, 8192), description)
-        self.assertIsNone(models.description_of("linear dtype=bf16 hidden=64 rows=1", 1))
+        self.assertIsNone(models.description_of("attention dtype=bf16 head_dim=64 rows=1", 1))
 
     def test_names_say_what_differs(self) -> None:
         descriptions = [
             hone.RmsNorm(64), hone.RmsNorm(128), hone.RmsNorm(64, output="int8", residual=True),
-            hone.LayerNorm(64, bias=False),
+            hone.LayerNorm(64, bias=False), hone.Linear(64, 128), hone.Linear(128, 64),
+            hone.Linear(64, 128, activation="gelu_tanh", bias=True), hone.Linear(64, 128, residual=True),
         ]  # fmt: skip
         self.assertEqual(
             models._names(descriptions),
-            ["rmsnorm_64", "rmsnorm_128", "rmsnorm_int8_residual", "layernorm_without_bias"],
+            [
+                "rmsnorm_64", "rmsnorm_128", "rmsnorm_int8_residual", "layernorm_without_bias",
+                "linear_64_128", "linear_128_64", "linear_gelu_tanh_bias", "linear_residual",
+            ],
+        )  # fmt: skip
+
+    def test_linear_layers_of_problems(self) -> None:
+        problem = (
+            "linear dtype=fp16 activation={} gated={} bias=yes residual=no in=4096 out=14336 tokens=1"
         )
+        self.assertEqual(
+            models.description_of(problem.format("gelu_tanh", "no"), 64),
+            hone.Linear(4096, 14336, max_tokens=64, dtype="fp16", activation="gelu_tanh", bias=True),
+        )
+        self.assertIsNone(models.description_of(problem.format("silu", "yes"), 64))
 
 
 if __name__ == "__main__":
