@@ -1,0 +1,81 @@
+// Linear, reference: a block computes 64 tokens x 64 results. 16 columns at a time of x and of the weight
+// pass through shared memory as floats; a thread adds their products for 4 x 4 results in float32, and those
+// short sums in double. Activations in double. out is a float32 array without padding.
+#include "linear/epilogue.cuh"
+
+namespace hone::linear::reference {
+
+inline constexpr int tile = 64;
+inline constexpr int depth = 16;
+inline constexpr int threads = 256;
+
+__device__ inline double activate(double x) {
+    switch (activation) {
+        case Activation::gelu_tanh:
+            return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+        case Activation::gelu_erf: return 0.5 * x * erfc(-x * 0.70710678118654752440);
+        case Activation::silu: return x / (1.0 + exp(-x));
+        case Activation::relu: return x > 0.0 ? x : 0.0;
+        default: return x;
+    }
+}
+
+/// 64 rows x 16 columns from (row, column) on; zeros beyond the matrix.
+__device__ inline void stage(float (&to)[tile][depth + 1], const Element* from, int64 stride, int64 rows,
+                             int64 row, int column) {
+    for (int i = threadIdx.x; i < tile * depth; i += threads) {
+        const int64 r = row + i / depth;
+        const int c = column + i % depth;
+        to[i / depth][i % depth] = r < rows && c < in ? to_float(from[r * stride + c]) : 0.0f;
+    }
+}
+
+/// sums[i][j]: token first_token + 16 i + threadIdx.x / 16, result first_column + 16 j + threadIdx.x % 16.
+__device__ inline void multiply(const Tensors& t, const Element* weight, int64 weight_stride,
+                                int64 first_token, int64 first_column, double (&sums)[4][4]) {
+    __shared__ float x[tile][depth + 1];
+    __shared__ float w[tile][depth + 1];
+    for (int column = 0; column < in; column += depth) {
+        __syncthreads();
+        stage(x, t.x, t.x_stride, t.tokens, first_token, column);
+        stage(w, weight, weight_stride, out, first_column, column);
+        __syncthreads();
+        for (int i = 0; i < 4; ++i) {
+            for (int j = 0; j < 4; ++j) {
+                float sum = 0.0f;
+                for (int k = 0; k < depth; ++k)
+                    sum = fmaf(x[16 * i + threadIdx.x / 16][k], w[16 * j + threadIdx.x % 16][k], sum);
+                sums[i][j] += sum;
+            }
+        }
+    }
+}
+
+__device__ inline void run(const Tensors& t, float* result) {
+    constexpr int across = (out + tile - 1) / tile;
+    const int64 first_token = static_cast<int64>(blockIdx.x / across) * tile;
+    const int64 first_column = static_cast<int64>(blockIdx.x % across) * tile;
+    double sums[products][4][4] = {};
+    multiply(t, t.weight, t.weight_stride, first_token, first_column, sums[0]);
+    if (gated) multiply(t, t.up, t.up_stride, first_token, first_column, sums[products - 1]);
+    for (int i = 0; i < 4; ++i) {
+        for (int j = 0; j < 4; ++j) {
+            const int64 token = first_token + 16 * i + threadIdx.x / 16;
+            const int64 column = first_column + 16 * j + threadIdx.x % 16;
+            if (token >= t.tokens || column >= out) continue;
+            double value = sums[0][i][j];
+            if (has_bias) value += to_float(t.bias[column]);
+            value = activate(value);
+            if (gated) value *= sums[products - 1][i][j];
+            if (has_residual) value += to_float(t.residual[token * t.residual_stride + column]);
+            result[token * out + column] = static_cast<float>(value);
+        }
+    }
+}
+
+}  // namespace hone::linear::reference
+
+extern "C" __global__ void __launch_bounds__(256) linear_reference(HONE_LINEAR_PARAMETERS) {
+    using namespace hone::linear;
+    reference::run(HONE_LINEAR_TENSORS, reinterpret_cast<float*>(result));
+}
