@@ -138,7 +138,8 @@ HONE_API hone_status hone_runtime_counters(const hone_runtime* runtime, hone_cou
 
 /* NULL is allowed. No run of it may be under way; what it has enqueued may. */
 HONE_API void hone_operator_destroy(hone_operator* op);
-/* What its prepare chose, bucket by bucket. Writes at most `capacity` bytes with the final 0 into host memory
+/* What its prepare chose, bucket by bucket; of a feed-forward network for both halves, in JSON as "first" and
+ * "second". Writes at most `capacity` bytes with the final 0 into host memory
  * `text` (NULL when capacity is 0); `length` gets the whole text's bytes without it. */
 HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
                                           size_t capacity, size_t* length);
@@ -256,6 +257,104 @@ HONE_API hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime,
                                                     const hone_rms_norm_backward* norm, int64_t rows,
                                                     hone_text_format format, char* text, size_t capacity,
                                                     size_t* length);
+
+typedef enum hone_activation {
+    HONE_ACTIVATION_NONE = 0,
+    HONE_GELU_TANH = 1, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+    HONE_GELU_ERF = 2,  /* 0.5 x (1 + erf(x / sqrt(2))) */
+    HONE_SILU = 3,      /* x / (1 + exp(-x)) */
+    HONE_RELU = 4
+} hone_activation;
+
+/* out = activation(x * weight^T + bias) + residual, accumulated in fp32. */
+typedef struct hone_linear {
+    uint32_t struct_size;
+    int32_t dtype;      /* hone_dtype: of every tensor */
+    int64_t in;         /* elements of a row of x, 1 to 262144 */
+    int64_t out;        /* elements of a row of out, 1 to 1048576 */
+    int64_t max_tokens; /* most rows of one call */
+    int32_t activation; /* hone_activation */
+    int32_t bias;       /* 0 or 1 */
+    int32_t residual;   /* 0 or 1 */
+    uint32_t reserved;  /* 0 */
+} hone_linear;
+#define HONE_LINEAR_INIT \
+    { sizeof(hone_linear), HONE_BF16, 0, 0, 8192, HONE_ACTIVATION_NONE, 0, 0, 0 }
+
+/* Rows are contiguous, strides as in hone_norm_args. `out` may be the residual itself; other overlaps are not
+ * allowed. */
+typedef struct hone_linear_args {
+    uint32_t struct_size;
+    uint32_t reserved;    /* 0 */
+    const void* x;        /* [tokens, in] */
+    const void* weight;   /* [out, in] */
+    const void* bias;     /* [out]; for operators with a bias */
+    const void* residual; /* [tokens, out]; for operators with a residual */
+    void* out;            /* [tokens, out] */
+    void* workspace;      /* hone_operator_workspace() bytes; NULL when that is 0 */
+    int64_t x_stride;
+    int64_t weight_stride;
+    int64_t residual_stride;
+    int64_t out_stride;
+} hone_linear_args;
+#define HONE_LINEAR_ARGS_INIT \
+    { sizeof(hone_linear_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+
+HONE_API hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* linear,
+                                         hone_operator** op);
+HONE_API hone_status hone_linear_run(const hone_operator* op, void* stream, const hone_linear_args* args,
+                                     int64_t tokens);
+HONE_API hone_status hone_linear_explain(const hone_runtime* runtime, const hone_linear* linear,
+                                         int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                         size_t* length);
+
+/* The feed-forward network of a transformer layer. Gated (SwiGLU and its like):
+ *   out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,
+ * else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The only intermediate,
+ * [tokens, intermediate] in dtype, lies in the workspace. */
+typedef struct hone_fused_ffn {
+    uint32_t struct_size;
+    int32_t dtype;        /* hone_dtype: of every tensor */
+    int64_t hidden;       /* elements of a row of x and out */
+    int64_t intermediate; /* elements of a row between the halves */
+    int64_t max_tokens;   /* most rows of one call */
+    int32_t activation;   /* hone_activation */
+    int32_t gated;        /* 0 or 1 */
+    int32_t bias;         /* 0 or 1: of both halves; not with gated */
+    int32_t residual;     /* 0 or 1 */
+    uint32_t reserved;    /* 0 */
+} hone_fused_ffn;
+#define HONE_FUSED_FFN_INIT \
+    { sizeof(hone_fused_ffn), HONE_BF16, 0, 0, 8192, HONE_SILU, 1, 0, 0, 0 }
+
+/* As hone_linear_args; weights have no gaps. */
+typedef struct hone_fused_ffn_args {
+    uint32_t struct_size;
+    uint32_t reserved;     /* 0 */
+    const void* x;         /* [tokens, hidden] */
+    const void* gate;      /* [intermediate, hidden]; for gated operators */
+    const void* up;        /* [intermediate, hidden] */
+    const void* up_bias;   /* [intermediate]; for operators with biases */
+    const void* down;      /* [hidden, intermediate] */
+    const void* down_bias; /* [hidden]; for operators with biases */
+    const void* residual;  /* [tokens, hidden]; for operators with a residual */
+    void* out;             /* [tokens, hidden] */
+    void* workspace;       /* hone_operator_workspace() bytes */
+    int64_t x_stride;
+    int64_t residual_stride;
+    int64_t out_stride;
+} hone_fused_ffn_args;
+#define HONE_FUSED_FFN_ARGS_INIT \
+    { sizeof(hone_fused_ffn_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0 }
+
+HONE_API hone_status hone_fused_ffn_prepare(hone_runtime* runtime, const hone_fused_ffn* ffn,
+                                            hone_operator** op);
+HONE_API hone_status hone_fused_ffn_run(const hone_operator* op, void* stream,
+                                        const hone_fused_ffn_args* args, int64_t tokens);
+/* The text tells of both halves, in JSON as "first" and "second". */
+HONE_API hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const hone_fused_ffn* ffn,
+                                            int64_t tokens, hone_text_format format, char* text,
+                                            size_t capacity, size_t* length);
 
 #ifdef __cplusplus
 }

@@ -4,9 +4,9 @@
 
 #include <stdexcept>
 
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/norm/norm.h"
 #include "kernel_templates/rmsnorm_backward/backward.h"
+#include "runtime/describe_problem.h"
 
 namespace hone::runtime {
 namespace {
@@ -31,36 +31,10 @@ std::string_view output_name(NormOutput output) {
         fmt::format("output is {}; allowed: same, int8, fp8", static_cast<int>(output)));
 }
 
-std::string_view dtype_name(Dtype dtype) {
-    switch (dtype) {
-        case Dtype::fp32:
-        case Dtype::fp16:
-        case Dtype::bf16:
-        case Dtype::int8:
-        case Dtype::fp8_e4m3: return name(dtype);  // the family says which of them it takes
-    }
-    throw std::invalid_argument(fmt::format("dtype is {}, which is no Dtype", static_cast<int>(dtype)));
-}
-
 template <class Norm>
 std::string common_fields(const Norm& norm) {
-    return fmt::format("dtype={} output={} residual={} hidden={} rows={}", dtype_name(norm.dtype),
-                       output_name(norm.output), norm.residual ? "yes" : "no", norm.hidden, norm.max_rows);
-}
-
-Problem parse(std::string_view family, const std::string& fields, std::int64_t max_rows) {
-    const Family* found = find_family(family);
-    if (found == nullptr) throw std::invalid_argument(fmt::format("this build has no family {}", family));
-    // The family calls it rows, the caller max_rows.
-    const Field& rows = found->fields[static_cast<std::size_t>(dynamic_field(*found))];
-    if (max_rows < rows.min || max_rows > rows.max) {
-        throw std::invalid_argument(
-            fmt::format("{}: max_rows is {}; allowed: {} to {}", family, max_rows, rows.min, rows.max));
-    }
-    std::string error;
-    const std::optional<Problem> problem = parse_problem(*found, fields, &error);
-    if (!problem) throw std::invalid_argument(fmt::format("{}: {}", family, error));
-    return *problem;
+    return fmt::format("dtype={} output={} residual={} hidden={}", dtype_name(norm.dtype),
+                       output_name(norm.output), yes_no(norm.residual), norm.hidden);
 }
 
 }  // namespace
@@ -71,18 +45,20 @@ std::span<const RowStride> row_strides(const LayerNorm&) { return norm_strides; 
 
 std::span<const RowStride> row_strides(const RmsNormBackward&) { return backward_strides; }
 
-Problem norm_problem(const RmsNorm& norm) { return parse("rmsnorm", common_fields(norm), norm.max_rows); }
+Problem norm_problem(const RmsNorm& norm) {
+    return describe_problem("rmsnorm", common_fields(norm), {"max_rows", norm.max_rows});
+}
 
 Problem norm_problem(const LayerNorm& norm) {
-    return parse("layernorm", fmt::format("{} bias={}", common_fields(norm), norm.bias ? "yes" : "no"),
-                 norm.max_rows);
+    return describe_problem("layernorm", fmt::format("{} bias={}", common_fields(norm), yes_no(norm.bias)),
+                            {"max_rows", norm.max_rows});
 }
 
 Problem norm_problem(const RmsNormBackward& norm) {
-    return parse("rmsnorm_backward",
-                 fmt::format("dtype={} residual={} hidden={} rows={}", dtype_name(norm.dtype),
-                             norm.residual ? "yes" : "no", norm.hidden, norm.max_rows),
-                 norm.max_rows);
+    return describe_problem("rmsnorm_backward",
+                            fmt::format("dtype={} residual={} hidden={}", dtype_name(norm.dtype),
+                                        yes_no(norm.residual), norm.hidden),
+                            {"max_rows", norm.max_rows});
 }
 
 }  // namespace hone::runtime

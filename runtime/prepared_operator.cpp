@@ -58,6 +58,11 @@ Status PreparedOperator::run(CUstream stream, const Call& call, std::int64_t val
     return Status::ok;
 }
 
+Status PreparedOperator::check(const Call& call, std::int64_t value) const noexcept {
+    if (value < 0 || value > index_.max()) return Status::bad_rows;
+    return value == 0 ? Status::ok : check_call(rules_[index_.find(value)], call);
+}
+
 // A bucket's workspace does not shrink when rows are added, so the edges up to `value` and itself suffice.
 std::int64_t PreparedOperator::workspace_bytes(std::int64_t value) const {
     if (value < 0 || value > index_.max()) {

@@ -42,6 +42,9 @@ class PreparedOperator {
     /// elements.
     [[nodiscard]] Status run(CUstream stream, const Call& call, std::int64_t value) const noexcept;
 
+    /// What run() would say before it enqueues anything.
+    [[nodiscard]] Status check(const Call& call, std::int64_t value) const noexcept;
+
     /// Bytes of workspace that a call of any size up to `value` needs; 0: none. Throws std::invalid_argument
     /// for a value that no call may have.
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t value) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/dispatcher.h"
+#include "runtime/linear_problem.h"
 #include "runtime/norm_problem.h"
 #include "runtime/public_error.h"
 
@@ -16,14 +17,16 @@ std::shared_ptr<const runtime::PreparedOperator> prepare_norm(runtime::Dispatche
         where, [&] { return dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)); });
 }
 
+/// `problem` carries the maximum.
+Explanation explain_at(const runtime::Dispatcher& dispatcher, const Problem& problem, std::int64_t size) {
+    const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
+    return dispatcher.explain(with(problem, field, size), problem[field]);
+}
+
 template <class Norm>
 Explanation explain_norm(const runtime::Dispatcher& dispatcher, const Norm& norm, std::int64_t rows,
                          const char* where) {
-    return runtime::guarded(where, [&] {
-        const Problem problem = runtime::norm_problem(norm);
-        const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
-        return dispatcher.explain(with(problem, field, rows), norm.max_rows);
-    });
+    return runtime::guarded(where, [&] { return explain_at(dispatcher, runtime::norm_problem(norm), rows); });
 }
 
 }  // namespace
@@ -51,6 +54,22 @@ RmsNormBackwardKernel Runtime::prepare(const RmsNormBackward& norm) {
     return {prepare_norm(state_->dispatcher, norm, "prepare(RmsNormBackward)"), norm.hidden};
 }
 
+LinearKernel Runtime::prepare(const Linear& linear) {
+    return runtime::guarded("prepare(Linear)", [&]() -> LinearKernel {
+        return {state_->dispatcher.prepare(runtime::linear_problem(linear), runtime::linear_row_strides()),
+                linear};
+    });
+}
+
+FusedFfnKernel Runtime::prepare(const FusedFfn& ffn) {
+    return runtime::guarded("prepare(FusedFfn)", [&]() -> FusedFfnKernel {
+        runtime::Dispatcher& dispatcher = state_->dispatcher;
+        auto first = dispatcher.prepare(runtime::first_half(ffn), runtime::linear_row_strides());
+        auto second = dispatcher.prepare(runtime::second_half(ffn), runtime::linear_row_strides());
+        return {std::move(first), std::move(second), ffn};
+    });
+}
+
 Explanation Runtime::explain(const RmsNorm& norm, std::int64_t rows) const {
     return explain_norm(state_->dispatcher, norm, rows, "explain(RmsNorm)");
 }
@@ -61,6 +80,19 @@ Explanation Runtime::explain(const LayerNorm& norm, std::int64_t rows) const {
 
 Explanation Runtime::explain(const RmsNormBackward& norm, std::int64_t rows) const {
     return explain_norm(state_->dispatcher, norm, rows, "explain(RmsNormBackward)");
+}
+
+Explanation Runtime::explain(const Linear& linear, std::int64_t tokens) const {
+    return runtime::guarded("explain(Linear)", [&] {
+        return explain_at(state_->dispatcher, runtime::linear_problem(linear), tokens);
+    });
+}
+
+std::array<Explanation, 2> Runtime::explain(const FusedFfn& ffn, std::int64_t tokens) const {
+    return runtime::guarded("explain(FusedFfn)", [&] {
+        return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), tokens),
+                          explain_at(state_->dispatcher, runtime::second_half(ffn), tokens)};
+    });
 }
 
 void Runtime::freeze() noexcept { state_->dispatcher.freeze(); }

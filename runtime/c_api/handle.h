@@ -30,14 +30,11 @@ struct hone_runtime {
 };
 
 struct hone_operator {
-    std::variant<hone::RmsNormKernel, hone::LayerNormKernel, hone::RmsNormBackwardKernel> kernel;
+    std::variant<hone::RmsNormKernel, hone::LayerNormKernel, hone::RmsNormBackwardKernel, hone::LinearKernel,
+                 hone::FusedFfnKernel>
+        kernel;
     std::shared_ptr<hone::Runtime> runtime;  ///< knows why a launch failed
     std::uint32_t born = hone::c_api::forks_seen();
-
-    [[nodiscard]] const hone::PreparedKernel& prepared() const {
-        return std::visit([](const hone::PreparedKernel& any) -> const hone::PreparedKernel& { return any; },
-                          kernel);
-    }
 };
 
 namespace hone::c_api {

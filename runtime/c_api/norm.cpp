@@ -1,25 +1,9 @@
 #include <type_traits>
 
-#include "runtime/c_api/handle.h"
-#include "runtime/c_api/struct_size.h"
-#include "runtime/report_json.h"
+#include "runtime/c_api/operator.h"
 
 namespace hone::c_api {
 namespace {
-
-[[noreturn]] void refuse(const char* field, std::int64_t value, const char* allowed) {
-    throw Error(std::string(field) + " is " + std::to_string(value) + "; allowed: " + allowed, "", "",
-                ErrorKind::bad_argument);
-}
-
-Dtype dtype_from(std::int32_t given) {
-    switch (given) {
-        case HONE_FP32: return Dtype::fp32;
-        case HONE_FP16: return Dtype::fp16;
-        case HONE_BF16: return Dtype::bf16;
-        default: refuse("dtype", given, "HONE_FP32 (0), HONE_FP16 (1), HONE_BF16 (2)");
-    }
-}
 
 NormOutput output_from(std::int32_t given) {
     switch (given) {
@@ -28,11 +12,6 @@ NormOutput output_from(std::int32_t given) {
         case HONE_OUTPUT_FP8: return NormOutput::fp8;
         default: refuse("output", given, "HONE_OUTPUT_SAME (0), HONE_OUTPUT_INT8 (1), HONE_OUTPUT_FP8 (2)");
     }
-}
-
-bool flag_from(const char* field, std::int32_t given) {
-    if (given != 0 && given != 1) refuse(field, given, "0, 1");
-    return given == 1;
 }
 
 RmsNorm description_from(const hone_rms_norm& norm) {
@@ -91,34 +70,6 @@ RmsNormBackwardArgs args_from(const hone_rms_norm_backward_args& args) {
             .epsilon = args.epsilon};
 }
 
-template <class Description>
-hone_status prepare(hone_runtime* runtime, const Description* norm, hone_operator** op,
-                    const char* where) noexcept {
-    if (norm == nullptr) return fail(HONE_NULL_POINTER);
-    Description known{};
-    if (!read_struct(*norm, known)) return fail(HONE_BAD_STRUCT);
-    return prepare_into(runtime, op, where,
-                        [&](Runtime& maker) { return maker.prepare(description_from(known)); });
-}
-
-template <class Description>
-hone_status explain(const hone_runtime* runtime, const Description* norm, std::int64_t rows,
-                    hone_text_format format, char* text, std::size_t capacity, std::size_t* length,
-                    const char* where) noexcept {
-    if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
-    if (norm == nullptr) return fail(HONE_NULL_POINTER);
-    Description known{};
-    if (!read_struct(*norm, known)) return fail(HONE_BAD_STRUCT);
-    return guarded(where, [&] {
-        const Explanation explanation = runtime->runtime->explain(description_from(known), rows);
-        return hand_out(runtime::to_text(explanation, format == HONE_JSON), text, capacity, length);
-    });
-}
-
-hone_status status_of(const hone_operator& op, Status status) noexcept {
-    return run_status(status, [&] { return op.runtime->last_launch_error(); });
-}
-
 hone_status run(const hone_operator& op, CUstream_st* stream, const hone_norm_args& args,
                 std::int64_t rows) noexcept {
     if (const auto* rms = std::get_if<RmsNormKernel>(&op.kernel))
@@ -135,16 +86,7 @@ hone_status run(const hone_operator& op, CUstream_st* stream, const hone_rms_nor
                                : status_of(op, backward->run(stream, args_from(args), rows));
 }
 
-/// run() of arguments that a caller gives; `known` holds the defaults.
-template <class Args>
-hone_status run_given(const hone_operator* op, void* stream, const Args* args, Args known,
-                      std::int64_t rows) noexcept {
-    if (const hone_status status = check_handle(op); status != HONE_OK) return status;
-    if (args == nullptr) return fail(HONE_NULL_POINTER);
-    const auto queue = static_cast<CUstream_st*>(stream);
-    if (args->struct_size == sizeof(Args)) return run(*op, queue, *args, rows);
-    return read_struct(*args, known) ? run(*op, queue, known, rows) : fail(HONE_BAD_STRUCT);
-}
+constexpr auto describe = [](const auto& given) { return description_from(given); };
 
 }  // namespace
 }  // namespace hone::c_api
@@ -152,39 +94,45 @@ hone_status run_given(const hone_operator* op, void* stream, const Args* args, A
 using namespace hone::c_api;
 
 hone_status hone_rms_norm_prepare(hone_runtime* runtime, const hone_rms_norm* norm, hone_operator** op) {
-    return prepare(runtime, norm, op, "hone_rms_norm_prepare");
+    return prepare(runtime, norm, op, "hone_rms_norm_prepare", describe);
 }
 
 hone_status hone_layer_norm_prepare(hone_runtime* runtime, const hone_layer_norm* norm, hone_operator** op) {
-    return prepare(runtime, norm, op, "hone_layer_norm_prepare");
+    return prepare(runtime, norm, op, "hone_layer_norm_prepare", describe);
 }
 
 hone_status hone_norm_run(const hone_operator* op, void* stream, const hone_norm_args* args, int64_t rows) {
-    return run_given(op, stream, args, hone_norm_args HONE_NORM_ARGS_INIT, rows);
+    return run_given(op, args, hone_norm_args HONE_NORM_ARGS_INIT, [&](const auto& given) {
+        return run(*op, static_cast<CUstream_st*>(stream), given, rows);
+    });
 }
 
 hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms_norm_backward* norm,
                                            hone_operator** op) {
-    return prepare(runtime, norm, op, "hone_rms_norm_backward_prepare");
+    return prepare(runtime, norm, op, "hone_rms_norm_backward_prepare", describe);
 }
 
 hone_status hone_rms_norm_backward_run(const hone_operator* op, void* stream,
                                        const hone_rms_norm_backward_args* args, int64_t rows) {
-    return run_given(op, stream, args, hone_rms_norm_backward_args HONE_RMS_NORM_BACKWARD_ARGS_INIT, rows);
+    return run_given(
+        op, args, hone_rms_norm_backward_args HONE_RMS_NORM_BACKWARD_ARGS_INIT,
+        [&](const auto& given) { return run(*op, static_cast<CUstream_st*>(stream), given, rows); });
 }
 
 hone_status hone_rms_norm_explain(const hone_runtime* runtime, const hone_rms_norm* norm, int64_t rows,
                                   hone_text_format format, char* text, size_t capacity, size_t* length) {
-    return explain(runtime, norm, rows, format, text, capacity, length, "hone_rms_norm_explain");
+    return explain(runtime, norm, rows, {format, text, capacity, length}, "hone_rms_norm_explain", describe);
 }
 
 hone_status hone_layer_norm_explain(const hone_runtime* runtime, const hone_layer_norm* norm, int64_t rows,
                                     hone_text_format format, char* text, size_t capacity, size_t* length) {
-    return explain(runtime, norm, rows, format, text, capacity, length, "hone_layer_norm_explain");
+    return explain(runtime, norm, rows, {format, text, capacity, length}, "hone_layer_norm_explain",
+                   describe);
 }
 
 hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime, const hone_rms_norm_backward* norm,
                                            int64_t rows, hone_text_format format, char* text, size_t capacity,
                                            size_t* length) {
-    return explain(runtime, norm, rows, format, text, capacity, length, "hone_rms_norm_backward_explain");
+    return explain(runtime, norm, rows, {format, text, capacity, length}, "hone_rms_norm_backward_explain",
+                   describe);
 }

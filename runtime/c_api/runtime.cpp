@@ -3,9 +3,7 @@
 
 #include <pthread.h>
 
-#include "runtime/c_api/handle.h"
-#include "runtime/c_api/struct_size.h"
-#include "runtime/report_json.h"
+#include "runtime/c_api/operator.h"
 
 namespace hone::c_api {
 namespace {
@@ -34,6 +32,18 @@ RuntimeOptions options_from(const hone_runtime_options& given) {
         };
     }
     return options;
+}
+
+std::string report_of(const hone_operator& op, hone_text_format format) {
+    if (const auto* ffn = std::get_if<FusedFfnKernel>(&op.kernel))
+        return text_of(ffn->first().report(), ffn->second().report(), format);
+    return std::visit(
+        [&](const auto& kernel) {
+            if constexpr (std::is_base_of_v<PreparedKernel, std::decay_t<decltype(kernel)>>)
+                return text_of(kernel.report(), format);
+            return std::string();
+        },
+        op.kernel);
 }
 
 }  // namespace
@@ -112,10 +122,8 @@ void hone_operator_destroy(hone_operator* op) { destroy(op); }
 hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
                                  size_t capacity, size_t* length) {
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
-    return guarded("hone_operator_report", [&] {
-        const hone::PrepareReport& report = op->prepared().report();
-        return hand_out(hone::runtime::to_text(report, format == HONE_JSON), text, capacity, length);
-    });
+    return guarded("hone_operator_report",
+                   [&] { return hand_out(report_of(*op, format), text, capacity, length); });
 }
 
 hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes) {
@@ -123,7 +131,8 @@ hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_
     *bytes = 0;
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     return guarded("hone_operator_workspace", [&] {
-        *bytes = static_cast<std::size_t>(op->prepared().workspace_bytes(rows));
+        const auto needed = [&](const auto& kernel) { return kernel.workspace_bytes(rows); };
+        *bytes = static_cast<std::size_t>(std::visit(needed, op->kernel));
         return HONE_OK;
     });
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "hone/error.h"            // IWYU pragma: export
+#include "hone/linear.h"           // IWYU pragma: export
 #include "hone/norm.h"             // IWYU pragma: export
 #include "hone/prepared_kernel.h"  // IWYU pragma: export
 #include "hone/report.h"           // IWYU pragma: export

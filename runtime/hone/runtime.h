@@ -3,6 +3,7 @@
 // tune` does it beforehand.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "hone/error.h"
+#include "hone/linear.h"
 #include "hone/norm.h"
 #include "hone/report.h"
 
@@ -60,12 +62,17 @@ class Runtime {
     [[nodiscard]] RmsNormKernel prepare(const RmsNorm& norm);
     [[nodiscard]] LayerNormKernel prepare(const LayerNorm& norm);
     [[nodiscard]] RmsNormBackwardKernel prepare(const RmsNormBackward& norm);
+    [[nodiscard]] LinearKernel prepare(const Linear& linear);
+    [[nodiscard]] FusedFfnKernel prepare(const FusedFfn& ffn);
 
     /// Which kernel a call of `rows` rows takes, and why. Loads nothing, needs no prepare(). Throws like
     /// prepare().
     [[nodiscard]] Explanation explain(const RmsNorm& norm, std::int64_t rows) const;
     [[nodiscard]] Explanation explain(const LayerNorm& norm, std::int64_t rows) const;
     [[nodiscard]] Explanation explain(const RmsNormBackward& norm, std::int64_t rows) const;
+    [[nodiscard]] Explanation explain(const Linear& linear, std::int64_t tokens) const;
+    /// Of the first half and the second.
+    [[nodiscard]] std::array<Explanation, 2> explain(const FusedFfn& ffn, std::int64_t tokens) const;
 
     /// From now on a prepare() that would have to compile throws Error (frozen) instead.
     void freeze() noexcept;

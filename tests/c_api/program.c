@@ -88,6 +88,78 @@ static void check_backward(hone_runtime* runtime) {
     CHECK(hone_rms_norm_backward_prepare(runtime, &norm, &op) == HONE_BAD_ARGUMENT);
 }
 
+static void check_linear(hone_runtime* runtime) {
+    hone_linear linear = HONE_LINEAR_INIT;
+    linear.in = 256;
+    linear.out = 320;
+    linear.max_tokens = 64;
+    linear.activation = HONE_GELU_TANH;
+    linear.bias = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_OK);
+    hone_linear_args args = HONE_LINEAR_ARGS_INIT;
+    args.x = address(1);
+    args.weight = address(2);
+    args.out = address(3);
+    args.workspace = address(4);
+    CHECK(hone_linear_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* bias */
+    args.bias = address(5);
+    CHECK(hone_linear_run(op, NULL, &args, 16) == HONE_OK);
+    CHECK(hone_linear_run(op, NULL, &args, 65) == HONE_BAD_ROWS);
+    args.weight_stride = 255;
+    CHECK(hone_linear_run(op, NULL, &args, 16) == HONE_BAD_STRIDE);
+    hone_operator_destroy(op);
+    size_t length = 0;
+    CHECK(hone_linear_explain(runtime, &linear, 16, HONE_TEXT, NULL, 0, &length) == HONE_OK && length > 50);
+    linear.activation = 5;
+    CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "activation is 5; allowed: ") != NULL);
+    linear.activation = HONE_SILU;
+    linear.in = 0;
+    CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "'in' has the value '0'") != NULL);
+}
+
+static void check_ffn(hone_runtime* runtime) {
+    hone_fused_ffn ffn = HONE_FUSED_FFN_INIT;
+    ffn.hidden = 256;
+    ffn.intermediate = 640;
+    ffn.max_tokens = 64;
+    ffn.residual = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_fused_ffn_prepare(runtime, &ffn, &op) == HONE_OK);
+    size_t bytes = 0;
+    CHECK(hone_operator_workspace(op, 64, &bytes) == HONE_OK && bytes >= 64 * 640 * 2);
+    CHECK(hone_operator_workspace(op, 65, &bytes) == HONE_BAD_ARGUMENT);
+
+    hone_fused_ffn_args args = HONE_FUSED_FFN_ARGS_INIT;
+    args.x = address(1);
+    args.gate = address(2);
+    args.up = address(3);
+    args.down = address(4);
+    args.residual = address(5);
+    args.out = address(6);
+    const int before = launches();
+    CHECK(hone_fused_ffn_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* workspace */
+    args.workspace = address(7);
+    args.out = (char*)address(6) + 1;
+    CHECK(hone_fused_ffn_run(op, NULL, &args, 16) == HONE_MISALIGNED); /* of the second half */
+    CHECK(launches() == before);
+    args.out = address(6);
+    CHECK(hone_fused_ffn_run(op, NULL, &args, 16) == HONE_OK);
+    CHECK(launches() >= before + 2);
+    CHECK(hone_fused_ffn_run(op, NULL, &args, 65) == HONE_BAD_ROWS);
+    CHECK(hone_fused_ffn_run(op, NULL, &args, 0) == HONE_OK);
+    char text[8192];
+    CHECK(hone_operator_report(op, HONE_JSON, text, sizeof text, NULL) == HONE_OK);
+    CHECK(strncmp(text, "{\"first\":{", 10) == 0 && strstr(text, ",\"second\":{") != NULL);
+    hone_operator_destroy(op);
+    size_t length = 0;
+    CHECK(hone_fused_ffn_explain(runtime, &ffn, 16, HONE_JSON, NULL, 0, &length) == HONE_OK && length > 100);
+    ffn.bias = 1;
+    CHECK(hone_fused_ffn_prepare(runtime, &ffn, &op) == HONE_BAD_ARGUMENT);
+}
+
 static void check_norms(hone_runtime* runtime) {
     hone_operator* op = prepared_norm(runtime);
     hone_norm_args args = usual_args();
@@ -276,6 +348,8 @@ int main(void) {
     }
     check_norms(runtime);
     check_backward(runtime);
+    check_linear(runtime);
+    check_ffn(runtime);
     check_bad_arguments(runtime);
     check_struct_sizes(runtime);
     check_texts(runtime);

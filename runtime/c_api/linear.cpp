@@ -1,0 +1,117 @@
+#include "runtime/c_api/operator.h"
+
+namespace hone::c_api {
+namespace {
+
+Activation activation_from(std::int32_t given) {
+    switch (given) {
+        case HONE_ACTIVATION_NONE: return Activation::none;
+        case HONE_GELU_TANH: return Activation::gelu_tanh;
+        case HONE_GELU_ERF: return Activation::gelu_erf;
+        case HONE_SILU: return Activation::silu;
+        case HONE_RELU: return Activation::relu;
+        default:
+            refuse("activation", given,
+                   "HONE_ACTIVATION_NONE (0), HONE_GELU_TANH (1), HONE_GELU_ERF (2), HONE_SILU (3), "
+                   "HONE_RELU (4)");
+    }
+}
+
+Linear linear_from(const hone_linear& given) {
+    if (given.reserved != 0) refuse("reserved", given.reserved, "0");
+    return {.in = given.in,
+            .out = given.out,
+            .max_tokens = given.max_tokens,
+            .dtype = dtype_from(given.dtype),
+            .activation = activation_from(given.activation),
+            .bias = flag_from("bias", given.bias),
+            .residual = flag_from("residual", given.residual)};
+}
+
+FusedFfn ffn_from(const hone_fused_ffn& given) {
+    if (given.reserved != 0) refuse("reserved", given.reserved, "0");
+    return {.hidden = given.hidden,
+            .intermediate = given.intermediate,
+            .max_tokens = given.max_tokens,
+            .dtype = dtype_from(given.dtype),
+            .activation = activation_from(given.activation),
+            .gated = flag_from("gated", given.gated),
+            .bias = flag_from("bias", given.bias),
+            .residual = flag_from("residual", given.residual)};
+}
+
+LinearArgs args_from(const hone_linear_args& args) {
+    return {.x = args.x,
+            .weight = args.weight,
+            .bias = args.bias,
+            .residual = args.residual,
+            .out = args.out,
+            .workspace = args.workspace,
+            .x_stride = args.x_stride,
+            .weight_stride = args.weight_stride,
+            .residual_stride = args.residual_stride,
+            .out_stride = args.out_stride};
+}
+
+FusedFfnArgs args_from(const hone_fused_ffn_args& args) {
+    return {.x = args.x,
+            .gate = args.gate,
+            .up = args.up,
+            .up_bias = args.up_bias,
+            .down = args.down,
+            .down_bias = args.down_bias,
+            .residual = args.residual,
+            .out = args.out,
+            .workspace = args.workspace,
+            .x_stride = args.x_stride,
+            .residual_stride = args.residual_stride,
+            .out_stride = args.out_stride};
+}
+
+/// Runs an operator that has to be a Kernel.
+template <class Kernel, class Args>
+hone_status run_as(const hone_operator& op, void* stream, const Args& args, std::int64_t tokens) noexcept {
+    const auto* kernel = std::get_if<Kernel>(&op.kernel);
+    if (kernel == nullptr) return fail(HONE_BAD_HANDLE);
+    return status_of(op, kernel->run(static_cast<CUstream_st*>(stream), args_from(args), tokens));
+}
+
+}  // namespace
+}  // namespace hone::c_api
+
+using namespace hone::c_api;
+
+hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* linear, hone_operator** op) {
+    return prepare(runtime, linear, op, "hone_linear_prepare", linear_from);
+}
+
+hone_status hone_linear_run(const hone_operator* op, void* stream, const hone_linear_args* args,
+                            int64_t tokens) {
+    return run_given(op, args, hone_linear_args HONE_LINEAR_ARGS_INIT, [&](const hone_linear_args& given) {
+        return run_as<hone::LinearKernel>(*op, stream, given, tokens);
+    });
+}
+
+hone_status hone_linear_explain(const hone_runtime* runtime, const hone_linear* linear, int64_t tokens,
+                                hone_text_format format, char* text, size_t capacity, size_t* length) {
+    return explain(runtime, linear, tokens, {format, text, capacity, length}, "hone_linear_explain",
+                   linear_from);
+}
+
+hone_status hone_fused_ffn_prepare(hone_runtime* runtime, const hone_fused_ffn* ffn, hone_operator** op) {
+    return prepare(runtime, ffn, op, "hone_fused_ffn_prepare", ffn_from);
+}
+
+hone_status hone_fused_ffn_run(const hone_operator* op, void* stream, const hone_fused_ffn_args* args,
+                               int64_t tokens) {
+    return run_given(op, args, hone_fused_ffn_args HONE_FUSED_FFN_ARGS_INIT,
+                     [&](const hone_fused_ffn_args& given) {
+                         return run_as<hone::FusedFfnKernel>(*op, stream, given, tokens);
+                     });
+}
+
+hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const hone_fused_ffn* ffn, int64_t tokens,
+                                   hone_text_format format, char* text, size_t capacity, size_t* length) {
+    return explain(runtime, ffn, tokens, {format, text, capacity, length}, "hone_fused_ffn_explain",
+                   ffn_from);
+}

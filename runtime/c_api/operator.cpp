@@ -1,0 +1,28 @@
+#include "runtime/c_api/operator.h"
+
+namespace hone::c_api {
+
+void refuse(const char* field, std::int64_t value, const char* allowed) {
+    throw Error(std::string(field) + " is " + std::to_string(value) + "; allowed: " + allowed, "", "",
+                ErrorKind::bad_argument);
+}
+
+Dtype dtype_from(std::int32_t given) {
+    switch (given) {
+        case HONE_FP32: return Dtype::fp32;
+        case HONE_FP16: return Dtype::fp16;
+        case HONE_BF16: return Dtype::bf16;
+        default: refuse("dtype", given, "HONE_FP32 (0), HONE_FP16 (1), HONE_BF16 (2)");
+    }
+}
+
+bool flag_from(const char* field, std::int32_t given) {
+    if (given != 0 && given != 1) refuse(field, given, "0, 1");
+    return given == 1;
+}
+
+hone_status status_of(const hone_operator& op, Status status) noexcept {
+    return run_status(status, [&] { return op.runtime->last_launch_error(); });
+}
+
+}  // namespace hone::c_api
