@@ -1,0 +1,139 @@
+#include "hone/linear.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernel_templates/linear/linear.h"
+#include "runtime/linear_problem.h"
+#include "tests/runtime/operator_under_test.h"
+
+namespace hone::runtime {
+namespace {
+
+void* address(std::uint64_t mebibyte) { return reinterpret_cast<void*>(mebibyte << 20); }
+
+/// fp32 runs the plain variant everywhere, whose kernel takes the call's pointers and scalars in order.
+constexpr FusedFfn small_ffn{
+    .hidden = 96, .intermediate = 200, .max_tokens = 33, .dtype = Dtype::fp32, .residual = true};
+
+FusedFfnKernel prepared(Dispatcher& dispatcher, const FusedFfn& ffn) {
+    return {dispatcher.prepare(first_half(ffn), linear_row_strides()),
+            dispatcher.prepare(second_half(ffn), linear_row_strides()), ffn};
+}
+
+FusedFfnArgs usual_args() {
+    return {.x = address(1),
+            .gate = address(2),
+            .up = address(3),
+            .down = address(4),
+            .residual = address(5),
+            .out = address(6),
+            .workspace = address(7),
+            .x_stride = 100,
+            .out_stride = 104};
+}
+
+TEST_CASE("the halves of a feed-forward network are problems of one family") {
+    CHECK(to_string(first_half({.hidden = 4096, .intermediate = 14336})) ==
+          "linear dtype=bf16 activation=silu gated=yes bias=no residual=no in=4096 out=14336 tokens=8192");
+    CHECK(to_string(second_half({.hidden = 4096, .intermediate = 14336, .residual = true})) ==
+          "linear dtype=bf16 activation=none gated=no bias=no residual=yes in=14336 out=4096 tokens=8192");
+    CHECK(to_string(first_half({.hidden = 768,
+                                .intermediate = 3072,
+                                .dtype = Dtype::fp16,
+                                .activation = Activation::gelu_tanh,
+                                .gated = false,
+                                .bias = true})) ==
+          "linear dtype=fp16 activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 tokens=8192");
+}
+
+TEST_CASE("descriptions that no kernel could serve are refused by name") {
+    CHECK_THROWS_WITH(static_cast<void>(linear_problem({.in = 0, .out = 8})),
+                      doctest::Contains("'in' has the value '0'"));
+    CHECK_THROWS_WITH(static_cast<void>(linear_problem({.in = 8, .out = 8, .max_tokens = 0})),
+                      doctest::Contains("max_tokens is 0"));
+    CHECK_THROWS_WITH(static_cast<void>(linear_problem({.in = 8, .out = 8, .dtype = Dtype::int8})),
+                      doctest::Contains("'dtype' has the value 'int8'"));
+    CHECK_THROWS_WITH(static_cast<void>(first_half({.hidden = 8, .intermediate = 8, .bias = true})),
+                      doctest::Contains("gated"));
+}
+
+/// Pointers and scalars of each launch, in the family's order.
+using Launched = std::array<std::uint64_t, std::size_t{linear::pointer_count} + linear::scalar_count>;
+std::vector<Launched> launches;
+
+void note(void** parameters) {
+    Launched& launched = launches.emplace_back();
+    for (std::size_t i = 0; i < launched.size(); ++i)
+        std::memcpy(&launched[i], parameters[i], sizeof launched[i]);
+}
+
+CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     CUstream, void** parameters, void**) {
+    note(parameters);
+    return CUDA_SUCCESS;
+}
+
+CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+    note(parameters);
+    return CUDA_SUCCESS;
+}
+
+TEST_CASE("the second half reads what the first has written into the workspace") {
+    const test::FakeMachine machine;
+    const auto driver = std::const_pointer_cast<Driver>(Driver::load());
+    driver->cuLaunchKernel = note_launch;
+    driver->cuLaunchKernelEx = note_extended_launch;
+    Dispatcher dispatcher({.use_cache = false}, driver);
+    const FusedFfnKernel ffn = prepared(dispatcher, small_ffn);
+    launches.clear();
+    REQUIRE(ffn.run(nullptr, usual_args(), 33) == Status::ok);
+    REQUIRE(launches.size() == 2);
+    const auto mebibyte = [](std::uint64_t count) { return count << 20; };
+    const std::uint64_t rest = mebibyte(7) + 26624;  // 33 x 200 x 4 bytes, up to a multiple of 256
+    CHECK(launches[0] == Launched{mebibyte(1), mebibyte(2), mebibyte(3), 0, 0, mebibyte(7), rest,  //
+                                  33, 100, 96, 96, 200, 200});
+    CHECK(launches[1] == Launched{mebibyte(7), mebibyte(4), 0, 0, mebibyte(5), mebibyte(6), rest,  //
+                                  33, 200, 200, 200, 96, 104});
+}
+
+TEST_CASE("the workspace has room for the intermediate, and its size is told up to the prepared maximum") {
+    const test::FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const FusedFfnKernel ffn = prepared(dispatcher, small_ffn);
+    CHECK(ffn.workspace_bytes(33) >= 33 * 200 * 4);
+    CHECK(ffn.workspace_bytes(33) < 33 * 200 * 4 + 256 + (1 << 20));
+    CHECK(ffn.workspace_bytes(1) % workspace_alignment == 0);
+    CHECK_THROWS_AS(static_cast<void>(ffn.workspace_bytes(34)), Error);
+    CHECK_THROWS_AS(static_cast<void>(FusedFfnKernel().workspace_bytes(1)), Error);
+}
+
+TEST_CASE("a wrong argument of either half is refused before anything is enqueued") {
+    const test::FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const FusedFfnKernel ffn = prepared(dispatcher, small_ffn);
+    const auto changed = [&](auto change, std::int64_t tokens = 5) {
+        FusedFfnArgs args = usual_args();
+        change(args);
+        return ffn.run(nullptr, args, tokens);
+    };
+    const auto as_is = [](FusedFfnArgs&) {};
+    CHECK(changed([](FusedFfnArgs& a) { a.gate = nullptr; }) == Status::null_pointer);
+    CHECK(changed([](FusedFfnArgs& a) { a.down = nullptr; }) == Status::null_pointer);
+    CHECK(changed([](FusedFfnArgs& a) { a.residual = nullptr; }) == Status::null_pointer);
+    CHECK(changed([](FusedFfnArgs& a) { a.workspace = nullptr; }) == Status::null_pointer);
+    CHECK(changed([](FusedFfnArgs& a) { a.out_stride = 95; }) == Status::bad_stride);
+    CHECK(changed([](FusedFfnArgs& a) { a.out = reinterpret_cast<void*>(0x600001); }) == Status::misaligned);
+    CHECK(changed(as_is, 34) == Status::bad_rows);
+    CHECK(changed(as_is, -1) == Status::bad_rows);
+    CHECK(changed(as_is, 0) == Status::ok);
+    CHECK(FusedFfnKernel().run(nullptr, usual_args(), 1) == Status::not_prepared);
+    CHECK(machine.launch_count() == 0);
+}
+
+}  // namespace
+}  // namespace hone::runtime
