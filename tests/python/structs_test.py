@@ -87,7 +87,9 @@ class Numbers(unittest.TestCase):
             "HONE_JSON": _structs.JSON,
             **{f"HONE_{name.upper()}": number for name, number in _structs.DTYPES.items()},
             **{f"HONE_OUTPUT_{name.upper()}": number for name, number in _structs.OUTPUTS.items()},
+            **{f"HONE_{name.upper()}": number for name, number in _structs.ACTIVATIONS.items()},
         }
+        mirrored["HONE_ACTIVATION_NONE"] = mirrored.pop("HONE_NONE")
         numbers = numbers_of_header()
         self.assertEqual({name: numbers[name] for name in mirrored}, mirrored)
 

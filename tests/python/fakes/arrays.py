@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from hone import _dlpack
 
@@ -74,6 +74,7 @@ class Exporter:
         self.exports = self.deletions = 0
         self.stream: Any = None
         self._alive: Dict[int, _Exported] = {}
+        self._destructors: List[Any] = []
 
     @property
     def name(self) -> bytes:
@@ -90,9 +91,9 @@ class Exporter:
         exported = _Exported(self)
         address = ctypes.addressof(exported.managed)
         self._alive[address] = exported
-        # The destructor has to outlive the capsule: this object does.
-        self._destructor = _DESTRUCTOR(lambda capsule: self._destroyed(capsule, address))
-        return _new_capsule(address, self.name, self._destructor)
+        # A destructor has to outlive its capsule: this object does.
+        self._destructors.append(_DESTRUCTOR(lambda capsule: self._destroyed(capsule, address)))
+        return _new_capsule(address, self.name, self._destructors[-1])
 
     def _destroyed(self, capsule: int, address: int) -> None:
         """A capsule that was renamed belongs to whoever did it."""

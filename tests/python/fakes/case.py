@@ -31,11 +31,17 @@ class Spy:
         return self._run(handle, 0, arguments, rows)
 
 
+_ARGS = {
+    hone.RmsNormBackward: _structs.RmsNormBackwardArgs,
+    hone.Linear: _structs.LinearArgs,
+    hone.FusedFfn: _structs.FusedFfnArgs,
+}
+
+
 def prepare(description, **options):
     """An operator with a Spy."""
     operator = hone.prepare(description, **options)
-    backward = isinstance(description, hone.RmsNormBackward)
-    operator._run = Spy(operator._run, _structs.RmsNormBackwardArgs if backward else _structs.NormArgs)
+    operator._run = Spy(operator._run, _ARGS.get(type(description), _structs.NormArgs))
     return operator
 
 
