@@ -1,4 +1,4 @@
-"""What PyTorch's operators of Hone do: on CUDA tensors, and on fake ones that have only shapes.
+"""What PyTorch's norms of Hone do: on CUDA tensors, and on fake ones that have only shapes.
 
 Called by the dispatcher (torch_ops.py), and by the autograd kernels (_torch_autograd.py). Nothing here
 records gradients. rms_norm and rms_norm_residual recognise a good call by one look-up in a dict; every other
@@ -7,8 +7,7 @@ call, good or not, goes through _with_care(). May be called from any thread.
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, ContextManager, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -20,11 +19,16 @@ from ._torch_prepared import (
     backward_operators,
     check,
     check_output,
+    current_device,
     fresh,
     layer_norm_operators,
+    on,
+    pointer,
+    raw_stream,
     readable_rows,
     readable_vector,
     rms_norm_operators,
+    workspace_for,
 )
 
 Pair = Tuple[Tensor, Tensor]
@@ -43,14 +47,6 @@ _LAYER_NORM_RESIDUAL = {
 _BACKWARD = {residual: backward_operators(residual=residual) for residual in (False, True)}
 
 _empty_like = torch.empty_like
-_STAY = contextlib.nullcontext()
-
-# Looked up once: the public ways to ask make objects of what is asked. A PyTorch that is built without CUDA
-# has neither, and no call gets as far.
-_current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
-_raw_stream = getattr(
-    torch._C, "_cuda_getCurrentRawStream", lambda device: torch.cuda.current_stream(device).cuda_stream
-)
 
 
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -67,12 +63,12 @@ def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
         (x_pointer | weight_pointer) % ALIGNMENT
         or not 0 < rows <= most
         or not (x.is_contiguous() and weight.is_contiguous())
-        or device != _current_device()
+        or device != current_device()
     ):
         return _with_care(_RMS_NORM, x, weight, epsilon)[0]
     out = _empty_like(x)
     run(
-        _raw_stream(device), rows, x_pointer, 0, weight_pointer, 0, out.data_ptr(), 0, 0, 0, 0, 0, 0, epsilon
+        raw_stream(device), rows, x_pointer, 0, weight_pointer, 0, out.data_ptr(), 0, 0, 0, 0, 0, 0, epsilon
     )
     return out
 
@@ -94,12 +90,12 @@ def rms_norm_residual(x: Tensor, residual: Tensor, weight: Tensor, epsilon: floa
         or residual.shape != x.shape
         or residual.dtype != x.dtype
         or residual.get_device() != device
-        or device != _current_device()
+        or device != current_device()
     ):
         return _with_care(_RMS_NORM_RESIDUAL, x, weight, epsilon, residual=residual)
     out, total = _empty_like(x), _empty_like(x)
     run(
-        _raw_stream(device), rows, x_pointer, residual_pointer, weight_pointer, 0, out.data_ptr(),
+        raw_stream(device), rows, x_pointer, residual_pointer, weight_pointer, 0, out.data_ptr(),
         total.data_ptr(), 0, 0, 0, 0, 0, epsilon,
     )  # fmt: skip
     return out, total
@@ -142,15 +138,15 @@ def rms_norm_backward(
     run, hidden, _, device, operator = _BACKWARD[dsum is not None].for_call(x, weight)
     dx, dweight = fresh(x), fresh(weight)
     rows = x.numel() // hidden
-    with _on(device):
+    with on(device):
         dy, dy_stride = readable_rows(dy)
         source, x_stride = readable_rows(x)
         added, dsum_stride = (None, 0) if dsum is None else readable_rows(dsum)
         weight = readable_vector(weight)
-        workspace = torch.empty(operator.workspace_bytes(rows), dtype=torch.uint8, device=x.device)
+        workspace = workspace_for(operator, rows, x)
         run(
-            _raw_stream(device), rows, dy.data_ptr(), source.data_ptr(), weight.data_ptr(), _pointer(added),
-            dx.data_ptr(), dweight.data_ptr(), workspace.data_ptr(), dy_stride, x_stride, dsum_stride, 0,
+            raw_stream(device), rows, dy.data_ptr(), source.data_ptr(), weight.data_ptr(), pointer(added),
+            dx.data_ptr(), dweight.data_ptr(), pointer(workspace), dy_stride, x_stride, dsum_stride, 0,
             epsilon,
         )  # fmt: skip
     return dx, dweight
@@ -171,25 +167,16 @@ def _with_care(
     scale = x.new_empty(x.shape[:-1], dtype=torch.float32) if codes is not None else None
     if x.numel() and not x.is_meta:
         run, hidden, _, device, _ = operators.for_call(x, weight)
-        with _on(device):
+        with on(device):
             source, stride = readable_rows(x)
             added, added_stride = (None, 0) if residual is None else readable_rows(residual)
             weight, bias = readable_vector(weight), None if bias is None else readable_vector(bias)
             run(
-                _raw_stream(device), x.numel() // hidden, source.data_ptr(), _pointer(added),
-                weight.data_ptr(), _pointer(bias), out.data_ptr(), _pointer(total), _pointer(scale),
+                raw_stream(device), x.numel() // hidden, source.data_ptr(), pointer(added),
+                weight.data_ptr(), pointer(bias), out.data_ptr(), pointer(total), pointer(scale),
                 stride, added_stride, 0, 0, epsilon,
             )  # fmt: skip
     return tuple(tensor for tensor in (out, total, scale) if tensor is not None)
-
-
-def _on(device: int) -> ContextManager[Any]:
-    """Makes a device the current one, where it is not already."""
-    return _STAY if device == _current_device() else torch.cuda.device(device)
-
-
-def _pointer(tensor: Optional[Tensor]) -> int:
-    return 0 if tensor is None else tensor.data_ptr()
 
 
 # What the operators return for tensors without memory: the same checks, shapes, dtypes and strides.

@@ -1,13 +1,15 @@
-"""What torch_ops needs before it can launch: prepared operators by the tensors of a call, checks, layouts.
+"""What torch_ops needs before it can launch: prepared operators by the tensors of a call, checks, layouts,
+devices.
 
 Every function may be called from any thread.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -30,7 +32,8 @@ class Prepared(Dict[tuple, tuple]):
     (run_pointers, hidden, most rows, device, operator).
     """
 
-    def __init__(self, name: str, describe: Callable[[int, int, str], Any]) -> None:
+    def __init__(self, name: str, describe: Callable[[Tuple[int, ...], int, str], Any]) -> None:
+        """For hone::`name`; `describe` gets the shape of weight, the most rows, and a dtype's name."""
         super().__init__()
         self.name = name
         self._describe = describe
@@ -55,7 +58,7 @@ class Prepared(Dict[tuple, tuple]):
             if found is not None and rows <= found[2]:  # another thread was faster
                 return found
             self._refuse_capture(dtype, hidden, most)
-            operator = hone.prepare(self._describe(hidden, most, dtype), device=device)
+            operator = hone.prepare(self._describe(tuple(key[4]), most, dtype), device=device)
             self._kept.append(operator)
             self[key] = (operator.run_pointers, hidden, most, device, operator)
             return self[key]
@@ -74,8 +77,8 @@ def rms_norm_operators(name: str, *, residual: bool, output: str = "same") -> Pr
     """For hone::`name`."""
     return Prepared(
         name,
-        lambda hidden, rows, dtype: hone.RmsNorm(
-            hidden, max_rows=rows, dtype=dtype, output=output, residual=residual
+        lambda shape, rows, dtype: hone.RmsNorm(
+            *shape, max_rows=rows, dtype=dtype, output=output, residual=residual
         ),
     )
 
@@ -84,8 +87,8 @@ def layer_norm_operators(name: str, *, residual: bool, bias: bool) -> Prepared:
     """For hone::`name`."""
     return Prepared(
         name,
-        lambda hidden, rows, dtype: hone.LayerNorm(
-            hidden, max_rows=rows, dtype=dtype, residual=residual, bias=bias
+        lambda shape, rows, dtype: hone.LayerNorm(
+            *shape, max_rows=rows, dtype=dtype, residual=residual, bias=bias
         ),
     )
 
@@ -94,8 +97,8 @@ def backward_operators(*, residual: bool) -> Prepared:
     """For hone::rms_norm_backward; with a residual, dsum joins dx."""
     return Prepared(
         "rms_norm_backward",
-        lambda hidden, rows, dtype: hone.RmsNormBackward(
-            hidden, max_rows=rows, dtype=dtype, residual=residual
+        lambda shape, rows, dtype: hone.RmsNormBackward(
+            *shape, max_rows=rows, dtype=dtype, residual=residual
         ),
     )
 
@@ -105,19 +108,25 @@ def check(x: Tensor, weight: Tensor, **others: Optional[Tensor]) -> None:
 
     x and the others are [..., hidden], weight and a `bias` are [hidden]; all have the dtype and device of x.
     """
+    check_x(x, "hidden")
+    check_like(x, "weight", weight, x.shape[-1:])
+    for name, tensor in others.items():
+        if tensor is not None:
+            check_like(x, name, tensor, x.shape[-1:] if name == "bias" else x.shape)
+
+
+def check_x(x: Tensor, last: str) -> None:
+    """Raises TypeError or ValueError for an x [..., last] that no kernel takes."""
     if x.device.type not in ("cuda", "meta"):
         raise ValueError(f"x: it is on device '{x.device}'; allowed are CUDA devices")
     if x.dtype not in DTYPES:
         raise TypeError(f"x: its dtype is {x.dtype}; allowed are {', '.join(map(str, DTYPES))}")
     if x.dim() == 0 or x.shape[-1] == 0:
-        raise ValueError(f"x: its shape is {list(x.shape)}; allowed is [..., hidden], hidden from 1")
-    _check_like(x, "weight", weight, x.shape[-1:])
-    for name, tensor in others.items():
-        if tensor is not None:
-            _check_like(x, name, tensor, x.shape[-1:] if name == "bias" else x.shape)
+        raise ValueError(f"x: its shape is {list(x.shape)}; allowed is [..., {last}], {last} from 1")
 
 
-def _check_like(x: Tensor, name: str, tensor: Tensor, shape: torch.Size) -> None:
+def check_like(x: Tensor, name: str, tensor: Tensor, shape: Tuple[int, ...]) -> None:
+    """Raises TypeError or ValueError for a tensor of another dtype, device or shape."""
     if tensor.device != x.device:
         raise ValueError(f"{name}: it is on device '{tensor.device}'; allowed is that of x, '{x.device}'")
     if tensor.dtype != x.dtype:
@@ -169,6 +178,30 @@ def readable_vector(weight: Tensor) -> Tensor:
 def fresh(x: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:
     """An uninitialised contiguous tensor of x's shape and device."""
     return torch.empty_like(x, dtype=dtype, memory_format=torch.contiguous_format)
+
+
+# Looked up once: the public ways to ask make objects of what is asked. A PyTorch that is built without CUDA
+# has neither, and no call gets as far.
+current_device = getattr(torch._C, "_cuda_getDevice", torch.cuda.current_device)
+raw_stream = getattr(
+    torch._C, "_cuda_getCurrentRawStream", lambda device: torch.cuda.current_stream(device).cuda_stream
+)
+_STAY = contextlib.nullcontext()
+
+
+def on(device: int) -> ContextManager[Any]:
+    """Makes a device the current one, where it is not already."""
+    return _STAY if device == current_device() else torch.cuda.device(device)
+
+
+def pointer(tensor: Optional[Tensor]) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def workspace_for(operator: Any, rows: int, x: Tensor) -> Optional[Tensor]:
+    """Memory of the current stream that a call needs beside its tensors."""
+    size = operator.workspace_bytes(rows)
+    return torch.empty(size, dtype=torch.uint8, device=x.device) if size else None
 
 
 def _renew_lock() -> None:

@@ -3,20 +3,23 @@
     y = hone.ops.rms_norm(x, weight, 1e-5)
     y, total = hone.ops.rms_norm_residual(x, residual, weight, 1e-5)
     codes, scale = hone.ops.rms_norm_quantized(x, weight, 1e-5, "fp8")
+    y = hone.ops.linear(x, weight, bias, residual, "none")
+    y = hone.ops.fused_ffn(x, gate, up, down, None, None, residual, "silu")
 
 They take part in torch.compile(fullgraph=True), CUDA graphs, inference_mode and autograd, run on the current
 stream of x's device, and return fresh contiguous tensors. The first call with a dtype, a row length and a
 device prepares a kernel, which a CUDA graph cannot capture: warm up before. Every function may be called from
 any thread.
 
-- RMSNorm has gradients; LayerNorm and quantised norms run forward only, and backward() through them raises
+- RMSNorm has gradients; everything else runs forward only, and backward() through it raises
   NotImplementedError, as do second derivatives and torch.func.grad. torch.vmap calls the kernel once a slice.
 - torch.autocast changes nothing: tensors keep their dtypes, which have to be one and the same.
 - Tensors that do not fit raise TypeError or ValueError with the argument's name.
 
 `output` of the quantised norms is a string, "int8" or "fp8": the same words as everywhere in Hone, and one
-that every layer of torch.compile hands on as it is, while a dtype is an integer to some of them. epsilon has
-no default: models differ in it, and one that was forgotten would not be noticed.
+that every layer of torch.compile hands on as it is, while a dtype is an integer to some of them. `activation`
+is "none", "gelu_tanh", "gelu_erf", "silu" or "relu". It and epsilon have no default: models differ in them,
+and one that was forgotten would not be noticed.
 
 torch.library.custom_op would wrap each call in checks of its own; Library.define and impl do not.
 """
@@ -27,7 +30,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import _torch_kernels as kernels
+from . import _torch_kernels as kernels, _torch_linear as linear_kernels
 from ._torch_autograd import no_formula, register, rms_norm_formula, rms_norm_residual_formula
 
 _library = torch.library.Library("hone", "DEF")  # the operators live as long as this object
@@ -80,6 +83,17 @@ rms_norm_backward = _define(
     kernels.rms_norm_backward,
     kernels.rms_norm_backward_fake,
 )
+linear = _define(
+    "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation) -> Tensor",
+    linear_kernels.linear,
+    linear_kernels.linear_fake,
+)
+fused_ffn = _define(
+    "fused_ffn(Tensor x, Tensor? gate, Tensor up, Tensor down, Tensor? up_bias, Tensor? down_bias,"
+    " Tensor? residual, str activation) -> Tensor",
+    linear_kernels.fused_ffn,
+    linear_kernels.fused_ffn_fake,
+)
 
 
 def _forward_only(operator: Any, implementation: Callable[..., Any], instead: str) -> None:
@@ -99,3 +113,5 @@ _forward_only(layer_norm_residual, kernels.layer_norm_residual, "train with torc
 _forward_only(
     rms_norm_backward, kernels.rms_norm_backward, "second derivatives need torch.nn.functional.rms_norm"
 )
+_forward_only(linear, linear_kernels.linear, "train with torch.nn.functional.linear")
+_forward_only(fused_ffn, linear_kernels.fused_ffn, "train with torch.nn.functional.linear")
