@@ -1,9 +1,11 @@
-"""Modules that take the place of torch.nn.RMSNorm and torch.nn.LayerNorm, with the same parameters.
+"""Modules that take the place of torch.nn.RMSNorm, LayerNorm and Linear, with the same parameters, and the
+feed-forward network of a transformer layer as one module.
 
-They run Hone's kernels for CUDA tensors of bf16, fp16 and fp32 with a weight of the same dtype, and PyTorch's
+They run Hone's kernels for CUDA tensors of bf16, fp16 and fp32 with weights of the same dtype, and PyTorch's
 functions for everything else: on the CPU, for float64, with mixed dtypes, without a weight, and under
-torch.autocast, where PyTorch's functions choose the dtype of their result.
-Their state_dict is that of PyTorch's modules; hone.patch() makes one of each that a model has.
+torch.autocast, where PyTorch's functions choose the dtype of their result. Hone has no gradient of LayerNorm,
+Linear and FusedFFN: where one is needed, PyTorch's functions run.
+Their state_dict is that of PyTorch's modules; hone.patch() makes one of each norm that a model has.
 """
 
 from __future__ import annotations
@@ -55,6 +57,10 @@ def _takes_kernel(x: Tensor, residual: Optional[Tensor], weight: Optional[Tensor
     )
 
 
+def _needs_gradient(*tensors: Optional[Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+
+
 class RMSNorm(torch.nn.RMSNorm):
     """torch.nn.RMSNorm over the last dimension, in place of which it can stand; trainable.
 
@@ -84,8 +90,7 @@ class RMSNorm(torch.nn.RMSNorm):
 class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm over the last dimension, in place of which it can stand.
 
-    forward(x, residual) is that of RMSNorm. Hone's kernel has no gradient: where one is needed, PyTorch's
-    function runs.
+    forward(x, residual) is that of RMSNorm.
     """
 
     def __init__(
@@ -96,7 +101,8 @@ class LayerNorm(torch.nn.LayerNorm):
 
     def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Any:
         """x and residual [..., hidden] -> y, or (y, x + residual); all like x."""
-        if not _takes_kernel(x, residual, self.weight) or self._needs_gradient(x, residual):
+        parameters = (self.weight, self.bias)
+        if not _takes_kernel(x, residual, self.weight) or _needs_gradient(x, residual, *parameters):
             total = x if residual is None else x + residual
             y = functional.layer_norm(total, self.normalized_shape, self.weight, self.bias, self.eps)
             return y if residual is None else (y, total)
@@ -104,6 +110,103 @@ class LayerNorm(torch.nn.LayerNorm):
             return torch_ops.layer_norm(x, self.weight, self.bias, self.eps)
         return torch_ops.layer_norm_residual(x, residual, self.weight, self.bias, self.eps)
 
-    def _needs_gradient(self, x: Tensor, residual: Optional[Tensor]) -> bool:
-        tensors = (x, residual, self.weight, self.bias)
-        return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear, in place of which it can stand, with an activation in the same kernel: "none",
+    "gelu_tanh", "gelu_erf", "silu" or "relu"."""
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
+        dtype: Optional[torch.dtype] = None, *, activation: str = "none",
+    ) -> None:  # fmt: skip
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.activation = _checked_activation(activation)
+
+    def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Tensor:
+        """x [..., in_features] and residual [..., out_features] -> activation(...) + residual, [...,
+        out_features]."""
+        if _multiplies(x, residual, self.out_features, self.weight, self.bias):
+            return torch_ops.linear(x, self.weight, self.bias, residual, self.activation)
+        y = _ACTIVATIONS[self.activation](functional.linear(x, self.weight, self.bias))
+        return y if residual is None else y + residual
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, activation={self.activation!r}"
+
+
+class FusedFFN(torch.nn.Module):
+    """down_proj(activation(gate_proj(x)) * up_proj(x)) or, not gated, down_proj(activation(up_proj(x))).
+
+    Its layers are named as in Llama and hold the weights; Hone's kernel reads those, without a call of the
+    layers and their hooks. A gated one has no biases.
+    """
+
+    def __init__(
+        self, hidden: int, intermediate: int, activation: str = "silu", gated: bool = True,
+        bias: bool = False, device: Any = None, dtype: Optional[torch.dtype] = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if gated and bias:
+            raise ValueError("bias: True; allowed is False where gated is True")
+        self.activation = _checked_activation(activation)
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        self.gate_proj = torch.nn.Linear(hidden, intermediate, **options) if gated else None
+        self.up_proj = torch.nn.Linear(hidden, intermediate, **options)
+        self.down_proj = torch.nn.Linear(intermediate, hidden, **options)
+
+    def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Tensor:
+        """x and residual [..., hidden] -> the same, with the residual added."""
+        gate = None if self.gate_proj is None else self.gate_proj.weight
+        up, down = self.up_proj, self.down_proj
+        if _multiplies(x, residual, down.out_features, gate, up.weight, up.bias, down.weight, down.bias):
+            return torch_ops.fused_ffn(
+                x, gate, up.weight, down.weight, up.bias, down.bias, residual, self.activation
+            )
+        activate = _ACTIVATIONS[self.activation]
+        between = activate(up(x)) if self.gate_proj is None else activate(self.gate_proj(x)) * up(x)
+        y = down(between)
+        return y if residual is None else y + residual
+
+    def extra_repr(self) -> str:
+        return f"activation={self.activation!r}"
+
+
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return functional.gelu(x, approximate="tanh")
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
+_ACTIVATIONS = {
+    "none": _identity,
+    "gelu_tanh": _gelu_tanh,
+    "gelu_erf": functional.gelu,
+    "silu": functional.silu,
+    "relu": functional.relu,
+}
+
+
+def _checked_activation(activation: str) -> str:
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"activation: {activation!r}; allowed are {', '.join(_ACTIVATIONS)}")
+    return activation
+
+
+def _multiplies(x: Tensor, residual: Optional[Tensor], columns: int, *parameters: Optional[Tensor]) -> bool:
+    """Whether a call of Linear or FusedFFN goes to Hone's kernel; its result has so many columns."""
+    return (
+        x.is_cuda
+        and x.dtype in _KERNEL_DTYPES
+        and all(tensor is None or tensor.dtype == x.dtype for tensor in (residual, *parameters))
+        and (residual is None or _has_columns(residual, x, columns))
+        and not torch.is_autocast_enabled()  # that is, for CUDA
+        and not _needs_gradient(x, residual, *parameters)
+    )
+
+
+def _has_columns(residual: Tensor, x: Tensor, columns: int) -> bool:
+    return (
+        residual.dim() == x.dim() and residual.shape[:-1] == x.shape[:-1] and residual.shape[-1] == columns
+    )
