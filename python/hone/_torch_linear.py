@@ -192,9 +192,13 @@ def _ffn_with_care(
 # Checks, of fake tensors, too: they raise TypeError or ValueError.
 
 
-def _check_activation(activation: str) -> None:
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation: {activation!r}; allowed are {', '.join(ACTIVATIONS)}")
+def _check_activation(activation: str, gated: bool = False) -> None:
+    """A gate without one would be a plain product."""
+    allowed = [name for name in ACTIVATIONS if not (gated and name == "none")]
+    if activation not in allowed:
+        raise ValueError(
+            f"activation: {activation!r}; allowed are {', '.join(allowed)}{' with a gate' if gated else ''}"
+        )
 
 
 def _check_weight(x: Tensor, name: str, weight: Tensor) -> None:
@@ -225,7 +229,7 @@ def _check_ffn(
     x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor],
     down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
 ) -> None:  # fmt: skip
-    _check_activation(activation)
+    _check_activation(activation, gated=gate is not None)
     check_x(x, "hidden")
     _check_weight(x, "up", up)
     intermediate, hidden = up.shape

@@ -148,6 +148,8 @@ class FusedFFN(torch.nn.Module):
         super().__init__()
         if gated and bias:
             raise ValueError("bias: True; allowed is False where gated is True")
+        if gated and activation == "none":
+            raise ValueError("activation: 'none'; it is allowed where gated is False")
         self.activation = _checked_activation(activation)
         options = {"bias": bias, "device": device, "dtype": dtype}
         self.gate_proj = torch.nn.Linear(hidden, intermediate, **options) if gated else None

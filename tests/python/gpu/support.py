@@ -16,6 +16,7 @@ if not torch.cuda.is_available():
     raise unittest.SkipTest("there is no GPU")
 
 from torch import Tensor
+from torch.nn import functional
 
 import hone
 
@@ -23,6 +24,8 @@ DEVICE = torch.device("cuda", 0)
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 EPSILON = 1e-5
 
+# What one rounding of every element may cost a whole tensor, in the L2 norm.
+RELATIVE_L2 = {torch.float32: 5e-6, torch.float16: 5e-4, torch.bfloat16: 4e-3}
 # What one rounding to the dtype and accumulating in float32 may cost: relative to an element, and absolute.
 RELATIVE = {torch.float32: 2e-5, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 ABSOLUTE = {torch.float32: 2e-5, torch.float16: 2e-5, torch.bfloat16: 2e-5}
@@ -61,6 +64,37 @@ def layer_norm(
     return y if bias is None else y + bias.double()
 
 
+ACTIVATIONS = {
+    "none": lambda y: y,
+    "gelu_tanh": lambda y: functional.gelu(y, approximate="tanh"),
+    "gelu_erf": functional.gelu,
+    "silu": functional.silu,
+    "relu": functional.relu,
+}
+
+
+def linear(
+    x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, residual: Optional[Tensor] = None,
+    activation: str = "none",
+) -> Tensor:  # fmt: skip
+    """In float64."""
+    y = functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
+    y = ACTIVATIONS[activation](y)
+    return y if residual is None else y + residual.double()
+
+
+def fused_ffn(
+    x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor] = None,
+    down_bias: Optional[Tensor] = None, residual: Optional[Tensor] = None, activation: str = "silu",
+) -> Tensor:  # fmt: skip
+    """In float64 but for what lies between the halves, which is rounded to their dtype."""
+    if gate is None:
+        between = linear(x, up, up_bias, activation=activation)
+    else:
+        between = linear(x, gate, activation=activation) * linear(x, up)
+    return linear(between.to(x.dtype), down, down_bias, residual)
+
+
 class Case(unittest.TestCase):
     """Assertions about tensors."""
 
@@ -68,6 +102,17 @@ class Case(unittest.TestCase):
         """`found` is `wanted` (float64) but for its dtype's rounding, `looser` times."""
         relative, absolute = RELATIVE[found.dtype] * looser, ABSOLUTE[found.dtype] * looser
         torch.testing.assert_close(found.double(), wanted, rtol=relative, atol=absolute)
+
+    def assert_sums(self, found: Tensor, wanted: Tensor) -> None:
+        """`found` is `wanted` (float64), sums of products of about unit size, but for float32's roundings on
+        the way and the dtype's at the end."""
+        self.assertEqual(found.shape, wanted.shape)
+        if wanted.numel():
+            absolute = 1e-4 if found.dtype == torch.float32 else 1e-3
+            torch.testing.assert_close(
+                found.double(), wanted, rtol=1.5 * RELATIVE[found.dtype], atol=absolute
+            )
+            self.assertLess(self.relative_error(found, wanted), RELATIVE_L2[found.dtype])
 
     def assert_same(self, found: Tensor, wanted: Tensor) -> None:
         """Bit by bit, dtype and shape."""
@@ -107,3 +152,8 @@ def shaped_inputs(rows: int, hidden: int, dtype: Any) -> Tuple[Tensor, Tensor, T
         randn(hidden, dtype=dtype, seed=3),
         randn(hidden, dtype=dtype, seed=4),
     )
+
+
+def weight_like(out: int, columns: int, dtype: Any, seed: int) -> Tensor:
+    """[out, columns], scaled so that x * weight^T is about as large as x."""
+    return (randn(out, columns, dtype=torch.float32, seed=seed) * columns**-0.5).to(dtype)
