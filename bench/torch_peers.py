@@ -76,7 +76,7 @@ def _norm_backward(case: Dict[str, Any], _: Any) -> Call:
 def _workspace(operator: Any, tokens: int, likeness: Any) -> Any:
     """Taken once: calls that follow one another on a stream share it, those of a captured graph as well."""
     size = operator.workspace_bytes(tokens)
-    return likeness.new_empty(size, dtype=torch.uint8) if size else None
+    return likeness.new_empty((size,), dtype=torch.uint8) if size else None
 
 
 def _linear(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:

@@ -201,7 +201,7 @@ def pointer(tensor: Optional[Tensor]) -> int:
 def workspace_for(operator: Any, rows: int, x: Tensor) -> Optional[Tensor]:
     """Memory of the current stream that a call needs beside its tensors."""
     size = operator.workspace_bytes(rows)
-    return torch.empty(size, dtype=torch.uint8, device=x.device) if size else None
+    return torch.empty((size,), dtype=torch.uint8, device=x.device) if size else None
 
 
 def _renew_lock() -> None:

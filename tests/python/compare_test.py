@@ -1,0 +1,135 @@
+"""Hone as a peer of PyTorch (bench/torch_peers.py), and the tables (bench/compare_docs.py): every case of
+bench/cases, made smaller, on the fake driver."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import unittest
+from typing import Any, Dict, List
+from unittest import mock
+
+from fakes import TREE, torch as fake_torch
+from fakes.case import Case
+
+import hone
+
+BENCH = TREE / "bench"
+SIZES = ("tokens", "rows", "in", "out", "hidden", "intermediate")
+
+
+def cases() -> List[Dict[str, Any]]:
+    files = (BENCH / "cases").glob("*.json")
+    return [case for file in sorted(files) for case in json.loads(file.read_text())]
+
+
+def shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
+    """Of an input set, by name."""
+    op = case["op"]
+    if op == "linear":
+        return {"x": (case["tokens"], case["in"]), "w": (case["out"], case["in"])}
+    hidden = case["hidden"]
+    if op.startswith("ffn"):
+        between = case["intermediate"]
+        found = {"x": (case["tokens"], hidden), "up": (between, hidden), "down": (hidden, between)}
+        if op == "ffn_swiglu":
+            return {**found, "gate": (between, hidden)}
+        return {**found, "up_bias": (between,), "down_bias": (hidden,)}
+    rows = (case["rows"], hidden)
+    found = {"x": rows, "weight": (hidden,)}
+    if op == "rmsnorm_backward":
+        return {**found, "dy": rows}
+    if op.startswith("layernorm"):
+        found["bias"] = (hidden,)
+    return {**found, "residual": rows} if op.endswith("residual") else found
+
+
+class Peers(Case):
+    def setUp(self) -> None:
+        self.torch = fake_torch.install()
+        self.addCleanup(fake_torch.uninstall)
+        path = mock.patch.object(sys, "path", [str(BENCH), *sys.path])
+        path.start()
+        self.addCleanup(path.stop)
+        sys.modules.pop("torch_peers", None)
+        import torch_peers
+
+        self.torch_peers = torch_peers
+
+    def inputs(self, case: Dict[str, Any]) -> Dict[str, Any]:
+        names = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+        dtype = getattr(self.torch, names[case["dtype"]])
+        return {
+            name: fake_torch.cuda_tensor(self.torch, *shape, dtype=dtype)
+            for name, shape in shapes_of(case).items()
+        }
+
+    def test_every_case_is_launched(self) -> None:
+        smaller = [{k: -(-v // 64) if k in SIZES else v for k, v in case.items()} for case in cases()]
+        for case in map(json.loads, sorted(set(map(json.dumps, smaller)))):
+            with self.subTest(case=case), contextlib.redirect_stderr(io.StringIO()) as said:
+                inputs = self.inputs(case)
+                call = self.torch_peers.peers(case["op"], case, inputs)["hone"]
+                before = self.driver.launch_count()
+                outputs = call(inputs)
+                self.assertGreater(self.driver.launch_count(), before)
+                first = outputs[0] if isinstance(outputs, tuple) else outputs
+                columns = case.get("out", case.get("hidden"))
+                self.assertEqual(first.shape, (*inputs["x"].shape[:-1], columns))
+            self.assertIn("not exact; hone tune --op", said.getvalue())
+
+    def test_a_workspace_is_taken_once(self) -> None:
+        case = {"op": "ffn_swiglu", "tokens": 3, "hidden": 64, "intermediate": 128, "dtype": "bf16"}
+        run = mock.patch.object(hone.FusedFfnOperator, "run_pointers")
+        with run as run, contextlib.redirect_stderr(io.StringIO()):
+            call = self.torch_peers.peers(case["op"], case, {})["hone"]
+            for _ in range(3):
+                call(self.inputs(case))
+        workspaces = [call.args[10] for call in run.call_args_list]
+        self.assertTrue(workspaces[0])
+        self.assertEqual(workspaces, workspaces[:1] * 3)
+
+    def test_the_program_knows_every_problem(self) -> None:
+        with mock.patch.object(hone, "tune") as tune:
+            self.torch_peers.tune(cases())
+        calls = [call.kwargs for call in tune.call_args_list]
+        families = {"rmsnorm", "layernorm", "rmsnorm_backward", "linear"}
+        self.assertEqual({call["op"] for call in calls}, families)
+        for family in families:
+            call = next(call for call in calls if call["op"] == family)
+            problems = hone.tune(**call, dry_run=True, quiet=True)["problems"]
+            self.assertEqual(len(problems), len(call["tokens"]))
+
+    def test_a_network_is_tuned_by_its_halves(self) -> None:
+        case = {"op": "ffn_gelu", "tokens": 3, "hidden": 64, "intermediate": 128, "dtype": "fp16"}
+        with mock.patch.object(hone, "tune") as tune:
+            self.torch_peers.tune([case, {**case, "tokens": 1}])
+        first, second = (call.kwargs for call in tune.call_args_list)
+        self.assertEqual((first["tokens"], second["tokens"]), ([1, 3], [1, 3]))
+        half = {"dtype": "fp16", "bias": True}
+        self.assertEqual(
+            first["fields"], {**half, "activation": "gelu_tanh", "gated": False, "in": 64, "out": 128}
+        )
+        self.assertEqual(second["fields"], {**half, "in": 128, "out": 64})
+
+
+class Tables(unittest.TestCase):
+    def test_a_row_for_every_case(self) -> None:
+        with mock.patch.object(sys, "path", [str(BENCH), *sys.path]):
+            import compare_docs
+        peers = [{"name": "hone", "us": 10.0}, {"name": "cuBLAS", "us": 12.0}, {"name": "x", "error": "e"}]
+        results = [{"case": case, "bytes": 10**7, "flops": 10**10, "peers": peers} for case in cases()]
+        machine = {"device": "NVIDIA H100", "torch": "2.11"}
+        table = compare_docs.render({"date": "2026-01-02T03:04", "machine": machine, "results": results})
+        self.assertIn("NVIDIA H100, PyTorch 2.11, 2026-01-02.", table)
+        self.assertIn("| operator | size | dtype | Hone us | rate | cuBLAS us | x us |", table)
+        row = "| linear | 1 x 4096 x 4096 | bf16 | 10.00 | 1000 TFLOP/s | 12.00 |  | 1.200 |"
+        self.assertIn(row, table)
+        self.assertEqual(table.count("\n| ") - 1, len(results))
+        self.assertIn("Geometric mean of the last column: 1.20.", table)
+
+
+if __name__ == "__main__":
+    unittest.main()
