@@ -12,10 +12,6 @@ bool is_declared(const Tunable& tunable, std::int64_t value) {
     return std::ranges::find(tunable.values.span(), value) != tunable.values.span().end();
 }
 
-bool at_least(const DeviceTraits& traits, Arch arch) {
-    return traits.compute_major * 10 + traits.compute_minor >= arch.major * 10 + arch.minor;
-}
-
 int tunable_index(const Variant& variant, std::string_view name) {
     for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
         if (variant.tunables[i].name == name) return static_cast<int>(i);
@@ -61,9 +57,16 @@ std::optional<Config> parse_config(const Variant& variant, std::string_view text
 
 }  // namespace
 
+bool runs_on(const Variant& variant, const DeviceTraits& traits) {
+    const Arch needed = variant.min_arch;
+    const int have = traits.compute_major * 10 + traits.compute_minor;
+    const int least = needed.major * 10 + needed.minor;
+    return needed.specific ? have == least : have >= least;
+}
+
 std::string_view why_not(const Problem& problem, const Candidate& candidate, const DeviceTraits& traits) {
     const Variant& variant = *candidate.variant;
-    if (!at_least(traits, variant.min_arch)) return "the GPU's architecture is too old for this variant";
+    if (!runs_on(variant, traits)) return "the GPU's architecture lacks the variant's instructions";
     for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
         if (!is_declared(variant.tunables[i], candidate.config[i]))
             return "a tunable has an undeclared value";
@@ -76,7 +79,7 @@ std::string_view why_not(const Problem& problem, const Candidate& candidate, con
 
 std::optional<Candidate> fallback(const Problem& problem, const DeviceTraits& traits) {
     for (const Variant* variant : problem.family->variants) {
-        if (!at_least(traits, variant->min_arch)) continue;
+        if (!runs_on(*variant, traits)) continue;
         const std::optional<Config> config = variant->fallback(problem, traits);
         if (config && allowed(problem, {variant, *config}, traits)) return Candidate{variant, *config};
     }

@@ -91,6 +91,7 @@ struct Variant {
     std::string_view name;     ///< "block_rows"
     std::string_view summary;  ///< one line
     std::string_view source;   ///< path below kernel_templates/, "rmsnorm/block_rows.cu"
+    /// The oldest architecture; where it is specific, the only one: sm_90a's instructions exist nowhere else.
     Arch min_arch{7, 5, false};
     std::span<const Tunable> tunables;
     std::span<const Constraint> constraints;
@@ -137,7 +138,10 @@ struct Candidate {
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// First reason why the config may not be used (out of the declared values, architecture too old, a
+/// Whether the device's architecture has the variant's instructions.
+[[nodiscard]] bool runs_on(const Variant&, const DeviceTraits&);
+
+/// First reason why the config may not be used (out of the declared values, another architecture, a
 /// constraint), or empty.
 [[nodiscard]] std::string_view why_not(const Problem&, const Candidate&, const DeviceTraits&);
 [[nodiscard]] inline bool allowed(const Problem& problem, const Candidate& candidate,
