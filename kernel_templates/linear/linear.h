@@ -57,6 +57,9 @@ struct LinearProblem {
 };
 [[nodiscard]] LinearProblem linear_problem(const Problem&);
 
+extern const Variant wgmma;
+extern const Variant mma;
+extern const Variant gemv;
 extern const Variant plain;
 
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

@@ -1,0 +1,75 @@
+#include "kernel_templates/linear/few_tokens.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hone::linear::few_tokens {
+
+std::int64_t threads(const Config& config) { return 32 * config[k_warps] * config[row_warps]; }
+
+std::int64_t groups(const LinearProblem& p, const Config& config) {
+    return ceil_div(p.tokens, config[block_tokens]);
+}
+
+std::int64_t steps(const LinearProblem& p, const Config& config) {
+    return ceil_div(p.out, config[rows] * config[row_warps]);
+}
+
+std::int64_t partial_bytes(const LinearProblem& p, const Config& config) {
+    return 4 * (config[blocks_per_sm] != 0 ? 2 : 1) * config[row_warps] * config[k_warps] * p.products() *
+           config[block_tokens] * (config[rows] + 4);
+}
+
+bool holds_tokens(const LinearProblem& p, const Config& config, const Tunable& tokens) {
+    const std::span<const std::int64_t> values = tokens.values.span();
+    const auto least = std::ranges::lower_bound(values, p.tokens);
+    return config[block_tokens] == (least == values.end() ? values.back() : *least);
+}
+
+Plan plan(const char* kernel, const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const LinearProblem p = linear_problem(problem);
+    const std::int64_t group_count = groups(p, config);
+    std::int64_t blocks = steps(p, config);
+    if (config[blocks_per_sm] != 0) {
+        const std::int64_t resident = traits.sm_count * config[blocks_per_sm] / group_count;
+        blocks = std::min(blocks, std::max<std::int64_t>(resident, 1));
+    }
+    Plan plan{.launch_count = 1};
+    plan.launches[0] =
+        launch(kernel, {static_cast<std::uint32_t>(blocks * group_count), 1, 1}, threads(config));
+    plan.launches[0].programmatic = config[programmatic] != 0;
+    return plan;
+}
+
+double predict_us(const Problem& problem, const Config& config, const Stream& stream,
+                  const DeviceTraits& traits) {
+    const LinearProblem p = linear_problem(problem);
+    const double block_threads = static_cast<double>(threads(config));
+    const double blocks = plan("", problem, config, traits).launches[0].grid.x;
+    const double fit = std::floor(
+        std::min({65536 / (static_cast<double>(std::max<std::int64_t>(stream.registers, 32)) * block_threads),
+                  static_cast<double>(traits.shared_bytes_per_sm) /
+                      static_cast<double>(partial_bytes(p, config) + 1024),
+                  traits.max_threads_per_sm / block_threads}));
+    const double resident = std::clamp(blocks / traits.sm_count, 1.0, std::max(fit, 1.0));
+    const double busy = std::min(1.0, blocks / traits.sm_count);
+
+    const double token_groups = static_cast<double>(groups(p, config));
+    const double weights = p.weight_bytes() * token_groups;  // through level 2
+    const double sms = traits.sm_count * busy;
+    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double hinted = config[load_hint] == 3 ? 1.002 : 1.0;
+    const double memory_us =
+        (hinted * p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.93e-6 * traits.memory_bytes_per_s);
+    const double in_flight = resident * block_threads * stream.loads * 16;
+    const double draw_us = weights / sms / in_flight * 1.05;
+    const double issue_us = weights / 16 * stream.instructions / (sms * 128 * cycles_per_us);
+    const double level1_us = weights * (1 + stream.x_bytes) / (sms * 64 * cycles_per_us);
+    constexpr double sharpness = 2.5;
+    const double body_us = std::pow(std::pow(memory_us, sharpness) + std::pow(draw_us, sharpness) +
+                                        std::pow(issue_us, sharpness) + std::pow(level1_us, sharpness),
+                                    1 / sharpness);
+    return body_us + 1.2 + (config[programmatic] != 0 ? 0.0 : 0.4);
+}
+
+}  // namespace hone::linear::few_tokens

@@ -1,0 +1,167 @@
+// Products for few tokens, the part that the variants gemv and mma share: a group of `k_warps` warps takes
+// some rows of the weight and splits `in` between them; their sums meet in shared memory and are added in
+// order. A block holds `row_warps` such groups and up to `block_tokens` tokens; it walks over the weight with
+// the grid's step, or takes one step only. More tokens are more blocks, those of the same weights side by
+// side, so that the weights come from level 2.
+//
+// Data's way: weights come from global memory straight into registers, 16 bytes an access, one batch ahead of
+// the one being multiplied, also across steps; the first batch before anything else, also before the wait for
+// the kernel that writes x. x comes through level 1, where it stays (weights do not allocate there). One
+// barrier a step, between writing and adding the partial sums, which alternate between two buffers.
+#pragma once
+
+#include "device/packet.cuh"
+#include "device/sync.cuh"
+#include "device/tma.cuh"
+#include "linear/epilogue.cuh"
+
+namespace hone::linear {
+
+inline constexpr int k_warps = Tuned::k_warps;
+inline constexpr int row_warps = Tuned::row_warps;
+inline constexpr int threads = 32 * k_warps * row_warps;
+inline constexpr int unroll = Tuned::unroll;
+/// Tokens of one block.
+inline constexpr int block_tokens = Tuned::tokens;
+/// Blocks take many steps, or one each.
+inline constexpr bool walks = Tuned::blocks_per_sm != 0;
+/// Elements of one access.
+inline constexpr int vector = 16 / sizeof(Element);
+static_assert(in % vector == 0, "rows start at multiples of 16 bytes");
+
+#define HONE_LOAD_WEIGHT(hints, ...) \
+    asm volatile("ld.global.nc" hints ".v4.u32 {%0, %1, %2, %3}, [%4]" __VA_ARGS__)
+
+/// 16 bytes of a weight, which nothing writes while the kernel runs. load_hint: 1 not into level 1, 2 the
+/// same and 256 bytes into level 2, 3 not into level 1 and first to leave level 2.
+__device__ inline uint4 load_weight(const Element* address) {
+    uint4 word;
+    if constexpr (Tuned::load_hint == 1) {
+        HONE_LOAD_WEIGHT(".L1::no_allocate", ";"
+                         : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                         : "l"(address));
+    } else if constexpr (Tuned::load_hint == 2) {
+        HONE_LOAD_WEIGHT(".L1::no_allocate.L2::256B", ";"
+                         : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                         : "l"(address));
+    } else {
+        HONE_LOAD_WEIGHT(".L1::no_allocate.L2::cache_hint", ", %5;"
+                         : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                         : "l"(address), "l"(l2_policy<L2Hint::evict_first>()));
+    }
+    return word;
+}
+#undef HONE_LOAD_WEIGHT
+
+/// Where a weight load may go: past the end of a row x is zero, so any readable weight does.
+__device__ inline int readable(int column) { return column < in ? column : 0; }
+
+/// What a block works on.
+class FewTokens {
+  public:
+    __device__ explicit FewTokens(const Tensors& tensors) : tensors_(tensors) {
+        first_step = blockIdx.x;
+        step_stride = gridDim.x;
+        if (tensors.tokens <= block_tokens) return;
+        const uint32 groups = (static_cast<uint32>(tensors.tokens) + block_tokens - 1) / block_tokens;
+        first_token_ = blockIdx.x % groups * block_tokens;
+        first_step = blockIdx.x / groups;
+        step_stride = gridDim.x / groups;
+    }
+
+    /// x[first token + token][column ... ], one access, zeros past the end of the row; tokens that are none
+    /// repeat the last.
+    __device__ uint4 load_x(int token, int column) const {
+        if (column >= in) return uint4{0, 0, 0, 0};
+        const int64 row = min(first_token_ + token, tensors_.tokens - 1);
+        return load_word<LoadHint::normal, 16>(tensors_.x + row * tensors_.x_stride + column);
+    }
+    /// Row `row`, column `column` of the `product`-th weight.
+    __device__ const Element* weight_at(int product, int row, int column) const {
+        return product == 0 ? tensors_.weight + row * tensors_.weight_stride + column
+                            : tensors_.up + row * tensors_.up_stride + column;
+    }
+    __device__ void store(int token, int column, const float (&sums)[products]) const {
+        const int64 place = first_token_ + token;
+        if (place >= tensors_.tokens) return;
+        tensors_.result[place * tensors_.out_stride + column] =
+            from_float<Element>(tensors_.finish(place, column, sums));
+    }
+
+    int first_step;
+    int step_stride;
+
+  private:
+    const Tensors& tensors_;
+    int64 first_token_ = 0;
+};
+
+/// Rows of a group in a step. The last group moves back to whole rows; what it then computes a second time
+/// it does not write.
+template <int rows>
+struct Rows {
+    __device__ Rows(int step, int group) : wanted((step * row_warps + group) * rows) {
+        first = min(wanted, out - rows);
+    }
+    int wanted;
+    int first;
+};
+
+/// Sums of `rows` rows and `block_tokens` tokens of every warp. A row's pitch is 4 more than a multiple of 16
+/// words: fragments of 8 rows x 4 pairs of tokens then fall into distinct banks.
+template <int rows>
+struct Partials {
+    float sums[walks ? 2 : 1][row_warps][k_warps][products][block_tokens][rows + 4];
+};
+
+/// Adds the partial sums of a group's rows and writes the results.
+template <int rows>
+__device__ inline void add_and_store(const Partials<rows>& partials, const FewTokens& call, int buffer,
+                                     int group, int k_warp, const Rows<rows>& place) {
+    __syncthreads();
+    for (int i = k_warp * 32 + threadIdx.x % 32; i < rows * block_tokens; i += 32 * k_warps) {
+        const int token = i / rows;
+        const int row = i % rows;
+        float sums[products] = {};
+#pragma unroll
+        for (int product = 0; product < products; ++product) {
+#pragma unroll
+            for (int warp = 0; warp < k_warps; ++warp)
+                sums[product] += partials.sums[buffer][group][warp][product][token][row];
+        }
+        if (place.first + row >= place.wanted) call.store(token, place.first + row, sums);
+    }
+}
+
+/// Walks over steps; load(rows, batch, held) and multiply(batch, held) handle batches of weights,
+/// finish(rows, buffer) a step's sums. Not unrolled: in straight code the assembler moves loads down to
+/// their uses, and fewer are in flight.
+template <int rows, int batches, class Held, class Load, class Multiply, class Finish>
+__device__ inline void stream(const FewTokens& call, int group, Load load, Multiply multiply, Finish finish) {
+    constexpr int steps = (out + rows * row_warps - 1) / (rows * row_warps);
+    Rows<rows> current_rows(call.first_step, group);
+    Held held;
+    load(current_rows, 0, held);
+    if constexpr (Tuned::programmatic != 0) wait_for_predecessor();
+    int buffer = 0;
+    for (int step = call.first_step; step < steps; step += call.step_stride) {
+        const int next = walks ? step + call.step_stride : steps;
+        const Rows<rows> next_rows(next, group);
+#pragma unroll 1
+        for (int batch = 0; batch < batches; ++batch) {
+            const Held current = held;
+            if (batch + 1 < batches) {
+                load(current_rows, batch + 1, held);
+            } else if (next < steps) {
+                load(next_rows, 0, held);
+            }
+            multiply(batch, current);
+        }
+        finish(current_rows, buffer);
+        if constexpr (!walks) return;
+        buffer ^= 1;
+        current_rows = next_rows;
+    }
+}
+
+}  // namespace hone::linear

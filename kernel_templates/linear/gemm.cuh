@@ -1,0 +1,77 @@
+// Linear by tensor cores (sm_90a). START HERE; gemm_geometry (sizes), gemm_tile (tunables, schedule),
+// gemm_producer, gemm_consumer, gemm_writer and gemm_results hold a part each.
+//
+// Data's way: global memory -> ring of stages in shared memory (tensor copies, 128-byte swizzle) -> tensor
+// cores -> registers -> shared memory (stmatrix) -> global (tensor store). Warpgroup 0 is the producer: one
+// thread issues all copies. Warpgroups 1 to `consumers` multiply: they share a tile (each takes rows of it),
+// or with ping_pong take whole tiles in turn, so that one stores while the other multiplies. Blocks are
+// persistent: each walks over tiles block, block + blocks, ...
+//
+// The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Left is x and
+// right the weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A
+// gated weight tile is half gate rows, half up rows: the two products of an element meet in one thread.
+//
+// Barriers, one pair a stage:
+//   full[s]   one arrival (the producer, announcing the stage's bytes) and those bytes. Consumers wait for
+//             it.
+//   empty[s]  an arrival from each consumer warp. The producer waits for it before it fills s again.
+//
+// With cluster_k the blocks of a cluster split `in` of one tile: after the last multiplication (cluster
+// barrier: all rings are free) each sends every other its share of the partial sums, into the memory of the
+// rings; after a second cluster barrier each adds its share in order of rank and stores it. One tile a
+// cluster. With split blocks leave their partial sums in the workspace, and a second launch adds them.
+#pragma once
+
+#include "linear/gemm_consumer.cuh"
+#include "linear/gemm_producer.cuh"
+#include "linear/gemm_tile.cuh"
+
+namespace hone::linear::gemm {
+
+/// Registers of a producer's and a consumer's thread; together the file's 64 Ki, in steps of 8.
+inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers == 2;
+inline constexpr int producer_registers = 40;
+inline constexpr int consumer_registers = 232;
+
+__device__ inline void prepare(uint32 shared, const Maps& maps) {
+    for (int stage = 0; stage < stages; ++stage) {
+        barrier_init(full_barrier(shared, stage), 1);
+        barrier_init(empty_barrier(shared, stage), geometry.sharers() * 4);
+    }
+    fence_barrier_init();
+    prefetch_map(maps.x);
+    prefetch_map(maps.weight);
+    if (gated) prefetch_map(maps.up);
+    if (geometry.staged) prefetch_map(maps.result);
+}
+
+__device__ inline void run(const Maps& maps, const Results& results) {
+    extern __shared__ uint8 memory[];
+    constexpr uint32 below = Geometry::alignment - 1;
+    const uint32 shared = (shared_address(memory) + below) & ~below;
+    const int rank = cluster_k == 1 ? 0 : static_cast<int>(cluster_rank());
+    const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    const Schedule schedule(results.tokens);
+    const int first = blockIdx.x / cluster_k;
+    const int step = gridDim.x / cluster_k;
+
+    if (threadIdx.x == 0) prepare(shared, maps);
+    __syncthreads();
+    if constexpr (programmatic) release_successor();
+
+    if (warpgroup == 0) {
+        if constexpr (moves_registers) release_registers<producer_registers>();
+        if (threadIdx.x == 0) Producer(shared, maps).run(schedule, first, step, rank);
+        __syncwarp();
+        if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
+            meet_cluster();
+            meet_cluster();
+        }
+    } else {
+        if constexpr (moves_registers) claim_registers<consumer_registers>();
+        if constexpr (programmatic) wait_for_predecessor();
+        Consumer(shared, maps, results, warpgroup - 1).run(schedule, first, step, rank);
+    }
+}
+
+}  // namespace hone::linear::gemm

@@ -1,0 +1,20 @@
+// Linear, variant wgmma: gemm.cuh says how.
+#include "linear/gemm.cuh"
+
+extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned::blocks_per_sm)
+    linear_wgmma(const __grid_constant__ hone::TensorMap x_map,
+                 const __grid_constant__ hone::TensorMap weight_map,
+                 const __grid_constant__ hone::TensorMap up_map,
+                 const __grid_constant__ hone::TensorMap result_map, const hone::linear::Element* bias,
+                 const hone::linear::Element* residual, hone::linear::Element* result, float* workspace,
+                 int tokens, long long residual_stride, long long out_stride) {
+    hone::linear::gemm::run({x_map, weight_map, up_map, result_map},
+                            {bias, residual, result, workspace, tokens, residual_stride, out_stride});
+}
+
+extern "C" __global__ void __launch_bounds__(hone::linear::gemm::combine_threads)
+    linear_combine(const hone::linear::Element* bias, const hone::linear::Element* residual,
+                   hone::linear::Element* result, float* workspace, int tokens, long long residual_stride,
+                   long long out_stride) {
+    hone::linear::gemm::combine({bias, residual, result, workspace, tokens, residual_stride, out_stride});
+}
