@@ -85,7 +85,7 @@ std::string missing_families(const std::vector<ModelOperator>& missing) {
         items.push_back(op.shape.empty() ? op.role
                                          : fmt::format("{} ({}, {})", op.role, op.family, op.shape));
     }
-    return fmt::format("no family yet: {}", fmt::join(items, "; "));
+    return fmt::format("not tuned with a model yet: {}", fmt::join(items, "; "));
 }
 
 }  // namespace hone::tuner

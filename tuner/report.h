@@ -23,7 +23,7 @@ namespace hone::tuner {
 /// One table for each static problem: dynamic value, winner, microseconds, speed-up, share of the floor,
 /// provenance.
 [[nodiscard]] std::string tables(const TuneResult& result, const DeviceTraits& traits, bool colour);
-/// "no family yet: attention over a prompt (attention_prefill), ..." or empty.
+/// "not tuned with a model yet: attention over a prompt (attention_prefill), ..." or empty.
 [[nodiscard]] std::string missing_families(const std::vector<ModelOperator>& missing);
 
 }  // namespace hone::tuner

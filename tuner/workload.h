@@ -39,7 +39,7 @@ struct ModelOperator {
     std::string role;    ///< "input norm + residual", "attention", ...
     std::string family;  ///< "rmsnorm"; may be one that this build does not have
     std::string
-        fields;  ///< text for parse_problem without the dynamic field; empty when the family is missing
+        fields;  ///< text for parse_problem without the dynamic field; empty: not tuned with a model yet
     std::int64_t count = 1;  ///< calls a forward pass
     std::int64_t rows_per_token =
         1;              ///< the dynamic dimension is tokens times this: heads, for a norm over heads
@@ -55,7 +55,7 @@ struct WorkloadOptions {
 struct Workload {
     std::string name;
     std::vector<Problem> problems;  ///< grouped by static part, dynamic value ascending; no duplicates
-    std::vector<ModelOperator> without_family;  ///< listed to the user as "no family yet"
+    std::vector<ModelOperator> without_family;  ///< listed to the user as "not tuned with a model yet"
 };
 
 /// Throws ConfigError (file, line, key) for an unreadable model and for sizes that make no sense.

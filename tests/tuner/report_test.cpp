@@ -89,5 +89,5 @@ TEST_CASE("operators without a family are one line") {
     CHECK(missing_families({}).empty());
     const std::vector<ModelOperator> missing{
         {.role = "feed-forward", .family = "fused_ffn", .fields = {}, .shape = "1 -> 2"}};
-    CHECK(missing_families(missing) == "no family yet: feed-forward (fused_ffn, 1 -> 2)");
+    CHECK(missing_families(missing) == "not tuned with a model yet: feed-forward (fused_ffn, 1 -> 2)");
 }
