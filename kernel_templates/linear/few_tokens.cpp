@@ -58,18 +58,21 @@ double predict_us(const Problem& problem, const Config& config, const Stream& st
     const double weights = p.weight_bytes() * token_groups;  // through level 2
     const double sms = traits.sm_count * busy;
     const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
-    const double hinted = config[load_hint] == 3 ? 1.002 : 1.0;
-    const double memory_us =
-        (hinted * p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.93e-6 * traits.memory_bytes_per_s);
+    const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) /
+                             (stream.bandwidth * 1e-6 * traits.memory_bytes_per_s);
     const double in_flight = resident * block_threads * stream.loads * 16;
-    const double draw_us = weights / sms / in_flight * 1.05;
+    const double draw_us = weights / sms / in_flight * stream.latency_us;
     const double issue_us = weights / 16 * stream.instructions / (sms * 128 * cycles_per_us);
-    const double level1_us = weights * (1 + stream.x_bytes) / (sms * 64 * cycles_per_us);
-    constexpr double sharpness = 2.5;
-    const double body_us = std::pow(std::pow(memory_us, sharpness) + std::pow(draw_us, sharpness) +
-                                        std::pow(issue_us, sharpness) + std::pow(level1_us, sharpness),
-                                    1 / sharpness);
-    return body_us + 1.2 + (config[programmatic] != 0 ? 0.0 : 0.4);
+    const double level1_us = weights * (1 + stream.x_bytes) / (sms * 128 * cycles_per_us);
+    const double body_us = std::pow(
+        std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(issue_us, 4) + std::pow(level1_us, 4), 0.25);
+    // Where memory is the limit, candidates differ by the order in which they ask for it: few rows at a time
+    // are best, and blocks that come and go.
+    const double disorder =
+        0.012 * std::max(0.0, std::log2(stream.loads / (4.0 * static_cast<double>(p.products())))) +
+        0.006 * std::log2(16.0 / static_cast<double>(config[k_warps])) +
+        (config[blocks_per_sm] != 0 ? 0.004 : 0.0) + (config[load_hint] == 3 ? 0.002 : 0.0);
+    return body_us * (1 + disorder) + stream.rest_us + (config[programmatic] != 0 ? 1.4 : 1.8);
 }
 
 }  // namespace hone::linear::few_tokens

@@ -31,11 +31,14 @@ enum Index : std::size_t {
 struct Stream {
     std::int64_t registers = 0;  ///< a thread
     double loads = 1;            ///< of 16 bytes, that a thread keeps in flight
+    double latency_us = 1;       ///< of a batch of them, and of what the thread then does with it
     double instructions = 1;     ///< for each 16 bytes of a weight
     double x_bytes = 0;          ///< through level 1, for each byte of a weight
+    double bandwidth = 1;        ///< share of the memory's that such streams reach
+    double rest_us = 0;          ///< for adding up the warps' sums
 };
 /// Modelled microseconds: the weights over the bandwidth, over what the loads in flight can draw and over
-/// issue slots, joined by a soft maximum, plus what a launch costs.
+/// issue slots, joined by a soft maximum, plus what a launch costs. Fitted with wgmma's (wgmma.cpp).
 [[nodiscard]] double predict_us(const Problem&, const Config&, const Stream&, const DeviceTraits&);
 
 // Constraints of both.

@@ -25,9 +25,8 @@ std::int64_t loads(const LinearProblem& p, const Config& config) {
     return config[unroll] * p.products() * config[rows];
 }
 std::int64_t registers(const LinearProblem& p, const Config& config) {
-    const std::int64_t sums = p.products() * config[rows] * config[block_tokens];
-    const std::int64_t unpacked = elements_per_access(p) * (config[block_tokens] + 1);
-    return 8 * loads(p, config) + sums + unpacked + 24;
+    return 8 * loads(p, config) + p.products() * config[rows] * config[block_tokens] +
+           6 * config[block_tokens] + 8;
 }
 
 constexpr Constraint constraints[] = {
@@ -77,8 +76,11 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
         problem, config,
         {.registers = registers(p, config),
          .loads = static_cast<double>(loads(p, config)),
+         .latency_us = 0.8,
          .instructions = 4 + unpack + elements * held_tokens + held_tokens * (unpack + 4) / shared_rows,
-         .x_bytes = held_tokens / shared_rows},
+         .x_bytes = held_tokens / shared_rows,
+         .bandwidth = 0.96 - 0.015 * held_tokens,
+         .rest_us = 0.25 * (held_tokens - 1)},
         traits);
 }
 

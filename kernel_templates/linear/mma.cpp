@@ -8,7 +8,7 @@ namespace {
 using namespace few_tokens;
 
 constexpr Tunable tunables[] = {
-    {"tokens", "tokens of a block", {4, 8, 16, 32, 64}},
+    {"tokens", "tokens of a block", {4, 8, 16, 32}},
     {"rows", "rows of the weight that a warp multiplies together", {16, 32}},
     {"k_warps", "warps that share a row", {4, 8, 16}},
     {"row_warps", "groups of them in a block", {1, 2}},
@@ -39,7 +39,9 @@ constexpr Constraint constraints[] = {
      }},
     {"rows must start at multiples of 16 bytes: in is a multiple of 8",
      [](const Problem& p, const Config&, const DeviceTraits&) { return linear_problem(p).in % 8 == 0; }},
-    {"a block holds all tokens, up to 64",
+    {"one token is gemv's",
+     [](const Problem& p, const Config&, const DeviceTraits&) { return linear_problem(p).tokens > 1; }},
+    {"a block holds all tokens, up to 32",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return holds_tokens(linear_problem(p), c, tunables[block_tokens]);
      }},
@@ -82,8 +84,11 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     return predict_us(problem, config,
                       {.registers = registers(p, config),
                        .loads = static_cast<double>(loads(p, config)),
+                       .latency_us = 0.9 + 0.3 * 16 / shared_rows * blocks,
                        .instructions = 4 + blocks * 8 + blocks * 8 * 16 / shared_rows,
-                       .x_bytes = 8 * blocks / shared_rows},
+                       .x_bytes = 8 * blocks / shared_rows,
+                       .bandwidth = config[rows] == 16 ? 0.89 : 0.88,
+                       .rest_us = 0.5},
                       traits);
 }
 
@@ -91,11 +96,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     const LinearProblem p = linear_problem(problem);
     if (p.tokens <= 2) return std::nullopt;  // gemv is faster
     Config config;
-    config[block_tokens] = p.tokens <= 4    ? 4
-                           : p.tokens <= 8  ? 8
-                           : p.tokens <= 16 ? 16
-                           : p.tokens <= 32 ? 32
-                                            : 64;
+    config[block_tokens] = p.tokens <= 4 ? 4 : p.tokens <= 8 ? 8 : p.tokens <= 16 ? 16 : 32;
     config[rows] = p.tokens > 16 && !p.gated ? 32 : 16;
     config[k_warps] = 8;
     config[row_warps] = 1;
