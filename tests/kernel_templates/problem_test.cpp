@@ -38,6 +38,7 @@ TEST_CASE("text and problem are inverse to each other for every family") {
     for (const Family* family : families()) {
         CHECK(rc::check(std::string(family->name), [family] {
             const Problem problem = random_problem(*family);
+            RC_PRE(family->validate(problem).empty());
             const auto parsed = parse_problem(to_string(problem));
             RC_ASSERT(parsed.has_value());
             RC_ASSERT(*parsed == problem);

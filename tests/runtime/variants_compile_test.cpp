@@ -46,14 +46,25 @@ std::int64_t draw_extent(Random& random, const Field& field) {
     return std::clamp(value, field.min, high);
 }
 
+// Rows or tokens of a call: often just a few.
+std::int64_t draw_count(Random& random, const Field& field) {
+    return draw(random, 0, 2) == 0 ? draw(random, field.min, 8) : draw_extent(random, field);
+}
+
+std::int64_t draw_value(Random& random, const Field& field) {
+    switch (field.kind) {
+        case Field::Kind::choice: return draw(random, field.min, field.max);
+        case Field::Kind::extent: return draw_extent(random, field);
+        case Field::Kind::dynamic: break;
+    }
+    return draw_count(random, field);
+}
+
 std::optional<Problem> draw_problem(Random& random, const Family& family) {
     for (int attempt = 0; attempt < 1000; ++attempt) {
         Problem problem{.family = &family, .values = {}};
-        for (std::size_t i = 0; i < family.fields.size(); ++i) {
-            const Field& field = family.fields[i];
-            problem.values[i] = field.kind == Field::Kind::choice ? draw(random, field.min, field.max)
-                                                                  : draw_extent(random, field);
-        }
+        for (std::size_t i = 0; i < family.fields.size(); ++i)
+            problem.values[i] = draw_value(random, family.fields[i]);
         if (family.validate(problem).empty()) return problem;
     }
     return std::nullopt;
@@ -104,11 +115,10 @@ std::vector<Job> all_jobs() {
             jobs.push_back({.name = to_string(*problem) + ": reference for " + to_string(arch),
                             .request = reference_request(*problem, arch),
                             .plan = family->reference_plan(*problem),
-                            .traits = traits});
+                            .traits = traits,
+                            .may_spill = true});
             for (const Variant* variant : family->variants) {
-                const Arch needed = variant->min_arch;
-                if (arch.major * 10 + arch.minor < needed.major * 10 + needed.minor) continue;
-                add_variant_jobs(random, *family, *variant, traits, jobs);
+                if (runs_on(*variant, traits)) add_variant_jobs(random, *family, *variant, traits, jobs);
             }
         }
     }

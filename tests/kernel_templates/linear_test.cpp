@@ -1,0 +1,334 @@
+#include "kernel_templates/linear/linear.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/linear/gemm_geometry.cuh"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+
+namespace {
+
+Problem problem_of(const std::string& text) { return *parse_problem("linear " + text); }
+
+std::int64_t tunable(const Candidate& candidate, std::string_view name) {
+    const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
+    REQUIRE(found != candidate.variant->tunables.end());
+    return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
+}
+
+linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& candidate) {
+    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
+    return {.tile_m = value("tile_m"),
+            .tile_n = value("tile_n"),
+            .consumers = value("consumers"),
+            .blocks_per_sm = value("blocks_per_sm"),
+            .cluster_k = value("cluster_k"),
+            .gated = linear::linear_problem(problem).gated,
+            .swapped = value("swapped") != 0,
+            .ping_pong = value("ping_pong") != 0,
+            .staged = value("staged") != 0};
+}
+
+const std::vector<std::string> shapes{
+    "dtype=bf16 in=4096 out=4096",
+    "dtype=fp16 in=14336 out=4096",
+    "dtype=bf16 in=4096 out=14336 gated=yes activation=silu",
+    "dtype=bf16 in=18944 out=3584 bias=yes residual=yes activation=gelu_erf",
+    "dtype=bf16 in=1024 out=1000",
+    "dtype=fp32 in=768 out=3072 bias=yes activation=relu",
+    "dtype=fp16 in=77 out=5",
+    "dtype=bf16 in=8 out=8",
+    "dtype=bf16 in=4096 out=32003"};
+const std::vector<std::int64_t> token_counts{1, 3, 8, 17, 64, 128, 333, 8192};
+
+template <class Check>
+void for_every_problem_and_device(Check check) {
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : token_counts) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            for (const Arch arch : supported_archs()) {
+                INFO(to_string(problem) << " on " << to_string(arch));
+                check(problem, *representative_device(arch));
+            }
+        }
+    }
+}
+
+/// Where the copy engine puts byte `offset` of a box whose rows have `span` bytes, and where the tensor cores
+/// look for it: chunks of 16 bytes are exchanged within lines of 128 bytes (PTX ISA, swizzling modes).
+int swizzled(int offset, int span) {
+    const int bits = span == 128 ? 7 : span == 64 ? 3 : 1;
+    return offset ^ ((offset >> 7 & bits) << 4);
+}
+
+/// Element (row, column) of the tile of which operand: 0 x, 1 weight, 2 up.
+using Place = std::tuple<int, int, int>;
+using SharedBytes = std::map<int, Place>;
+
+void copy_box(SharedBytes& shared, int to, int operand, int first_row, int rows) {
+    for (int row = 0; row < rows; ++row) {
+        for (int column = 0; column < 64; ++column) {
+            const bool fresh = shared
+                                   .emplace(swizzled(to + row * 128 + 2 * column, 128),
+                                            Place{operand, first_row + row, column})
+                                   .second;
+            CHECK(fresh);
+        }
+    }
+}
+
+/// What the 16 columns `step` of an operand's row are, read as the descriptors of device/wgmma.cuh say.
+Place read_operand(const SharedBytes& shared, int base, int row, int step, int column) {
+    const int offset = base + row / 8 * 1024 + row % 8 * 128 + step * 32 + 2 * column;
+    const auto found = shared.find(swizzled(offset, 128));
+    REQUIRE(found != shared.end());
+    return found->second;
+}
+
+}  // namespace
+
+TEST_CASE("the fields of linear stand in their order, with their defaults") {
+    CHECK(to_string(problem_of("dtype=bf16 in=4096 out=11008 tokens=16")) ==
+          "linear dtype=bf16 activation=none gated=no bias=no residual=no in=4096 out=11008 tokens=16");
+}
+
+TEST_CASE("linear refuses what it cannot mean, in words") {
+    const auto error_of = [](const std::string& text) {
+        std::string error;
+        CHECK_FALSE(parse_problem("linear " + text, &error).has_value());
+        return error;
+    };
+    const std::string gated = "dtype=bf16 gated=yes in=64 out=64 tokens=1 ";
+    CHECK(error_of(gated).find("activation") != std::string::npos);
+    CHECK(error_of(gated + "activation=silu bias=yes").find("bias") != std::string::npos);
+    CHECK(error_of(gated + "activation=silu residual=yes").find("residual") != std::string::npos);
+    CHECK(error_of("dtype=bf16 in=262144 out=8 tokens=16777216").find("2^40") != std::string::npos);
+    CHECK(error_of("dtype=bf16 in=8 out=1048576 tokens=16777216").find("2^40") != std::string::npos);
+}
+
+TEST_CASE("the floors of linear count each tensor once, and the products of each weight") {
+    const Problem plain = problem_of("dtype=bf16 in=100 out=30 tokens=7 bias=yes residual=yes");
+    CHECK(plain.family->work(plain).bytes == 2 * (7 * 100 + 30 * 100 + 30 + 2 * 7 * 30));
+    CHECK(plain.family->work(plain).flops == 2 * 7 * 100 * 30);
+    const Problem gated = problem_of("dtype=fp32 in=100 out=30 tokens=7 gated=yes activation=relu");
+    CHECK(gated.family->work(gated).bytes == 4 * (7 * 100 + 2 * 30 * 100 + 7 * 30));
+    CHECK(gated.family->work(gated).flops == 4 * 7 * 100 * 30);
+}
+
+TEST_CASE("every linear problem has a fallback that obeys its constraints") {
+    for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
+        const auto candidate = fallback(problem, traits);
+        REQUIRE(candidate);
+        CHECK(why_not(problem, *candidate, traits).empty());
+    });
+}
+
+TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes and the chip") {
+    const auto variant_of = [](const std::string& text, Arch arch) {
+        return std::string(fallback(problem_of(text), *representative_device(arch))->variant->name);
+    };
+    const Arch sm_75{7, 5, false};
+    const Arch sm_80{8, 0, false};
+    const Arch sm_90{9, 0, true};
+    const Arch sm_100{10, 0, true};
+    const std::string model = "dtype=bf16 in=4096 out=4096 tokens=";
+    CHECK(variant_of(model + "1", sm_90) == "gemv");
+    CHECK(variant_of(model + "4", sm_90) == "mma");
+    CHECK(variant_of(model + "16", sm_90) == "wgmma");
+    CHECK(variant_of(model + "2048", sm_90) == "wgmma");
+    CHECK(variant_of(model + "2048", sm_80) == "mma");
+    CHECK(variant_of(model + "2048", sm_100) == "mma");
+    CHECK(variant_of(model + "2048", sm_75) == "plain");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=128", sm_90) == "plain");
+    CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=1", sm_90) == "plain");
+    CHECK(variant_of("dtype=bf16 in=4096 out=4095 tokens=128", sm_90) == "mma");
+    CHECK(variant_of("dtype=bf16 in=8 out=8 tokens=8", sm_90) == "gemv");
+}
+
+TEST_CASE("no candidate of linear exceeds the device, and every spot of the result has a block") {
+    for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
+        const linear::LinearProblem p = linear::linear_problem(problem);
+        for (const Variant* variant : problem.family->variants) {
+            const std::vector<Config> configs = enumerate(problem, *variant, traits);
+            for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 50) {
+                const Candidate candidate{variant, configs[i]};
+                INFO(to_string(candidate));
+                const Plan plan = variant->plan(problem, configs[i], traits);
+                REQUIRE(plan.launch_count >= 1);
+                const Launch& first = plan.launches[0];
+                CHECK(first.block.x <= 1024);
+                CHECK(first.block.x % 32 == 0);
+                CHECK(first.shared_bytes <= traits.max_shared_bytes_per_block);
+                CHECK(first.grid.x >= 1);
+                CHECK(first.grid.x % first.cluster.x == 0);
+                CHECK((!first.programmatic || traits.has_programmatic_launch()));
+                const double us = variant->predict_us(problem, configs[i], traits);
+                CHECK(us > 0);
+                CHECK(us < 1e8);
+                if (variant->name == "plain") {
+                    const std::int64_t tiles = linear::ceil_div(p.tokens, tunable(candidate, "tile_tokens")) *
+                                               linear::ceil_div(p.out, tunable(candidate, "tile_out"));
+                    CHECK(first.grid.x == tiles);
+                } else if (variant->name != "wgmma") {
+                    const std::int64_t groups = linear::ceil_div(p.tokens, tunable(candidate, "tokens"));
+                    const std::int64_t steps =
+                        linear::ceil_div(p.out, tunable(candidate, "rows") * tunable(candidate, "row_warps"));
+                    CHECK(first.grid.x % groups == 0);
+                    CHECK(first.grid.x / groups <= steps);
+                    CHECK((first.grid.x / groups == steps || tunable(candidate, "blocks_per_sm") != 0));
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, others as many blocks as fit") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : token_counts) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const linear::LinearProblem p = linear::linear_problem(problem);
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const Candidate candidate{&wgmma, config};
+                INFO(to_string(problem) << " | " << to_string(candidate));
+                const auto g = geometry_of(problem, candidate);
+                const Plan plan = wgmma.plan(problem, config, h100);
+                CHECK(g.stages() >= 3);
+                CHECK(plan.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+                CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= h100.shared_bytes_per_sm);
+                CHECK(g.store_panels() * g.panel_bytes() <= 32 * 1024);
+                CHECK((!g.staged || g.panels() >= g.store_panels()));
+
+                const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
+                                           linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
+                const std::int64_t split = tunable(candidate, "split");
+                if (g.cluster_k > 1) {
+                    CHECK(plan.launches[0].grid.x == tiles * g.cluster_k);
+                    CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                } else {
+                    CHECK(plan.launches[0].grid.x ==
+                          std::min(tiles * split, std::int64_t{h100.sm_count} * g.blocks_per_sm));
+                }
+                CHECK(plan.launch_count == (split > 1 ? 2 : 1));
+                CHECK(plan.workspace_bytes == (split > 1 ? split * p.products() * p.tokens * p.out * 4 : 0));
+                if (split > 1) CHECK(plan.launches[1].grid.x * std::int64_t{1024} >= p.tokens * p.out);
+            }
+        }
+    }
+}
+
+TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names a map that is not there") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const std::string& shape : shapes) {
+        const Problem problem = problem_of(shape + " tokens=100");
+        const linear::LinearProblem p = linear::linear_problem(problem);
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        for (const Config& config : enumerate(problem, wgmma, h100)) {
+            const auto g = geometry_of(problem, {&wgmma, config});
+            const Plan plan = wgmma.plan(problem, config, h100);
+            INFO(to_string(problem) << " | " << to_string(Candidate{&wgmma, config}));
+            CHECK(plan.tensor_map_count == 2 + (p.gated ? 1 : 0) + (g.staged ? 1 : 0));
+            for (int i = 0; i < plan.tensor_map_count; ++i) {
+                const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+                const bool is_x = map.pointer == linear::x;
+                const bool is_out = map.pointer == linear::out;
+                CHECK(map.extents[0] == (is_out ? p.out : p.in));
+                CHECK(map.extents[1] == (is_x || is_out ? p.tokens : p.out));
+                CHECK(map.stride_scalars[0] == (is_x                            ? linear::x_stride
+                                                : is_out                        ? linear::out_stride
+                                                : map.pointer == linear::weight ? linear::weight_stride
+                                                                                : linear::up_stride));
+                CHECK(map.box[0] * 2 == map.swizzle_bytes);
+                CHECK(map.box[1] <= 256);
+            }
+            const Launch& launch = plan.launches[0];
+            for (int a = 0; a < launch.arg_count; ++a) {
+                const KernelArg arg = launch.args[static_cast<std::size_t>(a)];
+                CHECK((arg.kind == KernelArg::Kind::tensor_map) == (a < 4));
+                if (arg.kind == KernelArg::Kind::tensor_map) CHECK(arg.index < plan.tensor_map_count);
+            }
+        }
+    }
+}
+
+TEST_CASE("wgmma: what the copies write is what the tensor cores read through their descriptors") {
+    // Model of one stage: boxes of x, weight and up as the producer asks for them, read row by row as the
+    // instructions of every consumer do.
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, bool, bool>> seen;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {16, 333, 2048}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const auto g = geometry_of(problem, {&wgmma, config});
+                if (!seen.insert({g.tile_m, g.tile_n, g.gated, g.swapped}).second) continue;
+                INFO(to_string(Candidate{&wgmma, config}));
+                const int stage = g.stages() - 1;
+                const int left = g.left_at() + stage * g.left_bytes();
+                const int right = g.right_at() + stage * g.right_bytes();
+                REQUIRE(left % 1024 == 0);
+                REQUIRE(right % 1024 == 0);
+                SharedBytes shared;
+                const int weights = g.swapped ? left : right;
+                copy_box(shared, weights, 1, 0, g.weight_box());
+                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, 0, g.weight_box());
+                copy_box(shared, g.swapped ? right : left, 0, 0, g.x_box());
+                CHECK(static_cast<int>(shared.size()) * 2 == g.stage_bytes());
+                for (const bool is_left : {true, false}) {
+                    const int rows = is_left ? g.tile_m : g.tile_n;
+                    const bool is_weight = is_left == g.swapped;
+                    for (int row = 0; row < rows; ++row) {
+                        const bool upper = is_weight && g.gated && row >= rows / 2;
+                        const Place want{is_weight ? upper ? 2 : 1 : 0, upper ? row - rows / 2 : row, 0};
+                        for (int step = 0; step < 4; ++step) {
+                            for (int column = 0; column < 16; column += 5) {
+                                const Place got =
+                                    read_operand(shared, is_left ? left : right, row, step, column);
+                                CHECK(got == Place{std::get<0>(want), std::get<1>(want), 16 * step + column});
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    CHECK(seen.size() > 10);
+}
+
+TEST_CASE("a workspace of linear never shrinks when tokens are added") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const Problem largest = problem_of("dtype=bf16 in=14336 out=1024 tokens=256");
+    for (const auto& [candidate, predicted] : ranked_space(largest, h100)) {
+        std::int64_t before = 0;
+        for (std::int64_t tokens = 1; tokens <= 256; tokens = tokens * 3 / 2 + 1) {
+            const Problem problem = with(largest, 7, tokens);
+            const std::int64_t bytes =
+                candidate.variant->plan(problem, candidate.config, h100).workspace_bytes;
+            CHECK(bytes >= before);
+            before = bytes;
+        }
+    }
+}
+
+TEST_CASE("the cost model of linear puts proven shapes first") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto first_of = [&](const std::string& text) { return ranked_space(problem_of(text), h100)[0]; };
+    CHECK(first_of("dtype=bf16 in=4096 out=4096 tokens=1").candidate.variant->name == "gemv");
+    const Candidate large = first_of("dtype=bf16 in=14336 out=4096 tokens=2048").candidate;
+    CHECK(large.variant->name == "wgmma");
+    CHECK(tunable(large, "tile_m") * tunable(large, "tile_n") == 128 * 256);
+    // 2 % of the measured 294.7 us.
+    CHECK(first_of("dtype=bf16 in=14336 out=4096 tokens=2048").predicted_us ==
+          doctest::Approx(294.7).epsilon(0.03));
+}

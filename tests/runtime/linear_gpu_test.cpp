@@ -1,0 +1,234 @@
+// Every variant of linear on the GPU against double arithmetic on the host: odd token counts and sizes, few
+// columns, strides, bias, activations, residual (also in place), gated weights.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "kernel_templates/linear/linear.h"
+#include "tests/runtime/gpu_run.h"
+
+using namespace hone;
+using namespace hone::test;
+
+namespace {
+
+using linear::Activation;
+using linear::LinearProblem;
+
+double activate(Activation activation, double x) {
+    switch (activation) {
+        case Activation::none: return x;
+        case Activation::gelu_tanh:
+            return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+        case Activation::gelu_erf: return 0.5 * x * std::erfc(-x * 0.7071067811865476);
+        case Activation::silu: return x / (1 + std::exp(-x));
+        case Activation::relu: return std::max(x, 0.0);
+    }
+    return x;
+}
+
+/// Elements between rows of each matrix.
+struct Padding {
+    std::int64_t columns_of_in = 0;   ///< x, weight, up
+    std::int64_t columns_of_out = 0;  ///< residual, out
+};
+
+class LinearCase {
+  public:
+    LinearCase(const std::string& text, Padding padding)
+        : problem_(*parse_problem("linear " + text)),
+          p_(linear::linear_problem(problem_)),
+          padding_(padding) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens));
+        for (const Argument& argument : problem_.family->arguments(problem_)) {
+            const bool absent = !argument.present || argument.role == Role::workspace;
+            std::normal_distribution<double> normal(0.0, argument.fill_scale);
+            const std::int64_t columns = argument.shape[3];
+            HostTensor tensor(argument.dtype, absent ? 0 : argument.shape[2], columns,
+                              columns + (argument.shape[2] == 1 ? 0 : padding_of(argument.name)));
+            const bool filled = !absent && argument.role != Role::output;
+            for (std::int64_t r = 0; filled && r < argument.shape[2]; ++r) {
+                for (std::int64_t c = 0; c < columns; ++c) tensor.set(r, c, normal(random));
+            }
+            host_.push_back(std::move(tensor));
+        }
+        expect();
+    }
+
+    [[nodiscard]] const Problem& problem() const { return problem_; }
+    [[nodiscard]] bool suits(const Candidate& candidate) const {
+        const std::int64_t access = candidate.variant->access_elements(problem_, candidate.config);
+        return (p_.in + padding_.columns_of_in) % access == 0 &&
+               (candidate.variant->name != "wgmma" || (p_.out + padding_.columns_of_out) % access == 0);
+    }
+
+    [[nodiscard]] std::vector<HostTensor> run(const Candidate& candidate) const {
+        const auto stride = [](std::int64_t rows, std::int64_t columns, std::int64_t padding) {
+            return Scalar::of(columns + (rows == 1 ? 0 : padding));
+        };
+        const std::int64_t of_in = padding_.columns_of_in;
+        const std::int64_t of_out = padding_.columns_of_out;
+        const Scalar weight_stride = stride(p_.out, p_.in, of_in);
+        const Scalar out_stride = stride(p_.tokens, p_.out, of_out);
+        return run_on_gpu(problem_, candidate, host_,
+                          {Scalar::of(p_.tokens), stride(p_.tokens, p_.in, of_in), weight_stride,
+                           weight_stride, out_stride, out_stride});
+    }
+
+    /// What is wrong with the result, or empty.
+    [[nodiscard]] std::string fault_of(const std::vector<HostTensor>& results) const {
+        const HostTensor& out = results[linear::out];
+        const Tolerance tolerance = problem_.family->tolerance(problem_, linear::out);
+        double difference = 0;
+        double total = 0;
+        for (std::int64_t r = 0; r < p_.tokens; ++r) {
+            if (!out.padding_untouched(r)) return "wrote behind row " + std::to_string(r);
+            for (std::int64_t c = 0; c < p_.out; ++c) {
+                const double want = out_[static_cast<std::size_t>(r * p_.out + c)];
+                const double got = out.at(r, c);
+                const double off = std::abs(got - want);
+                if (!(off <= tolerance.max_abs + tolerance.max_rel * std::abs(want))) {
+                    return "row " + std::to_string(r) + " column " + std::to_string(c) + ": " +
+                           std::to_string(got) + " for " + std::to_string(want);
+                }
+                difference += off * off;
+                total += want * want;
+            }
+        }
+        const double error = std::sqrt(difference / std::max(total, 1e-30));
+        return error <= tolerance.relative_l2 ? "" : "relative error " + std::to_string(error);
+    }
+
+  private:
+    [[nodiscard]] std::int64_t padding_of(std::string_view name) const {
+        if (name == "residual" || name == "out") return padding_.columns_of_out;
+        return name == "bias" || name == "workspace" ? 0 : padding_.columns_of_in;
+    }
+
+    [[nodiscard]] std::vector<double> numbers(int pointer, std::int64_t rows) const {
+        std::vector<double> values;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 0; c < p_.in; ++c)
+                values.push_back(host_[static_cast<std::size_t>(pointer)].at(r, c));
+        }
+        return values;
+    }
+    [[nodiscard]] double product(const std::vector<double>& x, std::int64_t token,
+                                 const std::vector<double>& weight, std::int64_t row) const {
+        const double* a = x.data() + token * p_.in;
+        const double* b = weight.data() + row * p_.in;
+        double sum = 0;
+        for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
+        return sum;
+    }
+    void expect() {
+        const std::vector<double> x = numbers(linear::x, p_.tokens);
+        const std::vector<double> weight = numbers(linear::weight, p_.out);
+        const std::vector<double> up = numbers(linear::up, p_.gated ? p_.out : 0);
+        for (std::int64_t r = 0; r < p_.tokens; ++r) {
+            for (std::int64_t c = 0; c < p_.out; ++c) {
+                double value = product(x, r, weight, c);
+                if (p_.bias) value += host_[linear::bias].at(0, c);
+                value = activate(p_.activation, value);
+                if (p_.gated) value *= product(x, r, up, c);
+                if (p_.residual) value += host_[linear::residual].at(r, c);
+                out_.push_back(value);
+            }
+        }
+    }
+
+    Problem problem_;
+    LinearProblem p_;
+    Padding padding_;
+    std::vector<HostTensor> host_;
+    std::vector<double> out_;
+};
+
+void check_problem(const std::string& text, std::size_t each, Padding padding = {}) {
+    const LinearCase linear_case(text, padding);
+    for (const Candidate& candidate : sample(linear_case.problem(), each)) {
+        if (!linear_case.suits(candidate)) continue;
+        INFO(text << " | " << to_string(candidate));
+        CHECK(linear_case.fault_of(linear_case.run(candidate)) == "");
+    }
+}
+
+std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_string(tokens); }
+
+}  // namespace
+
+TEST_CASE("linear is right for every number of tokens, in every dtype") {
+    for (const std::int64_t tokens : {1, 2, 3, 7, 17, 33, 77, 128, 333}) {
+        check_problem("dtype=bf16 in=520 out=328" + tokens_text(tokens), 6);
+        check_problem("dtype=fp16 in=1032 out=136" + tokens_text(tokens), 4);
+        check_problem("dtype=fp32 in=260 out=132" + tokens_text(tokens), 3);
+    }
+}
+
+TEST_CASE("linear is right at sizes that no tile divides, and at odd ones") {
+    for (const std::int64_t tokens : {1, 3, 17, 128}) {
+        for (const char* sizes : {"in=8 out=8", "in=72 out=16", "in=1000 out=24", "in=64 out=1000",
+                                  "in=33 out=7", "in=129 out=130", "in=1 out=1", "in=256 out=65"}) {
+            check_problem(std::string("dtype=bf16 ") + sizes + tokens_text(tokens), 3);
+            check_problem(std::string("dtype=fp32 ") + sizes + tokens_text(tokens), 2);
+        }
+    }
+}
+
+TEST_CASE("linear is right with every activation, with bias and residual") {
+    for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
+        for (const std::int64_t tokens : {1, 4, 19, 200}) {
+            const std::string text = std::string("activation=") + activation + tokens_text(tokens);
+            check_problem("dtype=bf16 bias=yes in=256 out=272 " + text, 3);
+            check_problem("dtype=fp16 bias=yes residual=yes in=192 out=264 " + text, 3);
+            check_problem("dtype=fp32 residual=yes in=100 out=60 " + text, 2);
+        }
+    }
+}
+
+TEST_CASE("gated linear is right with every activation and number of tokens") {
+    for (const char* activation : {"gelu_tanh", "gelu_erf", "silu", "relu"}) {
+        const std::string gated = std::string("gated=yes activation=") + activation;
+        check_problem("dtype=fp16 in=264 out=144 " + gated + tokens_text(65), 4);
+        check_problem("dtype=fp32 in=50 out=30 " + gated + tokens_text(9), 2);
+    }
+    for (const std::int64_t tokens : {1, 2, 4, 9, 17, 64, 77, 128, 300})
+        check_problem("dtype=bf16 gated=yes activation=silu in=520 out=200" + tokens_text(tokens), 6);
+}
+
+TEST_CASE("linear is right where sums are split, over clusters and over launches") {
+    for (const std::int64_t tokens : {5, 16, 30, 64, 100, 256}) {
+        check_problem("dtype=bf16 in=4096 out=64" + tokens_text(tokens), 12);
+        check_problem("dtype=fp16 in=3000 out=40 bias=yes residual=yes activation=relu" + tokens_text(tokens),
+                      8);
+    }
+    check_problem("dtype=bf16 gated=yes activation=silu in=4096 out=64 tokens=40", 12);
+}
+
+TEST_CASE("linear with many tiles a block is right") {
+    check_problem("dtype=bf16 in=64 out=2048 tokens=2000", 8);
+    check_problem("dtype=fp16 in=72 out=2056 bias=yes residual=yes activation=gelu_tanh tokens=1500", 6);
+    check_problem("dtype=bf16 gated=yes activation=silu in=128 out=1544 tokens=1100", 6);
+}
+
+TEST_CASE("linear with strides is right, and what stands between the rows is not touched") {
+    for (const std::int64_t tokens : {3, 17, 150}) {
+        const std::string text = "bias=yes residual=yes activation=silu in=256 out=200" + tokens_text(tokens);
+        check_problem("dtype=bf16 " + text, 5, {.columns_of_in = 8, .columns_of_out = 64});
+        check_problem("dtype=fp32 " + text, 3, {.columns_of_in = 4, .columns_of_out = 1});
+        check_problem("dtype=fp16 gated=yes activation=relu in=136 out=72" + tokens_text(tokens), 5,
+                      {.columns_of_in = 64, .columns_of_out = 8});
+    }
+    check_problem("dtype=bf16 residual=yes in=33 out=17 tokens=70", 4,
+                  {.columns_of_in = 1, .columns_of_out = 3});
+}
+
+TEST_CASE("two runs of linear give the same bits") {
+    const LinearCase linear_case("dtype=bf16 in=4096 out=192 tokens=48", {});
+    for (const Candidate& candidate : sample(linear_case.problem(), 10)) {
+        INFO(to_string(candidate));
+        CHECK(linear_case.run(candidate)[linear::out].bytes == linear_case.run(candidate)[linear::out].bytes);
+    }
+}
