@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "kernel_templates/catalog.h"
@@ -87,9 +89,11 @@ struct Bench {
 /// Compiles the candidate and launches it once, with a workspace of just the size that it asks for, filled
 /// with NaN. `host` are the call's tensors, one an argument (workspaces: empty); returns them as the launch
 /// left them.
+/// `in_place`: the first of the two arguments is the second one itself.
 inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidate& candidate,
                                           const std::vector<HostTensor>& host,
-                                          const std::array<Scalar, max_call_scalars>& scalars) {
+                                          const std::array<Scalar, max_call_scalars>& scalars,
+                                          std::optional<std::pair<std::size_t, std::size_t>> in_place = {}) {
     using namespace runtime;
     Bench& bench = Bench::get();
     const CompiledImage image =
@@ -109,10 +113,12 @@ inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidat
         upload(*bench.driver, buffers.back().span(), results[i].bytes);
         call.pointers[i] = buffers.back().data();
     }
+    if (in_place) call.pointers[in_place->first] = call.pointers[in_place->second];
     REQUIRE(launch(*bench.driver, loaded, plan, call, stream.get()) == CUDA_SUCCESS);
     REQUIRE(bench.driver->cuStreamSynchronize(stream.get()) == CUDA_SUCCESS);
     for (std::size_t i = 0; i < host.size(); ++i)
         results[i].bytes = download(*bench.driver, buffers[i].span());
+    if (in_place) results[in_place->first] = results[in_place->second];
     return results;
 }
 
