@@ -282,7 +282,8 @@ typedef struct hone_linear {
     { sizeof(hone_linear), HONE_BF16, 0, 0, 8192, HONE_ACTIVATION_NONE, 0, 0, 0 }
 
 /* Rows are contiguous, strides as in hone_norm_args. `out` may be the residual itself; other overlaps are not
- * allowed. */
+ * allowed. Weights are constants: a kernel may read them before the one enqueued right before it has ended,
+ * if that lets its successor begin early, as Hone's kernels do. Such a kernel must not write them. */
 typedef struct hone_linear_args {
     uint32_t struct_size;
     uint32_t reserved;    /* 0 */

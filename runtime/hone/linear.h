@@ -33,7 +33,9 @@ struct Linear {
 
 /// Device pointers and row strides of one call. Rows are contiguous; a stride is the distance between two
 /// rows in elements, 0 meaning the row's length. 16 bytes always suffice as alignment of pointers and
-/// strides. `out` may be the residual itself; other overlaps are not allowed.
+/// strides. `out` may be the residual itself; other overlaps are not allowed. Weights are constants: a kernel
+/// may read them before the one enqueued right before it has ended, if that lets its successor begin early,
+/// as Hone's kernels do. Such a kernel must not write them.
 struct LinearArgs {
     const void* x = nullptr;         ///< [tokens, in]
     const void* weight = nullptr;    ///< [out, in]
