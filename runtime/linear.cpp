@@ -5,14 +5,14 @@
 #include <algorithm>
 
 #include "kernel_templates/linear/linear.h"
+#include "runtime/call_arguments.h"
 #include "runtime/prepared_operator.h"
 
 namespace hone {
 namespace {
 
-void* pointer(const void* tensor) { return const_cast<void*>(tensor); }
-
-Scalar stride(std::int64_t given, std::int64_t row) { return Scalar::of(given == 0 ? row : given); }
+using runtime::pointer;
+using runtime::stride;
 
 constexpr std::int64_t aligned(std::int64_t bytes) {
     return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;

@@ -4,14 +4,14 @@
 
 #include "kernel_templates/norm/norm.h"
 #include "kernel_templates/rmsnorm_backward/backward.h"
+#include "runtime/call_arguments.h"
 #include "runtime/prepared_operator.h"
 
 namespace hone {
 namespace {
 
-void* pointer(const void* tensor) { return const_cast<void*>(tensor); }
-
-Scalar stride(std::int64_t given, std::int64_t hidden) { return Scalar::of(given == 0 ? hidden : given); }
+using runtime::pointer;
+using runtime::stride;
 
 template <class Args>
 Call norm_call(const Args& args, const void* bias, std::int64_t hidden, std::int64_t rows) {

@@ -43,7 +43,7 @@ PreparedOperator::Rules PreparedOperator::rules_for(std::size_t bucket) const {
 }
 
 Status PreparedOperator::run(CUstream stream, const Call& call, std::int64_t value) const noexcept {
-    if (value < 0 || value > index_.max()) return Status::bad_rows;
+    if (!takes(value)) return Status::bad_rows;
     if (value == 0) return Status::ok;
     const std::size_t i = index_.find(value);
     const Bucket& bucket = buckets_[i];
@@ -59,13 +59,13 @@ Status PreparedOperator::run(CUstream stream, const Call& call, std::int64_t val
 }
 
 Status PreparedOperator::check(const Call& call, std::int64_t value) const noexcept {
-    if (value < 0 || value > index_.max()) return Status::bad_rows;
+    if (!takes(value)) return Status::bad_rows;
     return value == 0 ? Status::ok : check_call(rules_[index_.find(value)], call);
 }
 
 // A bucket's workspace does not shrink when rows are added, so the edges up to `value` and itself suffice.
 std::int64_t PreparedOperator::workspace_bytes(std::int64_t value) const {
-    if (value < 0 || value > index_.max()) {
+    if (!takes(value)) {
         throw std::invalid_argument(
             fmt::format("rows is {}; allowed: 0 to {}, as prepared", value, index_.max()));
     }

@@ -67,6 +67,10 @@ class PreparedOperator {
     };
 
     [[nodiscard]] Rules rules_for(std::size_t bucket) const;
+    /// Whether a call may have this size.
+    [[nodiscard]] bool takes(std::int64_t value) const noexcept {
+        return value >= 0 && value <= index_.max();
+    }
     [[nodiscard]] Plan plan_of(const Bucket& bucket, std::int64_t value) const noexcept;
     [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
     [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,

@@ -18,7 +18,7 @@ Activation activation_from(std::int32_t given) {
 }
 
 Linear linear_from(const hone_linear& given) {
-    if (given.reserved != 0) refuse("reserved", given.reserved, "0");
+    check_reserved(given.reserved);
     return {.in = given.in,
             .out = given.out,
             .max_tokens = given.max_tokens,
@@ -29,7 +29,7 @@ Linear linear_from(const hone_linear& given) {
 }
 
 FusedFfn ffn_from(const hone_fused_ffn& given) {
-    if (given.reserved != 0) refuse("reserved", given.reserved, "0");
+    check_reserved(given.reserved);
     return {.hidden = given.hidden,
             .intermediate = given.intermediate,
             .max_tokens = given.max_tokens,
@@ -68,14 +68,6 @@ FusedFfnArgs args_from(const hone_fused_ffn_args& args) {
             .out_stride = args.out_stride};
 }
 
-/// Runs an operator that has to be a Kernel.
-template <class Kernel, class Args>
-hone_status run_as(const hone_operator& op, void* stream, const Args& args, std::int64_t tokens) noexcept {
-    const auto* kernel = std::get_if<Kernel>(&op.kernel);
-    if (kernel == nullptr) return fail(HONE_BAD_HANDLE);
-    return status_of(op, kernel->run(static_cast<CUstream_st*>(stream), args_from(args), tokens));
-}
-
 }  // namespace
 }  // namespace hone::c_api
 
@@ -88,7 +80,7 @@ hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* linear
 hone_status hone_linear_run(const hone_operator* op, void* stream, const hone_linear_args* args,
                             int64_t tokens) {
     return run_given(op, args, hone_linear_args HONE_LINEAR_ARGS_INIT, [&](const hone_linear_args& given) {
-        return run_as<hone::LinearKernel>(*op, stream, given, tokens);
+        return run_as<hone::LinearKernel>(*op, stream, args_from(given), tokens);
     });
 }
 
@@ -106,7 +98,7 @@ hone_status hone_fused_ffn_run(const hone_operator* op, void* stream, const hone
                                int64_t tokens) {
     return run_given(op, args, hone_fused_ffn_args HONE_FUSED_FFN_ARGS_INIT,
                      [&](const hone_fused_ffn_args& given) {
-                         return run_as<hone::FusedFfnKernel>(*op, stream, given, tokens);
+                         return run_as<hone::FusedFfnKernel>(*op, stream, args_from(given), tokens);
                      });
 }
 

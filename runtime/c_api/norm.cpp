@@ -23,7 +23,7 @@ RmsNorm description_from(const hone_rms_norm& norm) {
 }
 
 LayerNorm description_from(const hone_layer_norm& norm) {
-    if (norm.reserved != 0) refuse("reserved", norm.reserved, "0");
+    check_reserved(norm.reserved);
     return {.hidden = norm.hidden,
             .max_rows = norm.max_rows,
             .dtype = dtype_from(norm.dtype),
@@ -33,7 +33,7 @@ LayerNorm description_from(const hone_layer_norm& norm) {
 }
 
 RmsNormBackward description_from(const hone_rms_norm_backward& norm) {
-    if (norm.reserved != 0) refuse("reserved", norm.reserved, "0");
+    check_reserved(norm.reserved);
     return {.hidden = norm.hidden,
             .max_rows = norm.max_rows,
             .dtype = dtype_from(norm.dtype),
@@ -70,20 +70,12 @@ RmsNormBackwardArgs args_from(const hone_rms_norm_backward_args& args) {
             .epsilon = args.epsilon};
 }
 
-hone_status run(const hone_operator& op, CUstream_st* stream, const hone_norm_args& args,
-                std::int64_t rows) noexcept {
-    if (const auto* rms = std::get_if<RmsNormKernel>(&op.kernel))
-        return status_of(op, rms->run(stream, args_from<RmsNormArgs>(args), rows));
-    if (const auto* layer = std::get_if<LayerNormKernel>(&op.kernel))
-        return status_of(op, layer->run(stream, args_from<LayerNormArgs>(args), rows));
-    return fail(HONE_BAD_HANDLE);
-}
-
-hone_status run(const hone_operator& op, CUstream_st* stream, const hone_rms_norm_backward_args& args,
-                std::int64_t rows) noexcept {
-    const auto* backward = std::get_if<RmsNormBackwardKernel>(&op.kernel);
-    return backward == nullptr ? fail(HONE_BAD_HANDLE)
-                               : status_of(op, backward->run(stream, args_from(args), rows));
+/// Both norms take the same struct.
+hone_status run_norm(const hone_operator& op, void* stream, const hone_norm_args& args,
+                     std::int64_t rows) noexcept {
+    if (std::holds_alternative<RmsNormKernel>(op.kernel))
+        return run_as<RmsNormKernel>(op, stream, args_from<RmsNormArgs>(args), rows);
+    return run_as<LayerNormKernel>(op, stream, args_from<LayerNormArgs>(args), rows);
 }
 
 constexpr auto describe = [](const auto& given) { return description_from(given); };
@@ -102,9 +94,8 @@ hone_status hone_layer_norm_prepare(hone_runtime* runtime, const hone_layer_norm
 }
 
 hone_status hone_norm_run(const hone_operator* op, void* stream, const hone_norm_args* args, int64_t rows) {
-    return run_given(op, args, hone_norm_args HONE_NORM_ARGS_INIT, [&](const auto& given) {
-        return run(*op, static_cast<CUstream_st*>(stream), given, rows);
-    });
+    return run_given(op, args, hone_norm_args HONE_NORM_ARGS_INIT,
+                     [&](const hone_norm_args& given) { return run_norm(*op, stream, given, rows); });
 }
 
 hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms_norm_backward* norm,
@@ -114,9 +105,10 @@ hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms
 
 hone_status hone_rms_norm_backward_run(const hone_operator* op, void* stream,
                                        const hone_rms_norm_backward_args* args, int64_t rows) {
-    return run_given(
-        op, args, hone_rms_norm_backward_args HONE_RMS_NORM_BACKWARD_ARGS_INIT,
-        [&](const auto& given) { return run(*op, static_cast<CUstream_st*>(stream), given, rows); });
+    return run_given(op, args, hone_rms_norm_backward_args HONE_RMS_NORM_BACKWARD_ARGS_INIT,
+                     [&](const hone_rms_norm_backward_args& given) {
+                         return run_as<hone::RmsNormBackwardKernel>(*op, stream, args_from(given), rows);
+                     });
 }
 
 hone_status hone_rms_norm_explain(const hone_runtime* runtime, const hone_rms_norm* norm, int64_t rows,

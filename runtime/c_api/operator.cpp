@@ -7,6 +7,10 @@ void refuse(const char* field, std::int64_t value, const char* allowed) {
                 ErrorKind::bad_argument);
 }
 
+void check_reserved(std::uint32_t given) {
+    if (given != 0) refuse("reserved", given, "0");
+}
+
 Dtype dtype_from(std::int32_t given) {
     switch (given) {
         case HONE_FP32: return Dtype::fp32;

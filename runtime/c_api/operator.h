@@ -13,6 +13,8 @@ namespace hone::c_api {
 
 /// Throws Error (bad_argument): "dtype is 7; allowed: ...".
 [[noreturn]] void refuse(const char* field, std::int64_t value, const char* allowed);
+/// The same for a field that later versions may use.
+void check_reserved(std::uint32_t given);
 [[nodiscard]] Dtype dtype_from(std::int32_t given);
 [[nodiscard]] bool flag_from(const char* field, std::int32_t given);
 
@@ -63,6 +65,14 @@ hone_status explain(const hone_runtime* runtime, const Description* given, std::
 }
 
 [[nodiscard]] hone_status status_of(const hone_operator& op, Status status) noexcept;
+
+/// Runs an operator that has to be a Kernel.
+template <class Kernel, class Args>
+hone_status run_as(const hone_operator& op, void* stream, const Args& args, std::int64_t rows) noexcept {
+    const auto* kernel = std::get_if<Kernel>(&op.kernel);
+    if (kernel == nullptr) return fail(HONE_BAD_HANDLE);
+    return status_of(op, kernel->run(static_cast<CUstream_st*>(stream), args, rows));
+}
 
 /// `run` gets the arguments that a caller gives; `known` holds the defaults.
 template <class Args, class Run>

@@ -1,0 +1,18 @@
+// How the typed fronts (norm.cpp, linear.cpp) turn public arguments into those of a Call.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel_templates/plan.h"
+
+namespace hone::runtime {
+
+/// A Call takes inputs and outputs alike.
+[[nodiscard]] inline void* pointer(const void* tensor) noexcept { return const_cast<void*>(tensor); }
+
+/// 0 means rows without gaps, of `row` elements.
+[[nodiscard]] inline Scalar stride(std::int64_t given, std::int64_t row) noexcept {
+    return Scalar::of(given == 0 ? row : given);
+}
+
+}  // namespace hone::runtime
