@@ -7,6 +7,7 @@ the program has imported it.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
@@ -237,24 +238,31 @@ def rows_of(array: ArrayView, hidden: int) -> Tuple[int, int]:
         )
     if 0 in shape:
         return 0, hidden
-    rows = 1
-    stride = None  # of the innermost dimension of several rows
-    for size, step in zip(reversed(shape[:-1]), reversed(array.strides[:-1])):
-        if size == 1:
-            continue
-        if stride is None:
-            stride = step
-        elif step != rows * stride:
-            raise _no_common_stride(array)
-        rows *= size
+    stride = row_distance(shape, array.strides)
     if stride is None:
-        return rows, hidden
+        raise _no_common_stride(array)
     if stride < hidden:
         raise ValueError(
             f"{array.name}: its rows are {stride} elements apart; allowed are rows that do not overlap, "
             f"{hidden} or more apart"
         )
-    return rows, stride
+    return math.prod(shape[:-1]), stride
+
+
+def row_distance(shape: Sequence[int], strides: Sequence[int]) -> Optional[int]:
+    """Elements from each row of an array [..., columns] to the next, `columns` for a single row; None where
+    the rows have no one common distance."""
+    rows = 1
+    distance = None  # of the innermost dimension of several rows
+    for size, step in zip(reversed(shape[:-1]), reversed(strides[:-1])):
+        if size == 1:
+            continue
+        if distance is None:
+            distance = step
+        elif step != rows * distance:
+            return None
+        rows *= size
+    return shape[-1] if distance is None else distance
 
 
 def _no_common_stride(array: ArrayView) -> ValueError:

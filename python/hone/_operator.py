@@ -12,7 +12,7 @@ import ctypes
 import json
 import struct
 import weakref
-from typing import Any, ContextManager, Dict, NoReturn, Tuple
+from typing import Any, ContextManager, Dict, Tuple
 
 from . import _arrays, _library, _streams, _structs
 from ._arguments import WORKSPACE_ALIGNMENT, Arguments
@@ -154,6 +154,17 @@ class Operator:
                 given = arguments.allocate("workspace", "uint8", (needed,), likeness)
         return arguments.workspace(given, needed)
 
+    def _run_checked(self, arguments: Arguments, *values: Any) -> None:
+        """run_pointers() on the operator's device; an error names the argument, if it can be told which."""
+        with self._on_device():
+            try:
+                self.run_pointers(*values)
+            except BadArgumentError as error:
+                culprits = arguments.misaligned() if error.status == _MISALIGNED else ""
+                if culprits:
+                    raise ValueError(culprits) from error
+                raise
+
     def _on_device(self) -> ContextManager[Any]:
         """Makes the operator's device current where PyTorch is in use; other libraries' users do so
         themselves."""
@@ -161,11 +172,3 @@ class Operator:
         if torch is None or not torch.cuda.is_initialized():
             return contextlib.nullcontext()
         return torch.cuda.device(self.device)
-
-
-def refuse(arguments: Arguments, error: BadArgumentError) -> NoReturn:
-    """Names the argument behind an error of the library, if it can be told."""
-    culprits = arguments.misaligned() if error.status == _MISALIGNED else ""
-    if culprits:
-        raise ValueError(culprits) from error
-    raise error

@@ -17,11 +17,11 @@ import hone
 
 from ._structs import ACTIVATIONS
 from ._torch_prepared import (
-    ALIGNMENT,
     Prepared,
     check_like,
     check_x,
     current_device,
+    lies_well,
     on,
     pointer,
     raw_stream,
@@ -64,17 +64,13 @@ _FFN: Dict[Tuple[Any, ...], Prepared] = {
 }
 
 
-def _lies_well(tensor: Tensor) -> bool:
-    return tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0
-
-
 def _fits(tensor: Optional[Tensor], x: Tensor, shape: Tuple[int, ...]) -> bool:
     """Whether a tensor, if there is one, is as kernels read it at once."""
     return tensor is None or (
         tensor.dtype == x.dtype
         and tensor.get_device() == x.get_device()
         and tensor.shape == shape
-        and _lies_well(tensor)
+        and lies_well(tensor)
     )
 
 
@@ -93,7 +89,7 @@ def linear(
     shape = x.shape[:-1] + row
     if (
         not 0 < tokens <= most
-        or not (_lies_well(x) and _lies_well(weight) and _fits(bias, x, row) and _fits(residual, x, shape))
+        or not (lies_well(x) and lies_well(weight) and _fits(bias, x, row) and _fits(residual, x, shape))
         or device != current_device()
     ):
         return _linear_with_care(x, weight, bias, residual, activation)
@@ -147,7 +143,7 @@ def fused_ffn(
     if (
         not 0 < tokens <= most
         or (up_bias is None) != (down_bias is None)
-        or not (_lies_well(x) and _lies_well(up) and _fits(gate, x, up.shape) and _fits(residual, x, x.shape))
+        or not (lies_well(x) and lies_well(up) and _fits(gate, x, up.shape) and _fits(residual, x, x.shape))
         or not (_fits(down, x, up.shape[::-1]) and _fits(up_bias, x, up.shape[:1]))
         or not _fits(down_bias, x, x.shape[-1:])
         or device != current_device()

@@ -16,6 +16,8 @@ from torch import Tensor
 
 import hone
 
+from ._arrays import row_distance
+
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 CODES = {"int8": torch.int8, "fp8": torch.float8_e4m3fn}
 ALIGNMENT = 16  # bytes: pointers and row strides that are a multiple suit every kernel
@@ -149,15 +151,8 @@ def row_stride(x: Tensor) -> int:
     hidden = x.shape[-1]
     if hidden > 1 and x.stride(-1) != 1:
         return 0
-    leading = [(size, stride) for size, stride in zip(x.shape[:-1], x.stride()) if size != 1]
-    if not leading:
-        return hidden
-    row, rows = leading[-1][1], 1
-    for size, stride in reversed(leading):
-        if stride != row * rows:
-            return 0
-        rows *= size
-    return row if row >= hidden else 0
+    distance = row_distance(x.shape, x.stride())
+    return distance if distance is not None and distance >= hidden else 0
 
 
 def readable_rows(x: Tensor) -> Tuple[Tensor, int]:
@@ -169,10 +164,14 @@ def readable_rows(x: Tensor) -> Tuple[Tensor, int]:
     return x.resolve_neg().clone(memory_format=torch.contiguous_format), x.shape[-1]
 
 
+def lies_well(tensor: Tensor) -> bool:
+    """Whether a tensor is contiguous and aligned for every kernel."""
+    return tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0
+
+
 def readable_vector(weight: Tensor) -> Tensor:
     """weight [hidden], or a copy where it is not contiguous and aligned."""
-    aligned = weight.is_contiguous() and weight.data_ptr() % ALIGNMENT == 0
-    return weight if aligned else weight.clone(memory_format=torch.contiguous_format)
+    return weight if lies_well(weight) else weight.clone(memory_format=torch.contiguous_format)
 
 
 def fresh(x: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:

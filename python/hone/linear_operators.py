@@ -10,8 +10,7 @@ from typing import Any, Tuple
 
 from . import _library, _structs
 from ._arguments import check_presence
-from ._operator import NOT_PLAIN, NotPlain, Operator, refuse
-from .errors import BadArgumentError
+from ._operator import NOT_PLAIN, NotPlain, Operator
 from .runtime import Runtime
 
 _LINEAR_ARGS = struct.Struct(_structs.LINEAR_ARGS_FORMAT)
@@ -139,14 +138,11 @@ class LinearOperator(_TokenOperator):
         out_pointer, out_stride = arguments.matrix(out, "out", dtypes, columns)
         workspace_pointer = self._checked_workspace(arguments, workspace, x)
         arguments.check_writable("out", "workspace")
-        with self._on_device():
-            try:
-                self.run_pointers(
-                    known_stream, arguments.rows, x_pointer, weight_pointer, bias_pointer, residual_pointer,
-                    out_pointer, workspace_pointer, x_stride, weight_stride, residual_stride, out_stride,
-                )
-            except BadArgumentError as error:
-                refuse(arguments, error)
+        self._run_checked(
+            arguments, known_stream, arguments.rows, x_pointer, weight_pointer, bias_pointer,
+            residual_pointer, out_pointer, workspace_pointer, x_stride, weight_stride, residual_stride,
+            out_stride,
+        )
         return out
 
 
@@ -252,12 +248,8 @@ class FusedFfnOperator(_TokenOperator):
         out_pointer, out_stride = arguments.matrix(out, "out", dtypes, columns)
         workspace_pointer = self._checked_workspace(arguments, workspace, x)
         arguments.check_writable("out", "workspace")
-        with self._on_device():
-            try:
-                self.run_pointers(
-                    known_stream, arguments.rows, x_pointer, *pointers, residual_pointer, out_pointer,
-                    workspace_pointer, x_stride, residual_stride, out_stride,
-                )
-            except BadArgumentError as error:
-                refuse(arguments, error)
+        self._run_checked(
+            arguments, known_stream, arguments.rows, x_pointer, *pointers, residual_pointer, out_pointer,
+            workspace_pointer, x_stride, residual_stride, out_stride,
+        )
         return out

@@ -11,8 +11,7 @@ from typing import Any, Tuple
 
 from . import _arrays, _library, _structs
 from ._arguments import check_epsilon, check_presence
-from ._operator import NOT_PLAIN, NotPlain, Operator, refuse
-from .errors import BadArgumentError
+from ._operator import NOT_PLAIN, NotPlain, Operator
 from .runtime import Runtime
 
 _ARGS = struct.Struct(_structs.NORM_ARGS_FORMAT)
@@ -158,15 +157,11 @@ class Norm(Operator):
                 scale = arguments.allocate("scale", "fp32", arguments.shape(), x)
             scale_pointer = arguments.compact(scale, "scale", ("fp32",), arguments.shape())
         arguments.check_writable("out", "sum", "scale")
-        with self._on_device():
-            try:
-                self.run_pointers(
-                    known_stream, arguments.rows, x_pointer, residual_pointer, weight_pointer, bias_pointer,
-                    out_pointer, sum_pointer, scale_pointer, x_stride, residual_stride, out_stride,
-                    sum_stride, epsilon,
-                )
-            except BadArgumentError as error:
-                refuse(arguments, error)
+        self._run_checked(
+            arguments, known_stream, arguments.rows, x_pointer, residual_pointer, weight_pointer,
+            bias_pointer, out_pointer, sum_pointer, scale_pointer, x_stride, residual_stride, out_stride,
+            sum_stride, epsilon,
+        )
         return self._results(out, sum, scale)
 
     def _check_presence(self, residual: Any, bias: Any, sum: Any, scale: Any) -> None:
@@ -276,13 +271,9 @@ class NormBackward(Operator):
         dweight_pointer = arguments.compact(dweight, "dweight", dtypes, self._row)
         workspace_pointer = self._checked_workspace(arguments, workspace, dy)
         arguments.check_writable("dx", "dweight", "workspace")
-        with self._on_device():
-            try:
-                self.run_pointers(
-                    known_stream, arguments.rows, dy_pointer, x_pointer, weight_pointer, dsum_pointer,
-                    dx_pointer, dweight_pointer, workspace_pointer, dy_stride, x_stride, dsum_stride,
-                    dx_stride, epsilon,
-                )
-            except BadArgumentError as error:
-                refuse(arguments, error)
+        self._run_checked(
+            arguments, known_stream, arguments.rows, dy_pointer, x_pointer, weight_pointer, dsum_pointer,
+            dx_pointer, dweight_pointer, workspace_pointer, dy_stride, x_stride, dsum_stride, dx_stride,
+            epsilon,
+        )
         return dx, dweight

@@ -10,7 +10,7 @@ import os
 import threading
 import warnings
 from collections import deque
-from typing import Any, Deque, Dict, Optional
+from typing import Any, Deque, Dict
 
 from . import _arrays, _library, _structs
 from .errors import HoneError, HoneWarning
