@@ -128,7 +128,7 @@ inline std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
     std::vector<Candidate> chosen{*fallback(problem, traits)};
     std::mt19937_64 random(42);
     for (const Variant* variant : problem.family->variants) {
-        if (variant->min_arch.major > traits.compute_major) continue;
+        if (!runs_on(*variant, traits)) continue;
         std::vector<Config> configs = enumerate(problem, *variant, traits);
         std::shuffle(configs.begin(), configs.end(), random);
         for (std::size_t i = 0; i < std::min(each, configs.size()); ++i)

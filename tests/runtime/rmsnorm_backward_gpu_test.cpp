@@ -1,5 +1,5 @@
 // Every variant of rmsnorm_backward on the GPU against double arithmetic on the host: odd sizes, long rows,
-// strides, one row and many, dx in place of dy.
+// strides, one row and many.
 #include <doctest/doctest.h>
 
 #include <cmath>
