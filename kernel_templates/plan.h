@@ -12,6 +12,7 @@ namespace hone {
 inline constexpr int max_launches = 3;
 inline constexpr int max_kernel_args = 24;
 inline constexpr int max_tensor_maps = 6;
+inline constexpr int max_plan_values = 4;
 inline constexpr int max_call_pointers = 16;
 inline constexpr int max_call_scalars = 16;
 
@@ -23,9 +24,9 @@ struct Dim3 {
     friend bool operator==(const Dim3&, const Dim3&) = default;
 };
 
-/// One kernel argument: where in the call, or among the plan's tensor maps, its value stands.
+/// One kernel argument: where in the call, or among the plan's tensor maps and values, its value stands.
 struct KernelArg {
-    enum class Kind : std::uint8_t { pointer, scalar, tensor_map };
+    enum class Kind : std::uint8_t { pointer, scalar, tensor_map, plan_value };
     Kind kind = Kind::pointer;
     std::uint8_t index = 0;
 
@@ -38,10 +39,22 @@ struct KernelArg {
 [[nodiscard]] constexpr KernelArg scalar_arg(int index) {
     return {KernelArg::Kind::scalar, static_cast<std::uint8_t>(index)};
 }
-
 [[nodiscard]] constexpr KernelArg tensor_map_arg(int index) {
     return {KernelArg::Kind::tensor_map, static_cast<std::uint8_t>(index)};
 }
+[[nodiscard]] constexpr KernelArg plan_value_arg(int index) {
+    return {KernelArg::Kind::plan_value, static_cast<std::uint8_t>(index)};
+}
+
+/// A kernel argument that the plan makes up: a number, or the address so many bytes behind a pointer of the
+/// call. With them a launch hands the next one a tensor in the workspace, in place of one of the call's.
+struct PlanValue {
+    static constexpr std::int8_t no_pointer = -1;
+    std::int64_t number = 0;
+    std::int8_t pointer = no_pointer;  ///< index in Call::pointers
+
+    friend bool operator==(const PlanValue&, const PlanValue&) = default;
+};
 
 /// A tensor of the call as the tensor memory accelerator (TMA, sm_90 and later) sees it: kernels copy boxes
 /// of it, parts of a box beyond the extents read as zeros and are not written. Dimension 0 is the innermost,
@@ -49,14 +62,18 @@ struct KernelArg {
 /// kernel takes it as `const __grid_constant__ TensorMap`. The base must be aligned to 16 bytes, strides be
 /// multiples of 16 bytes, and box[0] take at most `swizzle_bytes`, where that is not 0.
 struct TensorMap {
+    /// In `stride_scalars`: as far apart as the extents below say.
+    static constexpr std::uint8_t no_gaps = 255;
+
     std::uint8_t pointer = 0;  ///< index in Call::pointers
     Dtype dtype = Dtype::bf16;
     std::uint8_t rank = 2;                   ///< 2 to 5
     std::uint8_t swizzle_bytes = 0;          ///< 0, 32, 64 or 128
     std::array<std::uint32_t, 5> extents{};  ///< elements, at least 1
     std::array<std::uint8_t, 4>
-        stride_scalars{};                ///< of dimensions 1 and up: index in Call::scalars, elements
+        stride_scalars{};  ///< of dimensions 1 and up: index in Call::scalars, elements; or no_gaps
     std::array<std::uint16_t, 5> box{};  ///< elements, 1 to 256
+    std::int64_t offset_bytes = 0;       ///< of the tensor behind its pointer
 
     friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
@@ -80,6 +97,8 @@ struct Plan {
     std::array<Launch, max_launches> launches{};
     int tensor_map_count = 0;
     std::array<TensorMap, max_tensor_maps> tensor_maps{};
+    int value_count = 0;
+    std::array<PlanValue, max_plan_values> values{};
     std::int64_t workspace_bytes = 0;
 };
 

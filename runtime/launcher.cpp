@@ -135,19 +135,22 @@ CUresult encode(const Driver& driver, const TensorMap& map, const Call& call, CU
     std::array<cuuint64_t, 4> stride_bytes{};
     std::array<cuuint32_t, 5> box{};
     constexpr std::array<cuuint32_t, 5> element_strides{1, 1, 1, 1, 1};
+    const auto element_bytes = static_cast<std::uint64_t>(size_bytes(map.dtype));
+    cuuint64_t bytes = element_bytes;  // of what lies below a dimension, without gaps
     for (std::size_t d = 0; d < map.rank; ++d) {
         extents[d] = map.extents[d];
         box[d] = map.box[d];
-        if (d + 1 < map.rank) {
-            stride_bytes[d] =
-                call.scalars[map.stride_scalars[d]].bits * static_cast<std::uint64_t>(size_bytes(map.dtype));
-        }
+        bytes *= extents[d];
+        if (d + 1 == map.rank) break;
+        const std::uint8_t scalar = map.stride_scalars[d];
+        if (scalar != TensorMap::no_gaps) bytes = call.scalars[scalar].bits * element_bytes;
+        stride_bytes[d] = bytes;
     }
+    auto* const base = static_cast<std::byte*>(call.pointers[map.pointer]) + map.offset_bytes;
     return driver.cuTensorMapEncodeTiled(
-        &encoded, tensor_map_type(map.dtype), map.rank, call.pointers[map.pointer], extents.data(),
-        stride_bytes.data(), box.data(), element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-        tensor_map_swizzle(map.swizzle_bytes), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        &encoded, tensor_map_type(map.dtype), map.rank, base, extents.data(), stride_bytes.data(), box.data(),
+        element_strides.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, tensor_map_swizzle(map.swizzle_bytes),
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 CUresult encode_tensor_maps(const Driver& driver, const Plan& plan, const Call& call,
@@ -159,14 +162,36 @@ CUresult encode_tensor_maps(const Driver& driver, const Plan& plan, const Call& 
     return CUDA_SUCCESS;
 }
 
-const void* address_of(KernelArg arg, const Call& call, const EncodedMaps& maps) noexcept {
-    switch (arg.kind) {
-        case KernelArg::Kind::pointer: return &call.pointers[arg.index];
-        case KernelArg::Kind::scalar: return &call.scalars[arg.index].bits;
-        case KernelArg::Kind::tensor_map: break;
+using MadeValues = std::array<std::int64_t, max_plan_values>;
+
+void make_values(const Plan& plan, const Call& call, MadeValues& values) noexcept {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(plan.value_count); ++i) {
+        const PlanValue& value = plan.values[i];
+        values[i] = value.number;
+        if (value.pointer == PlanValue::no_pointer) continue;
+        const void* base = call.pointers[static_cast<std::size_t>(value.pointer)];
+        values[i] += static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(base));
     }
-    return &maps[arg.index];
 }
+
+/// What the driver reads kernels' parameters from. Entries that no plan names stay uninitialised.
+struct Arguments {
+    explicit Arguments(const Call& given) noexcept : call(given) {}
+
+    [[nodiscard]] const void* address_of(KernelArg arg) const noexcept {
+        switch (arg.kind) {
+            case KernelArg::Kind::pointer: return &call.pointers[arg.index];
+            case KernelArg::Kind::scalar: return &call.scalars[arg.index].bits;
+            case KernelArg::Kind::tensor_map: return &maps[arg.index];
+            case KernelArg::Kind::plan_value: break;
+        }
+        return &values[arg.index];
+    }
+
+    const Call& call;
+    EncodedMaps maps;
+    MadeValues values;
+};
 
 CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, void** parameters,
                     CUstream stream) noexcept {
@@ -211,14 +236,16 @@ CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan
     // The driver reads each parameter through a pointer and takes as many bytes as the kernel declares:
     // little endian, so that a narrow parameter is the low bytes of its scalar.
     static_assert(std::endian::native == std::endian::little);
-    EncodedMaps maps;
-    if (const CUresult result = encode_tensor_maps(driver, plan, call, maps); result != CUDA_SUCCESS)
+    Arguments arguments(call);
+    if (const CUresult result = encode_tensor_maps(driver, plan, call, arguments.maps);
+        result != CUDA_SUCCESS)
         return result;
+    make_values(plan, call, arguments.values);
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
         std::array<void*, max_kernel_args> parameters;
         for (std::size_t a = 0; a < launch.arg_count; ++a)
-            parameters[a] = const_cast<void*>(address_of(launch.args[a], call, maps));
+            parameters[a] = const_cast<void*>(arguments.address_of(launch.args[a]));
         const CUresult result = launch_one(driver, loaded.function(i), launch, parameters.data(), stream);
         if (result != CUDA_SUCCESS) return result;
     }

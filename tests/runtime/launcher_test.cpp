@@ -132,6 +132,41 @@ TEST_CASE("tensor maps are made of the call's pointers and strides, and handed t
     CHECK(gpu.machine.launch_count() == 1);
 }
 
+TEST_CASE("a launch may read what an earlier one wrote into the workspace, as numbers and as a tensor map") {
+    const Loaded gpu("", "sm_90a",
+                     "extern \"C\" __global__ void mapped(const __grid_constant__ TensorMap x, float* y, "
+                     "long long stride) {}\n");
+    Launch launch_mapped;
+    launch_mapped.kernel = "mapped";
+    launch_mapped.grid = {1, 1, 1};
+    launch_mapped.block = {128, 1, 1};
+    launch_mapped.arg_count = 3;
+    launch_mapped.args = {tensor_map_arg(0), plan_value_arg(1), plan_value_arg(0)};
+    Plan plan = plan_of(launch_mapped);
+    plan.tensor_map_count = 1;
+    plan.tensor_maps[0] = {.pointer = 1,
+                           .swizzle_bytes = 128,
+                           .extents = {4096, 77},
+                           .stride_scalars = {TensorMap::no_gaps},
+                           .box = {64, 128},
+                           .offset_bytes = 512};
+    plan.value_count = 2;
+    plan.values = {PlanValue{.number = 4096}, PlanValue{.number = 512, .pointer = 1}};
+    const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
+
+    Call call;
+    call.pointers = {nullptr, reinterpret_cast<void*>(0x10000)};
+    REQUIRE(launch(*gpu.driver, loaded, plan, call, gpu.stream.get()) == CUDA_SUCCESS);
+    const FakeLaunch record = *gpu.machine.launch(0);
+    REQUIRE(record.parameter_count == 3);
+    CHECK(record.parameters[0] == 0x10200);
+    CHECK(record.parameters[1] == 0x10200);
+    CHECK(record.parameters[2] == 4096);
+
+    plan.tensor_maps[0].extents[0] = 4097;  // 8194 bytes from row to row
+    CHECK(launch(*gpu.driver, loaded, plan, call, gpu.stream.get()) == CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("clusters and programmatic launches are asked for with attributes, plain ones without") {
     const Loaded gpu;
     Launch clustered = first_launch();

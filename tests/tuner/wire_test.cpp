@@ -41,9 +41,13 @@ Plan plan_with_tensor_maps() {
                            .rank = 4,
                            .swizzle_bytes = 64,
                            .extents = {64, 4096, 32, 4000000000},
-                           .stride_scalars = {1, 2, 3},
-                           .box = {32, 256, 1, 1}};
+                           .stride_scalars = {1, TensorMap::no_gaps, 3},
+                           .box = {32, 256, 1, 1},
+                           .offset_bytes = 768};
     plan.launches[0].args[0] = tensor_map_arg(1);
+    plan.value_count = 2;
+    plan.values = {PlanValue{.number = -4096}, PlanValue{.number = std::int64_t{1} << 40, .pointer = 6}};
+    plan.launches[0].args[1] = plan_value_arg(1);
     return plan;
 }
 

@@ -57,7 +57,7 @@ Launch launch_from_json(const json& object, NameTable& names) {
     if (args.size() > launch.args.size()) throw ProtocolError("a launch with too many arguments");
     launch.arg_count = static_cast<std::uint8_t>(args.size());
     for (std::size_t i = 0; i < args.size(); ++i) {
-        launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 3)),
+        launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 4)),
                           static_cast<std::uint8_t>(bounded(args[i], "index", max_call_pointers))};
     }
     return launch;
@@ -70,7 +70,8 @@ json to_json(const TensorMap& map) {
             {"swizzle_bytes", int{map.swizzle_bytes}},
             {"extents", map.extents},
             {"stride_scalars", map.stride_scalars},
-            {"box", map.box}};
+            {"box", map.box},
+            {"offset_bytes", map.offset_bytes}};
 }
 
 /// Numbers below `limit`, as many as the array has.
@@ -88,19 +89,38 @@ std::array<T, size> numbers_from_json(const json& object, const char* name, std:
     return numbers;
 }
 
+std::array<std::uint8_t, 4> stride_scalars_from_json(const json& object) {
+    const auto strides = numbers_from_json<std::uint8_t, 4>(object, "stride_scalars", 256);
+    for (const std::uint8_t stride : strides) {
+        if (stride >= max_call_scalars && stride != TensorMap::no_gaps)
+            throw ProtocolError("message member 'stride_scalars' is out of range");
+    }
+    return strides;
+}
+
 TensorMap tensor_map_from_json(const json& object) {
     const std::optional<Dtype> dtype = dtype_from_name(text(object, "dtype"));
     if (!dtype) throw ProtocolError("a tensor map of an unknown dtype");
-    TensorMap map{
-        .pointer = static_cast<std::uint8_t>(bounded(object, "pointer", max_call_pointers)),
-        .dtype = *dtype,
-        .rank = static_cast<std::uint8_t>(bounded(object, "rank", 6)),
-        .swizzle_bytes = static_cast<std::uint8_t>(bounded(object, "swizzle_bytes", 129)),
-        .extents = numbers_from_json<std::uint32_t, 5>(object, "extents", std::uint64_t{1} << 32),
-        .stride_scalars = numbers_from_json<std::uint8_t, 4>(object, "stride_scalars", max_call_scalars),
-        .box = numbers_from_json<std::uint16_t, 5>(object, "box", 257)};
+    TensorMap map{.pointer = static_cast<std::uint8_t>(bounded(object, "pointer", max_call_pointers)),
+                  .dtype = *dtype,
+                  .rank = static_cast<std::uint8_t>(bounded(object, "rank", 6)),
+                  .swizzle_bytes = static_cast<std::uint8_t>(bounded(object, "swizzle_bytes", 129)),
+                  .extents = numbers_from_json<std::uint32_t, 5>(object, "extents", std::uint64_t{1} << 32),
+                  .stride_scalars = stride_scalars_from_json(object),
+                  .box = numbers_from_json<std::uint16_t, 5>(object, "box", 257),
+                  .offset_bytes = integer(object, "offset_bytes")};
     if (map.rank < 2) throw ProtocolError("a tensor map of less than two dimensions");
+    if (map.offset_bytes < 0) throw ProtocolError("a tensor map before its pointer");
     return map;
+}
+
+json to_json(const PlanValue& value) { return {{"number", value.number}, {"pointer", int{value.pointer}}}; }
+
+PlanValue plan_value_from_json(const json& object) {
+    const int pointer = small_integer(object, "pointer");
+    if (pointer < PlanValue::no_pointer || pointer >= max_call_pointers)
+        throw ProtocolError("a plan's value behind a pointer that is none");
+    return {.number = integer(object, "number"), .pointer = static_cast<std::int8_t>(pointer)};
 }
 
 json to_json(const Argument& argument) {
@@ -222,8 +242,12 @@ json to_json(const Plan& plan) {
     json maps = json::array();
     for (int i = 0; i < plan.tensor_map_count; ++i)
         maps.push_back(to_json(plan.tensor_maps[static_cast<std::size_t>(i)]));
+    json values = json::array();
+    for (int i = 0; i < plan.value_count; ++i)
+        values.push_back(to_json(plan.values[static_cast<std::size_t>(i)]));
     return {{"launches", std::move(launches)},
             {"tensor_maps", std::move(maps)},
+            {"values", std::move(values)},
             {"workspace_bytes", plan.workspace_bytes}};
 }
 
@@ -238,6 +262,10 @@ Plan plan_from_json(const json& object, NameTable& names) {
     if (maps.size() > plan.tensor_maps.size()) throw ProtocolError("a plan with too many tensor maps");
     for (std::size_t i = 0; i < maps.size(); ++i) plan.tensor_maps[i] = tensor_map_from_json(maps[i]);
     plan.tensor_map_count = static_cast<int>(maps.size());
+    const json& values = list(object, "values");
+    if (values.size() > plan.values.size()) throw ProtocolError("a plan with too many values");
+    for (std::size_t i = 0; i < values.size(); ++i) plan.values[i] = plan_value_from_json(values[i]);
+    plan.value_count = static_cast<int>(values.size());
     plan.workspace_bytes = integer(object, "workspace_bytes");
     if (plan.workspace_bytes < 0) throw ProtocolError("a workspace of negative size");
     return plan;
