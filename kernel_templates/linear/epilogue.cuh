@@ -1,4 +1,5 @@
 // Linear, the part that all variants share: the tensors of a call, and what becomes of a sum on its way out.
+// (A norm in front is folded into the products by few_tokens.cuh, or a launch of its own: normalise.cuh.)
 //   plain  out = activation(sum + bias) + residual
 //   gated  out = activation(gate sum) * up sum
 // All in float32, rounded once. out may be the residual itself: a result is written once, after its residual
@@ -17,6 +18,8 @@ enum class Activation : int { none = 0, gelu_tanh = 1, gelu_erf = 2, silu = 3, r
 
 inline constexpr int in = static_cast<int>(Shape::in);
 inline constexpr int out = static_cast<int>(Shape::out);
+/// x is normalised before it is multiplied.
+inline constexpr bool has_norm = Shape::norm != 0;
 /// Two weights [out, in]: the gate and up.
 inline constexpr bool gated = Shape::gated != 0;
 inline constexpr int products = gated ? 2 : 1;
@@ -69,6 +72,7 @@ __device__ inline float join_gated(float gate, float up) { return activate(gate)
 
 struct Tensors {
     const Element* x;
+    const Element* norm_weight;
     const Element* weight;  ///< the gate where gated
     const Element* up;
     const Element* bias;
@@ -81,6 +85,7 @@ struct Tensors {
     int64 up_stride;
     int64 residual_stride;
     int64 out_stride;
+    float epsilon;
 
     /// The result from its sums; `token` and `column` exist.
     __device__ float finish(int64 token, int column, const float (&sums)[products]) const {
@@ -98,15 +103,17 @@ struct Tensors {
 };
 
 // Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_LINEAR_PARAMETERS                                                                            \
-    const hone::linear::Element *x, const hone::linear::Element *weight, const hone::linear::Element *up, \
-        const hone::linear::Element *bias, const hone::linear::Element *residual,                         \
-        hone::linear::Element *result, float *workspace, long long tokens, long long x_stride,            \
-        long long weight_stride, long long up_stride, long long residual_stride, long long out_stride
-#define HONE_LINEAR_TENSORS                                                                           \
-    {                                                                                                 \
-        x, weight, up, bias, residual, result, workspace, tokens, x_stride, weight_stride, up_stride, \
-            residual_stride, out_stride                                                               \
+#define HONE_LINEAR_PARAMETERS                                                                         \
+    const hone::linear::Element *x, const hone::linear::Element *norm_weight,                          \
+        const hone::linear::Element *weight, const hone::linear::Element *up,                          \
+        const hone::linear::Element *bias, const hone::linear::Element *residual,                      \
+        hone::linear::Element *result, float *workspace, long long tokens, long long x_stride,         \
+        long long weight_stride, long long up_stride, long long residual_stride, long long out_stride, \
+        float epsilon
+#define HONE_LINEAR_TENSORS                                                                             \
+    {                                                                                                   \
+        x, norm_weight, weight, up, bias, residual, result, workspace, tokens, x_stride, weight_stride, \
+            up_stride, residual_stride, out_stride, epsilon                                             \
     }
 
 }  // namespace hone::linear

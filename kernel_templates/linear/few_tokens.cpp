@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/linear/normalise.h"
+
 namespace hone::linear::few_tokens {
 
 std::int64_t threads(const Config& config) { return 32 * config[k_warps] * config[row_warps]; }
@@ -38,14 +40,15 @@ Plan plan(const char* kernel, const Problem& problem, const Config& config, cons
     plan.launches[0] =
         launch(kernel, {static_cast<std::uint32_t>(blocks * group_count), 1, 1}, threads(config));
     plan.launches[0].programmatic = config[programmatic] != 0;
-    return plan;
+    return config[fold_norm] != 0 ? plan : normalise_first(p, plan);
 }
 
 double predict_us(const Problem& problem, const Config& config, const Stream& stream,
                   const DeviceTraits& traits) {
     const LinearProblem p = linear_problem(problem);
     const double block_threads = static_cast<double>(threads(config));
-    const double blocks = plan("", problem, config, traits).launches[0].grid.x;
+    const Plan launches = plan("", problem, config, traits);
+    const double blocks = launches.launches[static_cast<std::size_t>(launches.launch_count - 1)].grid.x;
     const double fit = std::floor(
         std::min({65536 / (static_cast<double>(std::max<std::int64_t>(stream.registers, 32)) * block_threads),
                   static_cast<double>(traits.shared_bytes_per_sm) /
@@ -72,7 +75,8 @@ double predict_us(const Problem& problem, const Config& config, const Stream& st
         0.012 * std::max(0.0, std::log2(stream.loads / (4.0 * static_cast<double>(p.products())))) +
         0.006 * std::log2(16.0 / static_cast<double>(config[k_warps])) +
         (config[blocks_per_sm] != 0 ? 0.004 : 0.0) + (config[load_hint] == 3 ? 0.002 : 0.0);
-    return body_us * (1 + disorder) + stream.rest_us + (config[programmatic] != 0 ? 1.4 : 1.8);
+    const double norm_us = config[fold_norm] != 0 ? 0.3 : normalise_us(p, traits);
+    return body_us * (1 + disorder) + norm_us + stream.rest_us + (config[programmatic] != 0 ? 1.4 : 1.8);
 }
 
 }  // namespace hone::linear::few_tokens

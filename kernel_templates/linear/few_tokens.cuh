@@ -8,6 +8,10 @@
 // the one being multiplied, also across steps; the first batch before anything else, also before the wait for
 // the kernel that writes x. x comes through level 1, where it stays (weights do not allocate there). One
 // barrier a step, between writing and adding the partial sums, which alternate between two buffers.
+//
+// A norm may be folded into the products: a lane, which sees every column of x that its warp multiplies, adds
+// up the squares on the way and multiplies x with the norm's weight; the results are multiplied with
+// 1 / sqrt(mean(x^2) + epsilon), for which the warps' squares meet as their sums do.
 #pragma once
 
 #include "device/packet.cuh"
@@ -25,6 +29,8 @@ inline constexpr int unroll = Tuned::unroll;
 inline constexpr int block_tokens = Tuned::tokens;
 /// Blocks take many steps, or one each.
 inline constexpr bool walks = Tuned::blocks_per_sm != 0;
+/// Whether the norm is part of the products: else x comes normalised.
+inline constexpr bool folds_norm = has_norm && Tuned::fold_norm != 0;
 /// Elements of one access.
 inline constexpr int vector = 16 / sizeof(Element);
 static_assert(in % vector == 0, "rows start at multiples of 16 bytes");
@@ -56,6 +62,21 @@ __device__ inline uint4 load_weight(const Element* address) {
 /// Where a weight load may go: past the end of a row x is zero, so any readable weight does.
 __device__ inline int readable(int column) { return column < in ? column : 0; }
 
+__device__ inline void unpack_word(const uint4& word, float (&values)[vector]) {
+    Packet<Element, vector> packet;
+    memcpy(&packet, &word, 16);
+    unpack(packet, values);
+}
+
+/// x * norm_weight in x, and x^2 added to `squares`.
+__device__ inline void fold_norm(float (&x)[vector], const float (&norm_weight)[vector], float& squares) {
+#pragma unroll
+    for (int i = 0; i < vector; ++i) {
+        squares = fmaf(x[i], x[i], squares);
+        x[i] *= norm_weight[i];
+    }
+}
+
 /// What a block works on.
 class FewTokens {
   public:
@@ -75,6 +96,13 @@ class FewTokens {
         if (column >= in) return uint4{0, 0, 0, 0};
         const int64 row = min(first_token_ + token, tensors_.tokens - 1);
         return load_word<LoadHint::normal, 16>(tensors_.x + row * tensors_.x_stride + column);
+    }
+    /// norm_weight[column ...], one access; any values past its end, where x is zero.
+    __device__ void load_norm_weight(int column, float (&values)[vector]) const {
+        unpack_word(load_word<LoadHint::normal, 16>(tensors_.norm_weight + readable(column)), values);
+    }
+    __device__ float norm_factor(float squares) const {
+        return rsqrtf(squares * (1.0f / in) + tensors_.epsilon);
     }
     /// Row `row`, column `column` of the `product`-th weight.
     __device__ const Element* weight_at(int product, int row, int column) const {
@@ -112,12 +140,27 @@ struct Rows {
 template <int rows>
 struct Partials {
     float sums[walks ? 2 : 1][row_warps][k_warps][products][block_tokens][rows + 4];
+
+    /// The sum of a token's squares, behind its sums of the first product.
+    __device__ float& squares(int buffer, int group, int k_warp, int token) {
+        return sums[buffer][group][k_warp][0][token][rows];
+    }
 };
+
+/// What a token's sums have to be multiplied with where the norm is folded.
+template <int rows>
+__device__ inline float norm_factor(Partials<rows>& partials, const FewTokens& call, int buffer, int group,
+                                    int token) {
+    float squares = 0.0f;
+#pragma unroll
+    for (int warp = 0; warp < k_warps; ++warp) squares += partials.squares(buffer, group, warp, token);
+    return call.norm_factor(squares);
+}
 
 /// Adds the partial sums of a group's rows and writes the results.
 template <int rows>
-__device__ inline void add_and_store(const Partials<rows>& partials, const FewTokens& call, int buffer,
-                                     int group, int k_warp, const Rows<rows>& place) {
+__device__ inline void add_and_store(Partials<rows>& partials, const FewTokens& call, int buffer, int group,
+                                     int k_warp, const Rows<rows>& place) {
     __syncthreads();
     for (int i = k_warp * 32 + threadIdx.x % 32; i < rows * block_tokens; i += 32 * k_warps) {
         const int token = i / rows;
@@ -128,6 +171,11 @@ __device__ inline void add_and_store(const Partials<rows>& partials, const FewTo
 #pragma unroll
             for (int warp = 0; warp < k_warps; ++warp)
                 sums[product] += partials.sums[buffer][group][warp][product][token][row];
+        }
+        if constexpr (folds_norm) {
+            const float factor = norm_factor(partials, call, buffer, group, token);
+#pragma unroll
+            for (int product = 0; product < products; ++product) sums[product] *= factor;
         }
         if (place.first + row >= place.wanted) call.store(token, place.first + row, sums);
     }

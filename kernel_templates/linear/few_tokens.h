@@ -2,6 +2,8 @@
 // constraints and the cost of a stream of weights.
 #pragma once
 
+#include <algorithm>
+
 #include "kernel_templates/linear/linear.h"
 
 namespace hone::linear::few_tokens {
@@ -15,7 +17,8 @@ enum Index : std::size_t {
     unroll,
     load_hint,
     blocks_per_sm,
-    programmatic
+    programmatic,
+    fold_norm
 };
 
 [[nodiscard]] std::int64_t threads(const Config&);
@@ -49,6 +52,23 @@ inline constexpr Constraint resident_blocks_have_work{
         return c[blocks_per_sm] == 0 ||
                2 * steps(problem, c) * groups(problem, c) > t.sm_count * c[blocks_per_sm];
     }};
+/// `registers`: what a thread needs, of a LinearProblem and a Config.
+template <auto registers>
+inline constexpr Constraint registers_fit{
+    "loads and sums must fit a thread's registers",
+    [](const Problem& p, const Config& c, const DeviceTraits&) {
+        const std::int64_t of_block = 65536 / (threads(c) * std::max<std::int64_t>(c[blocks_per_sm], 1));
+        return registers(linear_problem(p), c) <= std::min<std::int64_t>(204, of_block);
+    }};
+/// `can_fold`: whether the variant can, of a LinearProblem.
+template <auto can_fold>
+inline constexpr Constraint norm_is_folded{
+    "a norm is folded where it can be, or from 5 tokens on may have a launch of its own",
+    [](const Problem& problem, const Config& c, const DeviceTraits&) {
+        const LinearProblem p = linear_problem(problem);
+        const bool possible = p.norm && can_fold(p);
+        return c[fold_norm] != 0 ? possible : !possible || p.tokens > 4;
+    }};
 inline constexpr Constraint rows_exist{
     "a warp's rows must exist",
     [](const Problem& p, const Config& c, const DeviceTraits&) { return linear_problem(p).out >= c[rows]; }};
@@ -60,9 +80,5 @@ inline constexpr Constraint hint_needs_sm_90{"the hint of what leaves level 2 fi
                                              [](const Problem&, const Config& c, const DeviceTraits& t) {
                                                  return c[load_hint] != 3 || t.compute_major >= 9;
                                              }};
-inline constexpr Constraint programmatic_needs_sm_90{
-    "programmatic dependent launch needs sm_90", [](const Problem&, const Config& c, const DeviceTraits& t) {
-        return c[programmatic] == 0 || t.has_programmatic_launch();
-    }};
 
 }  // namespace hone::linear::few_tokens

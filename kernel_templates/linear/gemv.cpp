@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <array>
 
 #include "kernel_templates/linear/few_tokens.h"
 
@@ -16,6 +16,7 @@ constexpr Tunable tunables[] = {
     {"load_hint", "of weights: 1 not into level 1, 3 and first to leave level 2", {1, 3}},
     {"blocks_per_sm", "0: a block takes one step; else resident blocks that walk", {0, 2, 4}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
+    {"fold_norm", "1: a norm is part of the products, 0: a launch before them", {0, 1}},
 };
 
 std::int64_t elements_per_access(const LinearProblem& p) { return 16 / p.element_bytes(); }
@@ -25,9 +26,11 @@ std::int64_t loads(const LinearProblem& p, const Config& config) {
     return config[unroll] * p.products() * config[rows];
 }
 std::int64_t registers(const LinearProblem& p, const Config& config) {
+    const std::int64_t norm = config[fold_norm] != 0 ? config[block_tokens] + elements_per_access(p) : 0;
     return 8 * loads(p, config) + p.products() * config[rows] * config[block_tokens] +
-           6 * config[block_tokens] + 8;
+           6 * config[block_tokens] + 8 + norm;
 }
+constexpr bool can_fold_norm(const LinearProblem&) { return true; }
 
 constexpr Constraint constraints[] = {
     {"rows must start at multiples of 16 bytes",
@@ -49,17 +52,13 @@ constexpr Constraint constraints[] = {
          return c[k_warps] == 1 ||
                 (c[k_warps] - 1) * c[unroll] * 512 < linear_problem(p).in * linear_problem(p).element_bytes();
      }},
-    {"loads and sums must fit a thread's registers",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return registers(linear_problem(p), c) <=
-                std::min<std::int64_t>(204,
-                                       65536 / (threads(c) * std::max<std::int64_t>(c[blocks_per_sm], 1)));
-     }},
+    registers_fit<registers>,
+    norm_is_folded<can_fold_norm>,
     resident_blocks_have_work,
     rows_exist,
     partials_fit,
     hint_needs_sm_90,
-    programmatic_needs_sm_90,
+    programmatic_needs_sm_90<programmatic>,
 };
 
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
@@ -72,16 +71,17 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double elements = static_cast<double>(elements_per_access(p));
     const double shared_rows = static_cast<double>(config[rows] * p.products());
     const double unpack = p.dtype == Dtype::fp32 ? 0.0 : elements;
-    return predict_us(
-        problem, config,
-        {.registers = registers(p, config),
-         .loads = static_cast<double>(loads(p, config)),
-         .latency_us = 0.8,
-         .instructions = 4 + unpack + elements * held_tokens + held_tokens * (unpack + 4) / shared_rows,
-         .x_bytes = held_tokens / shared_rows,
-         .bandwidth = 0.96 - 0.015 * held_tokens,
-         .rest_us = 0.25 * (held_tokens - 1)},
-        traits);
+    const double folds = config[fold_norm] != 0 ? 1.0 : 0.0;  // the norm's weight, a square and a product
+    const double each_x = held_tokens * (unpack + 4 + folds * 2 * elements) + folds * (unpack + 4);
+    return predict_us(problem, config,
+                      {.registers = registers(p, config),
+                       .loads = static_cast<double>(loads(p, config)),
+                       .latency_us = 0.8,
+                       .instructions = 4 + unpack + elements * held_tokens + each_x / shared_rows,
+                       .x_bytes = (held_tokens + folds) / shared_rows,
+                       .bandwidth = 0.96 - 0.015 * held_tokens,
+                       .rest_us = 0.25 * (held_tokens - 1)},
+                      traits);
 }
 
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
@@ -89,16 +89,17 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     Config config;
     config[block_tokens] = p.tokens <= 1 ? 1 : p.tokens <= 2 ? 2 : p.tokens <= 4 ? 4 : 8;
     config[rows] = p.tokens <= 2 ? 1 : 2;
-    config[k_warps] = 8;
-    config[row_warps] = 1;
     config[unroll] = p.tokens <= 2 ? 2 : 1;
     config[load_hint] = 1;
     config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-    while (config[k_warps] > 1 && !allowed(problem, {&gemv, config}, traits)) {
-        config[k_warps] /= 2;
-        config[row_warps] *= 2;
+    config[fold_norm] = p.norm ? 1 : 0;
+    std::array<Config, 4> configs;  // as many warps share a row as have columns
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+        configs[i] = config;
+        configs[i][k_warps] = 8 >> i;
+        configs[i][row_warps] = 1 << i;
     }
-    return config;
+    return best_of(problem, gemv, configs, traits);
 }
 
 }  // namespace

@@ -16,12 +16,6 @@ struct Held {
     uint4 words[unroll][products][rows];
 };
 
-__device__ inline void unpack_word(const uint4& word, float (&values)[vector]) {
-    Packet<Element, vector> packet;
-    memcpy(&packet, &word, 16);
-    unpack(packet, values);
-}
-
 __device__ inline void run(const Tensors& tensors) {
     __shared__ Partials<rows> partials;
     if constexpr (Tuned::programmatic != 0) release_successor();
@@ -46,6 +40,7 @@ __device__ inline void run(const Tensors& tensors) {
         }
     };
     float sums[products][rows][block_tokens] = {};
+    float squares[block_tokens] = {};
     const auto multiply = [&](int batch, const Held& held) {
 #pragma unroll
         for (int u = 0; u < unroll; ++u) {
@@ -53,6 +48,13 @@ __device__ inline void run(const Tensors& tensors) {
 #pragma unroll
             for (int token = 0; token < block_tokens; ++token)
                 unpack_word(call.load_x(token, column_of(batch, u)), x[token]);
+            if constexpr (folds_norm) {
+                float norm_weight[vector];
+                call.load_norm_weight(column_of(batch, u), norm_weight);
+#pragma unroll
+                for (int token = 0; token < block_tokens; ++token)
+                    fold_norm(x[token], norm_weight, squares[token]);
+            }
 #pragma unroll
             for (int product = 0; product < products; ++product) {
 #pragma unroll
@@ -83,6 +85,14 @@ __device__ inline void run(const Tensors& tensors) {
                 }
             }
         }
+        if constexpr (folds_norm) {
+#pragma unroll
+            for (int token = 0; token < block_tokens; ++token) {
+                const float sum = reduce_lanes<Sum, 32>(squares[token]);
+                squares[token] = 0.0f;
+                if (lane == 0) partials.squares(buffer, group, k_warp, token) = sum;
+            }
+        }
         add_and_store(partials, call, buffer, group, k_warp, place);
     };
     stream<rows, batches, Held>(call, group, load, multiply, finish);
@@ -94,3 +104,9 @@ extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::block
     linear_gemv(HONE_LINEAR_PARAMETERS) {
     hone::linear::gemv::run(HONE_LINEAR_TENSORS);
 }
+
+namespace hone::linear::normalise {
+inline constexpr int vector = linear::vector;
+}
+
+#include "linear/normalise.cuh"

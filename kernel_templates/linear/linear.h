@@ -4,13 +4,15 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <span>
 
 #include "kernel_templates/family.h"
 
 namespace hone::linear {
 
 /// Index of each pointer of a call.
-enum Pointer : int { x, weight, up, bias, residual, out, workspace, pointer_count };
+enum Pointer : int { x, norm_weight, weight, up, bias, residual, out, workspace, pointer_count };
 /// Index of each scalar of a call. Strides count elements from one row to the next.
 enum CallScalar : int {
     tokens,
@@ -19,6 +21,7 @@ enum CallScalar : int {
     up_stride,
     residual_stride,
     out_stride,
+    epsilon,  ///< float32, of the norm
     scalar_count
 };
 
@@ -28,6 +31,7 @@ enum class Activation : std::int64_t { none, gelu_tanh, gelu_erf, silu, relu };
 /// A problem as numbers.
 struct LinearProblem {
     Dtype dtype = Dtype::bf16;
+    bool norm = false;
     Activation activation = Activation::none;
     bool gated = false;
     bool bias = false;
@@ -66,5 +70,17 @@ extern const Variant plain;
 
 /// A launch of the signature that most kernels share: all pointers, then all scalars.
 [[nodiscard]] Launch launch(const char* kernel, Dim3 grid, std::int64_t threads);
+
+/// For a fallback: of some configs of a variant the allowed one that its cost model likes best, the first of
+/// equals.
+[[nodiscard]] std::optional<Config> best_of(const Problem&, const Variant&, std::span<const Config>,
+                                            const DeviceTraits&);
+
+/// Of variants whose tunable `index` is "programmatic".
+template <std::size_t index>
+inline constexpr Constraint programmatic_needs_sm_90{
+    "programmatic dependent launch needs sm_90", [](const Problem&, const Config& c, const DeviceTraits& t) {
+        return c[index] == 0 || t.has_programmatic_launch();
+    }};
 
 }  // namespace hone::linear

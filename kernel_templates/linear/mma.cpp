@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "kernel_templates/linear/few_tokens.h"
 
 namespace hone::linear {
@@ -16,6 +14,7 @@ constexpr Tunable tunables[] = {
     {"load_hint", "of weights: 1 not into level 1, 3 and first to leave level 2", {1, 3}},
     {"blocks_per_sm", "0: a block takes one step; else resident blocks that walk", {0, 1, 2}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
+    {"fold_norm", "1: a norm is part of the products, 0: a launch before them", {0, 1}},
 };
 
 /// Loads of 16 bytes that a thread has under way: two rows of every block of 16.
@@ -25,8 +24,11 @@ std::int64_t loads(const LinearProblem& p, const Config& config) {
 std::int64_t token_blocks(const Config& config) { return ceil_div(config[block_tokens], 8); }
 std::int64_t registers(const LinearProblem& p, const Config& config) {
     const std::int64_t sums = p.products() * config[rows] / 16 * token_blocks(config) * 4;
-    return 8 * loads(p, config) + sums + 4 * token_blocks(config) + 32;
+    const std::int64_t norm = config[fold_norm] != 0 ? token_blocks(config) + 16 : 0;
+    return 8 * loads(p, config) + sums + 4 * token_blocks(config) + 32 + norm;
 }
+/// The operand is x * norm_weight, before anything has brought it to unit size: more than fp16 may hold.
+constexpr bool can_fold_norm(const LinearProblem& p) { return p.dtype == Dtype::bf16; }
 
 bool wgmma_covers(const LinearProblem& p, const DeviceTraits& traits) {
     return runs_on(wgmma, traits) && p.out % 8 == 0;
@@ -59,17 +61,13 @@ constexpr Constraint constraints[] = {
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return c[k_warps] == 4 || (c[k_warps] - 1) * 64 * ceil_div(c[unroll], 2) < linear_problem(p).in;
      }},
-    {"loads and sums must fit a thread's registers",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return registers(linear_problem(p), c) <=
-                std::min<std::int64_t>(204,
-                                       65536 / (threads(c) * std::max<std::int64_t>(c[blocks_per_sm], 1)));
-     }},
+    registers_fit<registers>,
+    norm_is_folded<can_fold_norm>,
     resident_blocks_have_work,
     rows_exist,
     partials_fit,
     hint_needs_sm_90,
-    programmatic_needs_sm_90,
+    programmatic_needs_sm_90<programmatic>,
 };
 
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
@@ -80,13 +78,16 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const LinearProblem p = linear_problem(problem);
     const double blocks = static_cast<double>(token_blocks(config));
     const double shared_rows = static_cast<double>(config[rows] * p.products());
+    // Of x: a square, a product and half a conversion an element, and the norm's weight.
+    const double folds = config[fold_norm] != 0 ? 1.0 : 0.0;
+    const double folding = folds * 8 * (28 * blocks + 12) / shared_rows;
     // A pair of instructions for each 16 rows and 8 tokens takes the tensor cores as long as a dozen others.
     return predict_us(problem, config,
                       {.registers = registers(p, config),
                        .loads = static_cast<double>(loads(p, config)),
                        .latency_us = 0.9 + 0.3 * 16 / shared_rows * blocks,
-                       .instructions = 4 + blocks * 8 + blocks * 8 * 16 / shared_rows,
-                       .x_bytes = 8 * blocks / shared_rows,
+                       .instructions = 4 + blocks * 8 + blocks * 8 * 16 / shared_rows + folding,
+                       .x_bytes = 8 * (blocks + folds) / shared_rows,
                        .bandwidth = config[rows] == 16 ? 0.89 : 0.88,
                        .rest_us = 0.5},
                       traits);
@@ -100,6 +101,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     config[rows] = p.tokens > 16 && !p.gated ? 32 : 16;
     config[k_warps] = 8;
     config[row_warps] = 1;
+    config[fold_norm] = p.norm && can_fold_norm(p) && p.tokens <= 16 ? 1 : 0;
     config[unroll] = p.tokens > 16 || p.gated ? 2 : 4;
     config[load_hint] = 1;
     config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;

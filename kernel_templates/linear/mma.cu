@@ -5,7 +5,10 @@
 // column 8 t) of weight rows g and g + 8 and of token g. The instruction wants columns 2t, 2t + 1, 2t + 8, 2t
 // + 9 of 16; which column is which does not matter to a sum as long as both operands agree, so the first 4 of
 // the 8 serve one instruction and the last 4 the next.
+//
+// Where a norm is folded, x * norm_weight is rounded to 16 bits before it is multiplied.
 #include "device/mma.cuh"
+#include "device/reduce.cuh"
 #include "linear/few_tokens.cuh"
 
 namespace hone::linear::mma {
@@ -22,6 +25,17 @@ static_assert(out >= rows, "a warp's rows exist");
 struct Held {
     uint4 words[unroll][products][row_blocks][2];
 };
+
+/// Eight elements of a token, times the norm's weight.
+__device__ inline uint4 folded(const uint4& x, const float (&norm_weight)[vector], float& squares) {
+    float values[vector];
+    unpack_word(x, values);
+    fold_norm(values, norm_weight, squares);
+    const Packet<Element, vector> packet = pack<Element>(values);
+    uint4 word;
+    memcpy(&word, &packet, 16);
+    return word;
+}
 
 __device__ inline void run(const Tensors& tensors) {
     __shared__ Partials<rows> partials;
@@ -50,6 +64,7 @@ __device__ inline void run(const Tensors& tensors) {
         }
     };
     MmaSums sums[products][row_blocks][token_blocks] = {};
+    float squares[token_blocks] = {};
     const auto multiply = [&](int batch, const Held& held) {
 #pragma unroll
         for (int u = 0; u < unroll; ++u) {
@@ -58,6 +73,12 @@ __device__ inline void run(const Tensors& tensors) {
             for (int n = 0; n < token_blocks; ++n) {
                 const int token = n * 8 + g;
                 x[n] = token < block_tokens ? call.load_x(token, column_of(batch, u)) : uint4{0, 0, 0, 0};
+            }
+            if constexpr (folds_norm) {
+                float norm_weight[vector];
+                call.load_norm_weight(column_of(batch, u), norm_weight);
+#pragma unroll
+                for (int n = 0; n < token_blocks; ++n) x[n] = folded(x[n], norm_weight, squares[n]);
             }
 #pragma unroll
             for (int product = 0; product < products; ++product) {
@@ -96,6 +117,15 @@ __device__ inline void run(const Tensors& tensors) {
                 }
             }
         }
+        if constexpr (folds_norm) {
+#pragma unroll
+            for (int n = 0; n < token_blocks; ++n) {
+                const float sum = reduce_lanes<Sum, 4>(squares[n]);
+                squares[n] = 0.0f;
+                const int token = n * 8 + g;
+                if (t == 0 && token < block_tokens) partials.squares(buffer, group, k_warp, token) = sum;
+            }
+        }
         add_and_store(partials, call, buffer, group, k_warp, place);
     };
     stream<rows, batches, Held>(call, group, load, multiply, finish);
@@ -107,3 +137,9 @@ extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::block
     linear_mma(HONE_LINEAR_PARAMETERS) {
     hone::linear::mma::run(HONE_LINEAR_TENSORS);
 }
+
+namespace hone::linear::normalise {
+inline constexpr int vector = linear::vector;
+}
+
+#include "linear/normalise.cuh"

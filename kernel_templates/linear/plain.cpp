@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/linear.h"
+#include "kernel_templates/linear/normalise.h"
 
 namespace hone::linear {
 namespace {
@@ -62,10 +62,7 @@ constexpr Constraint constraints[] = {
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return shared_bytes(linear_problem(p), c) <= 48 * 1024;
      }},
-    {"programmatic dependent launch needs sm_90",
-     [](const Problem&, const Config& c, const DeviceTraits& t) {
-         return c[programmatic] == 0 || t.has_programmatic_launch();
-     }},
+    programmatic_needs_sm_90<programmatic>,
 };
 
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
@@ -74,7 +71,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
     plan.launches[0] =
         launch("linear_plain", {static_cast<std::uint32_t>(tiles(p, config)), 1, 1}, threads(config));
     plan.launches[0].programmatic = config[programmatic] != 0;
-    return plan;
+    return normalise_first(p, plan);
 }
 
 /// Waves of blocks, each bound by the arithmetic of its step or by the latency of the loads for the next one;
@@ -109,7 +106,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double compute_us = cycles / (0.886e-3 * traits.sm_clock_khz);
     const double memory_us =
         (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.85e-6 * traits.memory_bytes_per_s);
-    return 3.0 + std::max(compute_us, memory_us);
+    return 3.0 + std::max(compute_us, memory_us) + normalise_us(p, traits);
 }
 
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {

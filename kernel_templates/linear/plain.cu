@@ -4,7 +4,8 @@
 // and the weights (two where gated) come from global memory into registers one step ahead, then, converted to
 // floats, into one of two buffers in shared memory, column-major, so that a thread reads the numbers of its
 // neighbouring tokens and results as vectors; it adds their products for thread_tokens x thread_out results
-// in registers. One barrier a step: a buffer is written again only after the barrier in between.
+// in registers. One barrier a step: a buffer is written again only after the barrier in between. A norm is a
+// launch before it.
 #include "device/sync.cuh"
 #include "linear/epilogue.cuh"
 
@@ -181,3 +182,9 @@ extern "C" __global__ void __launch_bounds__(hone::linear::plain::threads)
     linear_plain(HONE_LINEAR_PARAMETERS) {
     hone::linear::plain::run(HONE_LINEAR_TENSORS);
 }
+
+namespace hone::linear::normalise {
+inline constexpr int vector = plain::vector;
+}
+
+#include "linear/normalise.cuh"

@@ -1,6 +1,7 @@
 // Linear, reference: a block computes 64 tokens x 64 results. 16 columns at a time of x and of the weight
 // pass through shared memory as floats; a thread adds their products for 4 x 4 results in float32, and those
-// short sums in double. Activations in double. out is a float32 array without padding.
+// short sums in double. A norm is applied to x as floats, its factors come from sums in double. Activations
+// in double. out is a float32 array without padding.
 #include "linear/epilogue.cuh"
 
 namespace hone::linear::reference {
@@ -30,14 +31,41 @@ __device__ inline void stage(float (&to)[tile][depth + 1], const Element* from, 
     }
 }
 
+/// 1 / sqrt(mean(x^2) + epsilon) of 64 tokens, a warp for each of them in turn.
+__device__ inline void norm_factors(const Tensors& t, int64 first_token, float (&factors)[tile]) {
+    for (int row = threadIdx.x / 32; row < tile; row += threads / 32) {
+        const int64 token = min(first_token + row, t.tokens - 1);
+        double squares = 0.0;
+        for (int column = threadIdx.x % 32; column < in; column += 32) {
+            const double value = to_float(t.x[token * t.x_stride + column]);
+            squares += value * value;
+        }
+        for (int distance = 16; distance > 0; distance /= 2)
+            squares += __shfl_xor_sync(0xffffffffu, squares, distance);
+        factors[row] = static_cast<float>(1.0 / sqrt(squares / in + static_cast<double>(t.epsilon)));
+    }
+}
+
+/// Of what this thread has staged.
+__device__ inline void normalise(float (&x)[tile][depth + 1], const float (&factors)[tile],
+                                 const Element* norm_weight, int column) {
+    for (int i = threadIdx.x; i < tile * depth; i += threads) {
+        const int c = column + i % depth;
+        if (c < in) x[i / depth][i % depth] *= factors[i / depth] * to_float(norm_weight[c]);
+    }
+}
+
 /// sums[i][j]: token first_token + 16 i + threadIdx.x / 16, result first_column + 16 j + threadIdx.x % 16.
 __device__ inline void multiply(const Tensors& t, const Element* weight, int64 weight_stride,
                                 int64 first_token, int64 first_column, double (&sums)[4][4]) {
     __shared__ float x[tile][depth + 1];
     __shared__ float w[tile][depth + 1];
+    __shared__ float factors[tile];
+    if (has_norm) norm_factors(t, first_token, factors);
     for (int column = 0; column < in; column += depth) {
         __syncthreads();
         stage(x, t.x, t.x_stride, t.tokens, first_token, column);
+        if (has_norm) normalise(x, factors, t.norm_weight, column);
         stage(w, weight, weight_stride, out, first_column, column);
         __syncthreads();
         for (int i = 0; i < 4; ++i) {

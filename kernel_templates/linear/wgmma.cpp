@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "kernel_templates/linear/gemm_geometry.cuh"
-#include "kernel_templates/linear/linear.h"
+#include "kernel_templates/linear/normalise.h"
 
 namespace hone::linear {
 namespace {
@@ -245,7 +245,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     gemm.programmatic = config[programmatic] != 0;
     add_maps(plan, p, g);
     add_results(gemm);
-    if (config[split] == 1) return plan;
+    if (config[split] == 1) return normalise_first(p, plan);
 
     const std::int64_t results = p.tokens * p.out;
     constexpr std::int64_t combined = 256 * 4;  // results of a block of the second launch
@@ -257,7 +257,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     combine.block = {256, 1, 1};
     combine.programmatic = gemm.programmatic;
     add_results(combine);
-    return plan;
+    return normalise_first(p, plan);
 }
 
 /// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
@@ -300,7 +300,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double body_us =
         std::pow(std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4), 0.25);
 
-    double rest_us = 3.2 + rounds * epilogue_us(p, g);
+    double rest_us = 3.2 + rounds * epilogue_us(p, g) + normalise_us(p, traits);
     if (config[cluster_k] > 1) rest_us += 0.5 * static_cast<double>(config[cluster_k]);
     if (config[split] > 1) {
         const double partial_bytes =

@@ -18,3 +18,9 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::combine_threads
                    long long out_stride) {
     hone::linear::gemm::combine({bias, residual, result, workspace, tokens, residual_stride, out_stride});
 }
+
+namespace hone::linear::normalise {
+inline constexpr int vector = 8;
+}
+
+#include "linear/normalise.cuh"

@@ -48,11 +48,23 @@ const std::vector<std::string> shapes{
     "dtype=fp16 in=77 out=5",
     "dtype=bf16 in=8 out=8",
     "dtype=bf16 in=4096 out=32003"};
+const std::vector<std::string> shapes_with_a_norm{
+    "dtype=bf16 norm=yes in=4096 out=14336 gated=yes activation=silu",
+    "dtype=fp16 norm=yes in=4096 out=1000 residual=yes", "dtype=fp32 norm=yes in=768 out=3072",
+    "dtype=bf16 norm=yes in=77 out=5"};
 const std::vector<std::int64_t> token_counts{1, 3, 8, 17, 64, 128, 333, 8192};
+
+/// Whether a launch of its own normalises x.
+bool normalises_first(const Problem& problem, const Candidate& candidate) {
+    const bool may_fold = candidate.variant->name == "gemv" || candidate.variant->name == "mma";
+    return linear::linear_problem(problem).norm && !(may_fold && tunable(candidate, "fold_norm") != 0);
+}
 
 template <class Check>
 void for_every_problem_and_device(Check check) {
-    for (const std::string& shape : shapes) {
+    std::vector<std::string> all = shapes;
+    all.insert(all.end(), shapes_with_a_norm.begin(), shapes_with_a_norm.end());
+    for (const std::string& shape : all) {
         for (const std::int64_t tokens : token_counts) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             for (const Arch arch : supported_archs()) {
@@ -98,7 +110,8 @@ Place read_operand(const SharedBytes& shared, int base, int row, int step, int c
 
 TEST_CASE("the fields of linear stand in their order, with their defaults") {
     CHECK(to_string(problem_of("dtype=bf16 in=4096 out=11008 tokens=16")) ==
-          "linear dtype=bf16 activation=none gated=no bias=no residual=no in=4096 out=11008 tokens=16");
+          "linear dtype=bf16 norm=no activation=none gated=no bias=no residual=no in=4096 out=11008 "
+          "tokens=16");
 }
 
 TEST_CASE("linear refuses what it cannot mean, in words") {
@@ -119,6 +132,8 @@ TEST_CASE("the floors of linear count each tensor once, and the products of each
     const Problem plain = problem_of("dtype=bf16 in=100 out=30 tokens=7 bias=yes residual=yes");
     CHECK(plain.family->work(plain).bytes == 2 * (7 * 100 + 30 * 100 + 30 + 2 * 7 * 30));
     CHECK(plain.family->work(plain).flops == 2 * 7 * 100 * 30);
+    const Problem normed = problem_of("dtype=bf16 norm=yes in=100 out=30 tokens=7");
+    CHECK(normed.family->work(normed).bytes == 2 * (7 * 100 + 100 + 30 * 100 + 7 * 30));
     const Problem gated = problem_of("dtype=fp32 in=100 out=30 tokens=7 gated=yes activation=relu");
     CHECK(gated.family->work(gated).bytes == 4 * (7 * 100 + 2 * 30 * 100 + 7 * 30));
     CHECK(gated.family->work(gated).flops == 4 * 7 * 100 * 30);
@@ -164,27 +179,30 @@ TEST_CASE("no candidate of linear exceeds the device, and every spot of the resu
                 INFO(to_string(candidate));
                 const Plan plan = variant->plan(problem, configs[i], traits);
                 REQUIRE(plan.launch_count >= 1);
-                const Launch& first = plan.launches[0];
-                CHECK(first.block.x <= 1024);
-                CHECK(first.block.x % 32 == 0);
-                CHECK(first.shared_bytes <= traits.max_shared_bytes_per_block);
-                CHECK(first.grid.x >= 1);
-                CHECK(first.grid.x % first.cluster.x == 0);
-                CHECK((!first.programmatic || traits.has_programmatic_launch()));
+                for (int l = 0; l < plan.launch_count; ++l) {
+                    const Launch& launch = plan.launches[static_cast<std::size_t>(l)];
+                    CHECK(launch.block.x <= 1024);
+                    CHECK(launch.block.x % 32 == 0);
+                    CHECK(launch.shared_bytes <= traits.max_shared_bytes_per_block);
+                    CHECK(launch.grid.x >= 1);
+                    CHECK(launch.grid.x % launch.cluster.x == 0);
+                    CHECK((!launch.programmatic || traits.has_programmatic_launch()));
+                }
+                const Launch& product = plan.launches[normalises_first(problem, candidate) ? 1 : 0];
                 const double us = variant->predict_us(problem, configs[i], traits);
                 CHECK(us > 0);
                 CHECK(us < 1e8);
                 if (variant->name == "plain") {
                     const std::int64_t tiles = linear::ceil_div(p.tokens, tunable(candidate, "tile_tokens")) *
                                                linear::ceil_div(p.out, tunable(candidate, "tile_out"));
-                    CHECK(first.grid.x == tiles);
+                    CHECK(product.grid.x == tiles);
                 } else if (variant->name != "wgmma") {
                     const std::int64_t groups = linear::ceil_div(p.tokens, tunable(candidate, "tokens"));
                     const std::int64_t steps =
                         linear::ceil_div(p.out, tunable(candidate, "rows") * tunable(candidate, "row_warps"));
-                    CHECK(first.grid.x % groups == 0);
-                    CHECK(first.grid.x / groups <= steps);
-                    CHECK((first.grid.x / groups == steps || tunable(candidate, "blocks_per_sm") != 0));
+                    CHECK(product.grid.x % groups == 0);
+                    CHECK(product.grid.x / groups <= steps);
+                    CHECK((product.grid.x / groups == steps || tunable(candidate, "blocks_per_sm") != 0));
                 }
             }
         }
@@ -308,16 +326,94 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
 
 TEST_CASE("a workspace of linear never shrinks when tokens are added") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    const Problem largest = problem_of("dtype=bf16 in=14336 out=1024 tokens=256");
-    for (const auto& [candidate, predicted] : ranked_space(largest, h100)) {
-        std::int64_t before = 0;
-        for (std::int64_t tokens = 1; tokens <= 256; tokens = tokens * 3 / 2 + 1) {
-            const Problem problem = with(largest, 7, tokens);
-            const std::int64_t bytes =
-                candidate.variant->plan(problem, candidate.config, h100).workspace_bytes;
-            CHECK(bytes >= before);
-            before = bytes;
+    for (const char* norm : {"no", "yes"}) {
+        const Problem largest =
+            problem_of(std::string("dtype=bf16 in=14336 out=1024 tokens=256 norm=") + norm);
+        const auto tokens_field = static_cast<std::size_t>(dynamic_field(*largest.family));
+        for (const auto& [candidate, predicted] : ranked_space(largest, h100)) {
+            std::int64_t before = 0;
+            for (std::int64_t tokens = 1; tokens <= 256; tokens = tokens * 3 / 2 + 1) {
+                const Problem problem = with(largest, tokens_field, tokens);
+                const std::int64_t bytes =
+                    candidate.variant->plan(problem, candidate.config, h100).workspace_bytes;
+                CHECK(bytes >= before);
+                before = bytes;
+            }
         }
+    }
+}
+
+TEST_CASE("a plan with a norm is the plan without one behind a launch that normalises, and reads x from it") {
+    for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
+        const linear::LinearProblem p = linear::linear_problem(problem);
+        if (!p.norm) return;
+        const Problem bare = with(problem, static_cast<std::size_t>(field_index(*problem.family, "norm")), 0);
+        for (const Variant* variant : problem.family->variants) {
+            const std::vector<Config> configs = enumerate(problem, *variant, traits);
+            for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 50) {
+                if (!normalises_first(problem, {variant, configs[i]})) continue;
+                INFO(to_string(Candidate{variant, configs[i]}));
+                const Plan plan = variant->plan(problem, configs[i], traits);
+                const Plan product = variant->plan(bare, configs[i], traits);
+                REQUIRE(plan.launch_count == product.launch_count + 1);
+                CHECK(plan.launches[0].grid.x == p.tokens);
+                CHECK(plan.launches[0].programmatic == product.launches[0].programmatic);
+                CHECK(plan.launches[0].args[0] == pointer_arg(linear::x));
+                REQUIRE(plan.value_count == 2);
+                const PlanValue normalised = plan.values[0];
+                CHECK(normalised.pointer == linear::workspace);
+                CHECK(normalised.number % workspace_alignment == 0);
+                CHECK(normalised.number >= product.workspace_bytes);
+                CHECK(plan.workspace_bytes == normalised.number + p.tokens * p.in * p.element_bytes());
+                CHECK(plan.values[1] == PlanValue{.number = p.in});
+                for (int l = 0; l < product.launch_count; ++l) {
+                    const Launch& without = product.launches[static_cast<std::size_t>(l)];
+                    const Launch& with_norm = plan.launches[static_cast<std::size_t>(l) + 1];
+                    CHECK(std::string_view(with_norm.kernel) == without.kernel);
+                    REQUIRE(with_norm.arg_count == without.arg_count);
+                    for (std::size_t a = 0; a < without.arg_count; ++a) {
+                        const KernelArg arg = without.args[a];
+                        CHECK(with_norm.args[a] == (arg == pointer_arg(linear::x)         ? plan_value_arg(0)
+                                                    : arg == scalar_arg(linear::x_stride) ? plan_value_arg(1)
+                                                                                          : arg));
+                    }
+                }
+                for (int m = 0; m < product.tensor_map_count; ++m) {
+                    TensorMap map = product.tensor_maps[static_cast<std::size_t>(m)];
+                    if (map.pointer == linear::x) {
+                        map.pointer = linear::workspace;
+                        map.offset_bytes = normalised.number;
+                        map.stride_scalars[0] = TensorMap::no_gaps;
+                    }
+                    CHECK(plan.tensor_maps[static_cast<std::size_t>(m)] == map);
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("a norm is folded into products of few tokens, and never where fp16 might overflow") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto folded = [&](const std::string& text, std::string_view variant) {
+        const Problem problem = problem_of(text);
+        std::set<bool> found;
+        for (const Config& config : enumerate(problem, *find_variant(*problem.family, variant), h100))
+            found.insert(!normalises_first(problem, {find_variant(*problem.family, variant), config}));
+        return found;
+    };
+    const std::set<bool> always{true};
+    const std::set<bool> never{false};
+    const std::set<bool> both{false, true};
+    CHECK(folded("dtype=bf16 norm=yes in=4096 out=4096 tokens=1", "gemv") == always);
+    CHECK(folded("dtype=fp16 norm=yes in=4096 out=4096 tokens=8", "gemv") == both);
+    CHECK(folded("dtype=bf16 norm=yes in=4096 out=4096 tokens=4", "mma") == always);
+    CHECK(folded("dtype=bf16 norm=yes in=4096 out=4096 tokens=16", "mma") == both);
+    CHECK(folded("dtype=fp16 norm=yes in=4096 out=4096 tokens=4", "mma") == never);
+    for (const char* variant : {"gemv", "mma"}) {
+        const Problem problem = problem_of("dtype=bf16 in=4096 out=4096 tokens=8");
+        const Variant& found = *find_variant(*problem.family, variant);
+        for (const Config& config : enumerate(problem, found, h100))
+            CHECK(tunable({&found, config}, "fold_norm") == 0);
     }
 }
 

@@ -39,16 +39,19 @@ FusedFfnArgs usual_args() {
 
 TEST_CASE("the halves of a feed-forward network are problems of one family") {
     CHECK(to_string(first_half({.hidden = 4096, .intermediate = 14336})) ==
-          "linear dtype=bf16 activation=silu gated=yes bias=no residual=no in=4096 out=14336 tokens=8192");
+          "linear dtype=bf16 norm=no activation=silu gated=yes bias=no residual=no in=4096 out=14336 "
+          "tokens=8192");
     CHECK(to_string(second_half({.hidden = 4096, .intermediate = 14336, .residual = true})) ==
-          "linear dtype=bf16 activation=none gated=no bias=no residual=yes in=14336 out=4096 tokens=8192");
+          "linear dtype=bf16 norm=no activation=none gated=no bias=no residual=yes in=14336 out=4096 "
+          "tokens=8192");
     CHECK(to_string(first_half({.hidden = 768,
                                 .intermediate = 3072,
                                 .dtype = Dtype::fp16,
                                 .activation = Activation::gelu_tanh,
                                 .gated = false,
                                 .bias = true})) ==
-          "linear dtype=fp16 activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 tokens=8192");
+          "linear dtype=fp16 norm=no activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 "
+          "tokens=8192");
 }
 
 TEST_CASE("descriptions that no kernel could serve are refused by name") {
@@ -95,10 +98,10 @@ TEST_CASE("the second half reads what the first has written into the workspace")
     REQUIRE(launches.size() == 2);
     const auto mebibyte = [](std::uint64_t count) { return count << 20; };
     const std::uint64_t rest = mebibyte(7) + 26624;  // 33 x 200 x 4 bytes, up to a multiple of 256
-    CHECK(launches[0] == Launched{mebibyte(1), mebibyte(2), mebibyte(3), 0, 0, mebibyte(7), rest,  //
-                                  33, 100, 96, 96, 200, 200});
-    CHECK(launches[1] == Launched{mebibyte(7), mebibyte(4), 0, 0, mebibyte(5), mebibyte(6), rest,  //
-                                  33, 200, 200, 200, 96, 104});
+    CHECK(launches[0] == Launched{mebibyte(1), 0, mebibyte(2), mebibyte(3), 0, 0, mebibyte(7), rest,  //
+                                  33, 100, 96, 96, 200, 200, 0});
+    CHECK(launches[1] == Launched{mebibyte(7), 0, mebibyte(4), 0, 0, mebibyte(5), mebibyte(6), rest,  //
+                                  33, 200, 200, 200, 96, 104, 0});
 }
 
 TEST_CASE("the workspace has room for the intermediate, and its size is told up to the prepared maximum") {

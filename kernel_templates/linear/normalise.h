@@ -1,0 +1,17 @@
+// RMSNorm in front of a product, as a launch of its own (normalise.cuh on the device): for every variant that
+// does not fold it into its products. The variant plans as if there were no norm, wraps that plan, adds the
+// cost, and its .cu includes normalise.cuh.
+#pragma once
+
+#include "kernel_templates/linear/linear.h"
+
+namespace hone::linear {
+
+/// `product` behind a launch that writes the normalised x into the workspace, behind what `product` keeps
+/// there; whatever in `product` names x and its stride names that instead. Without a norm `product` itself.
+[[nodiscard]] Plan normalise_first(const LinearProblem&, const Plan& product);
+
+/// Modelled microseconds of that launch; 0 without a norm.
+[[nodiscard]] double normalise_us(const LinearProblem&, const DeviceTraits&);
+
+}  // namespace hone::linear
