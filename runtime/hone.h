@@ -44,7 +44,7 @@ extern "C" {
 /* Numbers never change their meaning. */
 typedef enum hone_status {
     HONE_OK = 0,
-    /* Of runs; the first six before anything is enqueued. */
+    /* Of runs; all but HONE_LAUNCH_FAILED before anything is enqueued. */
     HONE_BAD_ROWS = 1,      /* rows is negative or above the prepared maximum */
     HONE_NULL_POINTER = 2,  /* a tensor that this operator needs is NULL */
     HONE_MISALIGNED = 3,    /* a pointer or row stride is not a multiple of the kernel's access width */
@@ -53,6 +53,7 @@ typedef enum hone_status {
     HONE_BAD_STRUCT = 6,    /* struct_size is no size that this library knows, or a later field is set */
     HONE_FORKED = 7,        /* the handle was made before fork() */
     HONE_LAUNCH_FAILED = 8, /* the driver refused */
+    HONE_BAD_EPSILON = 9,   /* epsilon is negative, infinite or no number */
     /* Of everything else. */
     HONE_BAD_ARGUMENT = 20,   /* a size, dtype or option that the operator does not take */
     HONE_NO_GPU = 21,         /* no driver, too old a driver, no such device */
@@ -266,7 +267,9 @@ typedef enum hone_activation {
     HONE_RELU = 4
 } hone_activation;
 
-/* out = activation(x * weight^T + bias) + residual, accumulated in fp32. */
+/* out = activation(x * weight^T + bias) + residual, accumulated in fp32. With a norm
+ * x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RMSNorm, takes the place of x; it may be rounded to dtype
+ * before it is multiplied, as that of hone_norm_run() is. */
 typedef struct hone_linear {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: of every tensor */
@@ -276,7 +279,7 @@ typedef struct hone_linear {
     int32_t activation; /* hone_activation */
     int32_t bias;       /* 0 or 1 */
     int32_t residual;   /* 0 or 1 */
-    uint32_t reserved;  /* 0 */
+    int32_t norm;       /* 0 or 1: x is normalised first */
 } hone_linear;
 #define HONE_LINEAR_INIT \
     { sizeof(hone_linear), HONE_BF16, 0, 0, 8192, HONE_ACTIVATION_NONE, 0, 0, 0 }
@@ -286,7 +289,7 @@ typedef struct hone_linear {
  * if that lets its successor begin early, as Hone's kernels do. Such a kernel must not write them. */
 typedef struct hone_linear_args {
     uint32_t struct_size;
-    uint32_t reserved;    /* 0 */
+    float epsilon;        /* of the norm, from 0 */
     const void* x;        /* [tokens, in] */
     const void* weight;   /* [out, in] */
     const void* bias;     /* [out]; for operators with a bias */
@@ -297,9 +300,10 @@ typedef struct hone_linear_args {
     int64_t weight_stride;
     int64_t residual_stride;
     int64_t out_stride;
+    const void* norm_weight; /* [in]; for operators with a norm */
 } hone_linear_args;
 #define HONE_LINEAR_ARGS_INIT \
-    { sizeof(hone_linear_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+    { sizeof(hone_linear_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL }
 
 HONE_API hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* linear,
                                          hone_operator** op);
@@ -311,8 +315,9 @@ HONE_API hone_status hone_linear_explain(const hone_runtime* runtime, const hone
 
 /* The feed-forward network of a transformer layer. Gated (SwiGLU and its like):
  *   out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,
- * else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The only intermediate,
- * [tokens, intermediate] in dtype, lies in the workspace. */
+ * else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The product of the first half,
+ * [tokens, intermediate] in dtype, lies in the workspace. With a norm an RMSNorm of x takes the place of x,
+ * as in hone_linear, but not of a residual that is x itself: out = x + ffn(norm(x)) is one call. */
 typedef struct hone_fused_ffn {
     uint32_t struct_size;
     int32_t dtype;        /* hone_dtype: of every tensor */
@@ -323,15 +328,15 @@ typedef struct hone_fused_ffn {
     int32_t gated;        /* 0 or 1 */
     int32_t bias;         /* 0 or 1: of both halves; not with gated */
     int32_t residual;     /* 0 or 1 */
-    uint32_t reserved;    /* 0 */
+    int32_t norm;         /* 0 or 1: x is normalised first */
 } hone_fused_ffn;
 #define HONE_FUSED_FFN_INIT \
     { sizeof(hone_fused_ffn), HONE_BF16, 0, 0, 8192, HONE_SILU, 1, 0, 0, 0 }
 
-/* As hone_linear_args; weights have no gaps. */
+/* As hone_linear_args; weights have no gaps. `out` may be the residual itself also where that is x. */
 typedef struct hone_fused_ffn_args {
     uint32_t struct_size;
-    uint32_t reserved;     /* 0 */
+    float epsilon;         /* of the norm, from 0 */
     const void* x;         /* [tokens, hidden] */
     const void* gate;      /* [intermediate, hidden]; for gated operators */
     const void* up;        /* [intermediate, hidden] */
@@ -344,9 +349,13 @@ typedef struct hone_fused_ffn_args {
     int64_t x_stride;
     int64_t residual_stride;
     int64_t out_stride;
+    const void* norm_weight; /* [hidden]; for operators with a norm */
 } hone_fused_ffn_args;
-#define HONE_FUSED_FFN_ARGS_INIT \
-    { sizeof(hone_fused_ffn_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0 }
+#define HONE_FUSED_FFN_ARGS_INIT                                                                           \
+    {                                                                                                      \
+        sizeof(hone_fused_ffn_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, \
+            NULL                                                                                           \
+    }
 
 HONE_API hone_status hone_fused_ffn_prepare(hone_runtime* runtime, const hone_fused_ffn* ffn,
                                             hone_operator** op);

@@ -25,6 +25,7 @@ std::int64_t intermediate_bytes(const FusedFfn& ffn, std::int64_t tokens) {
 Call linear_call(const LinearArgs& args, std::int64_t in, std::int64_t out, std::int64_t tokens) {
     Call call;
     call.pointers[linear::x] = pointer(args.x);
+    call.pointers[linear::norm_weight] = pointer(args.norm_weight);
     call.pointers[linear::weight] = pointer(args.weight);
     call.pointers[linear::bias] = pointer(args.bias);
     call.pointers[linear::residual] = pointer(args.residual);
@@ -36,6 +37,7 @@ Call linear_call(const LinearArgs& args, std::int64_t in, std::int64_t out, std:
     call.scalars[linear::up_stride] = Scalar::of(in);
     call.scalars[linear::residual_stride] = stride(args.residual_stride, out);
     call.scalars[linear::out_stride] = stride(args.out_stride, out);
+    call.scalars[linear::epsilon] = Scalar::of(args.epsilon);
     return call;
 }
 
@@ -58,7 +60,9 @@ Status FusedFfnKernel::run(CUstream_st* stream, const FusedFfnArgs& args,
                                    .bias = args.up_bias,
                                    .out = intermediate,
                                    .workspace = rest,
-                                   .x_stride = args.x_stride},
+                                   .x_stride = args.x_stride,
+                                   .norm_weight = args.norm_weight,
+                                   .epsilon = args.epsilon},
                                   ffn_.hidden, ffn_.intermediate, tokens);
     first_call.pointers[linear::up] = pointer(args.up);
     const LinearArgs second{.x = intermediate,

@@ -31,9 +31,9 @@ std::string_view activation_name(Activation activation) {
 Problem problem_of(const Linear& linear, bool gated) {
     return describe_problem(
         "linear",
-        fmt::format("dtype={} activation={} gated={} bias={} residual={} in={} out={}",
-                    dtype_name(linear.dtype), activation_name(linear.activation), yes_no(gated),
-                    yes_no(linear.bias), yes_no(linear.residual), linear.in, linear.out),
+        fmt::format("dtype={} norm={} activation={} gated={} bias={} residual={} in={} out={}",
+                    dtype_name(linear.dtype), yes_no(linear.norm), activation_name(linear.activation),
+                    yes_no(gated), yes_no(linear.bias), yes_no(linear.residual), linear.in, linear.out),
         {"max_tokens", linear.max_tokens});
 }
 
@@ -47,7 +47,8 @@ Problem first_half(const FusedFfn& ffn) {
                        .max_tokens = ffn.max_tokens,
                        .dtype = ffn.dtype,
                        .activation = ffn.activation,
-                       .bias = ffn.bias},
+                       .bias = ffn.bias,
+                       .norm = ffn.norm},
                       ffn.gated);
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -10,6 +12,14 @@
 #include "runtime/launcher.h"
 
 namespace hone::runtime {
+namespace {
+
+bool is_epsilon(Scalar scalar) noexcept {
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(scalar.bits));
+    return value >= 0 && value <= std::numeric_limits<float>::max();
+}
+
+}  // namespace
 
 PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem,
                                    std::span<const RowStride> strides, std::vector<Bucket> buckets,
@@ -26,6 +36,10 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
     for (const RowStride where : strides) {
         const Argument& argument = arguments[where.pointer];
         if (argument.present) strides_.push_back({where, argument.shape.back(), size_bytes(argument.dtype)});
+    }
+    const std::vector<ScalarArgument> scalars = problem.family->scalars(problem);
+    for (std::size_t i = 0; i < scalars.size(); ++i) {
+        if (scalars[i].name == "epsilon") epsilon_ = i;
     }
 }
 
@@ -97,6 +111,7 @@ Status PreparedOperator::check_call(const Rules& rules, const Call& call) const 
                       rules.pointers[rule.where.pointer].alignment_mask;
     }
     if (missing) return Status::null_pointer;
+    if (epsilon_ && !is_epsilon(call.scalars[*epsilon_])) return Status::bad_epsilon;
     if (too_short) return Status::bad_stride;
     return misaligned != 0 ? Status::misaligned : Status::ok;
 }

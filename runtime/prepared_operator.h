@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -84,6 +85,7 @@ class PreparedOperator {
     std::vector<Bucket> buckets_;
     std::vector<Rules> rules_;
     std::vector<StrideRule> strides_;
+    std::optional<std::size_t> epsilon_;  ///< index in Call::scalars
     PrepareReport report_;
 };
 

@@ -82,6 +82,7 @@ std::string_view describe(Status status) {
         case Status::misaligned:
             return "a pointer or row stride is not a multiple of the kernel's vector width";
         case Status::bad_stride: return "a row stride is smaller than a row";
+        case Status::bad_epsilon: return "epsilon is negative, infinite or no number";
         case Status::launch_failed:
             return "the driver refused the launch; Runtime::last_launch_error() says why";
         case Status::not_prepared: return "the kernel object is empty; Runtime::prepare() makes one";

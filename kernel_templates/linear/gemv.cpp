@@ -26,7 +26,7 @@ std::int64_t loads(const LinearProblem& p, const Config& config) {
     return config[unroll] * p.products() * config[rows];
 }
 std::int64_t registers(const LinearProblem& p, const Config& config) {
-    const std::int64_t norm = config[fold_norm] != 0 ? config[block_tokens] + elements_per_access(p) : 0;
+    const std::int64_t norm = config[fold_norm] * 2 * (config[block_tokens] + elements_per_access(p));
     return 8 * loads(p, config) + p.products() * config[rows] * config[block_tokens] +
            6 * config[block_tokens] + 8 + norm;
 }

@@ -24,7 +24,7 @@ std::int64_t loads(const LinearProblem& p, const Config& config) {
 std::int64_t token_blocks(const Config& config) { return ceil_div(config[block_tokens], 8); }
 std::int64_t registers(const LinearProblem& p, const Config& config) {
     const std::int64_t sums = p.products() * config[rows] / 16 * token_blocks(config) * 4;
-    const std::int64_t norm = config[fold_norm] != 0 ? token_blocks(config) + 16 : 0;
+    const std::int64_t norm = config[fold_norm] * (token_blocks(config) + 16);
     return 8 * loads(p, config) + sums + 4 * token_blocks(config) + 32 + norm;
 }
 /// The operand is x * norm_weight, before anything has brought it to unit size: more than fp16 may hold.

@@ -146,7 +146,7 @@ class Linear(ctypes.Structure):
         ("activation", c_int32),
         ("bias", c_int32),
         ("residual", c_int32),
-        ("reserved", c_uint32),
+        ("norm", c_int32),
     ]
 
 
@@ -155,7 +155,7 @@ class LinearArgs(ctypes.Structure):
 
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("epsilon", c_float),
         ("x", c_void_p),
         ("weight", c_void_p),
         ("bias", c_void_p),
@@ -166,6 +166,7 @@ class LinearArgs(ctypes.Structure):
         ("weight_stride", c_int64),
         ("residual_stride", c_int64),
         ("out_stride", c_int64),
+        ("norm_weight", c_void_p),
     ]
 
 
@@ -182,7 +183,7 @@ class FusedFfn(ctypes.Structure):
         ("gated", c_int32),
         ("bias", c_int32),
         ("residual", c_int32),
-        ("reserved", c_uint32),
+        ("norm", c_int32),
     ]
 
 
@@ -191,7 +192,7 @@ class FusedFfnArgs(ctypes.Structure):
 
     _fields_ = [
         ("struct_size", c_uint32),
-        ("reserved", c_uint32),
+        ("epsilon", c_float),
         ("x", c_void_p),
         ("gate", c_void_p),
         ("up", c_void_p),
@@ -204,11 +205,12 @@ class FusedFfnArgs(ctypes.Structure):
         ("x_stride", c_int64),
         ("residual_stride", c_int64),
         ("out_stride", c_int64),
+        ("norm_weight", c_void_p),
     ]
 
 
 # The same for struct.pack(). NormArgs and RmsNormBackwardArgs are alike: size, epsilon, seven pointers, four
 # strides.
 NORM_ARGS_FORMAT = "@IfPPPPPPPqqqq"
-LINEAR_ARGS_FORMAT = "@IIPPPPPPqqqq"
-FUSED_FFN_ARGS_FORMAT = "@IIPPPPPPPPPqqq"
+LINEAR_ARGS_FORMAT = "@IfPPPPPPqqqqP"
+FUSED_FFN_ARGS_FORMAT = "@IfPPPPPPPPPqqqP"

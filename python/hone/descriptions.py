@@ -52,7 +52,7 @@ class Description:
                 raise TypeError(f"{field}: {value!r}; allowed is an int")
             if not -(2**63) <= value < 2**63:  # ctypes would cut it off
                 raise ValueError(f"{field}: {value}; allowed are numbers of 64 bits")
-        for field in ("gated", "residual", "bias"):
+        for field in ("gated", "residual", "bias", "norm"):
             if not isinstance(getattr(self, field, False), bool):
                 raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is a bool")
         object.__setattr__(self, "dtype", dtype_name(getattr(self, "dtype")))
@@ -129,7 +129,10 @@ class RmsNormBackward(Description):
 
 @dataclass(frozen=True)
 class Linear(Description):
-    """out = activation(x * weight^T + bias) + residual, accumulated in fp32; the rows of x are tokens."""
+    """out = activation(x * weight^T + bias) + residual, accumulated in fp32; the rows of x are tokens.
+
+    With a norm, x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of x.
+    """
 
     in_features: int  # elements of a row of x, 1 to 262144
     out_features: int  # elements of a row of out, 1 to 1048576
@@ -138,6 +141,7 @@ class Linear(Description):
     activation: str = "none"  # or "gelu_tanh", "gelu_erf", "silu", "relu"
     bias: bool = False
     residual: bool = False
+    norm: bool = False
 
     C_NAME = "linear"
     STRUCT = _structs.Linear
@@ -152,7 +156,8 @@ class FusedFfn(Description):
         out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,
 
     else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. What lies between the halves
-    is rounded to dtype.
+    is rounded to dtype. With a norm, an RmsNorm of x takes the place of x, as in a Linear, but not of a
+    residual that is x itself.
     """
 
     hidden: int  # elements of a row of x and out
@@ -163,6 +168,7 @@ class FusedFfn(Description):
     gated: bool = True
     bias: bool = False  # of both halves; not with gated
     residual: bool = False
+    norm: bool = False
 
     C_NAME = "fused_ffn"
     STRUCT = _structs.FusedFfn

@@ -84,6 +84,7 @@ _BY_STATUS: Dict[int, Type[HoneError]] = {
     4: BadArgumentError,  # HONE_BAD_STRIDE
     7: ForkedError,
     8: LaunchError,
+    9: BadArgumentError,  # HONE_BAD_EPSILON
     20: BadArgumentError,
     21: NoGpuError,
     22: CompileError,

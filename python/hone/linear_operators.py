@@ -9,7 +9,7 @@ import struct
 from typing import Any, Tuple
 
 from . import _library, _structs
-from ._arguments import check_presence
+from ._arguments import Arguments, check_epsilon, check_presence
 from ._operator import NOT_PLAIN, NotPlain, Operator
 from .runtime import Runtime
 
@@ -30,7 +30,9 @@ class _TokenOperator(Operator):
         self._run = _library.function(f"hone_{description.C_NAME}_run")
         self._in, self._out = columns_in, columns_out
         self._row = (columns_out,)
+        self._norm_row = (columns_in,)
         self._residual = description.residual
+        self._norm = description.norm
 
     def _plain_out(self, out: Any, shape: Any, likeness: Any) -> Any:
         """`out`, or a new tensor of `shape` where it is None."""
@@ -48,6 +50,14 @@ class _TokenOperator(Operator):
             return tensor.data_ptr()
         raise NotPlain
 
+    def _checked_norm(self, arguments: Arguments, norm_weight: Any, epsilon: Any) -> int:
+        """The pointer of the norm's weight; 0 where the operator has no norm."""
+        check_presence(norm_weight, "norm_weight", "norm=True", self._norm)
+        check_epsilon(epsilon)
+        if not self._norm:
+            return 0
+        return arguments.compact(norm_weight, "norm_weight", self._dtypes, self._norm_row)
+
 
 class LinearOperator(_TokenOperator):
     """A prepared Linear."""
@@ -60,6 +70,7 @@ class LinearOperator(_TokenOperator):
     def run_pointers(
         self, stream: int, tokens: int, x: int, weight: int, bias: int, residual: int, out: int,
         workspace: int, x_stride: int, weight_stride: int, residual_stride: int, out_stride: int,
+        norm_weight: int = 0, epsilon: float = 0.0,
     ) -> None:
         """Enqueues the operator for device pointers (0: none). Strides are elements from row to row, 0
         meaning the row's length. Nothing is checked but what the library checks. Raises HoneError."""
@@ -67,8 +78,8 @@ class LinearOperator(_TokenOperator):
             self._handle,
             stream,
             _pack_linear(
-                _LINEAR_BYTES, 0, x, weight, bias, residual, out, workspace,
-                x_stride, weight_stride, residual_stride, out_stride,
+                _LINEAR_BYTES, epsilon, x, weight, bias, residual, out, workspace,
+                x_stride, weight_stride, residual_stride, out_stride, norm_weight,
             ),
             tokens,
         )
@@ -76,14 +87,15 @@ class LinearOperator(_TokenOperator):
             _library.check(status)
 
     def __call__(
-        self, x: Any, weight: Any, bias: Any = None, residual: Any = None, *, out: Any = None,
-        workspace: Any = None, stream: Any = None,
+        self, x: Any, weight: Any, bias: Any = None, residual: Any = None, *, norm_weight: Any = None,
+        epsilon: float = 1e-5, out: Any = None, workspace: Any = None, stream: Any = None,
     ) -> Any:
         """Returns out.
 
         x is [..., in_features], out and residual are [..., out_features], with the same leading dimensions,
         which have to collapse into rows of one common stride; weight is [out_features, in_features], whose
-        rows may lie apart; bias is [out_features] without gaps. out may be residual itself. workspace is any
+        rows may lie apart; bias is [out_features] and norm_weight [in_features], without gaps. out may be
+        residual itself. epsilon is the norm's. workspace is any
         memory of workspace_bytes(tokens), aligned to 256, that no other call uses meanwhile. out and
         workspace are made by PyTorch where they are not given and x is its tensor. stream is an int
         (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
@@ -92,13 +104,16 @@ class LinearOperator(_TokenOperator):
         """
         if type(x) is self._tensor:
             try:
-                return self._call_plain(x, weight, bias, residual, out, workspace, stream)
+                return self._call_plain(
+                    x, weight, bias, residual, norm_weight, epsilon, out, workspace, stream
+                )
             except NOT_PLAIN:
                 pass
-        return self._call_checked(x, weight, bias, residual, out, workspace, stream)
+        return self._call_checked(x, weight, bias, residual, norm_weight, epsilon, out, workspace, stream)
 
     def _call_plain(
-        self, x: Any, weight: Any, bias: Any, residual: Any, out: Any, workspace: Any, stream: Any
+        self, x: Any, weight: Any, bias: Any, residual: Any, norm_weight: Any, epsilon: float, out: Any,
+        workspace: Any, stream: Any,
     ) -> Any:
         """For torch tensors that fit. Raises one of NOT_PLAIN for others."""
         columns = self._in
@@ -109,6 +124,7 @@ class LinearOperator(_TokenOperator):
         shape = shape[:-1] + self._row
         bias_pointer = self._plain_option(bias, self._row, self._bias)
         residual_pointer = self._plain_option(residual, shape, self._residual)
+        norm_pointer = self._plain_option(norm_weight, self._norm_row, self._norm)
         tokens = x.numel() // columns
         raw_stream = self._plain_stream(stream)
         workspace = self._plain_workspace(workspace, tokens, x, stream)
@@ -116,11 +132,13 @@ class LinearOperator(_TokenOperator):
         self.run_pointers(
             raw_stream, tokens, x.data_ptr(), weight.data_ptr(), bias_pointer, residual_pointer,
             out.data_ptr(), 0 if workspace is None else workspace.data_ptr(), x_stride, 0, 0, 0,
+            norm_pointer, epsilon,
         )
         return out
 
     def _call_checked(
-        self, x: Any, weight: Any, bias: Any, residual: Any, out: Any, workspace: Any, stream: Any
+        self, x: Any, weight: Any, bias: Any, residual: Any, norm_weight: Any, epsilon: Any, out: Any,
+        workspace: Any, stream: Any,
     ) -> Any:
         arguments, known_stream = self._begin(x, stream)
         dtypes, columns = self._dtypes, self._out
@@ -133,6 +151,7 @@ class LinearOperator(_TokenOperator):
             bias_pointer = arguments.compact(bias, "bias", dtypes, self._row)
         if self._residual:
             residual_pointer, residual_stride = arguments.matrix(residual, "residual", dtypes, columns)
+        norm_pointer = self._checked_norm(arguments, norm_weight, epsilon)
         if out is None:
             out = arguments.allocate("out", dtypes[0], arguments.shape(columns), x)
         out_pointer, out_stride = arguments.matrix(out, "out", dtypes, columns)
@@ -141,7 +160,7 @@ class LinearOperator(_TokenOperator):
         self._run_checked(
             arguments, known_stream, arguments.rows, x_pointer, weight_pointer, bias_pointer,
             residual_pointer, out_pointer, workspace_pointer, x_stride, weight_stride, residual_stride,
-            out_stride,
+            out_stride, norm_pointer, epsilon,
         )
         return out
 
@@ -160,6 +179,7 @@ class FusedFfnOperator(_TokenOperator):
     def run_pointers(
         self, stream: int, tokens: int, x: int, gate: int, up: int, up_bias: int, down: int, down_bias: int,
         residual: int, out: int, workspace: int, x_stride: int, residual_stride: int, out_stride: int,
+        norm_weight: int = 0, epsilon: float = 0.0,
     ) -> None:
         """Enqueues the operator for device pointers (0: none). Strides are elements from row to row, 0
         meaning hidden. Nothing is checked but what the library checks. Raises HoneError."""
@@ -167,8 +187,8 @@ class FusedFfnOperator(_TokenOperator):
             self._handle,
             stream,
             _pack_ffn(
-                _FFN_BYTES, 0, x, gate, up, up_bias, down, down_bias, residual, out, workspace,
-                x_stride, residual_stride, out_stride,
+                _FFN_BYTES, epsilon, x, gate, up, up_bias, down, down_bias, residual, out, workspace,
+                x_stride, residual_stride, out_stride, norm_weight,
             ),
             tokens,
         )
@@ -177,27 +197,31 @@ class FusedFfnOperator(_TokenOperator):
 
     def __call__(
         self, x: Any, gate: Any, up: Any, down: Any, up_bias: Any = None, down_bias: Any = None,
-        residual: Any = None, *, out: Any = None, workspace: Any = None, stream: Any = None,
+        residual: Any = None, *, norm_weight: Any = None, epsilon: float = 1e-5, out: Any = None,
+        workspace: Any = None, stream: Any = None,
     ) -> Any:
         """Returns out.
 
         x, residual and out are [..., hidden] of one shape, as for a Linear; gate (None where the operator is
-        not gated) and up are [intermediate, hidden], down is [hidden, intermediate], up_bias [intermediate]
-        and down_bias [hidden], all without gaps. out may be residual itself. workspace and stream are those
-        of a Linear.
+        not gated) and up are [intermediate, hidden], down is [hidden, intermediate], up_bias [intermediate],
+        down_bias and norm_weight [hidden], all without gaps. residual may be x, and out may be residual
+        itself, or both. epsilon, workspace and stream are those of a Linear.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
         weights = (gate, up, up_bias, down, down_bias)
         if type(x) is self._tensor:
             try:
-                return self._call_plain(x, weights, residual, out, workspace, stream)
+                return self._call_plain(
+                    x, weights, residual, norm_weight, epsilon, out, workspace, stream
+                )
             except NOT_PLAIN:
                 pass
-        return self._call_checked(x, weights, residual, out, workspace, stream)
+        return self._call_checked(x, weights, residual, norm_weight, epsilon, out, workspace, stream)
 
     def _call_plain(
-        self, x: Any, weights: Tuple[Any, ...], residual: Any, out: Any, workspace: Any, stream: Any
+        self, x: Any, weights: Tuple[Any, ...], residual: Any, norm_weight: Any, epsilon: float, out: Any,
+        workspace: Any, stream: Any,
     ) -> Any:
         """For torch tensors that fit. Raises one of NOT_PLAIN for others."""
         columns = self._in
@@ -212,18 +236,20 @@ class FusedFfnOperator(_TokenOperator):
             self._plain_option(down_bias, self._row, self._bias),
             self._plain_option(residual, shape, self._residual),
         )
+        norm_pointer = self._plain_option(norm_weight, self._norm_row, self._norm)
         tokens = x.numel() // columns
         raw_stream = self._plain_stream(stream)
         workspace = self._plain_workspace(workspace, tokens, x, stream)
         out = self._plain_out(out, shape, x)
         self.run_pointers(
             raw_stream, tokens, x.data_ptr(), *pointers, out.data_ptr(),
-            0 if workspace is None else workspace.data_ptr(), x_stride, 0, 0,
+            0 if workspace is None else workspace.data_ptr(), x_stride, 0, 0, norm_pointer, epsilon,
         )
         return out
 
     def _call_checked(
-        self, x: Any, weights: Tuple[Any, ...], residual: Any, out: Any, workspace: Any, stream: Any
+        self, x: Any, weights: Tuple[Any, ...], residual: Any, norm_weight: Any, epsilon: Any, out: Any,
+        workspace: Any, stream: Any,
     ) -> Any:
         arguments, known_stream = self._begin(x, stream)
         dtypes, columns = self._dtypes, self._out
@@ -243,6 +269,7 @@ class FusedFfnOperator(_TokenOperator):
         residual_pointer = residual_stride = 0
         if self._residual:
             residual_pointer, residual_stride = arguments.matrix(residual, "residual", dtypes, columns)
+        norm_pointer = self._checked_norm(arguments, norm_weight, epsilon)
         if out is None:
             out = arguments.allocate("out", dtypes[0], arguments.shape(columns), x)
         out_pointer, out_stride = arguments.matrix(out, "out", dtypes, columns)
@@ -250,6 +277,6 @@ class FusedFfnOperator(_TokenOperator):
         arguments.check_writable("out", "workspace")
         self._run_checked(
             arguments, known_stream, arguments.rows, x_pointer, *pointers, residual_pointer, out_pointer,
-            workspace_pointer, x_stride, residual_stride, out_stride,
+            workspace_pointer, x_stride, residual_stride, out_stride, norm_pointer, epsilon,
         )
         return out

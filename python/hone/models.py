@@ -98,6 +98,7 @@ def _linear_of(fields: Dict[str, str], max_tokens: int) -> Optional[Linear]:
         activation=fields["activation"],
         bias=fields["bias"] == "yes",
         residual=fields["residual"] == "yes",
+        norm=fields["norm"] == "yes",
     )
 
 
@@ -117,7 +118,7 @@ def _size(description: Any) -> str:
 def _short_name(description: Any) -> str:
     if isinstance(description, Linear):
         words = ["linear", description.activation if description.activation != "none" else ""]
-        words += [option for option in ("bias", "residual") if getattr(description, option)]
+        words += [option for option in ("norm", "bias", "residual") if getattr(description, option)]
         return "_".join(filter(None, words))
     words = ["rmsnorm" if isinstance(description, RmsNorm) else "layernorm"]
     if description.output != "same":

@@ -66,6 +66,7 @@ const char* hone_status_string(hone_status status) {
             return "a pointer or row stride is not a multiple of the kernel's access width; 16 bytes always "
                    "are";
         case HONE_BAD_STRIDE: return "a row stride is smaller than a row";
+        case HONE_BAD_EPSILON: return "epsilon is negative, infinite or no number";
         case HONE_BAD_HANDLE: return "a handle is null, or of another operator than the function's";
         case HONE_BAD_STRUCT:
             return "struct_size is not one that this library knows, or a field that it does not know is set: "

@@ -36,6 +36,7 @@ hone_status run_status(Status status, LaunchError&& launch_error) noexcept {
         case Status::null_pointer: return fail(HONE_NULL_POINTER);
         case Status::misaligned: return fail(HONE_MISALIGNED);
         case Status::bad_stride: return fail(HONE_BAD_STRIDE);
+        case Status::bad_epsilon: return fail(HONE_BAD_EPSILON);
         case Status::not_prepared: return fail(HONE_BAD_HANDLE);
         case Status::launch_failed: break;
     }

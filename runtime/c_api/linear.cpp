@@ -18,18 +18,17 @@ Activation activation_from(std::int32_t given) {
 }
 
 Linear linear_from(const hone_linear& given) {
-    check_reserved(given.reserved);
     return {.in = given.in,
             .out = given.out,
             .max_tokens = given.max_tokens,
             .dtype = dtype_from(given.dtype),
             .activation = activation_from(given.activation),
             .bias = flag_from("bias", given.bias),
-            .residual = flag_from("residual", given.residual)};
+            .residual = flag_from("residual", given.residual),
+            .norm = flag_from("norm", given.norm)};
 }
 
 FusedFfn ffn_from(const hone_fused_ffn& given) {
-    check_reserved(given.reserved);
     return {.hidden = given.hidden,
             .intermediate = given.intermediate,
             .max_tokens = given.max_tokens,
@@ -37,7 +36,8 @@ FusedFfn ffn_from(const hone_fused_ffn& given) {
             .activation = activation_from(given.activation),
             .gated = flag_from("gated", given.gated),
             .bias = flag_from("bias", given.bias),
-            .residual = flag_from("residual", given.residual)};
+            .residual = flag_from("residual", given.residual),
+            .norm = flag_from("norm", given.norm)};
 }
 
 LinearArgs args_from(const hone_linear_args& args) {
@@ -50,7 +50,9 @@ LinearArgs args_from(const hone_linear_args& args) {
             .x_stride = args.x_stride,
             .weight_stride = args.weight_stride,
             .residual_stride = args.residual_stride,
-            .out_stride = args.out_stride};
+            .out_stride = args.out_stride,
+            .norm_weight = args.norm_weight,
+            .epsilon = args.epsilon};
 }
 
 FusedFfnArgs args_from(const hone_fused_ffn_args& args) {
@@ -65,7 +67,9 @@ FusedFfnArgs args_from(const hone_fused_ffn_args& args) {
             .workspace = args.workspace,
             .x_stride = args.x_stride,
             .residual_stride = args.residual_stride,
-            .out_stride = args.out_stride};
+            .out_stride = args.out_stride,
+            .norm_weight = args.norm_weight,
+            .epsilon = args.epsilon};
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ enum class Status : int {
     null_pointer,   ///< a tensor that this operator needs is nullptr
     misaligned,     ///< a pointer or row stride is not a multiple of the kernel's vector width
     bad_stride,     ///< a row stride is smaller than hidden
+    bad_epsilon,    ///< epsilon is negative, infinite or no number
     launch_failed,  ///< the driver refused; Runtime::last_launch_error() says what
     not_prepared,   ///< the kernel object is empty: default-constructed or moved from
 };

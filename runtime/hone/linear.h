@@ -20,7 +20,9 @@ enum class Activation : std::uint8_t {
     relu,
 };
 
-/// out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens.
+/// out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm
+/// x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of x; it may be rounded to dtype
+/// before it is multiplied, as that of an RmsNorm is.
 struct Linear {
     std::int64_t in = 0;             ///< elements of a row of x, 1 to 262144
     std::int64_t out = 0;            ///< elements of a row of out, 1 to 1048576
@@ -29,6 +31,7 @@ struct Linear {
     Activation activation = Activation::none;
     bool bias = false;
     bool residual = false;
+    bool norm = false;  ///< x is normalised first
 };
 
 /// Device pointers and row strides of one call. Rows are contiguous; a stride is the distance between two
@@ -47,6 +50,8 @@ struct LinearArgs {
     std::int64_t weight_stride = 0;
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
+    const void* norm_weight = nullptr;  ///< [in]; needed when the operator has a norm
+    float epsilon = 1e-5F;              ///< of the norm, from 0
 };
 
 /// A prepared Linear.
@@ -69,7 +74,8 @@ class LinearKernel : public PreparedKernel {
 /// The feed-forward network of a transformer layer. Gated (SwiGLU and its like):
 ///   out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,
 /// else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The product of the first half
-/// [tokens, intermediate], rounded to dtype, is the only intermediate, and lies in the workspace.
+/// [tokens, intermediate], rounded to dtype, lies in the workspace. With a norm an RmsNorm of x takes the
+/// place of x, as in Linear, but not of a residual that is x itself: out = x + ffn(norm(x)) is one call.
 struct FusedFfn {
     std::int64_t hidden = 0;         ///< elements of a row of x and out
     std::int64_t intermediate = 0;   ///< elements of a row between the halves
@@ -79,9 +85,10 @@ struct FusedFfn {
     bool gated = true;
     bool bias = false;      ///< of both halves; not with `gated`
     bool residual = false;  ///< added to out
+    bool norm = false;      ///< x is normalised first
 };
 
-/// As LinearArgs; weights are contiguous.
+/// As LinearArgs; weights are contiguous. `out` may be the residual itself also where that is x.
 struct FusedFfnArgs {
     const void* x = nullptr;          ///< [tokens, hidden]
     const void* gate = nullptr;       ///< [intermediate, hidden]; needed when the operator is gated
@@ -95,6 +102,8 @@ struct FusedFfnArgs {
     std::int64_t x_stride = 0;
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
+    const void* norm_weight = nullptr;  ///< [hidden]; needed when the operator has a norm
+    float epsilon = 1e-5F;              ///< of the norm, from 0
 };
 
 /// A prepared FusedFfn: two prepared operators that run one after the other. Small; copies share the loaded

@@ -109,8 +109,25 @@ static void check_linear(hone_runtime* runtime) {
     args.weight_stride = 255;
     CHECK(hone_linear_run(op, NULL, &args, 16) == HONE_BAD_STRIDE);
     hone_operator_destroy(op);
+    linear.norm = 1;
+    CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_OK);
+    size_t bytes = 0;
+    CHECK(hone_operator_workspace(op, 64, &bytes) == HONE_OK && bytes >= 64 * 256 * 2);
+    args.weight_stride = 0;
+    CHECK(hone_linear_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* norm_weight */
+    args.norm_weight = address(6);
+    args.epsilon = -1;
+    CHECK(hone_linear_run(op, NULL, &args, 16) == HONE_BAD_EPSILON);
+    CHECK(strstr(hone_last_error(), "epsilon is negative") != NULL);
+    args.epsilon = 1e-6f;
+    CHECK(hone_linear_run(op, NULL, &args, 64) == HONE_OK);
+    hone_operator_destroy(op);
     size_t length = 0;
     CHECK(hone_linear_explain(runtime, &linear, 16, HONE_TEXT, NULL, 0, &length) == HONE_OK && length > 50);
+    linear.norm = 2;
+    CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "norm is 2; allowed: ") != NULL);
+    linear.norm = 0;
     linear.activation = 5;
     CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
     CHECK(strstr(hone_last_error(), "activation is 5; allowed: ") != NULL);
@@ -150,6 +167,14 @@ static void check_ffn(hone_runtime* runtime) {
     CHECK(launches() >= before + 2);
     CHECK(hone_fused_ffn_run(op, NULL, &args, 65) == HONE_BAD_ROWS);
     CHECK(hone_fused_ffn_run(op, NULL, &args, 0) == HONE_OK);
+    hone_operator* normed = NULL;
+    ffn.norm = 1;
+    CHECK(hone_fused_ffn_prepare(runtime, &ffn, &normed) == HONE_OK);
+    CHECK(hone_fused_ffn_run(normed, NULL, &args, 16) == HONE_NULL_POINTER); /* norm_weight */
+    args.norm_weight = address(8);
+    args.residual = args.out = address(1); /* out = x + ffn(norm(x)), in place */
+    CHECK(hone_fused_ffn_run(normed, NULL, &args, 16) == HONE_OK);
+    hone_operator_destroy(normed);
     char text[8192];
     CHECK(hone_operator_report(op, HONE_JSON, text, sizeof text, NULL) == HONE_OK);
     CHECK(strncmp(text, "{\"first\":{", 10) == 0 && strstr(text, ",\"second\":{") != NULL);

@@ -20,12 +20,14 @@ LINEARS = (
     hone.Linear(IN, OUT, dtype="fp16", activation="gelu_tanh", bias=True),
     hone.Linear(IN, OUT, dtype="fp32", residual=True),
     hone.Linear(IN, OUT, activation="relu", bias=True, residual=True),
+    hone.Linear(IN, OUT, bias=True, norm=True),
 )
 FFNS = (
     hone.FusedFfn(HIDDEN, BETWEEN),
     hone.FusedFfn(HIDDEN, BETWEEN, activation="gelu_erf", residual=True),
     hone.FusedFfn(HIDDEN, BETWEEN, dtype="fp16", activation="gelu_tanh", gated=False, bias=True),
     hone.FusedFfn(HIDDEN, BETWEEN, activation="silu", gated=False, bias=True, residual=True),
+    hone.FusedFfn(HIDDEN, BETWEEN, residual=True, norm=True),
 )
 
 
@@ -43,6 +45,8 @@ def shapes_of(description, *rows: int) -> dict:
             found.update(up_bias=(BETWEEN,), down_bias=(HIDDEN,))
     if description.residual:
         found["residual"] = found["out"]
+    if description.norm:
+        found["norm_weight"] = found["x"][-1:]
     return found
 
 
@@ -124,6 +128,31 @@ class OtherArrays(LinearCase):
                 operator(**given, workspace=self.workspace_of(operator, 4))
             self.assert_ran(operator, given)
 
+    def test_a_norm_has_an_epsilon(self) -> None:
+        for description in (LINEARS[4], FFNS[4]):
+            operator = prepare(description)
+            given = self.arguments(description, 4)
+            workspace = self.workspace_of(operator, 4)
+            for more, wanted in (({"epsilon": 0.25}, 0.25), ({"epsilon": 0}, 0.0)):
+                with self.some_launches():
+                    operator(**given, **more, workspace=workspace)
+                self.assertEqual(operator._run.arguments[-1]["epsilon"], wanted)
+            operator(**given, workspace=workspace)
+            self.assertAlmostEqual(operator._run.arguments[-1]["epsilon"], 1e-5)
+            with self.refuses(TypeError, "^epsilon: 'tiny'; allowed is a number"):
+                operator(**given, epsilon="tiny", workspace=workspace)
+            for wrong in (-1e-5, float("nan"), float("inf")):
+                with self.refuses(hone.BadArgumentError, "epsilon is negative, infinite or no number"):
+                    operator(**given, epsilon=wrong, workspace=workspace)
+
+    def test_a_layer_may_add_itself_to_what_it_was_given(self) -> None:
+        """out = x + ffn(norm(x)), in place."""
+        ffn, given = prepare(FFNS[4]), self.arguments(FFNS[4], 4)
+        given["residual"] = given["out"] = given["x"]
+        with self.some_launches():
+            ffn(**given, workspace=self.workspace_of(ffn, 4))
+        self.assert_ran(ffn, given)
+
     def test_no_rows_launch_nothing(self) -> None:
         for description in (LINEARS[0], FFNS[0]):
             operator = prepare(description)
@@ -168,7 +197,7 @@ class Mistakes(LinearCase):
     """Each names its argument, what was found, and what is allowed."""
 
     def test_properties_of_arrays(self) -> None:
-        for description in (LINEARS[3], FFNS[0], FFNS[3]):
+        for description in (LINEARS[3], LINEARS[4], FFNS[0], FFNS[3], FFNS[4]):
             operator = prepare(description)
             good = self.arguments(description, 4)
             workspace = self.workspace_of(operator, 4)
@@ -210,6 +239,8 @@ class Mistakes(LinearCase):
             (FFNS[3], "up_bias", "bias=True"),
             (FFNS[3], "down_bias", "bias=True"),
             (FFNS[3], "residual", "residual=True"),
+            (LINEARS[4], "norm_weight", "norm=True"),
+            (FFNS[4], "norm_weight", "norm=True"),
         ):
             operator, good = prepare(description), self.arguments(description, 4)
             with self.refuses(TypeError, f"^{name}: it is missing; this operator was prepared with {option}"):
@@ -220,8 +251,8 @@ class Mistakes(LinearCase):
 
     def test_what_is_too_much(self) -> None:
         for description, names in (
-            (LINEARS[0], ("bias", "residual")),
-            (FFNS[0], ("up_bias", "down_bias", "residual")),
+            (LINEARS[0], ("bias", "residual", "norm_weight")),
+            (FFNS[0], ("up_bias", "down_bias", "residual", "norm_weight")),
             (FFNS[2], ("gate", "residual")),
         ):
             operator, good = prepare(description), self.arguments(description, 4)
@@ -338,7 +369,7 @@ class Descriptions(Case):
     def test_what_is_no_description(self) -> None:
         with self.assertRaisesRegex(ValueError, "^activation: 'tanh'; allowed are none, gelu_tanh, gelu_erf"):
             hone.Linear(IN, OUT, activation="tanh")
-        for field, value in (("in_features", 1.5), ("out_features", "1"), ("max_tokens", True), ("bias", 1)):
+        for field, value in (("in_features", 1.5), ("out_features", "1"), ("max_tokens", True), ("norm", 1)):
             with self.assertRaisesRegex(TypeError, f"^{field}: "):
                 hone.Linear(**{"in_features": IN, "out_features": OUT, field: value})
         with self.assertRaisesRegex(TypeError, "^gated: "):

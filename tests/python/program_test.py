@@ -260,22 +260,26 @@ class Models(Case):
             hone.RmsNorm(64), hone.RmsNorm(128), hone.RmsNorm(64, output="int8", residual=True),
             hone.LayerNorm(64, bias=False), hone.Linear(64, 128), hone.Linear(128, 64),
             hone.Linear(64, 128, activation="gelu_tanh", bias=True), hone.Linear(64, 128, residual=True),
+            hone.Linear(64, 128, norm=True),
         ]  # fmt: skip
         self.assertEqual(
             models._names(descriptions),
             [
                 "rmsnorm_64", "rmsnorm_128", "rmsnorm_int8_residual", "layernorm_without_bias",
-                "linear_64_128", "linear_128_64", "linear_gelu_tanh_bias", "linear_residual",
+                "linear_64_128", "linear_128_64", "linear_gelu_tanh_bias", "linear_residual", "linear_norm",
             ],
         )  # fmt: skip
 
     def test_linear_layers_of_problems(self) -> None:
         problem = (
-            "linear dtype=fp16 activation={} gated={} bias=yes residual=no in=4096 out=14336 tokens=1"
+            "linear dtype=fp16 norm=yes activation={} gated={} bias=yes residual=no in=4096 out=14336 "
+            "tokens=1"
         )
         self.assertEqual(
             models.description_of(problem.format("gelu_tanh", "no"), 64),
-            hone.Linear(4096, 14336, max_tokens=64, dtype="fp16", activation="gelu_tanh", bias=True),
+            hone.Linear(
+                4096, 14336, max_tokens=64, dtype="fp16", activation="gelu_tanh", bias=True, norm=True
+            ),
         )
         self.assertIsNone(models.description_of(problem.format("silu", "yes"), 64))
 

@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernel_templates/linear/linear.h"
@@ -25,6 +28,8 @@ FusedFfnKernel prepared(Dispatcher& dispatcher, const FusedFfn& ffn) {
             dispatcher.prepare(second_half(ffn), linear_row_strides()), ffn};
 }
 
+std::uint64_t epsilon_bits(float epsilon) { return Scalar::of(epsilon).bits; }
+
 FusedFfnArgs usual_args() {
     return {.x = address(1),
             .gate = address(2),
@@ -41,7 +46,7 @@ TEST_CASE("the halves of a feed-forward network are problems of one family") {
     CHECK(to_string(first_half({.hidden = 4096, .intermediate = 14336})) ==
           "linear dtype=bf16 norm=no activation=silu gated=yes bias=no residual=no in=4096 out=14336 "
           "tokens=8192");
-    CHECK(to_string(second_half({.hidden = 4096, .intermediate = 14336, .residual = true})) ==
+    CHECK(to_string(second_half({.hidden = 4096, .intermediate = 14336, .residual = true, .norm = true})) ==
           "linear dtype=bf16 norm=no activation=none gated=no bias=no residual=yes in=14336 out=4096 "
           "tokens=8192");
     CHECK(to_string(first_half({.hidden = 768,
@@ -49,8 +54,9 @@ TEST_CASE("the halves of a feed-forward network are problems of one family") {
                                 .dtype = Dtype::fp16,
                                 .activation = Activation::gelu_tanh,
                                 .gated = false,
-                                .bias = true})) ==
-          "linear dtype=fp16 norm=no activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 "
+                                .bias = true,
+                                .norm = true})) ==
+          "linear dtype=fp16 norm=yes activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 "
           "tokens=8192");
 }
 
@@ -68,11 +74,13 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
 /// Pointers and scalars of each launch, in the family's order.
 using Launched = std::array<std::uint64_t, std::size_t{linear::pointer_count} + linear::scalar_count>;
 std::vector<Launched> launches;
+/// Of the first launch.
+std::size_t noted_arguments = std::tuple_size_v<Launched>;
 
 void note(void** parameters) {
+    const std::size_t count = launches.empty() ? noted_arguments : std::tuple_size_v<Launched>;
     Launched& launched = launches.emplace_back();
-    for (std::size_t i = 0; i < launched.size(); ++i)
-        std::memcpy(&launched[i], parameters[i], sizeof launched[i]);
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(&launched[i], parameters[i], sizeof launched[i]);
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -99,9 +107,39 @@ TEST_CASE("the second half reads what the first has written into the workspace")
     const auto mebibyte = [](std::uint64_t count) { return count << 20; };
     const std::uint64_t rest = mebibyte(7) + 26624;  // 33 x 200 x 4 bytes, up to a multiple of 256
     CHECK(launches[0] == Launched{mebibyte(1), 0, mebibyte(2), mebibyte(3), 0, 0, mebibyte(7), rest,  //
-                                  33, 100, 96, 96, 200, 200, 0});
+                                  33, 100, 96, 96, 200, 200, epsilon_bits(1e-5F)});
     CHECK(launches[1] == Launched{mebibyte(7), 0, mebibyte(4), 0, 0, mebibyte(5), mebibyte(6), rest,  //
-                                  33, 200, 200, 200, 96, 104, 0});
+                                  33, 200, 200, 200, 96, 104, epsilon_bits(1e-5F)});
+}
+
+TEST_CASE("a norm's launch puts its result behind the intermediate, and the first half alone reads it") {
+    const test::FakeMachine machine;
+    const auto driver = std::const_pointer_cast<Driver>(Driver::load());
+    driver->cuLaunchKernel = note_launch;
+    driver->cuLaunchKernelEx = note_extended_launch;
+    Dispatcher dispatcher({.use_cache = false}, driver);
+    FusedFfn described = small_ffn;
+    described.norm = true;
+    const FusedFfnKernel ffn = prepared(dispatcher, described);
+    FusedFfnArgs args = usual_args();
+    args.residual = args.out = const_cast<void*>(args.x);  // out = x + ffn(norm(x)), in place
+    args.residual_stride = args.out_stride = args.x_stride;
+    args.norm_weight = address(8);
+    args.epsilon = 0.25F;
+    launches.clear();
+    noted_arguments = 5;
+    REQUIRE(ffn.run(nullptr, args, 33) == Status::ok);
+    noted_arguments = std::tuple_size_v<Launched>;
+    REQUIRE(launches.size() == 3);
+    const auto mebibyte = [](std::uint64_t count) { return count << 20; };
+    const std::uint64_t rest = mebibyte(7) + 26624;
+    CHECK(launches[0] == Launched{mebibyte(1), mebibyte(8), rest, 100, epsilon_bits(0.25F)});
+    CHECK(launches[1] == Launched{rest, mebibyte(8), mebibyte(2), mebibyte(3), 0, 0, mebibyte(7), rest,  //
+                                  33, 96, 96, 96, 200, 200, epsilon_bits(0.25F)});
+    CHECK(launches[2] == Launched{mebibyte(7), 0, mebibyte(4), 0, 0, mebibyte(1), mebibyte(1), rest,  //
+                                  33, 200, 200, 200, 100, 100, epsilon_bits(1e-5F)});
+    CHECK(ffn.workspace_bytes(33) >= 26624 + 33 * 96 * 4);
+    CHECK(ffn.workspace_bytes(1) == 1024);  // gemv folds the norm: nothing but the intermediate
 }
 
 TEST_CASE("the workspace has room for the intermediate, and its size is told up to the prepared maximum") {
@@ -131,11 +169,41 @@ TEST_CASE("a wrong argument of either half is refused before anything is enqueue
     CHECK(changed([](FusedFfnArgs& a) { a.workspace = nullptr; }) == Status::null_pointer);
     CHECK(changed([](FusedFfnArgs& a) { a.out_stride = 95; }) == Status::bad_stride);
     CHECK(changed([](FusedFfnArgs& a) { a.out = reinterpret_cast<void*>(0x600001); }) == Status::misaligned);
+    CHECK(changed([](FusedFfnArgs& a) { a.epsilon = -1e-5F; }) == Status::bad_epsilon);
     CHECK(changed(as_is, 34) == Status::bad_rows);
     CHECK(changed(as_is, -1) == Status::bad_rows);
     CHECK(changed(as_is, 0) == Status::ok);
     CHECK(FusedFfnKernel().run(nullptr, usual_args(), 1) == Status::not_prepared);
     CHECK(machine.launch_count() == 0);
+}
+
+TEST_CASE("a norm needs its weight, aligned as x is, and an epsilon from 0") {
+    const test::FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const Linear described{.in = 96, .out = 64, .max_tokens = 33, .norm = true};
+    const LinearKernel linear(dispatcher.prepare(linear_problem(described), linear_row_strides()), described);
+    for (const std::int64_t tokens : {1, 4, 33}) {
+        LinearArgs args{.x = address(1), .weight = address(2), .out = address(3), .workspace = address(4)};
+        CHECK(linear.run(nullptr, args, tokens) == Status::null_pointer);
+        args.norm_weight = reinterpret_cast<const void*>(0x500008);
+        CHECK(linear.run(nullptr, args, tokens) == Status::misaligned);
+        args.norm_weight = address(5);
+        for (const float wrong : {-1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+            args.epsilon = wrong;
+            CHECK(linear.run(nullptr, args, tokens) == Status::bad_epsilon);
+        }
+        args.epsilon = 0;
+        CHECK(machine.launch_count() == 0);
+        CHECK(linear.run(nullptr, args, 0) == Status::ok);
+    }
+    LinearArgs args{.x = address(1), .weight = address(2), .out = address(3), .norm_weight = address(5)};
+    CHECK(linear.workspace_bytes(33) >= 33 * 96 * 2);
+    CHECK(linear.run(nullptr, args, 33) == Status::null_pointer);  // the workspace
+    args.workspace = address(4);
+    CHECK(linear.run(nullptr, args, 33) == Status::ok);
+    CHECK(std::string(machine.launch(0)->kernel) == "linear_normalise");
+    CHECK(linear.run(nullptr, args, 1) == Status::ok);
+    CHECK(std::string(machine.launch(machine.launch_count() - 1)->kernel) == "linear_gemv");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -137,6 +138,9 @@ TEST_CASE("each wrong argument has its status, and nothing is launched") {
     CHECK(changed([](RmsNormArgs& a) { a.x_stride = 63; }) == Status::bad_stride);
     CHECK(changed([](RmsNormArgs& a) { a.out_stride = -64; }) == Status::bad_stride);
     CHECK(changed([](RmsNormArgs& a) { a.sum_stride = 65; }) == Status::misaligned);
+    CHECK(changed([](RmsNormArgs& a) { a.epsilon = -1e-9F; }) == Status::bad_epsilon);
+    CHECK(changed([](RmsNormArgs& a) { a.epsilon = std::numeric_limits<float>::quiet_NaN(); }) ==
+          Status::bad_epsilon);
     CHECK(machine.launch_count() == 0);
     CHECK(run(good) == Status::ok);
     CHECK(machine.launch_count() == 1);
@@ -265,7 +269,8 @@ TEST_CASE("kernels run while another thread prepares, explains and drops others"
         });
     }
     for (const std::int64_t hidden : {1024, 2048, 4096, 8192}) {
-        const RmsNormKernel other = test::prepare(prepared.dispatcher, RmsNorm{.hidden = hidden, .max_rows = 64});
+        const RmsNormKernel other =
+            test::prepare(prepared.dispatcher, RmsNorm{.hidden = hidden, .max_rows = 64});
         CHECK(other.run(nullptr, test::untouched_args(), 64) == Status::ok);
         CHECK(prepared.dispatcher.explain(norm_problem(RmsNorm{.hidden = hidden}), 8192).bucket.last == 8192);
         CHECK(prepared.dispatcher.last_launch_error().empty());
