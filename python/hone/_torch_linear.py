@@ -33,34 +33,34 @@ from ._torch_prepared import (
 _FLAG = (False, True)
 
 
-def _linear_operators(activation: str, bias: bool, residual: bool) -> Prepared:
+def _linear_operators(activation: str, bias: bool, residual: bool, norm: bool) -> Prepared:
     return Prepared(
         "linear",
         lambda shape, tokens, dtype: hone.Linear(
             shape[1], shape[0], max_tokens=tokens, dtype=dtype, activation=activation, bias=bias,
-            residual=residual,
+            residual=residual, norm=norm,
         ),
     )  # fmt: skip
 
 
-def _ffn_operators(activation: str, gated: bool, bias: bool, residual: bool) -> Prepared:
+def _ffn_operators(activation: str, gated: bool, bias: bool, residual: bool, norm: bool) -> Prepared:
     """Their weight is up, [intermediate, hidden]."""
     return Prepared(
         "fused_ffn",
         lambda shape, tokens, dtype: hone.FusedFfn(
             shape[1], shape[0], max_tokens=tokens, dtype=dtype, activation=activation, gated=gated, bias=bias,
-            residual=residual,
+            residual=residual, norm=norm,
         ),
     )  # fmt: skip
 
 
-# By activation, bias, residual.
+# By activation, bias, residual, norm.
 _LINEAR: Dict[Tuple[Any, ...], Prepared] = {
-    kind: _linear_operators(*kind) for kind in itertools.product(ACTIVATIONS, _FLAG, _FLAG)
+    kind: _linear_operators(*kind) for kind in itertools.product(ACTIVATIONS, _FLAG, _FLAG, _FLAG)
 }
-# By activation, gated, bias, residual.
+# By activation, gated, bias, residual, norm.
 _FFN: Dict[Tuple[Any, ...], Prepared] = {
-    kind: _ffn_operators(*kind) for kind in itertools.product(ACTIVATIONS, _FLAG, _FLAG, _FLAG)
+    kind: _ffn_operators(*kind) for kind in itertools.product(ACTIVATIONS, _FLAG, _FLAG, _FLAG, _FLAG)
 }
 
 
@@ -74,54 +74,63 @@ def _fits(tensor: Optional[Tensor], x: Tensor, shape: Tuple[int, ...]) -> bool:
     )
 
 
+def _norm_fits(norm_weight: Optional[Tensor], epsilon: Optional[float], x: Tensor) -> bool:
+    return (norm_weight is None) == (epsilon is None) and _fits(norm_weight, x, x.shape[-1:])
+
+
 def linear(
-    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str
-) -> Tensor:
-    """x [..., in], weight [out, in], bias [out], residual [..., out] -> [..., out]."""
+    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = None,
+) -> Tensor:  # fmt: skip
+    """x [..., in], weight [out, in], bias [out], residual [..., out], norm_weight [in] -> [..., out]."""
+    kind = (activation, bias is not None, residual is not None, norm_weight is not None)
     try:
-        run, columns, most, device, operator = _LINEAR[activation, bias is not None, residual is not None][
+        run, columns, most, device, operator = _LINEAR[kind][
             x.dtype, x.shape[-1], x.get_device(), weight.dtype, weight.shape, weight.get_device()
         ]
     except (KeyError, IndexError):
-        return _linear_with_care(x, weight, bias, residual, activation)
+        return _linear_with_care(x, weight, bias, residual, activation, norm_weight, epsilon)
     tokens = x.numel() // columns
     row = weight.shape[:1]
     shape = x.shape[:-1] + row
     if (
         not 0 < tokens <= most
         or not (lies_well(x) and lies_well(weight) and _fits(bias, x, row) and _fits(residual, x, shape))
+        or not _norm_fits(norm_weight, epsilon, x)
         or device != current_device()
     ):
-        return _linear_with_care(x, weight, bias, residual, activation)
+        return _linear_with_care(x, weight, bias, residual, activation, norm_weight, epsilon)
     out = x.new_empty(shape)
     workspace = workspace_for(operator, tokens, x)
     run(
         raw_stream(device), tokens, x.data_ptr(), weight.data_ptr(), pointer(bias), pointer(residual),
-        out.data_ptr(), pointer(workspace), 0, 0, 0, 0,
+        out.data_ptr(), pointer(workspace), 0, 0, 0, 0, pointer(norm_weight), epsilon or 0.0,
     )  # fmt: skip
     return out
 
 
 def _linear_with_care(
-    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str
-) -> Tensor:
+    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    norm_weight: Optional[Tensor], epsilon: Optional[float],
+) -> Tensor:  # fmt: skip
     """On any tensors: checks, prepares, copies what kernels cannot read."""
-    out = x.new_empty(_check_linear(x, weight, bias, residual, activation))
+    out = x.new_empty(_check_linear(x, weight, bias, residual, activation, norm_weight, epsilon))
     if not x.numel() or x.is_meta:
         return out
-    operators = _LINEAR[activation, bias is not None, residual is not None]
+    operators = _LINEAR[activation, bias is not None, residual is not None, norm_weight is not None]
     run, columns, _, device, operator = operators.for_call(x, weight)
     tokens = x.numel() // columns
     with on(device):
         source, x_stride = readable_rows(x)
         weight, weight_stride = readable_rows(weight)
         bias = None if bias is None else readable_vector(bias)
+        norm_weight = None if norm_weight is None else readable_vector(norm_weight)
         residual, residual_stride = (None, 0) if residual is None else readable_rows(residual)
         workspace = workspace_for(operator, tokens, x)
         run(
             raw_stream(device), tokens, source.data_ptr(), weight.data_ptr(), pointer(bias),
             pointer(residual), out.data_ptr(), pointer(workspace), x_stride, weight_stride, residual_stride,
-            0,
+            0, pointer(norm_weight), epsilon or 0.0,
         )  # fmt: skip
     return out
 
@@ -129,58 +138,67 @@ def _linear_with_care(
 def fused_ffn(
     x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor],
     down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = None,
 ) -> Tensor:  # fmt: skip
     """x and residual [..., hidden], gate and up [intermediate, hidden], down [hidden, intermediate], up_bias
-    [intermediate], down_bias [hidden] -> like x."""
-    kind = (activation, gate is not None, up_bias is not None, residual is not None)
+    [intermediate], down_bias and norm_weight [hidden] -> like x."""
+    kind = (activation, gate is not None, up_bias is not None, residual is not None, norm_weight is not None)
     try:
         run, columns, most, device, operator = _FFN[kind][
             x.dtype, x.shape[-1], x.get_device(), up.dtype, up.shape, up.get_device()
         ]
     except (KeyError, IndexError):
-        return _ffn_with_care(x, gate, up, down, up_bias, down_bias, residual, activation)
+        return _ffn_with_care(
+            x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon
+        )
     tokens = x.numel() // columns
     if (
         not 0 < tokens <= most
         or (up_bias is None) != (down_bias is None)
         or not (lies_well(x) and lies_well(up) and _fits(gate, x, up.shape) and _fits(residual, x, x.shape))
         or not (_fits(down, x, up.shape[::-1]) and _fits(up_bias, x, up.shape[:1]))
-        or not _fits(down_bias, x, x.shape[-1:])
+        or not (_fits(down_bias, x, x.shape[-1:]) and _norm_fits(norm_weight, epsilon, x))
         or device != current_device()
     ):
-        return _ffn_with_care(x, gate, up, down, up_bias, down_bias, residual, activation)
+        return _ffn_with_care(
+            x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon
+        )
     out = x.new_empty(x.shape)
     workspace = workspace_for(operator, tokens, x)
     run(
         raw_stream(device), tokens, x.data_ptr(), pointer(gate), up.data_ptr(), pointer(up_bias),
         down.data_ptr(), pointer(down_bias), pointer(residual), out.data_ptr(), pointer(workspace), 0, 0, 0,
+        pointer(norm_weight), epsilon or 0.0,
     )  # fmt: skip
     return out
 
 
 def _ffn_with_care(
     x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor],
-    down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str, norm_weight: Optional[Tensor],
+    epsilon: Optional[float],
 ) -> Tensor:  # fmt: skip
     """On any tensors: checks, prepares, copies what kernels cannot read."""
-    _check_ffn(x, gate, up, down, up_bias, down_bias, residual, activation)
+    _check_ffn(x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon)
     out = x.new_empty(x.shape)
     if not x.numel() or x.is_meta:
         return out
-    operators = _FFN[activation, gate is not None, up_bias is not None, residual is not None]
+    kind = (activation, gate is not None, up_bias is not None, residual is not None, norm_weight is not None)
+    operators = _FFN[kind]
     run, columns, _, device, operator = operators.for_call(x, up)
     tokens = x.numel() // columns
     with on(device):
         source, x_stride = readable_rows(x)
-        weights = [
+        *weights, norm_weight = [
             None if weight is None else readable_vector(weight)
-            for weight in (gate, up, up_bias, down, down_bias)
+            for weight in (gate, up, up_bias, down, down_bias, norm_weight)
         ]
         residual, residual_stride = (None, 0) if residual is None else readable_rows(residual)
         workspace = workspace_for(operator, tokens, x)
         run(
             raw_stream(device), tokens, source.data_ptr(), *map(pointer, weights), pointer(residual),
-            out.data_ptr(), pointer(workspace), x_stride, residual_stride, 0,
+            out.data_ptr(), pointer(workspace), x_stride, residual_stride, 0, pointer(norm_weight),
+            epsilon or 0.0,
         )  # fmt: skip
     return out
 
@@ -206,9 +224,20 @@ def _check_weight(x: Tensor, name: str, weight: Tensor) -> None:
     check_like(x, name, weight, (weight.shape[0], x.shape[-1]))
 
 
+def _check_norm(x: Tensor, norm_weight: Optional[Tensor], epsilon: Optional[float]) -> None:
+    if norm_weight is None:
+        if epsilon is not None:
+            raise ValueError(f"epsilon: {epsilon}; allowed is None without a norm_weight")
+        return
+    check_like(x, "norm_weight", norm_weight, x.shape[-1:])
+    if epsilon is None:
+        raise ValueError("epsilon: it is missing; it is needed with norm_weight")
+
+
 def _check_linear(
-    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str
-) -> Tuple[int, ...]:
+    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    norm_weight: Optional[Tensor], epsilon: Optional[float],
+) -> Tuple[int, ...]:  # fmt: skip
     """Returns the shape of the result."""
     _check_activation(activation)
     check_x(x, "in")
@@ -218,12 +247,14 @@ def _check_linear(
         check_like(x, "bias", bias, (weight.shape[0],))
     if residual is not None:
         check_like(x, "residual", residual, shape)
+    _check_norm(x, norm_weight, epsilon)
     return shape
 
 
 def _check_ffn(
     x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor],
-    down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str, norm_weight: Optional[Tensor],
+    epsilon: Optional[float],
 ) -> None:  # fmt: skip
     _check_activation(activation, gated=gate is not None)
     check_x(x, "hidden")
@@ -243,20 +274,23 @@ def _check_ffn(
         check_like(x, "down_bias", down_bias, (hidden,))
     if residual is not None:
         check_like(x, "residual", residual, x.shape)
+    _check_norm(x, norm_weight, epsilon)
 
 
 # What the operators return for tensors without memory: the same checks, shapes, dtypes and strides.
 
 
 def linear_fake(
-    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str
-) -> Tensor:
-    return x.new_empty(_check_linear(x, weight, bias, residual, activation))
+    x: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = None,
+) -> Tensor:  # fmt: skip
+    return x.new_empty(_check_linear(x, weight, bias, residual, activation, norm_weight, epsilon))
 
 
 def fused_ffn_fake(
     x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor],
     down_bias: Optional[Tensor], residual: Optional[Tensor], activation: str,
+    norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = None,
 ) -> Tensor:  # fmt: skip
-    _check_ffn(x, gate, up, down, up_bias, down_bias, residual, activation)
+    _check_ffn(x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon)
     return x.new_empty(x.shape)

@@ -57,6 +57,13 @@ def _takes_kernel(x: Tensor, residual: Optional[Tensor], weight: Optional[Tensor
     )
 
 
+def _epsilon(eps: Optional[float], dtype: torch.dtype) -> float:
+    """What a module of this eps adds for tensors of this dtype."""
+    if eps is not None:
+        return eps
+    return _FLOAT32_EPSILON if _IN_FLOAT32 else torch.finfo(dtype).eps
+
+
 def _needs_gradient(*tensors: Optional[Tensor]) -> bool:
     return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
@@ -79,9 +86,7 @@ class RMSNorm(torch.nn.RMSNorm):
             total = x if residual is None else x + residual
             y = functional.rms_norm(total, self.normalized_shape, self.weight, self.eps)
             return y if residual is None else (y, total)
-        epsilon = self.eps
-        if epsilon is None:
-            epsilon = _FLOAT32_EPSILON if _IN_FLOAT32 else torch.finfo(x.dtype).eps
+        epsilon = _epsilon(self.eps, x.dtype)
         if residual is None:
             return torch_ops.rms_norm(x, self.weight, epsilon)
         return torch_ops.rms_norm_residual(x, residual, self.weight, epsilon)
@@ -113,20 +118,25 @@ class LayerNorm(torch.nn.LayerNorm):
 
 class Linear(torch.nn.Linear):
     """torch.nn.Linear, in place of which it can stand, with an activation in the same kernel: "none",
-    "gelu_tanh", "gelu_erf", "silu" or "relu"."""
+    "gelu_tanh", "gelu_erf", "silu" or "relu". With norm, an RMSNorm of eps, its `norm`, comes before it."""
 
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
-        dtype: Optional[torch.dtype] = None, *, activation: str = "none",
+        dtype: Optional[torch.dtype] = None, *, activation: str = "none", norm: bool = False,
+        eps: Optional[float] = None,
     ) -> None:  # fmt: skip
         super().__init__(in_features, out_features, bias, device, dtype)
         self.activation = _checked_activation(activation)
+        self.norm = RMSNorm(in_features, eps, device=device, dtype=dtype) if norm else None
 
     def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Tensor:
         """x [..., in_features] and residual [..., out_features] -> activation(...) + residual, [...,
         out_features]."""
-        if _multiplies(x, residual, self.out_features, self.weight, self.bias):
-            return torch_ops.linear(x, self.weight, self.bias, residual, self.activation)
+        norm = _norm_arguments(self.norm, x)
+        if _multiplies(x, residual, self.out_features, self.weight, self.bias, norm[0]):
+            return torch_ops.linear(x, self.weight, self.bias, residual, self.activation, *norm)
+        if self.norm is not None:
+            x = self.norm(x)
         y = _ACTIVATIONS[self.activation](functional.linear(x, self.weight, self.bias))
         return y if residual is None else y + residual
 
@@ -137,13 +147,16 @@ class Linear(torch.nn.Linear):
 class FusedFFN(torch.nn.Module):
     """down_proj(activation(gate_proj(x)) * up_proj(x)) or, not gated, down_proj(activation(up_proj(x))).
 
+    With norm, an RMSNorm of eps, its `norm`, comes before it; a block's x + ffn(norm(x)) is forward(x, x).
+
     Its layers are named as in Llama and hold the weights; Hone's kernel reads those, without a call of the
     layers and their hooks. A gated one has no biases.
     """
 
     def __init__(
         self, hidden: int, intermediate: int, activation: str = "silu", gated: bool = True,
-        bias: bool = False, device: Any = None, dtype: Optional[torch.dtype] = None,
+        bias: bool = False, device: Any = None, dtype: Optional[torch.dtype] = None, *, norm: bool = False,
+        eps: Optional[float] = None,
     ) -> None:  # fmt: skip
         super().__init__()
         if gated and bias:
@@ -152,6 +165,7 @@ class FusedFFN(torch.nn.Module):
             raise ValueError("activation: 'none'; it is allowed where gated is False")
         self.activation = _checked_activation(activation)
         options = {"bias": bias, "device": device, "dtype": dtype}
+        self.norm = RMSNorm(hidden, eps, device=device, dtype=dtype) if norm else None
         self.gate_proj = torch.nn.Linear(hidden, intermediate, **options) if gated else None
         self.up_proj = torch.nn.Linear(hidden, intermediate, **options)
         self.down_proj = torch.nn.Linear(intermediate, hidden, **options)
@@ -160,10 +174,12 @@ class FusedFFN(torch.nn.Module):
         """x and residual [..., hidden] -> the same, with the residual added."""
         gate = None if self.gate_proj is None else self.gate_proj.weight
         up, down = self.up_proj, self.down_proj
-        if _multiplies(x, residual, down.out_features, gate, up.weight, up.bias, down.weight, down.bias):
-            return torch_ops.fused_ffn(
-                x, gate, up.weight, down.weight, up.bias, down.bias, residual, self.activation
-            )
+        weights = (gate, up.weight, down.weight, up.bias, down.bias)
+        norm = _norm_arguments(self.norm, x)
+        if _multiplies(x, residual, down.out_features, *weights, norm[0]):
+            return torch_ops.fused_ffn(x, *weights, residual, self.activation, *norm)
+        if self.norm is not None:
+            x = self.norm(x)
         activate = _ACTIVATIONS[self.activation]
         between = activate(up(x)) if self.gate_proj is None else activate(self.gate_proj(x)) * up(x)
         y = down(between)
@@ -188,6 +204,11 @@ _ACTIVATIONS = {
     "silu": functional.silu,
     "relu": functional.relu,
 }
+
+
+def _norm_arguments(norm: Optional[RMSNorm], x: Tensor) -> Tuple[Optional[Tensor], Optional[float]]:
+    """norm_weight and epsilon of the operators."""
+    return (None, None) if norm is None else (norm.weight, _epsilon(norm.eps, x.dtype))
 
 
 def _checked_activation(activation: str) -> str:

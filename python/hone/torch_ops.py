@@ -5,6 +5,7 @@
     codes, scale = hone.ops.rms_norm_quantized(x, weight, 1e-5, "fp8")
     y = hone.ops.linear(x, weight, bias, residual, "none")
     y = hone.ops.fused_ffn(x, gate, up, down, None, None, residual, "silu")
+    y = hone.ops.fused_ffn(x, gate, up, down, None, None, x, "silu", norm_weight, 1e-5)
 
 They take part in torch.compile(fullgraph=True), CUDA graphs, inference_mode and autograd, run on the current
 stream of x's device, and return fresh contiguous tensors. The first call with a dtype, a row length and a
@@ -19,7 +20,8 @@ any thread.
 `output` of the quantised norms is a string, "int8" or "fp8": the same words as everywhere in Hone, and one
 that every layer of torch.compile hands on as it is, while a dtype is an integer to some of them. `activation`
 is "none", "gelu_tanh", "gelu_erf", "silu" or "relu". It and epsilon have no default: models differ in them,
-and one that was forgotten would not be noticed.
+and one that was forgotten would not be noticed. With a norm_weight, linear and fused_ffn take rms_norm(x,
+norm_weight, epsilon) for x, but not for the residual; the two come together.
 
 torch.library.custom_op would wrap each call in checks of its own; Library.define and impl do not.
 """
@@ -84,13 +86,14 @@ rms_norm_backward = _define(
     kernels.rms_norm_backward_fake,
 )
 linear = _define(
-    "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation) -> Tensor",
+    "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation,"
+    " Tensor? norm_weight=None, float? epsilon=None) -> Tensor",
     linear_kernels.linear,
     linear_kernels.linear_fake,
 )
 fused_ffn = _define(
     "fused_ffn(Tensor x, Tensor? gate, Tensor up, Tensor down, Tensor? up_bias, Tensor? down_bias,"
-    " Tensor? residual, str activation) -> Tensor",
+    " Tensor? residual, str activation, Tensor? norm_weight=None, float? epsilon=None) -> Tensor",
     linear_kernels.fused_ffn,
     linear_kernels.fused_ffn_fake,
 )

@@ -26,6 +26,7 @@ def linear_arguments(description: hone.Linear, tokens: int) -> Dict[str, Optiona
         "weight": weight_like(out, columns, dtype, seed=2),
         "bias": randn(out, dtype=dtype, seed=3) if description.bias else None,
         "residual": randn(tokens, out, dtype=dtype, seed=4) if description.residual else None,
+        "norm_weight": randn(columns, dtype=dtype, seed=8) if description.norm else None,
     }
 
 
@@ -39,6 +40,7 @@ def ffn_arguments(description: hone.FusedFfn, tokens: int) -> Dict[str, Optional
         "up_bias": randn(between, dtype=dtype, seed=5) if description.bias else None,
         "down_bias": randn(hidden, dtype=dtype, seed=6) if description.bias else None,
         "residual": randn(tokens, hidden, dtype=dtype, seed=7) if description.residual else None,
+        "norm_weight": randn(hidden, dtype=dtype, seed=8) if description.norm else None,
     }
 
 
@@ -49,7 +51,7 @@ class Linears(Case):
             with self.subTest(description=description, tokens=count):
                 given = linear_arguments(description, count)
                 wanted = linear(**given, activation=description.activation)
-                self.assert_sums(operator(**given), wanted)
+                self.assert_sums(operator(**given), wanted, 3 if description.norm else 1)
 
     def test_every_dtype_and_size(self):
         for dtype, (columns, out) in itertools.product(DTYPES, SIZES):
@@ -71,6 +73,37 @@ class Linears(Case):
             )
 
 
+    def test_a_norm_comes_first(self):
+        for dtype, (columns, out) in itertools.product(DTYPES, SIZES):
+            self.check(hone.Linear(columns, out, max_tokens=MOST, dtype=dtype, residual=True, norm=True))
+
+    def test_a_norm_is_that_of_an_rms_norm(self):
+        """A fused call is as near to float64 as two calls are."""
+        for dtype, tokens in itertools.product(DTYPES, (1, 4, 17, MOST)):
+            fused = prepared(hone.Linear(3584, 1184, max_tokens=MOST, dtype=dtype, norm=True))
+            norm = prepared(hone.RmsNorm(3584, max_rows=MOST, dtype=dtype))
+            product = prepared(hone.Linear(3584, 1184, max_tokens=MOST, dtype=dtype))
+            given = linear_arguments(fused.description, tokens)
+            for epsilon in (1e-6, 0.5):
+                wanted = linear(**given, epsilon=epsilon)
+                n = norm(given["x"], given["norm_weight"], epsilon=epsilon)
+                error, two = (
+                    self.relative_error(found, wanted)
+                    for found in (fused(**given, epsilon=epsilon), product(n, given["weight"]))
+                )
+                self.assertLess(error, 1.2 * two + 1e-7)
+
+    def test_large_values_do_not_overflow_in_front_of_a_norm(self):
+        for tokens in (1, 4, 17, MOST):
+            given = linear_arguments(hone.Linear(1024, 192, dtype="fp16", norm=True), tokens)
+            given["x"][:, 7] = 30000.0
+            given["norm_weight"][7] = 16.0
+            fused = prepared(hone.Linear(1024, 192, max_tokens=MOST, dtype="fp16", norm=True))
+            found, wanted = fused(**given), linear(**given)
+            self.assertTrue(bool(found.isfinite().all()))
+            self.assertLess(self.relative_error(found, wanted), 2e-3)
+
+
 class FeedForward(Case):
     def check(self, description: hone.FusedFfn, tokens: Any = TOKENS) -> None:
         operator = prepared(description)
@@ -78,7 +111,7 @@ class FeedForward(Case):
             with self.subTest(description=description, tokens=count):
                 given = ffn_arguments(description, count)
                 wanted = fused_ffn(**given, activation=description.activation)
-                self.assert_sums(operator(**given), wanted)
+                self.assert_sums(operator(**given), wanted, 3 if description.norm else 1)
 
     def test_gated_of_every_dtype(self):
         for dtype in DTYPES:
@@ -100,6 +133,16 @@ class FeedForward(Case):
     def test_gated_with_a_residual_and_odd_sizes(self):
         self.check(hone.FusedFfn(100, 77, max_tokens=MOST, residual=True))
         self.check(hone.FusedFfn(3584, 1184, max_tokens=MOST, residual=True), tokens=(1, 17, MOST))
+
+    def test_a_norm_comes_first(self):
+        for dtype in DTYPES:
+            self.check(hone.FusedFfn(256, 688, max_tokens=MOST, dtype=dtype, residual=True, norm=True))
+        self.check(
+            hone.FusedFfn(
+                256, 1024, max_tokens=MOST, activation="gelu_tanh", gated=False, bias=True, norm=True
+            )
+        )
+        self.check(hone.FusedFfn(3584, 1184, max_tokens=MOST, norm=True), tokens=(1, 4, 17, MOST))
 
 
 class Layouts(Case):
@@ -139,6 +182,19 @@ class Layouts(Case):
         wanted = fused_ffn(**given)
         ffn(**given, out=given["residual"])
         self.assert_sums(given["residual"], wanted)
+
+    def test_a_layer_may_add_itself_to_what_it_was_given(self):
+        """out = x + ffn(norm(x)), in place."""
+        description = hone.FusedFfn(256, 688, max_tokens=MOST, residual=True, norm=True)
+        ffn = prepared(description)
+        for tokens in (1, 4, 17, MOST):
+            given = ffn_arguments(description, tokens)
+            given["residual"] = given["x"]
+            wanted, apart = fused_ffn(**given), ffn(**given)
+            self.assert_sums(apart, wanted, 3)
+            for _ in range(20):
+                given["x"] = given["residual"] = ffn_arguments(description, tokens)["x"]
+                self.assert_same(ffn(**given, out=given["x"]), apart)
 
 
 class Mistakes(Case):

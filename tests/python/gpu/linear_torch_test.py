@@ -45,11 +45,14 @@ def samples(dtype: Any = torch.float32) -> Dict[str, Any]:
     """Calls by name: (operator, arguments, what is wanted in float64)."""
     one, two, three = linear_arguments(dtype), ffn_arguments(dtype), ffn_arguments(dtype, gated=False)
     plain = (one[0], one[1], None, None, "none")
+    norm = randn(IN, dtype=dtype, seed=8), 1e-5
     return {
         "linear": (ops.linear, one, linear(*one)),
         "plain linear": (ops.linear, plain, linear(*plain)),
         "gated ffn": (ops.fused_ffn, two, fused_ffn(*two)),
         "ffn": (ops.fused_ffn, three, fused_ffn(*three)),
+        "norm and linear": (ops.linear, (*one, *norm), linear(*one, *norm)),
+        "norm and gated ffn": (ops.fused_ffn, (*two, *norm), fused_ffn(*two, *norm)),
     }
 
 
@@ -60,7 +63,7 @@ class Values(Case):
                 with self.subTest(dtype=name, call=call):
                     out = operator(*arguments)
                     self.assertEqual((out.dtype, out.is_contiguous()), (dtype, True))
-                    self.assert_sums(out, wanted)
+                    self.assert_sums(out, wanted, 3 if "norm" in call else 1)
 
     def test_any_strides_and_alignment(self):
         weight, up, down = linear_arguments(torch.bfloat16)[1], *ffn_arguments(torch.bfloat16)[2:4]
@@ -112,6 +115,11 @@ class Mistakes(Case):
                 blamed = "weight" if name == "x" else name
                 self.refuses(ValueError, blamed, ops.linear, *good[:place], wrong, *good[place + 1 :])
             self.refuses(ValueError, "activation", ops.linear, *good[:4], "tanh")
+            norm = randn(IN).to(device)
+            self.refuses(ValueError, "epsilon", ops.linear, *good, norm)
+            self.refuses(ValueError, "epsilon", ops.linear, *good, None, 1e-5)
+            self.refuses(ValueError, "norm_weight", ops.linear, *good, norm[1:], 1e-5)
+            self.refuses(TypeError, "norm_weight", ops.linear, *good, norm.half(), 1e-5)
 
     def test_those_of_a_feed_forward_network(self):
         x, gate, up, down, _, _, residual, _ = ffn_arguments(torch.bfloat16)
@@ -128,6 +136,8 @@ class Mistakes(Case):
             ((x, None, up, down, biases[1], biases[1], None, "silu"), "up_bias"),
             ((x, gate, up, down, None, None, residual[:2], "silu"), "residual"),
             ((x, gate, up, down, None, None, None, "none"), "activation"),
+            ((x, gate, up, down, None, None, None, "silu", x[0], None), "epsilon"),
+            ((x, gate, up, down, None, None, None, "silu", x, 1e-5), "norm_weight"),
         ):
             self.refuses(ValueError, name, ops.fused_ffn, *wrong)
 
@@ -154,7 +164,7 @@ class Dispatch(Case):
         for name, (operator, arguments, wanted) in samples().items():
             arguments = (arguments[0].requires_grad_(), *arguments[1:])
             out = operator(*arguments)
-            self.assert_sums(out.detach(), wanted)
+            self.assert_sums(out.detach(), wanted, 3 if "norm" in name else 1)
             with self.subTest(name):
                 with self.assertRaisesRegex(NotImplementedError, "^hone::(linear|fused_ffn) has no gradient"):
                     out.sum().backward()
@@ -257,6 +267,23 @@ class Modules(Case):
                 self.assert_sums(found, wanted)
                 self.assertLess(self.relative_error(ffn(x, added).detach(), wanted), 2e-2)  # PyTorch's
 
+    def test_a_norm_in_front(self):
+        x = randn(5, HIDDEN)
+        for module, residual in (
+            (hone_nn.FusedFFN(HIDDEN, BETWEEN, norm=True, eps=1e-5), x),
+            (hone_nn.Linear(HIDDEN, OUT, norm=True, eps=1e-5), randn(5, OUT)),
+            (hone_nn.Linear(HIDDEN, OUT, norm=True), None),
+        ):
+            module.to(DEVICE, torch.bfloat16)
+            nn.init.uniform_(module.norm.weight, 0.5, 1.5)
+            with torch.no_grad():
+                found = module(x, residual)
+            self.assertLess(self.relative_error(found, module(x, residual).detach().double()), 2e-2)
+            module(x, residual).sum().backward()
+            self.assertTrue(all(parameter.grad is not None for parameter in module.parameters()))
+        self.assertIn("norm.weight", hone_nn.Linear(8, 16, norm=True).state_dict())
+        self.assertNotIn("norm.weight", hone_nn.Linear(8, 16).state_dict())
+
     def test_names_of_the_parameters_are_those_of_llama(self):
         names = {"gate_proj.weight", "up_proj.weight", "down_proj.weight"}
         self.assertEqual(set(hone_nn.FusedFFN(8, 16).state_dict()), names)
@@ -275,7 +302,11 @@ class Modules(Case):
 
     def test_they_compile_into_one_graph(self):
         torch._dynamo.reset()
-        layers = hone_nn.Linear(HIDDEN, HIDDEN, activation="relu"), hone_nn.FusedFFN(HIDDEN, BETWEEN)
+        layers = (
+            hone_nn.Linear(HIDDEN, HIDDEN, activation="relu"),
+            hone_nn.FusedFFN(HIDDEN, BETWEEN),
+            hone_nn.FusedFFN(HIDDEN, BETWEEN, norm=True),
+        )
         model = nn.Sequential(*layers).to(DEVICE, torch.bfloat16)
         x = randn(4, HIDDEN)
         with torch.no_grad():

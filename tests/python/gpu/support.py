@@ -75,9 +75,11 @@ ACTIVATIONS = {
 
 def linear(
     x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, residual: Optional[Tensor] = None,
-    activation: str = "none",
+    activation: str = "none", norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = EPSILON,
 ) -> Tensor:  # fmt: skip
     """In float64."""
+    if norm_weight is not None:
+        x = rms_norm(x, norm_weight, epsilon=epsilon)
     y = functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
     y = ACTIVATIONS[activation](y)
     return y if residual is None else y + residual.double()
@@ -86,12 +88,14 @@ def linear(
 def fused_ffn(
     x: Tensor, gate: Optional[Tensor], up: Tensor, down: Tensor, up_bias: Optional[Tensor] = None,
     down_bias: Optional[Tensor] = None, residual: Optional[Tensor] = None, activation: str = "silu",
+    norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = EPSILON,
 ) -> Tensor:  # fmt: skip
     """In float64 but for what lies between the halves, which is rounded to their dtype."""
+    norm = {"norm_weight": norm_weight, "epsilon": epsilon}
     if gate is None:
-        between = linear(x, up, up_bias, activation=activation)
+        between = linear(x, up, up_bias, activation=activation, **norm)
     else:
-        between = linear(x, gate, activation=activation) * linear(x, up)
+        between = linear(x, gate, activation=activation, **norm) * linear(x, up, **norm)
     return linear(between.to(x.dtype), down, down_bias, residual)
 
 
@@ -103,15 +107,16 @@ class Case(unittest.TestCase):
         relative, absolute = RELATIVE[found.dtype] * looser, ABSOLUTE[found.dtype] * looser
         torch.testing.assert_close(found.double(), wanted, rtol=relative, atol=absolute)
 
-    def assert_sums(self, found: Tensor, wanted: Tensor) -> None:
+    def assert_sums(self, found: Tensor, wanted: Tensor, looser: float = 1.0) -> None:
         """`found` is `wanted` (float64), sums of products of about unit size, but for float32's roundings on
         the way and the dtype's at the end. An intermediate may fall on the other side of a rounding than the
-        reference's, one unit in its last place, which the sums of a second product carry on."""
+        reference's, one unit in its last place, which the sums of a second product carry on. `looser`: single
+        elements may be off by so much more, where what was multiplied had been rounded, as after a norm."""
         self.assertEqual(found.shape, wanted.shape)
         if wanted.numel():
             absolute = {torch.float32: 1e-4, torch.float16: 1e-3, torch.bfloat16: 4e-3}[found.dtype]
             torch.testing.assert_close(
-                found.double(), wanted, rtol=1.5 * RELATIVE[found.dtype], atol=absolute
+                found.double(), wanted, rtol=1.5 * RELATIVE[found.dtype], atol=looser * absolute
             )
             self.assertLess(self.relative_error(found, wanted), RELATIVE_L2[found.dtype])
 
