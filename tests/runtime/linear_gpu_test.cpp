@@ -1,5 +1,5 @@
 // Every variant of linear on the GPU against double arithmetic on the host: odd token counts and sizes, few
-// columns, strides, bias, activations, residual (also in place), gated weights.
+// columns, strides, bias, activations, residual (also in place), gated weights, a norm in front.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,6 +16,9 @@ namespace {
 
 using linear::Activation;
 using linear::LinearProblem;
+
+/// Large enough to be seen.
+constexpr float epsilon = 0.1F;
 
 double activate(Activation activation, double x) {
     switch (activation) {
@@ -44,7 +47,7 @@ class LinearCase {
         std::mt19937_64 random(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens));
         for (const Argument& argument : problem_.family->arguments(problem_)) {
             const bool absent = !argument.present || argument.role == Role::workspace;
-            std::normal_distribution<double> normal(0.0, argument.fill_scale);
+            std::normal_distribution<double> normal(argument.fill_offset, argument.fill_scale);
             const std::int64_t columns = argument.shape[3];
             HostTensor tensor(argument.dtype, absent ? 0 : argument.shape[2], columns,
                               columns + (argument.shape[2] == 1 ? 0 : padding_of(argument.name)));
@@ -76,7 +79,7 @@ class LinearCase {
         const Scalar out_stride = stride(p_.tokens, p_.out, of_out);
         return run_on_gpu(problem_, candidate, host_,
                           {Scalar::of(p_.tokens), stride(p_.tokens, p_.in, of_in), weight_stride,
-                           weight_stride, out_stride, out_stride},
+                           weight_stride, out_stride, out_stride, Scalar::of(epsilon)},
                           in_place);
     }
     [[nodiscard]] std::vector<HostTensor> run_in_place(const Candidate& candidate) const {
@@ -110,7 +113,7 @@ class LinearCase {
   private:
     [[nodiscard]] std::int64_t padding_of(std::string_view name) const {
         if (name == "residual" || name == "out") return padding_.columns_of_out;
-        return name == "bias" || name == "workspace" ? 0 : padding_.columns_of_in;
+        return name == "bias" || name == "norm_weight" || name == "workspace" ? 0 : padding_.columns_of_in;
     }
 
     [[nodiscard]] std::vector<double> numbers(int pointer, std::int64_t rows) const {
@@ -129,8 +132,18 @@ class LinearCase {
         for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
         return sum;
     }
+    void normalise(std::vector<double>& x) const {
+        for (std::int64_t r = 0; r < p_.tokens; ++r) {
+            double* row = x.data() + r * p_.in;
+            double squares = 0;
+            for (std::int64_t c = 0; c < p_.in; ++c) squares += row[c] * row[c];
+            const double factor = 1 / std::sqrt(squares / static_cast<double>(p_.in) + double{epsilon});
+            for (std::int64_t c = 0; c < p_.in; ++c) row[c] *= factor * host_[linear::norm_weight].at(0, c);
+        }
+    }
     void expect() {
-        const std::vector<double> x = numbers(linear::x, p_.tokens);
+        std::vector<double> x = numbers(linear::x, p_.tokens);
+        if (p_.norm) normalise(x);
         const std::vector<double> weight = numbers(linear::weight, p_.out);
         const std::vector<double> up = numbers(linear::up, p_.gated ? p_.out : 0);
         for (std::int64_t r = 0; r < p_.tokens; ++r) {
@@ -165,7 +178,7 @@ std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_strin
 
 }  // namespace
 
-// Compiling takes most of the time: about 300 images.
+// Compiling takes most of the time: about 450 images.
 
 TEST_CASE("linear is right for every number of tokens, in every dtype") {
     for (const std::int64_t tokens : {1, 3, 17, 77, 128, 333}) {
@@ -240,10 +253,36 @@ TEST_CASE("linear may write over its residual") {
     }
 }
 
+TEST_CASE("linear behind a norm is right, folded and with a launch of its own") {
+    for (const std::int64_t tokens : {1, 4, 7, 30, 333}) {
+        check_problem("dtype=bf16 norm=yes in=520 out=328" + tokens_text(tokens), 2);
+        check_problem("dtype=bf16 norm=yes gated=yes activation=silu in=1032 out=136" + tokens_text(tokens),
+                      1);
+        check_problem("dtype=fp16 norm=yes residual=yes in=264 out=200" + tokens_text(tokens), 1);
+    }
+    for (const std::int64_t tokens : {2, 16, 100})
+        check_problem("dtype=fp32 norm=yes bias=yes in=260 out=36" + tokens_text(tokens), 1);
+    for (const char* sizes : {"in=8 out=8", "in=33 out=7", "in=2049 out=24", "in=18944 out=16"})
+        check_problem(std::string("dtype=bf16 norm=yes ") + sizes + " tokens=5", 1);
+    check_problem("dtype=bf16 norm=yes in=4096 out=64 tokens=100", 6);  // split sums share the workspace
+}
+
+TEST_CASE("a norm of rows with a stride is right") {
+    for (const std::int64_t tokens : {3, 17, 150}) {
+        check_problem("dtype=bf16 norm=yes residual=yes in=256 out=200" + tokens_text(tokens), 2,
+                      {.columns_of_in = 8, .columns_of_out = 64});
+    }
+    check_problem("dtype=fp32 norm=yes in=33 out=17 tokens=70", 2, {.columns_of_in = 1, .columns_of_out = 3});
+}
+
 TEST_CASE("two runs of linear give the same bits") {
-    const LinearCase linear_case("dtype=bf16 in=4096 out=192 tokens=48", {});
-    for (const Candidate& candidate : sample(linear_case.problem(), 3)) {
-        INFO(to_string(candidate));
-        CHECK(linear_case.run(candidate)[linear::out].bytes == linear_case.run(candidate)[linear::out].bytes);
+    for (const char* text :
+         {"dtype=bf16 in=4096 out=192 tokens=48", "dtype=bf16 norm=yes in=4096 out=192 tokens=8"}) {
+        const LinearCase linear_case(text, {});
+        for (const Candidate& candidate : sample(linear_case.problem(), 3)) {
+            INFO(text << " | " << to_string(candidate));
+            CHECK(linear_case.run(candidate)[linear::out].bytes ==
+                  linear_case.run(candidate)[linear::out].bytes);
+        }
     }
 }
