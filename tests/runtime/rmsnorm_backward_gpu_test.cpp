@@ -1,5 +1,5 @@
 // Every variant of rmsnorm_backward on the GPU against double arithmetic on the host: odd sizes, long rows,
-// strides, one row and many.
+// strides, one row and many, dx in place.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -53,10 +53,13 @@ class BackwardCase {
         return norm_.dtype == Dtype::fp32 ? 2e-6 : norm_.dtype == Dtype::fp16 ? 1e-3 : 5e-3;
     }
 
-    [[nodiscard]] std::vector<HostTensor> run(const Candidate& candidate) const {
+    using InPlace = std::optional<std::pair<std::size_t, std::size_t>>;
+
+    [[nodiscard]] std::vector<HostTensor> run(const Candidate& candidate, InPlace in_place = {}) const {
         const Scalar stride = Scalar::of(stride_);
         return run_on_gpu(problem_, candidate, host_,
-                          {Scalar::of(norm_.rows), stride, stride, stride, stride, Scalar::of(epsilon)});
+                          {Scalar::of(norm_.rows), stride, stride, stride, stride, Scalar::of(epsilon)},
+                          in_place);
     }
 
     [[nodiscard]] Errors errors_of(const std::vector<HostTensor>& results) const {
@@ -153,6 +156,23 @@ TEST_CASE("gradients of rows with a stride are right, and what stands between th
     for (const std::int64_t padding : {8, 64, 1}) {
         check_problem("rmsnorm_backward dtype=bf16 residual=yes hidden=4096 rows=9", 3, padding);
         check_problem("rmsnorm_backward dtype=fp32 hidden=333 rows=40", 3, padding);
+    }
+}
+
+TEST_CASE("dx may be dy or dsum itself") {
+    for (const char* sizes :
+         {"hidden=264 rows=1", "hidden=264 rows=700", "hidden=16384 rows=40", "hidden=65536 rows=9"}) {
+        const BackwardCase backward(std::string("rmsnorm_backward dtype=bf16 residual=yes ") + sizes, 0);
+        for (const Candidate& candidate : sample(backward.problem(), 3)) {
+            const std::vector<HostTensor> wanted = backward.run(candidate);
+            for (const std::size_t written_over : {std::size_t{Pointer::dy}, std::size_t{Pointer::dsum}}) {
+                INFO(sizes << " | " << to_string(candidate) << " | over argument " << written_over);
+                const std::vector<HostTensor> found =
+                    backward.run(candidate, {{std::size_t{Pointer::dx}, written_over}});
+                CHECK(found[Pointer::dx].bytes == wanted[Pointer::dx].bytes);
+                CHECK(found[Pointer::dweight].bytes == wanted[Pointer::dweight].bytes);
+            }
+        }
     }
 }
 
