@@ -93,7 +93,7 @@ struct Named {
 };
 constexpr std::array<Named, 8> activations{{{"silu", "silu"},
                                             {"swish", "silu"},
-                                            {"gelu", "gelu"},
+                                            {"gelu", "gelu_erf"},
                                             {"gelu_new", "gelu_tanh"},
                                             {"gelu_fast", "gelu_tanh"},
                                             {"gelu_tanh", "gelu_tanh"},
@@ -138,7 +138,7 @@ void read_norm(const Keys& keys, Model& model) {
 }
 
 void read_feed_forward(const Keys& keys, Model& model) {
-    model.activation = one_of(keys, activation_keys, activations, model.norm == "rmsnorm" ? "silu" : "gelu");
+    model.activation = one_of(keys, activation_keys, activations, model.norm == "rmsnorm" ? "silu" : "gelu_erf");
     model.gated_ffn = model.activation == "silu" || model.norm == "rmsnorm";
     model.experts = keys.size({"num_local_experts", "num_experts", "n_routed_experts"}).value_or(0);
     // GPT-2 leaves it out (or null) where it is four times the width.
@@ -148,6 +148,16 @@ void read_feed_forward(const Keys& keys, Model& model) {
         return;
     }
     model.intermediate_size = given ? *given : keys.needed_size(intermediate_keys);
+}
+
+/// Hugging Face's Llama has a key for the biases of attention and one for those of the feed-forward network;
+/// Qwen2 always has the first three of attention; models with LayerNorm usually have all.
+void read_biases(const Keys& keys, Model& model) {
+    const bool all = model.norm == "layernorm";
+    const bool qwen2 = keys.text({"model_type"}).starts_with("qwen2");
+    model.output_bias = keys.flag({"attention_bias"}).value_or(all);
+    model.qkv_bias = keys.flag({"qkv_bias", "add_qkv_bias"}).value_or(qwen2 || model.output_bias);
+    model.ffn_bias = keys.flag({"mlp_bias", "ffn_bias"}).value_or(all);
 }
 
 void read_attention(const Keys& keys, Model& model) {
@@ -182,6 +192,7 @@ Model model_from(const ModelDocument& document, const std::string& name) {
     read_norm(keys, model);
     read_attention(keys, model);
     read_feed_forward(keys, model);
+    read_biases(keys, model);
     model.dtype = *dtype_from_name(one_of(keys, dtype_keys, dtypes, "bf16"));
     return model;
 }

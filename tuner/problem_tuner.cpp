@@ -29,8 +29,7 @@ void add(std::vector<Candidate>& list, const Candidate& candidate) {
 
 /// A few of every variant, so that a model that misjudges one variant as a whole cannot keep it out.
 void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked,
-                 std::vector<Candidate>& list) {
-    constexpr int seats = 8;
+                 int seats, std::vector<Candidate>& list) {
     int taken = 0;
     for (const RankedCandidate& next : ranked) {
         if (next.candidate.variant != &variant) continue;
@@ -82,7 +81,8 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
     const std::size_t limit = std::min(ranked.size(), candidate_limit(run.options.effort));
     for (std::size_t i = 0; i < limit; ++i) add(wanted, ranked[i].candidate);
-    for (const Variant* variant : problem.family->variants) add_best_of(*variant, ranked, wanted);
+    const int seats = run.options.effort == Effort::quick ? 2 : 8;
+    for (const Variant* variant : problem.family->variants) add_best_of(*variant, ranked, seats, wanted);
     std::erase_if(wanted, [&](const Candidate& c) { return !run.measurer.can_measure(problem, c); });
 
     std::vector<Candidate> last;

@@ -70,6 +70,10 @@ Json as_json(const ModelOperator& op) {
     return {{"role", op.role}, {"family", op.family}, {"shape", op.shape}, {"count", op.count}};
 }
 
+Json as_json(const TunedOperator& op) {
+    return {{"role", op.role}, {"problem", to_string(op.problem)}, {"count", op.count}};
+}
+
 Json as_json(const DeviceTraits& traits) {
     return {{"name", traits.name},
             {"compute_major", traits.compute_major},

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json as_json(const cache::Toolchain& toolchain);
 [[nodiscard]] Json as_json(const cache::Trial& trial);
 [[nodiscard]] Json as_json(const ModelOperator& op);
+[[nodiscard]] Json as_json(const TunedOperator& op);
 [[nodiscard]] Json as_json(const DeviceTraits& traits);
 /// One object a problem; null where there is no winner, default or runner-up.
 [[nodiscard]] Json as_json(const TuneResult& result, const DeviceTraits& traits);

@@ -64,7 +64,7 @@ void add_norms(const Model& model, Dtype dtype, const Share& share, std::vector<
     norm("key norm", model.head_dim, false, layers, share.kv_heads);
 }
 
-/// Families of which this build has none yet carry no fields: only their shape, for the list shown to people.
+/// What this build cannot tune carries no fields: only its shape, for the list shown to people.
 void add_attention(const Model& model, const Share& share, std::vector<ModelOperator>& list) {
     const auto add = [&](std::string role, std::string family, std::string shape) {
         list.push_back({.role = std::move(role),
@@ -85,22 +85,68 @@ void add_attention(const Model& model, const Share& share, std::vector<ModelOper
     add("attention over one token", "attention_decode", heads);
 }
 
-void add_linears(const Model& model, const Share& share, std::vector<ModelOperator>& list) {
-    const auto add = [&](std::string role, std::string family, std::int64_t in, std::int64_t out,
-                         std::int64_t count) {
-        list.push_back({.role = std::move(role),
-                        .family = std::move(family),
-                        .fields = {},
-                        .count = count,
-                        .shape = fmt::format("{} -> {}", in, out)});
-    };
+/// Roles of a feed-forward network's two products, which are tuned apart (docs/decisions/0011).
+constexpr std::string_view first_half = "feed-forward, first half";
+constexpr std::string_view second_half = "feed-forward, second half";
+
+/// Rows that the language head sees: one a sequence, of as many sequences as decode together.
+constexpr std::int64_t most_sequences = 512;
+
+struct LinearShape {
+    std::int64_t in = 0;
+    std::int64_t out = 0;
+    bool bias = false;
+    std::string_view activation = "none";
+    bool gated = false;
+};
+
+ModelOperator linear_operator(std::string_view role, Dtype dtype, const LinearShape& shape,
+                              std::int64_t count) {
+    const auto yes_no = [](bool value) { return value ? "yes" : "no"; };
+    return {
+        .role = std::string(role),
+        .family = "linear",
+        .fields = fmt::format("dtype={} activation={} gated={} bias={} in={} out={}", name(dtype),
+                              shape.activation, yes_no(shape.gated), yes_no(shape.bias), shape.in, shape.out),
+        .count = count,
+        .shape = fmt::format("{} -> {}", shape.in, shape.out)};
+}
+
+void add_feed_forward(const Model& model, Dtype dtype, const Share& share, std::vector<ModelOperator>& list) {
     const std::int64_t layers = model.num_hidden_layers;
-    add("query, key, value projection", "linear", model.hidden_size,
-        (share.heads + 2 * share.kv_heads) * model.head_dim, layers);
-    add("output projection", "linear", share.heads * model.head_dim, model.hidden_size, layers);
-    add("feed-forward", model.experts > 1 ? "fused_moe" : "fused_ffn", model.hidden_size, share.intermediate,
-        layers);
-    add("language head", "linear", model.hidden_size, share.vocab, 1);
+    if (model.experts > 1) {
+        list.push_back({.role = "feed-forward",
+                        .family = "fused_moe",
+                        .fields = {},
+                        .count = layers,
+                        .shape = fmt::format("{} -> {}", model.hidden_size, share.intermediate)});
+        return;
+    }
+    const auto half = [&](std::string_view role, const LinearShape& shape) {
+        list.push_back(linear_operator(role, dtype, shape, layers));
+        if (model.gated_ffn && model.ffn_bias) list.back().fields.clear();  // no operator has both
+    };
+    half(first_half, {.in = model.hidden_size,
+                      .out = share.intermediate,
+                      .bias = model.ffn_bias,
+                      .activation = model.activation,
+                      .gated = model.gated_ffn});
+    half(second_half, {.in = share.intermediate, .out = model.hidden_size, .bias = model.ffn_bias});
+}
+
+void add_linears(const Model& model, Dtype dtype, const Share& share, std::vector<ModelOperator>& list) {
+    const std::int64_t layers = model.num_hidden_layers;
+    list.push_back(linear_operator("query, key, value projection", dtype,
+                                   {.in = model.hidden_size,
+                                    .out = (share.heads + 2 * share.kv_heads) * model.head_dim,
+                                    .bias = model.qkv_bias},
+                                   layers));
+    list.push_back(linear_operator(
+        "output projection", dtype,
+        {.in = share.heads * model.head_dim, .out = model.hidden_size, .bias = model.output_bias}, layers));
+    add_feed_forward(model, dtype, share, list);
+    list.push_back(linear_operator("language head", dtype, {.in = model.hidden_size, .out = share.vocab}, 1));
+    list.back().most_rows = most_sequences;
 }
 
 std::vector<std::int64_t> checked_tokens(const WorkloadOptions& options) {
@@ -114,20 +160,22 @@ std::vector<std::int64_t> checked_tokens(const WorkloadOptions& options) {
     return {unique.begin(), unique.end()};
 }
 
-/// The static problem at each token count, ascending. Counts beyond the family's range are tuned at its end.
-std::vector<Problem> at_tokens(const Family& family, const std::string& fields,
-                               const std::vector<std::int64_t>& tokens, std::int64_t rows_per_token) {
+/// The operator's static problem at each token count, ascending. Counts beyond what the family or the
+/// operator can see are tuned at its end.
+std::vector<Problem> at_tokens(const Family& family, const ModelOperator& op,
+                               const std::vector<std::int64_t>& tokens) {
     const int dynamic = dynamic_field(family);
     if (dynamic < 0) throw ConfigError(fmt::format("family {} has no dynamic dimension", family.name));
     const Field& field = family.fields[static_cast<std::size_t>(dynamic)];
+    const std::int64_t most = op.most_rows > 0 ? std::min(op.most_rows, field.max) : field.max;
     std::set<std::int64_t> rows;
     for (const std::int64_t count : tokens)
-        rows.insert(std::clamp(count * rows_per_token, field.min, field.max));
+        rows.insert(std::clamp(count * op.rows_per_token, field.min, most));
     std::vector<Problem> problems;
     for (const std::int64_t value : rows) {
         std::string error;
         const auto problem =
-            parse_problem(family, fmt::format("{} {}={}", fields, field.name, value), &error);
+            parse_problem(family, fmt::format("{} {}={}", op.fields, field.name, value), &error);
         if (!problem) throw ConfigError(error);
         problems.push_back(*problem);
     }
@@ -169,14 +217,15 @@ std::vector<std::string_view> family_names() {
 std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& options) {
     const Share share = share_of(model, options.tensor_parallel);
     std::vector<ModelOperator> list;
-    add_norms(model, options.dtype.value_or(model.dtype), share, list);
+    const Dtype dtype = options.dtype.value_or(model.dtype);
+    add_norms(model, dtype, share, list);
     add_attention(model, share, list);
-    add_linears(model, share, list);
+    add_linears(model, dtype, share, list);
     return list;
 }
 
 Workload model_workload(const Model& model, const WorkloadOptions& options) {
-    Workload workload{.name = model.name, .problems = {}, .without_family = {}};
+    Workload workload{.name = model.name, .problems = {}, .tuned = {}, .without_family = {}};
     const std::vector<std::int64_t> tokens = checked_tokens(options);
     for (const ModelOperator& op : operators(model, options)) {
         const Family* family = find_family(op.family);
@@ -184,7 +233,9 @@ Workload model_workload(const Model& model, const WorkloadOptions& options) {
             workload.without_family.push_back(op);
             continue;
         }
-        append_new(workload.problems, at_tokens(*family, op.fields, tokens, op.rows_per_token));
+        std::vector<Problem> problems = at_tokens(*family, op, tokens);
+        workload.tuned.push_back({.role = op.role, .problem = problems.front(), .count = op.count});
+        append_new(workload.problems, std::move(problems));
     }
     group_by_static_part(workload.problems);
     return workload;
@@ -200,7 +251,7 @@ Workload operator_workload(const std::string& family_name, const std::string& fi
     }
     std::string text = fields;
     if (options.dtype) text += fmt::format(" dtype={}", name(*options.dtype));
-    Workload workload{.name = family_name, .problems = {}, .without_family = {}};
+    Workload workload{.name = family_name, .problems = {}, .tuned = {}, .without_family = {}};
     const int dynamic = dynamic_field(*family);
     if (dynamic >= 0 &&
         text.find(fmt::format("{}=", family->fields[static_cast<std::size_t>(dynamic)].name)) !=
@@ -211,7 +262,9 @@ Workload operator_workload(const std::string& family_name, const std::string& fi
         workload.problems.push_back(*problem);
         return workload;
     }
-    workload.problems = at_tokens(*family, text, checked_tokens(options), 1);
+    workload.problems =
+        at_tokens(*family, {.role = family_name, .family = family_name, .fields = text, .shape = {}},
+                  checked_tokens(options));
     return workload;
 }
 

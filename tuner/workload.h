@@ -29,6 +29,9 @@ struct Model {
     double norm_epsilon = 1e-5;
     bool gated_ffn = true;
     bool norm_bias = false;
+    bool qkv_bias = false;     ///< of the query, key and value projections
+    bool output_bias = false;  ///< of the projection behind attention
+    bool ffn_bias = false;     ///< of all linear layers of the feed-forward network
     bool qk_norm = false;
     std::int64_t experts = 0;       ///< mixture of experts; 0 or 1: one dense feed-forward
     bool latent_attention = false;  ///< compressed keys and values (MLA)
@@ -42,8 +45,9 @@ struct ModelOperator {
         fields;  ///< text for parse_problem without the dynamic field; empty: not tuned with a model yet
     std::int64_t count = 1;  ///< calls a forward pass
     std::int64_t rows_per_token =
-        1;              ///< the dynamic dimension is tokens times this: heads, for a norm over heads
-    std::string shape;  ///< for people: "4096 -> 6144", "32 heads of 128"
+        1;                       ///< the dynamic dimension is tokens times this: heads, for a norm over heads
+    std::int64_t most_rows = 0;  ///< it never has more; 0: as many as tokens make
+    std::string shape;           ///< for people: "4096 -> 6144", "32 heads of 128"
 };
 
 struct WorkloadOptions {
@@ -52,9 +56,17 @@ struct WorkloadOptions {
     int tensor_parallel = 1;
 };
 
+/// An operator of the model that has problems in the workload.
+struct TunedOperator {
+    std::string role;
+    Problem problem;  ///< at the fewest tokens
+    std::int64_t count = 1;
+};
+
 struct Workload {
     std::string name;
-    std::vector<Problem> problems;  ///< grouped by static part, dynamic value ascending; no duplicates
+    std::vector<Problem> problems;     ///< grouped by static part, dynamic value ascending; no duplicates
+    std::vector<TunedOperator> tuned;  ///< whom the problems of a model are for
     std::vector<ModelOperator> without_family;  ///< listed to the user as "not tuned with a model yet"
 };
 

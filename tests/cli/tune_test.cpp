@@ -88,7 +88,7 @@ TEST_CASE("two GPUs of one kind share the problems") {
     REQUIRE(ended.code == 0);
     const nlohmann::json runs = ended.json()["data"]["runs"];
     REQUIRE(runs.size() == 2);
-    CHECK(runs[0]["problems"].size() + runs[1]["problems"].size() == 2);
+    CHECK(runs[0]["problems"].size() + runs[1]["problems"].size() == 7);
     CHECK(sandbox.run(small_tune({"--gpu", "2"})).code == 3);
     CHECK(sandbox.run(small_tune({"--gpu", "one"})).code == 2);
 }
@@ -216,8 +216,9 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     const Ended ended = sandbox.run({"tune", "llama-3-8b", "--dry-run", "--json"});
     CHECK(ended.code == 0);
     const nlohmann::json data = ended.json()["data"];
-    CHECK(data["problems"].size() == 28);  // two static problems at 1, 2, 4 ... 8192
-    CHECK(data["without_family"].size() == 7);
+    CHECK(data["problems"].size() == 6 * 14 + 10);  // at 1, 2, 4 ... 8192; the language head up to 512
+    CHECK(data["operators"].size() == 8);
+    CHECK(data["without_family"].size() == 3);
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }
 

@@ -29,7 +29,7 @@ int scaled(int count) {
 }
 
 Workload workload() {
-    Workload list{.name = "storm", .problems = {}, .without_family = {}};
+    Workload list{.name = "storm", .problems = {}, .tuned = {}, .without_family = {}};
     for (const std::int64_t rows : {1, 8, 64, 512}) list.problems.push_back(norm_problem(rows));
     return list;
 }

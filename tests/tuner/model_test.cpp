@@ -86,6 +86,11 @@ TEST_CASE("comments are allowed, sliding windows can be switched off, Qwen 3 nor
               .sliding_window == 0);
     CHECK(from_json(replaced(llama, "{", R"({"model_type": "qwen3", )")).qk_norm);
     CHECK(from_json(replaced(llama, "{", R"({"num_local_experts": 8, )")).experts == 8);
+    CHECK_FALSE(from_json(llama).qkv_bias);
+    CHECK(from_json(replaced(llama, "{", R"({"model_type": "qwen2", )")).qkv_bias);
+    CHECK_FALSE(from_json(replaced(llama, "{", R"({"model_type": "qwen2", )")).output_bias);
+    const Model biased = from_json(replaced(llama, "{", R"({"attention_bias": true, "mlp_bias": true, )"));
+    CHECK((biased.qkv_bias && biased.output_bias && biased.ffn_bias));
     CHECK(from_json(replaced(llama, "{", R"({"kv_lora_rank": 512, )")).latent_attention);
 }
 

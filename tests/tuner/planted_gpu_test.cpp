@@ -62,7 +62,8 @@ TEST_CASE("a run over all planted kernels ends with the right winner") {
     auto cache = scratch.cache();
     GpuSession session =
         open_gpu(cache, {}, {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
-    const Workload workload{.name = "planted", .problems = {planted_problem(512)}, .without_family = {}};
+    const Workload workload{
+        .name = "planted", .problems = {planted_problem(512)}, .tuned = {}, .without_family = {}};
     const TuneResult result = tune(workload, {.effort = Effort::exhaustive, .budget = {}}, *session.measurer,
                                    *session.images, cache, {}, never);
     CHECK(result.stopped == StopReason::finished);

@@ -22,8 +22,10 @@ double spread(const std::string& name) {
 }
 
 Workload workload() {
-    return {
-        .name = "test", .problems = {test::norm_problem(1), test::norm_problem(256)}, .without_family = {}};
+    return {.name = "test",
+            .problems = {test::norm_problem(1), test::norm_problem(256)},
+            .tuned = {},
+            .without_family = {}};
 }
 
 TuneResult tune_with(Measurer& measurer, const std::filesystem::path& cache_file) {

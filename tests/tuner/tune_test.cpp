@@ -15,7 +15,7 @@ using hone::test::Scratch;
 namespace {
 
 Workload workload(std::vector<std::int64_t> rows) {
-    Workload list{.name = "test", .problems = {}, .without_family = {}};
+    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
     for (const std::int64_t one : rows) list.problems.push_back(test::norm_problem(one));
     return list;
 }

@@ -33,13 +33,57 @@ TEST_CASE("a transformer's norms: the first one plain, all others after a residu
     CHECK(by_role(list, "language head").shape == "4096 -> 128256");
 }
 
+TEST_CASE("a transformer's linear layers: the feed-forward network is two halves, the first one gated") {
+    const std::vector<ModelOperator> llama = operators(read_model("llama-3-8b"), {});
+    CHECK(by_role(llama, "feed-forward, first half").fields ==
+          "dtype=bf16 activation=silu gated=yes bias=no in=4096 out=14336");
+    CHECK(by_role(llama, "feed-forward, second half").fields ==
+          "dtype=bf16 activation=none gated=no bias=no in=14336 out=4096");
+    const std::vector<ModelOperator> gpt2 = operators(read_model("gpt2"), {});
+    CHECK(by_role(gpt2, "feed-forward, first half").fields ==
+          "dtype=fp16 activation=gelu_tanh gated=no bias=yes in=768 out=3072");
+    CHECK(by_role(gpt2, "output projection").fields.find("bias=yes") != std::string::npos);
+    const std::vector<ModelOperator> qwen = operators(read_model("qwen2.5-7b"), {});
+    CHECK(by_role(qwen, "query, key, value projection").fields.find("bias=yes") != std::string::npos);
+    CHECK(by_role(qwen, "output projection").fields.find("bias=no") != std::string::npos);
+}
+
+TEST_CASE("a gated feed-forward network with biases is not tuned: no operator has both") {
+    Model model = read_model("llama-3-8b");
+    model.ffn_bias = true;
+    CHECK(by_role(operators(model, {}), "feed-forward, first half").fields.empty());
+    CHECK(by_role(operators(model, {}), "feed-forward, second half").fields.empty());
+}
+
+TEST_CASE("the language head sees a row a sequence, not a row a token") {
+    const Workload workload = model_workload(read_model("llama-3-8b"), {});
+    std::int64_t most = 0;
+    for (const Problem& problem : workload.problems) {
+        if (to_string(problem).find("out=128256") == std::string::npos) continue;
+        most = std::max(most, problem[static_cast<std::size_t>(dynamic_field(*problem.family))]);
+    }
+    CHECK(most == 512);
+}
+
+TEST_CASE("a workload says whom its problems are for") {
+    const Workload workload = model_workload(read_model("llama-3-8b"), {});
+    std::set<std::string> roles;
+    for (const TunedOperator& op : workload.tuned) {
+        roles.insert(op.role);
+        CHECK(std::ranges::find(workload.problems, op.problem) != workload.problems.end());
+    }
+    CHECK(roles.contains("output projection"));
+    CHECK(roles.size() == 3 + 5);
+}
+
 TEST_CASE("tensor parallelism divides heads and feed-forward, not norms") {
     const std::vector<ModelOperator> list =
         operators(read_model("llama-3-8b"), {.tokens = {}, .dtype = {}, .tensor_parallel = 4});
     CHECK(by_role(list, "first norm").fields == "dtype=bf16 residual=no hidden=4096");
     CHECK(by_role(list, "query, key, value projection").shape == "4096 -> 1536");
     CHECK(by_role(list, "output projection").shape == "1024 -> 4096");
-    CHECK(by_role(list, "feed-forward").shape == "4096 -> 3584");
+    CHECK(by_role(list, "feed-forward, first half").shape == "4096 -> 3584");
+    CHECK(by_role(list, "feed-forward, second half").shape == "3584 -> 4096");
     CHECK_THROWS_AS(static_cast<void>(operators(read_model("qwen2.5-7b"),
                                                 {.tokens = {}, .dtype = {}, .tensor_parallel = 8})),
                     ConfigError);
@@ -86,8 +130,10 @@ TEST_CASE("problems are grouped by static part, ascending, without duplicates") 
 
 TEST_CASE("token counts are the buckets up to 8192 unless given; out of range is an error") {
     const Model model = read_model("llama-3-8b");
-    CHECK(model_workload(model, {}).problems.size() == 2 * bucket_edges(8192).size());
-    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 4);
+    // Two norms and four linear layers; the language head sees up to 512 rows.
+    CHECK(model_workload(model, {}).problems.size() ==
+          6 * bucket_edges(8192).size() + bucket_edges(512).size());
+    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 2 * 7);
     for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
         CHECK_THROWS_AS(static_cast<void>(model_workload(model, {.tokens = {bad}, .dtype = {}})),
                         ConfigError);
@@ -105,7 +151,7 @@ TEST_CASE("gpt2 has LayerNorm with bias in fp16, and --dtype replaces the model'
 
 TEST_CASE("operators without a family are listed, with their shape") {
     const Workload workload = model_workload(read_model("mistral-7b"), {});
-    CHECK(workload.without_family.size() == 7);
+    CHECK(workload.without_family.size() == 3);
     for (const ModelOperator& op : workload.without_family) {
         CAPTURE(op.family);
         CHECK_FALSE(op.shape.empty());

@@ -24,9 +24,10 @@ void check_not_empty(const Workload& workload) {
                    "hone spaces lists the families"});
 }
 
-Json missing_json(const Workload& workload) {
+template <class Operator>
+Json json_of(const std::vector<Operator>& operators) {
     Json list = Json::array();
-    for (const tuner::ModelOperator& op : workload.without_family) list.push_back(as_json(op));
+    for (const Operator& op : operators) list.push_back(as_json(op));
     return list;
 }
 
@@ -39,7 +40,8 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
     Outcome outcome{.data = {{"name", workload.name},
                              {"device", traits.name},
                              {"problems", Json::array()},
-                             {"without_family", missing_json(workload)}}};
+                             {"operators", json_of(workload.tuned)},
+                             {"without_family", json_of(workload.without_family)}}};
     tuner::Table table({{"problem"}, {"candidates", tuner::Align::right}, {"default"}});
     for (const Problem& problem : workload.problems) {
         const std::size_t candidates = ranked_space(problem, traits).size();
@@ -147,7 +149,7 @@ Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
     const std::string cache = cache::layer_paths().user.string();
     Outcome outcome{.data = {{"name", workload.name},
                              {"runs", Json::array()},
-                             {"without_family", missing_json(workload)},
+                             {"without_family", json_of(workload.without_family)},
                              {"cache", cache}}};
     for (const TuneRun& run : runs) {
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};

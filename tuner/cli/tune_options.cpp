@@ -18,6 +18,7 @@ Failure usage(std::string code, std::string message, std::string hint = {}) {
 }
 
 tuner::Effort effort_from(const std::string& text) {
+    if (text.empty()) return tuner::Effort::standard;
     for (std::size_t i = 0; i < effort_names.size(); ++i) {
         if (effort_names[i] == text) return static_cast<tuner::Effort>(i);
     }
@@ -47,8 +48,10 @@ std::chrono::milliseconds duration_from(const std::string& text) {
 void TuneCommandOptions::declare(CLI::App& app) {
     target.declare(app);
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
-    app.add_option("--effort", effort,
-                   "quick: 16 candidates, standard: 64, exhaustive: all that are allowed");
+    app.add_option(
+        "--effort", effort,
+        "quick: 16 candidates of a problem, standard: up to 128, exhaustive: all that are allowed (default: "
+        "standard, and quick without a GPU)");
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
     CLI::Option* off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");

@@ -13,7 +13,7 @@ namespace hone::cli {
 struct TuneCommandOptions {
     Target target;
     std::string gpu;  ///< a number, "all", or empty for the first
-    std::string effort = "standard";
+    std::string effort;  ///< empty: standard, and quick where nothing is measured
     std::string budget;
     bool retune = false;
     bool offline = false;

@@ -51,8 +51,8 @@ class SharedProgress {
 
 /// Whole static parts, dealt out in turn: images and neighbours' winners stay on one GPU.
 std::vector<Workload> deal(const Workload& workload, std::size_t hands) {
-    std::vector<Workload> shares(hands,
-                                 Workload{.name = workload.name, .problems = {}, .without_family = {}});
+    std::vector<Workload> shares(
+        hands, Workload{.name = workload.name, .problems = {}, .tuned = {}, .without_family = {}});
     std::size_t part = 0;
     for (std::size_t i = 0; i < workload.problems.size(); ++i) {
         const Problem& problem = workload.problems[i];
@@ -96,7 +96,7 @@ class NoImages final : public tuner::ImageSource {
 
 /// Moves the problems that the recording holds out of `left`.
 Workload take_recorded(const tuner::Recording& recording, Workload& left) {
-    Workload taken{.name = left.name, .problems = {}, .without_family = {}};
+    Workload taken{.name = left.name, .problems = {}, .tuned = {}, .without_family = {}};
     std::erase_if(left.problems, [&](const Problem& problem) {
         const bool held = recording.problems.contains(to_string(problem));
         if (held) taken.problems.push_back(problem);
@@ -110,11 +110,13 @@ TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer&
                   tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
     TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
     run.device.ordinal = -1;
-    const std::optional<tuner::TuneOptions> options = context.options_now();
+    std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
+    if (context.options.effort.empty() && measurer.provenance() == cache::Provenance::predicted)
+        options->effort = tuner::Effort::quick;
     SharedProgress progress(context.console, 1);
     run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
     progress.finish();
