@@ -70,8 +70,9 @@ def tune(
 ) -> Dict[str, Any]:
     """Finds the fastest kernels for a model or one operator on this machine's GPU, and remembers them.
 
-    The arguments are those of `hone tune`: a known model or a path to a Hugging Face config.json, or
-    op="rmsnorm" with fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; gpu=0 or
+    The arguments are those of `hone tune`: a known model or a path to a Hugging Face config.json (with
+    op="linear": only those operators of it), or op="rmsnorm" with
+    fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; gpu=0 or
     "all"; effort="quick", "standard" or "exhaustive"; budget="10m" or seconds. Progress goes to stderr unless
     `quiet`. Operators that are prepared already keep their kernels; a new process sees what was found.
 

@@ -222,6 +222,16 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }
 
+TEST_CASE("one operator of a model") {
+    Sandbox sandbox;
+    const Ended ended = sandbox.run({"tune", "llama-3-8b", "--op", "linear", "--dry-run", "--json"});
+    CHECK(ended.code == 0);
+    const nlohmann::json data = ended.json()["data"];
+    CHECK(data["problems"].size() == 4 * 14 + 10);
+    CHECK(data["operators"].size() == 5);
+    CHECK(data["without_family"].empty());
+}
+
 TEST_CASE("ahead-of-time compilation fills the image cache without a GPU") {
     Sandbox sandbox;
     const Sandbox::Words words{"compile",  "--op",  "rmsnorm", "--fields", "dtype=bf16 hidden=4096",

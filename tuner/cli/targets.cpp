@@ -26,31 +26,43 @@ std::optional<Dtype> parsed_dtype(const std::string& text) {
                                              did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
+void keep_only(const Family& family, tuner::Workload& workload) {
+    const auto other = [&](const Problem& problem) { return problem.family != &family; };
+    std::erase_if(workload.problems, other);
+    std::erase_if(workload.tuned, [&](const tuner::TunedOperator& op) { return other(op.problem); });
+    workload.without_family.clear();
+}
+
 }  // namespace
 
 void Target::declare(CLI::App& app) {
     app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json");
-    app.add_option("--op", op, "One operator instead of a model: rmsnorm, layernorm, ...");
-    app.add_option("--fields", fields, "Its fields: \"dtype=bf16 hidden=4096 residual=yes\"");
+    app.add_option("--op", op, "One operator, rmsnorm or linear, say: with --fields, or those of MODEL");
+    app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
     app.add_option("--tokens", tokens, "Token counts to tune at (default: 1, 2, 4 ... 8192)");
     app.add_option("--dtype", dtype, "fp32, fp16 or bf16 instead of the model's");
     app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
 }
 
 tuner::Workload Target::workload() const {
-    if (model.empty() == op.empty()) {
-        throw usage("no_target", model.empty() ? "give a MODEL or --op" : "give a MODEL or --op, not both",
+    if (model.empty() && op.empty()) {
+        throw usage("no_target", "give a MODEL or --op",
                     fmt::format("known models: {}", fmt::join(tuner::known_models(), ", ")));
     }
-    if (!fields.empty() && op.empty()) throw usage("no_target", "--fields needs --op");
+    if (!fields.empty() && (op.empty() || !model.empty()))
+        throw usage("no_target", "--fields goes with --op and without a MODEL");
     const tuner::WorkloadOptions options{
         .tokens = tokens_from(tokens), .dtype = parsed_dtype(dtype), .tensor_parallel = tensor_parallel};
-    if (!op.empty()) return tuner::operator_workload(op, fields, options);
-    return tuner::model_workload(tuner::read_model(model), options);
+    if (model.empty()) return tuner::operator_workload(op, fields, options);
+    tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options);
+    if (!op.empty()) keep_only(family_named(op), workload);
+    return workload;
 }
 
 std::string Target::command_words() const {
-    std::string words = op.empty() ? model : fmt::format("--op {} --fields \"{}\"", op, fields);
+    std::string words = model;
+    if (!op.empty()) words += fmt::format("{}--op {}", words.empty() ? "" : " ", op);
+    if (!fields.empty()) words += fmt::format(" --fields \"{}\"", fields);
     if (!tokens.empty()) words += fmt::format(" --tokens {}", tokens);
     if (!dtype.empty()) words += fmt::format(" --dtype {}", dtype);
     if (tensor_parallel != 1) words += fmt::format(" --tp {}", tensor_parallel);

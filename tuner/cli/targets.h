@@ -22,7 +22,8 @@ struct Target {
 
     /// MODEL, --op, --fields, --tokens, --dtype, --tp.
     void declare(CLI::App& app);
-    /// Throws Failure (usage) when neither or both of MODEL and --op are given, and ConfigError.
+    /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither is
+    /// given or --fields goes with a model, and ConfigError.
     [[nodiscard]] tuner::Workload workload() const;
     /// The same target as words of a command line.
     [[nodiscard]] std::string command_words() const;
