@@ -67,7 +67,7 @@ class Tuning(Case):
         self.assertEqual(found["name"], "llama-3-8b")
         self.assertEqual(
             [entry["problem"] for entry in found["operators"] if entry["role"] == "output projection"],
-            ["linear dtype=bf16 activation=none gated=no bias=no residual=no in=4096 out=4096 tokens=1"],
+            ["linear dtype=bf16 norm=no activation=none gated=no bias=no residual=no in=4096 out=4096 tokens=1"],
         )
 
     def test_an_error_has_its_words(self) -> None:
@@ -278,7 +278,8 @@ class Models(Case):
             models._names(descriptions),
             [
                 "rmsnorm_64", "rmsnorm_128", "rmsnorm_int8_residual", "layernorm_without_bias",
-                "linear_64_128", "linear_128_64", "fused_ffn", "linear_gelu_tanh_bias", "linear_residual", "linear_norm",
+                "linear_64_128", "linear_128_64", "fused_ffn", "linear_gelu_tanh_bias", "linear_residual",
+                "linear_norm",
             ],
         )  # fmt: skip
 
