@@ -28,10 +28,6 @@ std::int64_t registers(const LinearProblem& p, const Config& config) {
     return 8 * loads(p, config) + sums + 4 * token_blocks(config) + 32;
 }
 
-bool wgmma_covers(const LinearProblem& p, const DeviceTraits& traits) {
-    return runs_on(wgmma, traits) && p.out % 8 == 0;
-}
-
 constexpr Constraint constraints[] = {
     {"tensor cores multiply fp16 and bf16",
      [](const Problem& p, const Config&, const DeviceTraits&) {
@@ -45,9 +41,9 @@ constexpr Constraint constraints[] = {
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return holds_tokens(linear_problem(p), c, tunables[block_tokens]);
      }},
-    {"more than 32 tokens are wgmma's where it is to be had",
-     [](const Problem& p, const Config&, const DeviceTraits& t) {
-         return linear_problem(p).tokens <= 32 || !wgmma_covers(linear_problem(p), t);
+    {"more than 32 tokens are wgmma's and mma_tiles', where out is a multiple of 8",
+     [](const Problem& p, const Config&, const DeviceTraits&) {
+         return linear_problem(p).tokens <= 32 || linear_problem(p).out % 8 != 0;
      }},
     {"blocks have 4 to 16 warps",
      [](const Problem&, const Config& c, const DeviceTraits&) { return threads(c) <= 512; }},
