@@ -2,6 +2,7 @@
 // accumulator fragments to shared memory (stmatrix).
 #pragma once
 
+#include "device/shared_tile.cuh"
 #include "device/sync.cuh"
 
 namespace hone {
@@ -42,15 +43,6 @@ __device__ inline void store_matrices_transposed(uint32 address, uint32 a, uint3
     asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(a),
                  "r"(b)
                  : "memory");
-}
-
-/// Byte offset of 16-byte chunk `chunk` of row `row` in a box of `columns` 16-bit elements (64, 32 or 16) as
-/// the copy engine swizzles it over 128, 64 or 32 bytes; the box starts at a multiple of 1024 bytes.
-template <int columns>
-__device__ inline uint32 swizzled_offset(int row, int chunk) {
-    static_assert(columns == 64 || columns == 32 || columns == 16, "a swizzled row has 128, 64 or 32 bytes");
-    constexpr int chunks = columns / 8;
-    return static_cast<uint32>(row * columns * 2 + ((chunk ^ (row / (8 / chunks) % chunks)) << 4));
 }
 #endif
 

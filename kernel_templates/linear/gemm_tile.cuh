@@ -3,6 +3,7 @@
 
 #include "linear/epilogue.cuh"
 #include "linear/gemm_geometry.cuh"
+#include "linear/raster.cuh"
 
 namespace hone::linear::gemm {
 
@@ -58,8 +59,6 @@ struct Tile {
     int k_count;
 };
 
-/// Tiles in groups of `raster` rows: blocks that run at the same time touch few distinct rows and columns,
-/// which stay in level 2.
 class Schedule {
   public:
     __device__ explicit Schedule(int tokens) {
@@ -73,15 +72,12 @@ class Schedule {
 
     /// `rank`: of the block in its cluster.
     __device__ Tile tile(int index, int rank) const {
-        constexpr int group = Tuned::raster;
         Tile tile;
         tile.part = cluster_k > 1 ? rank : split == 1 ? 0 : index / count_;
         const int within = split == 1 ? index : index % count_;
-        const int number = within / (group * along_);
-        const int size = min(across_ - number * group, group);
-        const int rest = within - number * group * along_;
-        tile.row = (number * group + rest % size) * geometry.result_rows();
-        tile.column = rest / size * result_columns;
+        const TilePlace place = raster(within, across_, along_, Tuned::raster);
+        tile.row = place.row * geometry.result_rows();
+        tile.column = place.column * result_columns;
         constexpr int parts = split * cluster_k;
         tile.first_k = k_tiles * tile.part / parts;
         tile.k_count = k_tiles * (tile.part + 1) / parts - tile.first_k;

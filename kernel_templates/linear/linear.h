@@ -63,6 +63,7 @@ struct LinearProblem {
 
 extern const Variant wgmma;
 extern const Variant mma;
+extern const Variant mma_tiles;
 extern const Variant gemv;
 extern const Variant plain;
 

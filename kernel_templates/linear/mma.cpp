@@ -30,10 +30,6 @@ std::int64_t registers(const LinearProblem& p, const Config& config) {
 /// The operand is x * norm_weight, before anything has brought it to unit size: more than fp16 may hold.
 constexpr bool can_fold_norm(const LinearProblem& p) { return p.dtype == Dtype::bf16; }
 
-bool wgmma_covers(const LinearProblem& p, const DeviceTraits& traits) {
-    return runs_on(wgmma, traits) && p.out % 8 == 0;
-}
-
 constexpr Constraint constraints[] = {
     {"tensor cores multiply fp16 and bf16",
      [](const Problem& p, const Config&, const DeviceTraits&) {
@@ -47,9 +43,9 @@ constexpr Constraint constraints[] = {
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          return holds_tokens(linear_problem(p), c, tunables[block_tokens]);
      }},
-    {"more than 32 tokens are wgmma's where it is to be had",
-     [](const Problem& p, const Config&, const DeviceTraits& t) {
-         return linear_problem(p).tokens <= 32 || !wgmma_covers(linear_problem(p), t);
+    {"more than 32 tokens are wgmma's and mma_tiles', where out is a multiple of 8",
+     [](const Problem& p, const Config&, const DeviceTraits&) {
+         return linear_problem(p).tokens <= 32 || linear_problem(p).out % 8 != 0;
      }},
     {"blocks have 4 to 16 warps",
      [](const Problem&, const Config& c, const DeviceTraits&) { return threads(c) <= 512; }},

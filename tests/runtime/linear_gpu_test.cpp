@@ -63,8 +63,9 @@ class LinearCase {
     [[nodiscard]] const Problem& problem() const { return problem_; }
     [[nodiscard]] bool suits(const Candidate& candidate) const {
         const std::int64_t access = candidate.variant->access_elements(problem_, candidate.config);
+        const bool stores_wide = candidate.variant->name == "wgmma" || candidate.variant->name == "mma_tiles";
         return (p_.in + padding_.columns_of_in) % access == 0 &&
-               (candidate.variant->name != "wgmma" || (p_.out + padding_.columns_of_out) % access == 0);
+               (!stores_wide || (p_.out + padding_.columns_of_out) % access == 0);
     }
 
     using InPlace = std::optional<std::pair<std::size_t, std::size_t>>;
