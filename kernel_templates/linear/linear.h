@@ -58,6 +58,7 @@ struct LinearProblem {
 [[nodiscard]] LinearProblem linear_problem(const Problem&);
 
 extern const Variant wgmma;
+extern const Variant wgmma_tf32;
 extern const Variant mma;
 extern const Variant gemv;
 extern const Variant plain;
