@@ -5,7 +5,9 @@
 //
 // The map of A: lane l of warp w holds in left[h + 2 * c] row 16 * w + l / 4 + 8 * h, column l % 4 + 4 * c:
 // that is what load_matrices gives for rows of 16 bytes. Accumulators, their order of fences and the wait are
-// those of wgmma.cuh; registers of A may not be written before the products that read them are complete.
+// those of wgmma.cuh; registers of A may not be written before the products that read them are complete. The
+// compiler sees to that between issue and wait where no branch and no loop stands in between; else it gives
+// them to others (NVRTC 13.0).
 #pragma once
 
 #include "device/wgmma.cuh"

@@ -47,7 +47,8 @@ class Consumer {
 
   private:
     /// The products of one slice run while the next one is read and split: those of two slices are under way
-    /// at most, and their fragments take turns.
+    /// at most, and their fragments take turns. The next stage is waited for while no product is: a loop in
+    /// between would let the compiler forget that products still read their fragments.
     __device__ void multiply(Sums& sums, Ring& ring, int k_count) {
         Fragments held[2];
         uint32 words[4];
@@ -59,6 +60,10 @@ class Consumer {
             ring.advance();
 #pragma unroll
             for (int b = 0; b < row_blocks; ++b) {
+                const bool last_block = b + 1 == row_blocks;
+                if (last_block && k + 1 < k_count) wait_for_stage(ring);
+                // Behind the last stage this is no slice at all, and nobody multiplies it.
+                const uint32 next_block = last_block ? left_at(ring.stage, 0, 0) : left_at(stage, b + 1, 0);
                 float part[tile_n / 2];
                 fence_accumulators(part);
 #pragma unroll
@@ -66,13 +71,7 @@ class Consumer {
                     wgmma_fence();
                     multiply_slice(part, held[slice % 2], stage, slice);
                     wgmma_commit();
-                    const bool same_block = slice + 1 < slices;
-                    if (same_block || b + 1 < row_blocks) {
-                        load_matrices(words, left_at(stage, same_block ? b : b + 1, (slice + 1) % slices));
-                    } else if (k + 1 < k_count) {
-                        wait_for_stage(ring);
-                        load_matrices(words, left_at(ring.stage, 0, 0));
-                    }
+                    load_matrices(words, slice + 1 < slices ? left_at(stage, b, slice + 1) : next_block);
                     wgmma_wait<1>();
                     held[(slice + 1) % 2].split(words);
                 }
