@@ -26,7 +26,7 @@ constexpr Field fields[] = {
     {"tokens", Field::Kind::dynamic, "rows of x and of the result", 1, max_tokens},
 };
 
-const Variant* const variants[] = {&wgmma, &mma, &mma_tiles, &gemv, &plain};
+const Variant* const variants[] = {&wgmma, &wgmma_tf32, &mma, &mma_tiles, &gemv, &plain};
 
 Argument matrix(std::string_view name, Role role, Dtype dtype, std::int64_t rows, std::int64_t columns,
                 bool present = true) {

@@ -62,6 +62,7 @@ struct LinearProblem {
 [[nodiscard]] LinearProblem linear_problem(const Problem&);
 
 extern const Variant wgmma;
+extern const Variant wgmma_tf32;
 extern const Variant mma;
 extern const Variant mma_tiles;
 extern const Variant gemv;

@@ -12,6 +12,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/linear/gemm_geometry.cuh"
 #include "kernel_templates/linear/mma_tiles_geometry.cuh"
+#include "kernel_templates/linear/wgmma_tf32_geometry.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -51,6 +52,17 @@ linear::tiles::Geometry tiles_of(const Problem& problem, const Candidate& candid
             .gated = linear::linear_problem(problem).gated};
 }
 
+linear::tf32::Geometry tf32_geometry_of(const Problem& problem, const Candidate& candidate) {
+    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
+    return {.tile_m = value("tile_m"),
+            .tile_n = value("tile_n"),
+            .consumers = value("consumers"),
+            .blocks_per_sm = value("blocks_per_sm"),
+            .cluster_k = value("cluster_k"),
+            .gated = linear::linear_problem(problem).gated,
+            .swapped = value("swapped") != 0};
+}
+
 const std::vector<std::string> shapes{
     "dtype=bf16 in=4096 out=4096",
     "dtype=fp16 in=14336 out=4096",
@@ -58,6 +70,8 @@ const std::vector<std::string> shapes{
     "dtype=bf16 in=18944 out=3584 bias=yes residual=yes activation=gelu_erf",
     "dtype=bf16 in=1024 out=1000",
     "dtype=fp32 in=768 out=3072 bias=yes activation=relu",
+    "dtype=fp32 in=4096 out=14336 gated=yes activation=silu",
+    "dtype=fp32 in=4 out=4",
     "dtype=fp16 in=77 out=5",
     "dtype=bf16 in=8 out=8",
     "dtype=bf16 in=4096 out=32003"};
@@ -99,11 +113,11 @@ int swizzled(int offset, int span) {
 using Place = std::tuple<int, int, int>;
 using SharedBytes = std::map<int, Place>;
 
-void copy_box(SharedBytes& shared, int to, int operand, int first_row, int rows) {
+void copy_box(SharedBytes& shared, int to, int operand, int first_row, int rows, int element_bytes = 2) {
     for (int row = 0; row < rows; ++row) {
-        for (int column = 0; column < 64; ++column) {
+        for (int column = 0; column < 128 / element_bytes; ++column) {
             const bool fresh = shared
-                                   .emplace(swizzled(to + row * 128 + 2 * column, 128),
+                                   .emplace(swizzled(to + row * 128 + element_bytes * column, 128),
                                             Place{operand, first_row + row, column})
                                    .second;
             CHECK(fresh);
@@ -111,9 +125,10 @@ void copy_box(SharedBytes& shared, int to, int operand, int first_row, int rows)
     }
 }
 
-/// What the 16 columns `step` of an operand's row are, read as the descriptors of device/wgmma.cuh say.
-Place read_operand(const SharedBytes& shared, int base, int row, int step, int column) {
-    const int offset = base + row / 8 * 1024 + row % 8 * 128 + step * 32 + 2 * column;
+/// What the 32 bytes `step` of an operand's row are, read as the descriptors of device/wgmma.cuh say.
+Place read_operand(const SharedBytes& shared, int base, int row, int step, int column,
+                   int element_bytes = 2) {
+    const int offset = base + row / 8 * 1024 + row % 8 * 128 + step * 32 + element_bytes * column;
     const auto found = shared.find(swizzled(offset, 128));
     REQUIRE(found != shared.end());
     return found->second;
@@ -186,7 +201,11 @@ TEST_CASE("the fallback of linear is the variant that fits the tokens, the sizes
     CHECK(variant_of("dtype=fp16 in=4096 out=4096 tokens=9", sm_75) == "mma_tiles");
     CHECK(variant_of("dtype=fp16 in=4096 out=4096 tokens=2048", sm_75) == "mma_tiles");
     CHECK(variant_of("dtype=bf16 in=4096 out=4095 tokens=2048", sm_80) == "mma");
-    CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=128", sm_90) == "plain");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=8", sm_90) == "gemv");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=9", sm_90) == "wgmma_tf32");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=2048", sm_90) == "wgmma_tf32");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4096 tokens=128", sm_80) == "plain");
+    CHECK(variant_of("dtype=fp32 in=4096 out=4098 tokens=128", sm_90) == "plain");
     CHECK(variant_of("dtype=bf16 in=4095 out=4096 tokens=1", sm_90) == "plain");
     CHECK(variant_of("dtype=bf16 in=4096 out=4095 tokens=128", sm_90) == "mma");
     CHECK(variant_of("dtype=bf16 in=8 out=8 tokens=8", sm_90) == "gemv");
@@ -224,7 +243,7 @@ TEST_CASE("no candidate of linear exceeds the device, and every spot of the resu
                         linear::ceil_div(p.tokens, tunable(candidate, "tile_m")) *
                         linear::ceil_div(p.out * p.products(), tunable(candidate, "tile_n"));
                     CHECK(product.grid.x == tiles * tunable(candidate, "split"));
-                } else if (variant->name != "wgmma") {
+                } else if (!variant->name.starts_with("wgmma")) {
                     const std::int64_t groups = linear::ceil_div(p.tokens, tunable(candidate, "tokens"));
                     const std::int64_t steps =
                         linear::ceil_div(p.out, tunable(candidate, "rows") * tunable(candidate, "row_warps"));
@@ -434,6 +453,104 @@ TEST_CASE(
                         check(row, row * g.row_bytes(), step,
                               of_x ? std::array{0, 8, 0, 8} : std::array{0, 0, 8, 8},
                               of_x ? std::array{0, 0, 1, 1} : std::array{0, 1, 0, 1});
+                    }
+                }
+            }
+        }
+    }
+    CHECK(seen.size() > 10);
+}
+
+TEST_CASE("wgmma_tf32: the ring fits, registers suffice, clusters have a tile each") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : token_counts) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const linear::LinearProblem p = linear::linear_problem(problem);
+            const Variant& variant = *find_variant(*problem.family, "wgmma_tf32");
+            const std::vector<Config> configs = enumerate(problem, variant, h100);
+            CHECK(configs.empty() != (p.dtype == Dtype::fp32 && p.in % 4 == 0 && p.out % 4 == 0));
+            for (const Config& config : configs) {
+                const Candidate candidate{&variant, config};
+                INFO(to_string(problem) << " | " << to_string(candidate));
+                const auto g = tf32_geometry_of(problem, candidate);
+                const Plan plan = variant.plan(problem, config, h100);
+                const Launch& launch = plan.launches[0];
+                CHECK(plan.launch_count == 1);
+                CHECK(plan.workspace_bytes == 0);
+                CHECK(g.stages() >= 3);
+                CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+                CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= h100.shared_bytes_per_sm);
+                CHECK(g.stage_bytes() % 1024 == 0);
+                if (g.moves_registers()) {
+                    CHECK(g.producer_registers() + g.consumers * g.consumer_registers() <=
+                          65536 / g.threads() / 8 * 8 * (1 + g.consumers));
+                }
+                const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
+                                           linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
+                CHECK(launch.grid.x ==
+                      (g.cluster_k > 1 ? tiles * g.cluster_k
+                                       : std::min(tiles, std::int64_t{h100.sm_count} * g.blocks_per_sm)));
+                CHECK(launch.cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+
+                CHECK(plan.tensor_map_count == (p.gated ? 3 : 2));
+                for (int i = 0; i < plan.tensor_map_count; ++i) {
+                    const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+                    const int pointers[] = {linear::x, linear::weight, linear::up};
+                    const int strides[] = {linear::x_stride, linear::weight_stride, linear::up_stride};
+                    CHECK(map.pointer == pointers[i]);
+                    CHECK(map.stride_scalars[0] == strides[i]);
+                    CHECK(map.dtype == Dtype::fp32);
+                    CHECK(map.extents[0] == p.in);
+                    CHECK(map.extents[1] == (i == 0 ? p.tokens : p.out));
+                    CHECK(map.box[0] * 4 == map.swizzle_bytes);
+                    CHECK(map.box[1] <= 256);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("wgmma_tf32: what the copies write is what tensor cores and fragments read") {
+    // Model of one stage, as for wgmma. Lane l of a warp names to load_matrices the 16 bytes of row l % 16
+    // and half l / 16 of a slice of 8 columns.
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, bool>> seen;
+    for (const std::string shape : {"in=4096 out=4096", "in=4096 out=4096 gated=yes activation=silu"}) {
+        for (const std::int64_t tokens : {16, 200, 2048}) {
+            const Problem problem = problem_of("dtype=fp32 " + shape + " tokens=" + std::to_string(tokens));
+            const Variant& variant = *find_variant(*problem.family, "wgmma_tf32");
+            for (const Config& config : enumerate(problem, variant, h100)) {
+                const auto g = tf32_geometry_of(problem, {&variant, config});
+                if (!seen.insert({g.tile_m, g.tile_n, g.swapped}).second) continue;
+                INFO(to_string(problem) << " | " << to_string(Candidate{&variant, config}));
+                const int stage = (g.stages() - 1) * g.stage_bytes();
+                const int weights = stage + (g.swapped ? 0 : g.right_at());
+                SharedBytes shared;
+                copy_box(shared, weights, 1, 0, g.weight_box(), 4);
+                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, 0, g.weight_box(), 4);
+                copy_box(shared, stage + (g.swapped ? g.right_at() : 0), 0, 0, g.x_box(), 4);
+                CHECK(static_cast<int>(shared.size()) * 4 == g.copied_bytes());
+                CHECK(g.rest_at() + g.right_bytes() == g.stage_bytes());
+                const auto want = [&](bool left, int row, int column) {
+                    const int rows = left ? g.tile_m : g.tile_n;
+                    const bool upper = left == g.swapped && g.gated && row >= rows / 2;
+                    return Place{left == g.swapped ? upper ? 2 : 1 : 0, upper ? row - rows / 2 : row, column};
+                };
+                for (int slice = 0; slice < linear::tf32::slices; ++slice) {
+                    for (int row = 0; row < g.tile_n; ++row) {
+                        for (int column = 0; column < 8; column += 3) {
+                            CHECK(read_operand(shared, stage + g.right_at(), row, slice, column, 4) ==
+                                  want(false, row, 8 * slice + column));
+                        }
+                    }
+                    for (int row = 0; row < g.tile_m; ++row) {
+                        for (int half = 0; half < 2; ++half) {
+                            const int place = row * 128 + ((half ^ (row % 8)) << 4);
+                            const auto found = shared.find(stage + (place ^ (slice * 32)));
+                            REQUIRE(found != shared.end());
+                            CHECK(found->second == want(true, row, 8 * slice + 4 * half));
+                        }
                     }
                 }
             }

@@ -63,7 +63,8 @@ class LinearCase {
     [[nodiscard]] const Problem& problem() const { return problem_; }
     [[nodiscard]] bool suits(const Candidate& candidate) const {
         const std::int64_t access = candidate.variant->access_elements(problem_, candidate.config);
-        const bool stores_wide = candidate.variant->name == "wgmma" || candidate.variant->name == "mma_tiles";
+        const std::string_view name = candidate.variant->name;
+        const bool stores_wide = name.starts_with("wgmma") || name == "mma_tiles";
         return (p_.in + padding_.columns_of_in) % access == 0 &&
                (!stores_wide || (p_.out + padding_.columns_of_out) % access == 0);
     }
@@ -185,7 +186,7 @@ TEST_CASE("linear is right for every number of tokens, in every dtype") {
     for (const std::int64_t tokens : {1, 3, 17, 77, 128, 333}) {
         check_problem("dtype=bf16 in=520 out=328" + tokens_text(tokens), 3);
         check_problem("dtype=fp16 in=1032 out=136" + tokens_text(tokens), 1);
-        check_problem("dtype=fp32 in=260 out=132" + tokens_text(tokens), 1);
+        check_problem("dtype=fp32 in=260 out=132" + tokens_text(tokens), 3);
     }
 }
 
@@ -194,6 +195,10 @@ TEST_CASE("linear is right at sizes that no tile divides, and at odd ones") {
         for (const char* sizes : {"in=8 out=8", "in=72 out=16", "in=64 out=1000", "in=33 out=7",
                                   "in=129 out=130", "in=256 out=65"})
             check_problem(std::string("dtype=bf16 ") + sizes + tokens_text(tokens), 1);
+    }
+    for (const char* sizes : {"in=4 out=4", "in=36 out=12", "in=33 out=8", "in=100 out=1004"}) {
+        for (const std::int64_t tokens : {9, 70, 300})
+            check_problem(std::string("dtype=fp32 ") + sizes + tokens_text(tokens), 1);
     }
     for (const char* sizes : {"in=1 out=1", "in=130 out=33"})
         check_problem(std::string("dtype=fp32 ") + sizes + " tokens=19", 2);
@@ -204,7 +209,8 @@ TEST_CASE("linear is right with every activation, with bias and residual") {
         const std::string text = std::string("activation=") + activation;
         check_problem("dtype=bf16 bias=yes in=256 out=272 tokens=4 " + text, 1);
         check_problem("dtype=fp16 bias=yes residual=yes in=192 out=264 tokens=200 " + text, 2);
-        check_problem("dtype=fp32 residual=yes in=100 out=60 tokens=19 " + text, 1);
+        check_problem("dtype=fp32 residual=yes in=100 out=60 tokens=19 " + text, 2);
+        check_problem("dtype=fp32 bias=yes residual=yes in=96 out=260 tokens=150 " + text, 1);
     }
 }
 
@@ -213,7 +219,10 @@ TEST_CASE("gated linear is right with every activation and number of tokens") {
         const std::string gated = std::string("gated=yes activation=") + activation;
         check_problem("dtype=fp16 in=264 out=144 " + gated + tokens_text(65), 1);
         check_problem("dtype=fp32 in=50 out=30 " + gated + tokens_text(9), 1);
+        check_problem("dtype=fp32 in=100 out=72 " + gated + tokens_text(140), 1);
     }
+    for (const std::int64_t tokens : {12, 60, 300})
+        check_problem("dtype=fp32 gated=yes activation=silu in=520 out=200" + tokens_text(tokens), 3);
     for (const std::int64_t tokens : {1, 4, 17, 64, 128, 300})
         check_problem("dtype=bf16 gated=yes activation=silu in=520 out=200" + tokens_text(tokens), 3);
 }
@@ -223,12 +232,16 @@ TEST_CASE("linear is right where sums are split, over clusters and over launches
         check_problem("dtype=bf16 in=4096 out=64" + tokens_text(tokens), 5);
     check_problem("dtype=fp16 in=3000 out=40 bias=yes residual=yes activation=relu tokens=100", 8);
     check_problem("dtype=bf16 gated=yes activation=silu in=4096 out=64 tokens=40", 8);
+    check_problem("dtype=fp32 in=3000 out=40 bias=yes residual=yes activation=relu tokens=100", 6);
+    check_problem("dtype=fp32 gated=yes activation=silu in=4096 out=64 tokens=40", 6);
 }
 
 TEST_CASE("linear with many tiles a block is right") {
     check_problem("dtype=bf16 in=64 out=2048 tokens=2000", 4);
     check_problem("dtype=fp16 in=72 out=2056 bias=yes residual=yes activation=gelu_tanh tokens=1500", 3);
     check_problem("dtype=bf16 gated=yes activation=silu in=128 out=1544 tokens=1100", 3);
+    check_problem("dtype=fp32 in=132 out=2052 bias=yes residual=yes activation=gelu_tanh tokens=1500", 3);
+    check_problem("dtype=fp32 gated=yes activation=silu in=128 out=1540 tokens=1100", 3);
 }
 
 TEST_CASE("linear with strides is right, and what stands between the rows is not touched") {
@@ -238,6 +251,8 @@ TEST_CASE("linear with strides is right, and what stands between the rows is not
         check_problem("dtype=fp16 gated=yes activation=relu in=136 out=72" + tokens_text(tokens), 2,
                       {.columns_of_in = 64, .columns_of_out = 8});
     }
+    check_problem("dtype=fp32 bias=yes residual=yes in=256 out=200 tokens=150", 4,
+                  {.columns_of_in = 4, .columns_of_out = 12});
     check_problem("dtype=fp32 bias=yes residual=yes in=256 out=200 tokens=70", 2,
                   {.columns_of_in = 4, .columns_of_out = 1});
     check_problem("dtype=bf16 residual=yes in=33 out=17 tokens=70", 2,
