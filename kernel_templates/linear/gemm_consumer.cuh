@@ -12,19 +12,19 @@ class Consumer {
     __device__ Consumer(uint32 shared, const Maps& maps, const Results& results, int warpgroup)
         : shared_(shared), warpgroup_(warpgroup), writer_(shared, maps.result, results, warpgroup) {}
 
-    __device__ void run(const Schedule& schedule, int first, int step, int rank) {
+    __device__ void run(const Schedule& schedule, int rank) {
         Ring ring;
-        int turn = 0;
+        const int count = schedule.count();
         if (ping_pong && warpgroup_ == 1) named_barrier_arrive<256>(order_barrier(0));
-        for (int index = first; index < schedule.total(); index += step) {
-            const Tile tile = schedule.tile(index, rank);
-            if (ping_pong && turn++ % 2 != warpgroup_) {
+        for (int i = 0; i < count; ++i) {
+            const Work tile = schedule.work(i);
+            if (ping_pong && i % 2 != warpgroup_) {
                 ring.advance(tile.k_count);
                 continue;
             }
             Sums sums;
             if constexpr (ping_pong) named_barrier_sync<256>(order_barrier(warpgroup_));
-            multiply(sums, ring, tile.k_count, index + step < schedule.total());
+            multiply(sums, ring, tile.k_count, i + 1 < count);
             if constexpr (cluster_k > 1) {
                 writer_.store_shared(sums, tile, rank);
             } else {

@@ -84,6 +84,11 @@ struct Geometry {
     constexpr int fragment_bytes() const { return 128 * consumers * 16; }
     constexpr int exchange_bytes() const { return cluster_k * share() * (gated ? 2 : 1) * fragment_bytes(); }
 
+    /// Stream-K, for each block: the part of a tile's sums that it leaves, and the flags of the warpgroups
+    /// that share a tile.
+    constexpr int partial_bytes() const { return tile_m * tile_n * 4; }
+    constexpr int workspace_bytes() const { return partial_bytes() + sharers() * 8; }
+
     static constexpr int alignment = 1024;
 };
 

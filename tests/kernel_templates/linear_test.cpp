@@ -6,11 +6,13 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 #include <tuple>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/linear/gemm_geometry.cuh"
+#include "kernel_templates/linear/gemm_schedule.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -37,6 +39,105 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .ping_pong = value("ping_pong") != 0,
             .staged = value("staged") != 0};
 }
+
+linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidate) {
+    const linear::LinearProblem p = linear::linear_problem(problem);
+    const linear::gemm::Geometry g = geometry_of(problem, candidate);
+    return {.out = static_cast<int>(p.out),
+            .k_tiles = static_cast<int>(linear::ceil_div(p.in, linear::gemm::stage_columns)),
+            .result_rows = g.result_rows(),
+            .result_columns = g.result_columns(),
+            .raster = static_cast<int>(tunable(candidate, "raster")),
+            .cluster_k = g.cluster_k,
+            .swapped = g.swapped,
+            .stream_k = tunable(candidate, "stream_k") != 0};
+}
+
+/// What all blocks of a grid do, as the schedule tells them: a tile by its place, and its steps.
+class Works {
+  public:
+    Works(const linear::gemm::Tiling& tiling, int tokens, int grid) : tiling_(tiling), tokens_(tokens) {
+        const int blocks = grid / tiling.cluster_k;
+        for (int block = 0; block < blocks; ++block) {
+            for (int rank = 0; rank < tiling.cluster_k; ++rank) {
+                const linear::gemm::Schedule schedule(tiling, tokens, blocks, block, rank);
+                std::vector<linear::gemm::Work>& list = of_block_.emplace_back();
+                for (int i = 0; i < schedule.count(); ++i) list.push_back(schedule.work(i));
+            }
+        }
+    }
+
+    [[nodiscard]] const std::vector<std::vector<linear::gemm::Work>>& of_blocks() const { return of_block_; }
+    [[nodiscard]] int steps_of(int block) const {
+        int steps = 0;
+        for (const auto& work : of_block_[static_cast<std::size_t>(block)]) steps += work.k_count;
+        return steps;
+    }
+
+    /// Empty where every step of every tile is done once.
+    [[nodiscard]] std::string fault() const {
+        const int along = tiling_.along(tokens_);
+        std::vector<int> done(static_cast<std::size_t>(tiling_.across(tokens_) * along * tiling_.k_tiles));
+        for (const auto& list : of_block_) {
+            for (const linear::gemm::Work& work : list) {
+                if (work.row % tiling_.result_rows != 0 || work.column % tiling_.result_columns != 0)
+                    return "a tile off the grid";
+                const int tile =
+                    work.row / tiling_.result_rows * along + work.column / tiling_.result_columns;
+                for (int k = work.first_k; k < work.first_k + work.k_count; ++k)
+                    ++done.at(static_cast<std::size_t>(tile * tiling_.k_tiles + k));
+            }
+        }
+        for (std::size_t i = 0; i < done.size(); ++i) {
+            if (done[i] != 1)
+                return "step " + std::to_string(i) + " done " + std::to_string(done[i]) + " times";
+        }
+        return "";
+    }
+
+    /// Empty where the parts of each tile reach the block that finishes it, once, from slots of their own,
+    /// and no block can wait for one that waits for it.
+    [[nodiscard]] std::string fault_of_parts() const {
+        struct Part {
+            const linear::gemm::Work* work;
+            int block;
+        };
+        std::map<int, Part> left;  // by slot
+        for (int block = 0; block < static_cast<int>(of_block_.size()); ++block) {
+            bool waited = false;
+            for (const linear::gemm::Work& work : of_block_[static_cast<std::size_t>(block)]) {
+                if (work.is_rest() && waited) return "a part that comes after a wait";
+                waited |= work.others > 0;
+                if (work.is_rest() && !left.emplace(work.range, Part{&work, block}).second)
+                    return "two parts in one slot";
+            }
+        }
+        std::size_t collected = 0;
+        for (int block = 0; block < static_cast<int>(of_block_.size()); ++block) {
+            for (const linear::gemm::Work& work : of_block_[static_cast<std::size_t>(block)]) {
+                if (work.is_rest()) continue;
+                int next = work.first_k + work.k_count;
+                for (int slot = work.range + 1; slot <= work.range + work.others; ++slot, ++collected) {
+                    const auto found = left.find(slot);
+                    if (found == left.end()) return "a slot without a part";
+                    const Part& part = found->second;
+                    if (part.block >= block) return "waits for a block that starts later";
+                    if (part.work->row != work.row || part.work->column != work.column ||
+                        part.work->first_k != next)
+                        return "another tile's part";
+                    next += part.work->k_count;
+                }
+                if (next != tiling_.k_tiles) return "a tile without its end";
+            }
+        }
+        return collected == left.size() ? "" : "a part that nobody adds";
+    }
+
+  private:
+    linear::gemm::Tiling tiling_;
+    int tokens_;
+    std::vector<std::vector<linear::gemm::Work>> of_block_;
+};
 
 const std::vector<std::string> shapes{
     "dtype=bf16 in=4096 out=4096",
@@ -211,19 +312,76 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
 
                 const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
-                const std::int64_t split = tunable(candidate, "split");
+                const bool stream_k = tunable(candidate, "stream_k") != 0;
+                const std::uint32_t grid = plan.launches[0].grid.x;
+                const std::int64_t places = std::int64_t{h100.sm_count} * g.blocks_per_sm;
+                CHECK(plan.launch_count == 1);
+                CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                CHECK(plan.workspace_bytes == (stream_k ? grid * g.workspace_bytes() : 0));
                 if (g.cluster_k > 1) {
-                    CHECK(plan.launches[0].grid.x == tiles * g.cluster_k);
-                    CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                    CHECK(grid == tiles * g.cluster_k);
+                } else if (tunable(candidate, "programmatic") >= 2 && g.blocks_per_sm > 1) {
+                    CHECK(grid == (stream_k ? places / 2 : std::min(tiles, places / 2)));
                 } else {
-                    CHECK(plan.launches[0].grid.x ==
-                          std::min(tiles * split, std::int64_t{h100.sm_count} * g.blocks_per_sm));
+                    CHECK(grid == (stream_k ? places : std::min(tiles, places)));
                 }
-                CHECK(plan.launch_count == (split > 1 ? 2 : 1));
-                CHECK(plan.workspace_bytes == (split > 1 ? split * p.products() * p.tokens * p.out * 4 : 0));
-                if (split > 1) CHECK(plan.launches[1].grid.x * std::int64_t{1024} >= p.tokens * p.out);
             }
         }
+    }
+}
+
+TEST_CASE("wgmma: blocks together do every step of every tile once, and the parts of a tile meet") {
+    // Every candidate's schedule, also for fewer tokens than it was made for; few distinct ones.
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, int, int, int, int, bool, bool, int, std::uint32_t>> seen;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {4, 16, 100, 333, 2048}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const linear::gemm::Tiling t = tiling_of(problem, {&wgmma, config});
+                for (const std::int64_t called : {tokens, tokens / 2 + 1}) {
+                    const Plan plan = wgmma.plan(with(problem, 7, called), config, h100);
+                    const std::uint32_t grid = plan.launches[0].grid.x;
+                    const int count = static_cast<int>(called);
+                    if (!seen.insert({t.out, t.k_tiles, t.result_rows, t.result_columns, t.raster,
+                                      t.cluster_k, t.swapped, t.stream_k, count, grid})
+                             .second)
+                        continue;
+                    INFO(to_string(problem)
+                         << " | " << to_string(Candidate{&wgmma, config}) << " | " << called);
+                    const Works works(t, count, static_cast<int>(grid));
+                    CHECK(works.fault() == "");
+                    if (t.cluster_k == 1) CHECK(works.fault_of_parts() == "");
+                }
+            }
+        }
+    }
+    CHECK(seen.size() > 500);
+}
+
+TEST_CASE("stream-K: any number of tiles, steps and blocks is cut evenly") {
+    std::mt19937 random(7);
+    const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
+    for (int i = 0; i < 3000; ++i) {
+        const linear::gemm::Tiling tiling{.out = 8 * draw(1, 200),
+                                          .k_tiles = draw(1, 90),
+                                          .result_rows = 64,
+                                          .result_columns = 8 * draw(1, 16),
+                                          .raster = draw(1, 16),
+                                          .cluster_k = 1,
+                                          .swapped = draw(0, 1) == 1,
+                                          .stream_k = true};
+        const int tokens = draw(1, 700);
+        const int tiles = tiling.across(tokens) * tiling.along(tokens);
+        const int steps = tiles * tiling.k_tiles;
+        const int grid = std::min(draw(1, 150), steps);
+        INFO(tiling.out << " columns, " << tokens << " tokens, " << tiling.k_tiles << " steps, " << tiles
+                        << " tiles of " << tiling.result_columns << " columns, " << grid << " blocks");
+        const Works works(tiling, tokens, grid);
+        CHECK(works.fault() == "");
+        CHECK(works.fault_of_parts() == "");
+        for (int block = 0; block < grid; ++block) CHECK(std::abs(works.steps_of(block) - steps / grid) <= 7);
     }
 }
 

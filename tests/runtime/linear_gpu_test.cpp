@@ -204,7 +204,7 @@ TEST_CASE("gated linear is right with every activation and number of tokens") {
         check_problem("dtype=bf16 gated=yes activation=silu in=520 out=200" + tokens_text(tokens), 3);
 }
 
-TEST_CASE("linear is right where sums are split, over clusters and over launches") {
+TEST_CASE("linear is right where sums are split over clusters") {
     for (const std::int64_t tokens : {5, 16, 64, 256})
         check_problem("dtype=bf16 in=4096 out=64" + tokens_text(tokens), 5);
     check_problem("dtype=fp16 in=3000 out=40 bias=yes residual=yes activation=relu tokens=100", 8);
