@@ -89,21 +89,30 @@ class Producer {
     }
     __device__ void prefetch_weight(const Work& tile, int k) {
         const int first = first_weight_row(tile);
-        prefetch_box<weight_hint>(maps_.weight, k * stage_columns, first);
-        if constexpr (gated) prefetch_box<weight_hint>(maps_.up, k * stage_columns, first);
+#pragma unroll
+        for (int panel = 0; panel < geometry.k_panels; ++panel) {
+            const int column = k * geometry.stage_columns() + panel * k_panel;
+            prefetch_box<weight_hint>(maps_.weight, column, first);
+            if constexpr (gated) prefetch_box<weight_hint>(maps_.up, column, first);
+        }
     }
     __device__ void load_x(const Work& tile, int k, int stage) {
         constexpr L2Hint hint = Tuned::l2_hint != 0 ? L2Hint::evict_last : L2Hint::normal;
         load<!swapped, hint>(maps_.x, 0, k, swapped ? tile.column : tile.row, stage);
     }
 
-    /// The box whose first row is `row` of the operand's tile and `from` of the matrix.
+    /// The boxes whose first row is `row` of the operand's tile and `from` of the matrix.
     template <bool left, L2Hint hint>
     __device__ void load(const TensorMap& map, int row, int k, int from, int stage) {
         const uint32 base = left ? geometry.left_at() + stage * geometry.left_bytes()
                                  : geometry.right_at() + stage * geometry.right_bytes();
-        load_box<hint>(shared_ + base + row * stage_columns * 2, map, k * stage_columns, from,
-                       full_barrier(shared_, stage));
+        constexpr int rows = left ? tile_m : tile_n;
+#pragma unroll
+        for (int panel = 0; panel < geometry.k_panels; ++panel) {
+            load_box<hint>(shared_ + base + (panel * rows + row) * k_panel * 2, map,
+                           k * geometry.stage_columns() + panel * k_panel, from,
+                           full_barrier(shared_, stage));
+        }
     }
 
     uint32 shared_;

@@ -9,6 +9,7 @@ namespace hone::linear::gemm {
 
 inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .tile_n = static_cast<int>(Tuned::tile_n),
+                                   .k_panels = static_cast<int>(Tuned::k_panels),
                                    .consumers = static_cast<int>(Tuned::consumers),
                                    .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
                                    .cluster_k = static_cast<int>(Tuned::cluster_k),
@@ -17,7 +18,7 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .ping_pong = Tuned::ping_pong != 0,
                                    .staged = Tuned::staged != 0};
 inline constexpr Tiling tiling{.out = out,
-                               .k_tiles = (in + stage_columns - 1) / stage_columns,
+                               .k_tiles = (in + geometry.stage_columns() - 1) / geometry.stage_columns(),
                                .result_rows = geometry.result_rows(),
                                .result_columns = geometry.result_columns(),
                                .raster = static_cast<int>(Tuned::raster),

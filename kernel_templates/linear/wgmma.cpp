@@ -12,6 +12,7 @@ using gemm::Geometry;
 enum Index : std::size_t {
     tile_m,
     tile_n,
+    k_panels,
     consumers,
     ping_pong,
     blocks_per_sm,
@@ -29,9 +30,10 @@ constexpr Tunable tunables[] = {
     {"tile_n",
      "columns of a tile: results a token; swapped: tokens",
      {8, 16, 32, 64, 80, 96, 112, 128, 160, 168, 192, 224, 256}},
+    {"k_panels", "panels of 64 columns of x and of the weight in a stage", {1, 2, 4}},
     {"consumers", "warpgroups that multiply", {1, 2}},
     {"ping_pong", "1: they take tiles in turn instead of sharing one", {0, 1}},
-    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2}},
+    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2, 3}},
     {"swapped", "1: the weight is the left operand, for few tokens", {0, 1}},
     {"stream_k", "1: tiles of the last rounds are cut, so that all blocks do the same work", {0, 1}},
     {"cluster_k", "parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}},
@@ -47,6 +49,7 @@ constexpr Tunable tunables[] = {
 Geometry geometry(const LinearProblem& p, const Config& config) {
     return {.tile_m = static_cast<int>(config[tile_m]),
             .tile_n = static_cast<int>(config[tile_n]),
+            .k_panels = static_cast<int>(config[k_panels]),
             .consumers = static_cast<int>(config[consumers]),
             .blocks_per_sm = static_cast<int>(config[blocks_per_sm]),
             .cluster_k = static_cast<int>(config[cluster_k]),
@@ -56,7 +59,7 @@ Geometry geometry(const LinearProblem& p, const Config& config) {
             .staged = config[staged] != 0};
 }
 
-std::int64_t steps(const LinearProblem& p) { return ceil_div(p.in, gemm::stage_columns); }
+std::int64_t steps(const LinearProblem& p, const Geometry& g) { return ceil_div(p.in, g.stage_columns()); }
 
 /// Tiles of results in the direction of the left operand's rows, and of the right one's.
 std::int64_t tiles_across(const LinearProblem& p, const Geometry& g) {
@@ -121,11 +124,14 @@ constexpr Constraint constraints[] = {
          const LinearProblem p = linear_problem(problem);
          return fits_registers(p, geometry(p, c));
      }},
-    {"one consumer is for 64 rows of results, and two blocks a multiprocessor have one consumer each",
+    {"one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each, three up "
+     "to "
+     "64 tokens",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return (c[consumers] == 1) ==
                     (c[consumers] == 1 && geometry(linear_problem(problem), c).result_rows() == 64) &&
-                (c[blocks_per_sm] == 1 || c[consumers] == 1);
+                (c[blocks_per_sm] == 1 || c[consumers] == 1) &&
+                (c[blocks_per_sm] < 3 || linear_problem(problem).tokens <= 64);
      }},
     {"at least three stages must fit shared memory",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -141,6 +147,10 @@ constexpr Constraint constraints[] = {
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return c[swapped] == 0 ||
                 (c[ping_pong] == 0 && (c[consumers] == 1 || linear_problem(problem).tokens > 64));
+     }},
+    {"stages of several panels are for up to 64 tokens as columns",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[k_panels] == 1 || (c[swapped] != 0 && linear_problem(problem).tokens <= 64);
      }},
     {"tiles with x as the left operand have 64 columns at least",
      [](const Problem&, const Config& c, const DeviceTraits&) { return c[swapped] != 0 || c[tile_n] >= 64; }},
@@ -163,7 +173,7 @@ constexpr Constraint constraints[] = {
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
          const LinearProblem p = linear_problem(problem);
          return c[cluster_k] == 1 || (tiles(p, geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
-                                      4 * c[cluster_k] <= steps(p));
+                                      4 * c[cluster_k] <= steps(p, geometry(p, c)));
      }},
     {"stream-K is for tiles that leave a fiftieth of their rounds empty, and for eight steps a block",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
@@ -171,7 +181,8 @@ constexpr Constraint constraints[] = {
          const std::int64_t all = tiles(p, geometry(p, c));
          const std::int64_t blocks = resident_blocks(c, t);
          const std::int64_t places = ceil_div(all, blocks) * blocks;
-         return c[stream_k] == 0 || (50 * (places - all) >= places && all * steps(p) >= 8 * blocks);
+         return c[stream_k] == 0 ||
+                (50 * (places - all) >= places && all * steps(p, geometry(p, c)) >= 8 * blocks);
      }},
     {"the parts of sums that meet in a cluster must fit the rings",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -232,9 +243,9 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g) {
     };
     const auto add_unused = [&] { launch.args[launch.arg_count++] = tensor_map_arg(1); };
     const auto weight_map = [&](int pointer, int stride) {
-        return matrix_map(p.dtype, pointer, stride, p.in, p.out, gemm::stage_columns, g.weight_box());
+        return matrix_map(p.dtype, pointer, stride, p.in, p.out, gemm::k_panel, g.weight_box());
     };
-    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, gemm::stage_columns, g.x_box()));
+    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, gemm::k_panel, g.x_box()));
     add(weight_map(weight, weight_stride));
     if (p.gated) {
         add(weight_map(up, up_stride));
@@ -259,7 +270,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     const std::int64_t count = tiles(p, g);
     const std::int64_t places = traits.sm_count * used_places(config);
     const std::int64_t blocks = g.cluster_k > 1         ? count * g.cluster_k
-                                : config[stream_k] != 0 ? std::min(count * steps(p), places)
+                                : config[stream_k] != 0 ? std::min(count * steps(p, g), places)
                                                         : std::min(count, places);
     gemm.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
     gemm.block = {static_cast<std::uint32_t>(g.threads()), 1, 1};
@@ -275,7 +286,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
 /// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
 /// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
 double stage_cycles(const Geometry& g) {
-    const double instructions = 4.0 * g.tile_m / gemm::block_rows;
+    const double instructions = 4.0 * g.k_panels * g.tile_m / gemm::block_rows;
     const double multiply = instructions * g.tile_n / 2;
     const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
     return std::max(1.1 * multiply, port);  // power keeps the clock of busy tensor cores down
@@ -290,7 +301,7 @@ double epilogue_us(const LinearProblem& p, const Geometry& g) {
 
 /// Microseconds for leaving a part of a tile's sums and adding those of the others, 64 bytes a cycle.
 double fix_up_us(const LinearProblem& p, const Geometry& g, double rounds, double cycles_per_us) {
-    const double parts_of_tile = std::min(1 + 1 / rounds, static_cast<double>(steps(p)));
+    const double parts_of_tile = std::min(1 + 1 / rounds, static_cast<double>(steps(p, g)));
     return 0.5 + parts_of_tile * (0.5 + g.partial_bytes() / 64.0 / cycles_per_us);
 }
 
@@ -308,7 +319,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
                                 : std::ceil(std::min(jobs, resident) / traits.sm_count);
     const double busy = cut ? 1.0 : std::min(1.0, jobs / traits.sm_count);
     const double part_steps =
-        std::ceil(static_cast<double>(steps(p)) / static_cast<double>(config[cluster_k]));
+        std::ceil(static_cast<double>(steps(p, g)) / static_cast<double>(config[cluster_k]));
 
     const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
     const double compute_us = rounds * together * part_steps * stage_cycles(g) / cycles_per_us;
@@ -348,6 +359,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
             Config config;
             config[tile_m] = shape.tile_m;
             config[tile_n] = shape.tile_n;
+            config[k_panels] = 1;
             config[consumers] = shape.consumers;
             config[ping_pong] = shape.ping_pong;
             config[blocks_per_sm] = shape.blocks_per_sm;

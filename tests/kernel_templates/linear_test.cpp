@@ -31,6 +31,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
     const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
     return {.tile_m = value("tile_m"),
             .tile_n = value("tile_n"),
+            .k_panels = value("k_panels"),
             .consumers = value("consumers"),
             .blocks_per_sm = value("blocks_per_sm"),
             .cluster_k = value("cluster_k"),
@@ -44,7 +45,7 @@ linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidat
     const linear::LinearProblem p = linear::linear_problem(problem);
     const linear::gemm::Geometry g = geometry_of(problem, candidate);
     return {.out = static_cast<int>(p.out),
-            .k_tiles = static_cast<int>(linear::ceil_div(p.in, linear::gemm::stage_columns)),
+            .k_tiles = static_cast<int>(linear::ceil_div(p.in, g.stage_columns())),
             .result_rows = g.result_rows(),
             .result_columns = g.result_columns(),
             .raster = static_cast<int>(tunable(candidate, "raster")),
@@ -175,12 +176,13 @@ int swizzled(int offset, int span) {
 using Place = std::tuple<int, int, int>;
 using SharedBytes = std::map<int, Place>;
 
-void copy_box(SharedBytes& shared, int to, int operand, int first_row, int rows) {
+/// 64 columns from `first_column` on.
+void copy_box(SharedBytes& shared, int to, int operand, int rows, int first_column) {
     for (int row = 0; row < rows; ++row) {
         for (int column = 0; column < 64; ++column) {
             const bool fresh = shared
                                    .emplace(swizzled(to + row * 128 + 2 * column, 128),
-                                            Place{operand, first_row + row, column})
+                                            Place{operand, row, first_column + column})
                                    .second;
             CHECK(fresh);
         }
@@ -314,14 +316,14 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                                            linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
                 const bool stream_k = tunable(candidate, "stream_k") != 0;
                 const std::uint32_t grid = plan.launches[0].grid.x;
-                const std::int64_t places = std::int64_t{h100.sm_count} * g.blocks_per_sm;
+                const bool leaves_place = tunable(candidate, "programmatic") >= 2 && g.blocks_per_sm > 1;
+                const std::int64_t places =
+                    std::int64_t{h100.sm_count} * (g.blocks_per_sm - (leaves_place ? 1 : 0));
                 CHECK(plan.launch_count == 1);
                 CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
                 CHECK(plan.workspace_bytes == (stream_k ? grid * g.workspace_bytes() : 0));
                 if (g.cluster_k > 1) {
                     CHECK(grid == tiles * g.cluster_k);
-                } else if (tunable(candidate, "programmatic") >= 2 && g.blocks_per_sm > 1) {
-                    CHECK(grid == (stream_k ? places / 2 : std::min(tiles, places / 2)));
                 } else {
                     CHECK(grid == (stream_k ? places : std::min(tiles, places)));
                 }
@@ -423,14 +425,14 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
     // Model of one stage: boxes of x, weight and up as the producer asks for them, read row by row as the
     // instructions of every consumer do.
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    std::set<std::tuple<int, int, bool, bool>> seen;
+    std::set<std::tuple<int, int, int, bool, bool>> seen;
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : {16, 333, 2048}) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
             for (const Config& config : enumerate(problem, wgmma, h100)) {
                 const auto g = geometry_of(problem, {&wgmma, config});
-                if (!seen.insert({g.tile_m, g.tile_n, g.gated, g.swapped}).second) continue;
+                if (!seen.insert({g.tile_m, g.tile_n, g.k_panels, g.gated, g.swapped}).second) continue;
                 INFO(to_string(Candidate{&wgmma, config}));
                 const int stage = g.stages() - 1;
                 const int left = g.left_at() + stage * g.left_bytes();
@@ -439,9 +441,15 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
                 REQUIRE(right % 1024 == 0);
                 SharedBytes shared;
                 const int weights = g.swapped ? left : right;
-                copy_box(shared, weights, 1, 0, g.weight_box());
-                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, 0, g.weight_box());
-                copy_box(shared, g.swapped ? right : left, 0, 0, g.x_box());
+                const int xs = g.swapped ? right : left;
+                for (int panel = 0; panel < g.k_panels; ++panel) {
+                    const int weight_panel = weights + panel * (g.swapped ? g.tile_m : g.tile_n) * 128;
+                    const int x_panel = xs + panel * g.x_box() * 128;
+                    copy_box(shared, weight_panel, 1, g.weight_box(), 64 * panel);
+                    if (g.gated)
+                        copy_box(shared, weight_panel + g.weight_box() * 128, 2, g.weight_box(), 64 * panel);
+                    copy_box(shared, x_panel, 0, g.x_box(), 64 * panel);
+                }
                 CHECK(static_cast<int>(shared.size()) * 2 == g.stage_bytes());
                 for (const bool is_left : {true, false}) {
                     const int rows = is_left ? g.tile_m : g.tile_n;
@@ -449,10 +457,11 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
                     for (int row = 0; row < rows; ++row) {
                         const bool upper = is_weight && g.gated && row >= rows / 2;
                         const Place want{is_weight ? upper ? 2 : 1 : 0, upper ? row - rows / 2 : row, 0};
-                        for (int step = 0; step < 4; ++step) {
+                        for (int step = 0; step < 4 * g.k_panels; ++step) {
                             for (int column = 0; column < 16; column += 5) {
                                 const Place got =
-                                    read_operand(shared, is_left ? left : right, row, step, column);
+                                    read_operand(shared, (is_left ? left : right) + step / 4 * rows * 128,
+                                                 row, step % 4, column);
                                 CHECK(got == Place{std::get<0>(want), std::get<1>(want), 16 * step + column});
                             }
                         }
