@@ -9,8 +9,10 @@
 // step by step, and cut into ranges of the same length, one a block. A block goes through its range from
 // front to back. First comes the rest of a tile whose beginning lies in the range before: that sum it leaves
 // in the workspace. Last comes the beginning of a tile that ends in later ranges: it waits for their parts
-// and finishes the tile. Ranges are dealt from the back, so that blocks only ever wait for blocks of lower
-// numbers, which were started before them: that cannot deadlock, whatever else runs on the GPU.
+// and finishes the tile. The grid is no larger than what fits the multiprocessors together. Where other
+// kernels hold some of them, that does not suffice: two such grids could each wait for blocks of their own
+// that find no place. So ranges are dealt from the back, and blocks wait for blocks of lower numbers alone,
+// which GPUs start first.
 #pragma once
 
 namespace hone::linear::gemm {
