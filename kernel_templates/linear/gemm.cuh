@@ -1,11 +1,12 @@
-// Linear by tensor cores (sm_90a). START HERE; gemm_geometry (sizes), gemm_tile (tunables, schedule),
-// gemm_producer, gemm_consumer, gemm_writer and gemm_results hold a part each.
+// Linear by tensor cores (sm_90a). START HERE; gemm_geometry (sizes), gemm_schedule (who works on what),
+// gemm_tile (tunables), gemm_producer, gemm_consumer, gemm_writer, gemm_partials and gemm_results hold a part
+// each.
 //
 // Data's way: global memory -> ring of stages in shared memory (tensor copies, 128-byte swizzle) -> tensor
 // cores -> registers -> shared memory (stmatrix) -> global (tensor store). Warpgroup 0 is the producer: one
 // thread issues all copies. Warpgroups 1 to `consumers` multiply: they share a tile (each takes rows of it),
 // or with ping_pong take whole tiles in turn, so that one stores while the other multiplies. Blocks are
-// persistent: each walks over tiles block, block + blocks, ...
+// persistent: each walks over the tiles that the schedule gives it, with stream_k also over parts of them.
 //
 // The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Left is x and
 // right the weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A
@@ -19,7 +20,12 @@
 // With cluster_k the blocks of a cluster split `in` of one tile: after the last multiplication (cluster
 // barrier: all rings are free) each sends every other its share of the partial sums, into the memory of the
 // rings; after a second cluster barrier each adds its share in order of rank and stores it. One tile a
-// cluster. With split blocks leave their partial sums in the workspace, and a second launch adds them.
+// cluster.
+//
+// Programmatic launch: the block starts while the kernel before still runs, and fills its ring with weights;
+// x, the workspace and the results wait for that kernel's end. Its own successor it lets start at once, or
+// when its last loads are under way (releases_late): where the successor finds room beside it, memory then
+// goes over from one kernel's loads to the next one's without a pause.
 #pragma once
 
 #include "linear/gemm_consumer.cuh"
@@ -51,17 +57,15 @@ __device__ inline void run(const Maps& maps, const Results& results) {
     const uint32 shared = (shared_address(memory) + below) & ~below;
     const int rank = cluster_k == 1 ? 0 : static_cast<int>(cluster_rank());
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-    const Schedule schedule(results.tokens);
-    const int first = blockIdx.x / cluster_k;
-    const int step = gridDim.x / cluster_k;
+    const Schedule schedule(tiling, results.tokens, gridDim.x / cluster_k, blockIdx.x / cluster_k, rank);
 
     if (threadIdx.x == 0) prepare(shared, maps);
     __syncthreads();
-    if constexpr (programmatic) release_successor();
+    if constexpr (programmatic && !releases_late) release_successor();
 
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
-        if (threadIdx.x == 0) Producer(shared, maps).run(schedule, first, step, rank);
+        if (threadIdx.x == 0) Producer(shared, maps).run(schedule);
         __syncwarp();
         if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
             meet_cluster();
@@ -70,7 +74,7 @@ __device__ inline void run(const Maps& maps, const Results& results) {
     } else {
         if constexpr (moves_registers) claim_registers<consumer_registers>();
         if constexpr (programmatic) wait_for_predecessor();
-        Consumer(shared, maps, results, warpgroup - 1).run(schedule, first, step, rank);
+        Consumer(shared, maps, results, warpgroup - 1).run(schedule, rank);
     }
 }
 

@@ -12,19 +12,19 @@ class Consumer {
     __device__ Consumer(uint32 shared, const Maps& maps, const Results& results, int warpgroup)
         : shared_(shared), warpgroup_(warpgroup), writer_(shared, maps.result, results, warpgroup) {}
 
-    __device__ void run(const Schedule& schedule, int first, int step, int rank) {
+    __device__ void run(const Schedule& schedule, int rank) {
         Ring ring;
-        int turn = 0;
+        const int count = schedule.count();
         if (ping_pong && warpgroup_ == 1) named_barrier_arrive<256>(order_barrier(0));
-        for (int index = first; index < schedule.total(); index += step) {
-            const Tile tile = schedule.tile(index, rank);
-            if (ping_pong && turn++ % 2 != warpgroup_) {
+        for (int i = 0; i < count; ++i) {
+            const Work tile = schedule.work(i);
+            if (ping_pong && i % 2 != warpgroup_) {
                 ring.advance(tile.k_count);
                 continue;
             }
             Sums sums;
             if constexpr (ping_pong) named_barrier_sync<256>(order_barrier(warpgroup_));
-            multiply(sums, ring, tile.k_count, index + step < schedule.total());
+            multiply(sums, ring, tile.k_count, i + 1 < count);
             if constexpr (cluster_k > 1) {
                 writer_.store_shared(sums, tile, rank);
             } else {
@@ -71,13 +71,15 @@ class Consumer {
         const uint64 left = panel_descriptor(shared_ + geometry.left_at() + stage * geometry.left_bytes());
         const uint64 right = panel_descriptor(shared_ + geometry.right_at() + stage * geometry.right_bytes());
 #pragma unroll
-        for (int step = 0; step < stage_columns / 16; ++step) {
-            const uint32 column = step * 32;
+        for (int step = 0; step < geometry.stage_columns() / 16; ++step) {
+            const int panel = step / (k_panel / 16);
+            const uint32 column = step % (k_panel / 16) * 32;
+            const uint64 right_step = advance_descriptor(right, panel * tile_n * panel_pitch + column);
 #pragma unroll
             for (int b = 0; b < row_blocks; ++b) {
-                const uint32 row = block_row(b) * panel_pitch;
-                Wgmma<Element, tile_n>::multiply(sums[b], advance_descriptor(left, row + column),
-                                                 advance_descriptor(right, column), k | step);
+                const uint32 row = (panel * tile_m + block_row(b)) * panel_pitch;
+                Wgmma<Element, tile_n>::multiply(sums[b], advance_descriptor(left, row + column), right_step,
+                                                 k | step);
             }
         }
     }

@@ -1,14 +1,15 @@
-// The tensor-core product (gemm.cuh): its tunables, and which tiles a block works on, in which order.
+// The tensor-core product (gemm.cuh): its tunables, and what follows from them.
 #pragma once
 
 #include "linear/epilogue.cuh"
 #include "linear/gemm_geometry.cuh"
-#include "linear/raster.cuh"
+#include "linear/gemm_schedule.cuh"
 
 namespace hone::linear::gemm {
 
 inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .tile_n = static_cast<int>(Tuned::tile_n),
+                                   .k_panels = static_cast<int>(Tuned::k_panels),
                                    .consumers = static_cast<int>(Tuned::consumers),
                                    .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
                                    .cluster_k = static_cast<int>(Tuned::cluster_k),
@@ -16,16 +17,28 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .swapped = Tuned::swapped != 0,
                                    .ping_pong = Tuned::ping_pong != 0,
                                    .staged = Tuned::staged != 0};
+inline constexpr Tiling tiling{.out = out,
+                               .k_tiles = (in + geometry.stage_columns() - 1) / geometry.stage_columns(),
+                               .result_rows = geometry.result_rows(),
+                               .result_columns = geometry.result_columns(),
+                               .raster = static_cast<int>(Tuned::raster),
+                               .cluster_k = geometry.cluster_k,
+                               .swapped = geometry.swapped,
+                               .stream_k = Tuned::stream_k != 0};
 
 inline constexpr int tile_m = geometry.tile_m;
 inline constexpr int tile_n = geometry.tile_n;
 inline constexpr int stages = geometry.stages();
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int cluster_k = geometry.cluster_k;
-inline constexpr int split = Tuned::split;
+inline constexpr bool stream_k = tiling.stream_k;
 inline constexpr bool ping_pong = geometry.ping_pong;
 inline constexpr bool swapped = geometry.swapped;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
+/// The successor may start when this block's last loads are under way; else at once.
+inline constexpr bool releases_late = Tuned::programmatic >= 2;
+/// Weights beyond the ring are asked for early, into level 2.
+inline constexpr bool prefetches = Tuned::programmatic == 3;
 inline constexpr int threads = geometry.threads();
 inline constexpr int row_blocks = geometry.row_blocks();
 inline constexpr int result_blocks = geometry.result_blocks();
@@ -33,7 +46,7 @@ inline constexpr int result_columns = geometry.result_columns();
 inline constexpr bool gated_rows = geometry.gated_rows();
 inline constexpr bool gated_columns = geometry.gated_columns();
 inline constexpr bool whole_columns = out % result_columns == 0;
-inline constexpr int k_tiles = (in + stage_columns - 1) / stage_columns;
+inline constexpr int k_tiles = tiling.k_tiles;
 
 static_assert(tile_m % (block_rows * geometry.sharers()) == 0, "each consumer takes blocks of 64 rows");
 static_assert(tile_n % 8 == 0 && tile_n <= 256, "wgmma's n");
@@ -42,52 +55,16 @@ static_assert(!gated_rows || row_blocks % 2 == 0, "gate and up rows meet in one 
 static_assert(!gated_columns || tile_n % 16 == 0, "gate and up columns meet in one thread");
 static_assert(!geometry.staged || swapped || result_columns % 16 == 0,
               "a staged row has 16 results at least");
-static_assert(split * cluster_k == 1 || !geometry.staged, "parts of sums do not go through the staging");
-static_assert(cluster_k == 1 || (split == 1 && !ping_pong), "one way to split a sum");
+static_assert(cluster_k == 1 || !geometry.staged, "parts of sums do not go through the staging");
+static_assert(cluster_k == 1 || !(stream_k || ping_pong), "one way to split a sum");
 static_assert(cluster_k == 1 || geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
               "the parts of sums fit the ring");
-static_assert(k_tiles >= split * cluster_k, "every part of a sum has terms");
+static_assert(k_tiles >= cluster_k, "every part of a sum has terms");
 static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups");
 static_assert(stages >= 2, "a ring");
 static_assert(in % 8 == 0 && out % 8 == 0, "rows start at multiples of 16 bytes");
 
-struct Tile {
-    int row;     ///< first left row, in terms of results
-    int column;  ///< first right row, in terms of results
-    int part;    ///< of the sum
-    int first_k;
-    int k_count;
-};
-
-class Schedule {
-  public:
-    __device__ explicit Schedule(int tokens) {
-        const int left_extent = swapped ? out : tokens;
-        const int right_extent = swapped ? tokens : out;
-        across_ = (left_extent + geometry.result_rows() - 1) / geometry.result_rows();
-        along_ = (right_extent + result_columns - 1) / result_columns;
-        count_ = across_ * along_;
-    }
-    __device__ int total() const { return count_ * split; }
-
-    /// `rank`: of the block in its cluster.
-    __device__ Tile tile(int index, int rank) const {
-        Tile tile;
-        tile.part = cluster_k > 1 ? rank : split == 1 ? 0 : index / count_;
-        const int within = split == 1 ? index : index % count_;
-        const TilePlace place = raster(within, across_, along_, Tuned::raster);
-        tile.row = place.row * geometry.result_rows();
-        tile.column = place.column * result_columns;
-        constexpr int parts = split * cluster_k;
-        tile.first_k = k_tiles * tile.part / parts;
-        tile.k_count = k_tiles * (tile.part + 1) / parts - tile.first_k;
-        return tile;
-    }
-
-  private:
-    int across_;
-    int along_;
-    int count_;
-};
+/// A thread's sums, in the accumulators' map (device/wgmma.cuh).
+using Sums = float[row_blocks][tile_n / 2];
 
 }  // namespace hone::linear::gemm

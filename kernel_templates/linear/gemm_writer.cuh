@@ -1,18 +1,15 @@
-// How a warpgroup of the tensor-core product (gemm.cuh) brings its sums to memory: rounded through shared
-// memory and the copy engine (staged), from the registers directly, as partial sums (split), or added up with
-// those of the other blocks of a cluster (cluster_k).
+// How a warpgroup of the tensor-core product (gemm.cuh) brings its sums to memory: rounded, through shared
+// memory and the copy engine (staged) or from the registers directly; before that, they may be added up with
+// those of other blocks (gemm_partials.cuh) or of the cluster (cluster_k).
 #pragma once
 
 #include "device/mbarrier.cuh"
 #include "device/tma.cuh"
 #include "device/warpgroup.cuh"
+#include "linear/gemm_partials.cuh"
 #include "linear/gemm_results.cuh"
-#include "linear/gemm_tile.cuh"
 
 namespace hone::linear::gemm {
-
-/// A thread's sums, in the accumulators' map (device/wgmma.cuh).
-using Sums = float[row_blocks][tile_n / 2];
 
 __device__ inline void meet_cluster() {
     cluster_arrive();
@@ -29,7 +26,13 @@ class Writer {
           warp_(threadIdx.x / 32 % 4),
           lane_(threadIdx.x % 32) {}
 
-    __device__ void store(const Sums& sums, const Tile& tile) {
+    /// The tile's results; or the part of its sums that another block adds up.
+    __device__ void store(Sums& sums, const Work& tile) {
+        if constexpr (stream_k) {
+            const Partials partials(results_.workspace, warpgroup_, 1 + warpgroup_);
+            if (tile.is_rest()) return partials.leave(sums, tile.range);
+            partials.collect(sums, tile.range, tile.others);
+        }
         if constexpr (geometry.staged) {
 #pragma unroll
             for (int batch = 0; batch < geometry.panels(); batch += geometry.store_panels())
@@ -43,7 +46,7 @@ class Writer {
 
     /// This block's share of the tile, added up over the cluster, in the ring's memory: the block is done
     /// with it, and by the first meeting so are all others.
-    __device__ void store_shared(Sums& sums, const Tile& tile, int rank) {
+    __device__ void store_shared(Sums& sums, const Work& tile, int rank) {
         const uint32 mine = shared_ + (warpgroup_ * 128 + threadIdx.x % 128) * 16;
         meet_cluster();
 #pragma unroll
@@ -83,7 +86,7 @@ class Writer {
         return ((ping_pong ? 0 : warpgroup_ * result_blocks) + b) * block_rows;
     }
     /// Where the two neighbouring results (b, j, half) belong.
-    __device__ Pair pair_at(const Tile& tile, int b, int j, int half) const {
+    __device__ Pair pair_at(const Work& tile, int b, int j, int half) const {
         const int row = tile.row + first_row(b) + 16 * warp_ + lane_ / 4 + 8 * half;
         const int column = tile.column + 8 * j + lane_ % 4 * 2;
         return swapped ? Pair{column, row} : Pair{row, column};
@@ -96,7 +99,7 @@ class Writer {
         constexpr int columns = gated_columns ? tile_n / 4 : 0;
         return sums[b + (gated_rows ? result_blocks : 0)][columns + 4 * j + 2 * half + e];
     }
-    __device__ uint32 packed(const Sums& sums, const Tile& tile, int b, int j, int half) const {
+    __device__ uint32 packed(const Sums& sums, const Work& tile, int b, int j, int half) const {
         float first = gate_sum(sums, b, j, half, 0);
         float second = gate_sum(sums, b, j, half, 1);
         if constexpr (gated) {
@@ -117,7 +120,7 @@ class Writer {
 
     /// The panels from `batch` on: the warpgroup writes them, one thread lets them be copied. Its earlier
     /// copies must have left the memory.
-    __device__ void store_batch(const Sums& sums, const Tile& tile, int batch) {
+    __device__ void store_batch(const Sums& sums, const Work& tile, int batch) {
         constexpr int across = geometry.panels_across();
         const int end = min(batch + geometry.store_panels(), geometry.panels());
         const uint32 staging = shared_ + geometry.staging_at() + warpgroup_ * geometry.staging_bytes();
@@ -141,7 +144,7 @@ class Writer {
         }
         __syncwarp();
     }
-    __device__ void stage_panel(const Sums& sums, const Tile& tile, int panel, uint32 to) {
+    __device__ void stage_panel(const Sums& sums, const Work& tile, int panel, uint32 to) {
         if constexpr (swapped) {
             stage_transposed(sums, tile, panel, to);
         } else {
@@ -149,7 +152,7 @@ class Writer {
         }
     }
     /// 64 rows x panel_width columns: a warp writes 16 rows, 16 columns at a time.
-    __device__ void stage_straight(const Sums& sums, const Tile& tile, int panel, uint32 to) {
+    __device__ void stage_straight(const Sums& sums, const Work& tile, int panel, uint32 to) {
         constexpr int width = geometry.panel_width();
         const int b = panel / geometry.panels_across();
         const int row = 16 * warp_ + lane_ % 16;
@@ -162,7 +165,7 @@ class Writer {
         }
     }
     /// tile_n tokens x 64 results: a warp writes 16 results of every token.
-    __device__ void stage_transposed(const Sums& sums, const Tile& tile, int b, uint32 to) {
+    __device__ void stage_transposed(const Sums& sums, const Work& tile, int b, uint32 to) {
         const int chunk = 2 * warp_ + lane_ / 8 % 2;
 #pragma unroll
         for (int j = 0; j < column_blocks; j += 2) {
@@ -181,21 +184,13 @@ class Writer {
     }
 
     /// 64 rows x 8 columns of results.
-    __device__ void store_fragment(const Sums& sums, const Tile& tile, int fragment) {
+    __device__ void store_fragment(const Sums& sums, const Work& tile, int fragment) {
         const int b = fragment / column_blocks;
         const int j = fragment % column_blocks;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const Pair place = pair_at(tile, b, j, half);
-            if constexpr (split > 1) {
-                results_.store_partial<swapped>(place, tile.part, 0, gate_sum(sums, b, j, half, 0),
-                                                gate_sum(sums, b, j, half, 1));
-                if constexpr (gated)
-                    results_.store_partial<swapped>(place, tile.part, 1, up_sum(sums, b, j, half, 0),
-                                                    up_sum(sums, b, j, half, 1));
-            } else {
-                results_.store<swapped>(place, packed(sums, tile, b, j, half));
-            }
+            results_.store<swapped>(place, packed(sums, tile, b, j, half));
         }
     }
 

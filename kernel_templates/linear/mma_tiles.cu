@@ -6,9 +6,9 @@ extern "C" __global__ void __launch_bounds__(hone::linear::tiles::threads, Tuned
     hone::linear::tiles::run(HONE_LINEAR_TENSORS);
 }
 
-extern "C" __global__ void __launch_bounds__(hone::linear::gemm::combine_threads)
+extern "C" __global__ void __launch_bounds__(hone::linear::tiles::combine_threads)
     linear_combine(HONE_LINEAR_PARAMETERS) {
-    hone::linear::gemm::combine(
+    hone::linear::tiles::combine(
         {bias, residual, result, workspace, static_cast<int>(tokens), residual_stride, out_stride});
 }
 

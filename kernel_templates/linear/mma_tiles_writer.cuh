@@ -5,8 +5,7 @@
 #include "device/mma.cuh"
 #include "device/packet.cuh"
 #include "device/shared_tile.cuh"
-#include "linear/gemm_results.cuh"
-#include "linear/mma_tiles_tile.cuh"
+#include "linear/mma_tiles_combine.cuh"
 
 namespace hone::linear::tiles {
 
@@ -47,7 +46,7 @@ class Writer {
 #pragma unroll
             for (int product = 0; product < products; ++product) {
                 const float(&sum)[4] = sums[b][product * result_blocks + j].values;
-                results_.store_partial<false>(at, part, product, sum[2 * half], sum[2 * half + 1]);
+                store_partial(results_, at, part, product, sum[2 * half], sum[2 * half + 1]);
             }
         });
     }

@@ -12,11 +12,12 @@ using gemm::Geometry;
 enum Index : std::size_t {
     tile_m,
     tile_n,
+    k_panels,
     consumers,
     ping_pong,
     blocks_per_sm,
     swapped,
-    split,
+    stream_k,
     cluster_k,
     staged,
     raster,
@@ -28,22 +29,27 @@ constexpr Tunable tunables[] = {
     {"tile_m", "rows of a tile: tokens; swapped: results a token", {64, 128, 256}},
     {"tile_n",
      "columns of a tile: results a token; swapped: tokens",
-     {8, 16, 32, 64, 96, 112, 128, 168, 192, 256}},
+     {8, 16, 32, 64, 80, 96, 112, 128, 160, 168, 192, 224, 256}},
+    {"k_panels", "panels of 64 columns of x and of the weight in a stage", {1, 2, 4}},
     {"consumers", "warpgroups that multiply", {1, 2}},
     {"ping_pong", "1: they take tiles in turn instead of sharing one", {0, 1}},
-    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2}},
+    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2, 3}},
     {"swapped", "1: the weight is the left operand, for few tokens", {0, 1}},
-    {"split", "parts of a sum, added up by a second launch", {1, 2, 3}},
+    {"stream_k", "1: tiles of the last rounds are cut, so that all blocks do the same work", {0, 1}},
     {"cluster_k", "parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}},
     {"staged", "1: results leave through shared memory and the copy engine", {0, 1}},
     {"raster", "rows of tiles that are worked on together", {8, 16}},
     {"l2_hint", "1: weights leave level 2 first, x last", {0, 1}},
-    {"programmatic", "1: programmatic dependent launch", {0, 1}},
+    {"programmatic",
+     "1: programmatic dependent launch; 2: of the successor, late and beside the block; 3: with weights into "
+     "level 2",
+     {0, 1, 2, 3}},
 };
 
 Geometry geometry(const LinearProblem& p, const Config& config) {
     return {.tile_m = static_cast<int>(config[tile_m]),
             .tile_n = static_cast<int>(config[tile_n]),
+            .k_panels = static_cast<int>(config[k_panels]),
             .consumers = static_cast<int>(config[consumers]),
             .blocks_per_sm = static_cast<int>(config[blocks_per_sm]),
             .cluster_k = static_cast<int>(config[cluster_k]),
@@ -53,8 +59,7 @@ Geometry geometry(const LinearProblem& p, const Config& config) {
             .staged = config[staged] != 0};
 }
 
-std::int64_t steps(const LinearProblem& p) { return ceil_div(p.in, gemm::stage_columns); }
-std::int64_t parts(const Config& config) { return config[split] * config[cluster_k]; }
+std::int64_t steps(const LinearProblem& p, const Geometry& g) { return ceil_div(p.in, g.stage_columns()); }
 
 /// Tiles of results in the direction of the left operand's rows, and of the right one's.
 std::int64_t tiles_across(const LinearProblem& p, const Geometry& g) {
@@ -67,10 +72,15 @@ std::int64_t tiles(const LinearProblem& p, const Geometry& g) {
     return tiles_across(p, g) * tiles_along(p, g);
 }
 
+/// Blocks a multiprocessor that a call uses: one place may be its successor's.
+std::int64_t used_places(const Config& config) {
+    return std::max<std::int64_t>(config[blocks_per_sm] - (config[programmatic] >= 2 ? 1 : 0), 1);
+}
+
 /// Blocks that run at the same time. Clusters do not fill every group of multiprocessors, and nothing here
 /// can ask how many fit: a careful estimate.
 std::int64_t resident_blocks(const Config& config, const DeviceTraits& traits) {
-    const std::int64_t blocks = traits.sm_count * config[blocks_per_sm];
+    const std::int64_t blocks = traits.sm_count * used_places(config);
     switch (config[cluster_k]) {
         case 1: return blocks;
         case 2: return blocks * 32 / 33;
@@ -80,8 +90,9 @@ std::int64_t resident_blocks(const Config& config, const DeviceTraits& traits) {
 }
 
 /// A thread's registers, where the roles do not exchange theirs.
-bool fits_registers(const Geometry& g) {
-    if (g.sums() > 192) return false;
+bool fits_registers(const LinearProblem& p, const Geometry& g) {
+    const bool plain_results = p.gated || (!p.bias && !p.residual && p.activation == Activation::none);
+    if (g.sums() > (plain_results ? 192 : 128)) return false;
     if (g.blocks_per_sm == 1 && g.consumers == 2) return true;
     return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
 }
@@ -110,13 +121,17 @@ constexpr Constraint constraints[] = {
      }},
     {"a thread's sums must fit its registers",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return fits_registers(geometry(linear_problem(problem), c));
+         const LinearProblem p = linear_problem(problem);
+         return fits_registers(p, geometry(p, c));
      }},
-    {"one consumer is for 64 rows of results, and two blocks a multiprocessor have one consumer each",
+    {"one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each, three up "
+     "to "
+     "64 tokens",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return (c[consumers] == 1) ==
                     (c[consumers] == 1 && geometry(linear_problem(problem), c).result_rows() == 64) &&
-                (c[blocks_per_sm] == 1 || c[consumers] == 1);
+                (c[blocks_per_sm] == 1 || c[consumers] == 1) &&
+                (c[blocks_per_sm] < 3 || linear_problem(problem).tokens <= 64);
      }},
     {"at least three stages must fit shared memory",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -133,6 +148,10 @@ constexpr Constraint constraints[] = {
          return c[swapped] == 0 ||
                 (c[ping_pong] == 0 && (c[consumers] == 1 || linear_problem(problem).tokens > 64));
      }},
+    {"stages of several panels are for up to 64 tokens as columns",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[k_panels] == 1 || (c[swapped] != 0 && linear_problem(problem).tokens <= 64);
+     }},
     {"tiles with x as the left operand have 64 columns at least",
      [](const Problem&, const Config& c, const DeviceTraits&) { return c[swapped] != 0 || c[tile_n] >= 64; }},
     {"more than half of a tile's tokens must exist",
@@ -146,16 +165,24 @@ constexpr Constraint constraints[] = {
          const std::int64_t large = ceil_div(p.tokens, 128) * ceil_div(p.products() * p.out, 128);
          return c[swapped] != 0 || c[tile_m] * c[tile_n] >= 128 * 128 || large <= 4 * t.sm_count;
      }},
-    {"a sum is split in one way, between tiles that are shared and not staged",
+    {"a sum is split over a cluster between tiles that are shared and not staged, or cut by stream-K",
      [](const Problem&, const Config& c, const DeviceTraits&) {
-         return parts(c) == 1 ||
-                (std::min(c[split], c[cluster_k]) == 1 && c[ping_pong] == 0 && c[staged] == 0);
+         return c[cluster_k] == 1 || (c[stream_k] == 0 && c[ping_pong] == 0 && c[staged] == 0);
      }},
-    {"a sum is split where multiprocessors would be idle, into parts of four steps at least",
+    {"a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at least",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
          const LinearProblem p = linear_problem(problem);
-         return parts(c) == 1 ||
-                (tiles(p, geometry(p, c)) * parts(c) <= resident_blocks(c, t) && 4 * parts(c) <= steps(p));
+         return c[cluster_k] == 1 || (tiles(p, geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
+                                      4 * c[cluster_k] <= steps(p, geometry(p, c)));
+     }},
+    {"stream-K is for tiles that leave a fiftieth of their rounds empty, and for eight steps a block",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         const LinearProblem p = linear_problem(problem);
+         const std::int64_t all = tiles(p, geometry(p, c));
+         const std::int64_t blocks = resident_blocks(c, t);
+         const std::int64_t places = ceil_div(all, blocks) * blocks;
+         return c[stream_k] == 0 ||
+                (50 * (places - all) >= places && all * steps(p, geometry(p, c)) >= 8 * blocks);
      }},
     {"the parts of sums that meet in a cluster must fit the rings",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -164,7 +191,8 @@ constexpr Constraint constraints[] = {
      }},
     {"whole sums go through shared memory, except those of up to 64 tokens as columns",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[staged] != 0 || parts(c) > 1 || (c[swapped] != 0 && linear_problem(problem).tokens <= 64);
+         return c[staged] != 0 || c[cluster_k] > 1 ||
+                (c[swapped] != 0 && linear_problem(problem).tokens <= 64);
      }},
     {"larger groups are for more than 8 rows of tiles, worked on in more than one round",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
@@ -177,9 +205,13 @@ constexpr Constraint constraints[] = {
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return c[l2_hint] == 0 || linear_problem(problem).tokens <= 256;
      }},
+    {"early weights are for up to 128 tokens: with more, they are in the way of the call before",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[programmatic] == 0 || c[programmatic] == 2 || linear_problem(problem).tokens <= 128;
+     }},
 };
 
-/// Kernel arguments behind the tensor maps, and of the second launch.
+/// Kernel arguments behind the tensor maps.
 void add_results(Launch& launch) {
     for (const int index : {bias, residual, out, workspace})
         launch.args[launch.arg_count++] = pointer_arg(index);
@@ -211,9 +243,9 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g) {
     };
     const auto add_unused = [&] { launch.args[launch.arg_count++] = tensor_map_arg(1); };
     const auto weight_map = [&](int pointer, int stride) {
-        return matrix_map(p.dtype, pointer, stride, p.in, p.out, gemm::stage_columns, g.weight_box());
+        return matrix_map(p.dtype, pointer, stride, p.in, p.out, gemm::k_panel, g.weight_box());
     };
-    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, gemm::stage_columns, g.x_box()));
+    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, gemm::k_panel, g.x_box()));
     add(weight_map(weight, weight_stride));
     if (p.gated) {
         add(weight_map(up, up_stride));
@@ -235,35 +267,26 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     Launch& gemm = plan.launches[0];
     gemm.kernel = "linear_wgmma";
     // Clusters have one tile each, other blocks walk.
-    const std::int64_t jobs = tiles(p, g) * parts(config);
-    const std::int64_t blocks =
-        g.cluster_k > 1 ? jobs : std::min<std::int64_t>(jobs, traits.sm_count * config[blocks_per_sm]);
+    const std::int64_t count = tiles(p, g);
+    const std::int64_t places = traits.sm_count * used_places(config);
+    const std::int64_t blocks = g.cluster_k > 1         ? count * g.cluster_k
+                                : config[stream_k] != 0 ? std::min(count * steps(p, g), places)
+                                                        : std::min(count, places);
     gemm.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
     gemm.block = {static_cast<std::uint32_t>(g.threads()), 1, 1};
     gemm.cluster = {static_cast<std::uint32_t>(g.cluster_k), 1, 1};
     gemm.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     gemm.programmatic = config[programmatic] != 0;
+    if (config[stream_k] != 0) plan.workspace_bytes = blocks * g.workspace_bytes();
     add_maps(plan, p, g);
     add_results(gemm);
-    if (config[split] == 1) return normalise_first(p, plan);
-
-    const std::int64_t results = p.tokens * p.out;
-    constexpr std::int64_t combined = 256 * 4;  // results of a block of the second launch
-    plan.workspace_bytes = config[split] * p.products() * results * 4;
-    plan.launch_count = 2;
-    Launch& combine = plan.launches[1];
-    combine.kernel = "linear_combine";
-    combine.grid = {static_cast<std::uint32_t>(ceil_div(results, combined)), 1, 1};
-    combine.block = {256, 1, 1};
-    combine.programmatic = gemm.programmatic;
-    add_results(combine);
     return normalise_first(p, plan);
 }
 
 /// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
 /// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
 double stage_cycles(const Geometry& g) {
-    const double instructions = 4.0 * g.tile_m / gemm::block_rows;
+    const double instructions = 4.0 * g.k_panels * g.tile_m / gemm::block_rows;
     const double multiply = instructions * g.tile_n / 2;
     const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
     return std::max(1.1 * multiply, port);  // power keeps the clock of busy tensor cores down
@@ -276,18 +299,27 @@ double epilogue_us(const LinearProblem& p, const Geometry& g) {
     return (g.ping_pong ? 0.3 : 1.5) * size * work;
 }
 
+/// Microseconds for leaving a part of a tile's sums and adding those of the others, 64 bytes a cycle.
+double fix_up_us(const LinearProblem& p, const Geometry& g, double rounds, double cycles_per_us) {
+    const double parts_of_tile = std::min(1 + 1 / rounds, static_cast<double>(steps(p, g)));
+    return 0.5 + parts_of_tile * (0.5 + g.partial_bytes() / 64.0 / cycles_per_us);
+}
+
 /// Rounds of tiles, each as long as its stages take to multiply, against the time that memory needs for the
 /// weights; plus what a call costs before and after. Fitted to 685 measurements of 33 problems on an
 /// H100 (docs/performance.md).
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const LinearProblem p = linear_problem(problem);
     const Geometry g = geometry(p, config);
-    const double jobs = static_cast<double>(tiles(p, g) * parts(config));
+    const double jobs = static_cast<double>(tiles(p, g) * config[cluster_k]);
     const double resident = static_cast<double>(resident_blocks(config, traits));
-    const double rounds = std::ceil(jobs / resident);
-    const double together = std::ceil(std::min(jobs, resident) / traits.sm_count);
-    const double busy = std::min(1.0, jobs / traits.sm_count);
-    const double part_steps = std::ceil(static_cast<double>(steps(p)) / static_cast<double>(parts(config)));
+    const bool cut = config[stream_k] != 0;
+    const double rounds = cut ? jobs / resident : std::ceil(jobs / resident);
+    const double together = cut ? static_cast<double>(used_places(config))
+                                : std::ceil(std::min(jobs, resident) / traits.sm_count);
+    const double busy = cut ? 1.0 : std::min(1.0, jobs / traits.sm_count);
+    const double part_steps =
+        std::ceil(static_cast<double>(steps(p, g)) / static_cast<double>(config[cluster_k]));
 
     const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
     const double compute_us = rounds * together * part_steps * stage_cycles(g) / cycles_per_us;
@@ -300,16 +332,12 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double body_us =
         std::pow(std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4), 0.25);
 
-    double rest_us = 3.2 + rounds * epilogue_us(p, g) + normalise_us(p, traits);
+    double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + normalise_us(p, traits);
     if (config[cluster_k] > 1) rest_us += 0.5 * static_cast<double>(config[cluster_k]);
-    if (config[split] > 1) {
-        const double partial_bytes =
-            4.0 * static_cast<double>(config[split] * p.products() * p.tokens) * static_cast<double>(p.out);
-        rest_us += 2.5 + 2 * partial_bytes / (1.5 * bytes_per_us);
-    }
+    if (cut) rest_us += fix_up_us(p, g, rounds, cycles_per_us);
     // Early weights help as long as they are most of what is read; later they are in the way of the call
     // before.
-    const double early = config[programmatic] == 0 ? 0.0 : p.tokens <= 128 ? -0.7 : 0.04 * body_us;
+    const double early = config[programmatic] == 0 ? 0.0 : p.tokens <= 128 ? -0.7 : -0.4;
     return body_us + rest_us + early + (config[staged] != 0 && p.tokens <= 64 ? 0.2 : 0.0);
 }
 
@@ -331,11 +359,12 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
             Config config;
             config[tile_m] = shape.tile_m;
             config[tile_n] = shape.tile_n;
+            config[k_panels] = 1;
             config[consumers] = shape.consumers;
             config[ping_pong] = shape.ping_pong;
             config[blocks_per_sm] = shape.blocks_per_sm;
             config[swapped] = shape.swapped;
-            config[split] = 1;
+            config[stream_k] = 0;
             config[cluster_k] = parts_of_sum;
             config[staged] = parts_of_sum == 1 ? 1 : 0;
             config[raster] = 8;

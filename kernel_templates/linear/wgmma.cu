@@ -12,13 +12,6 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
                             {bias, residual, result, workspace, tokens, residual_stride, out_stride});
 }
 
-extern "C" __global__ void __launch_bounds__(hone::linear::gemm::combine_threads)
-    linear_combine(const hone::linear::Element* bias, const hone::linear::Element* residual,
-                   hone::linear::Element* result, float* workspace, int tokens, long long residual_stride,
-                   long long out_stride) {
-    hone::linear::gemm::combine({bias, residual, result, workspace, tokens, residual_stride, out_stride});
-}
-
 namespace hone::linear::normalise {
 inline constexpr int vector = 8;
 }

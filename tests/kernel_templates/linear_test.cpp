@@ -6,11 +6,13 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 #include <tuple>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/linear/gemm_geometry.cuh"
+#include "kernel_templates/linear/gemm_schedule.cuh"
 #include "kernel_templates/linear/mma_tiles_geometry.cuh"
 #include "kernel_templates/linear/wgmma_tf32_geometry.cuh"
 #include "kernel_templates/space.h"
@@ -31,6 +33,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
     const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
     return {.tile_m = value("tile_m"),
             .tile_n = value("tile_n"),
+            .k_panels = value("k_panels"),
             .consumers = value("consumers"),
             .blocks_per_sm = value("blocks_per_sm"),
             .cluster_k = value("cluster_k"),
@@ -62,6 +65,105 @@ linear::tf32::Geometry tf32_geometry_of(const Problem& problem, const Candidate&
             .gated = linear::linear_problem(problem).gated,
             .swapped = value("swapped") != 0};
 }
+
+linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidate) {
+    const linear::LinearProblem p = linear::linear_problem(problem);
+    const linear::gemm::Geometry g = geometry_of(problem, candidate);
+    return {.out = static_cast<int>(p.out),
+            .k_tiles = static_cast<int>(linear::ceil_div(p.in, g.stage_columns())),
+            .result_rows = g.result_rows(),
+            .result_columns = g.result_columns(),
+            .raster = static_cast<int>(tunable(candidate, "raster")),
+            .cluster_k = g.cluster_k,
+            .swapped = g.swapped,
+            .stream_k = tunable(candidate, "stream_k") != 0};
+}
+
+/// What all blocks of a grid do, as the schedule tells them: a tile by its place, and its steps.
+class Works {
+  public:
+    Works(const linear::gemm::Tiling& tiling, int tokens, int grid) : tiling_(tiling), tokens_(tokens) {
+        const int blocks = grid / tiling.cluster_k;
+        for (int block = 0; block < blocks; ++block) {
+            for (int rank = 0; rank < tiling.cluster_k; ++rank) {
+                const linear::gemm::Schedule schedule(tiling, tokens, blocks, block, rank);
+                std::vector<linear::gemm::Work>& list = of_block_.emplace_back();
+                for (int i = 0; i < schedule.count(); ++i) list.push_back(schedule.work(i));
+            }
+        }
+    }
+
+    [[nodiscard]] const std::vector<std::vector<linear::gemm::Work>>& of_blocks() const { return of_block_; }
+    [[nodiscard]] int steps_of(int block) const {
+        int steps = 0;
+        for (const auto& work : of_block_[static_cast<std::size_t>(block)]) steps += work.k_count;
+        return steps;
+    }
+
+    /// Empty where every step of every tile is done once.
+    [[nodiscard]] std::string fault() const {
+        const int along = tiling_.along(tokens_);
+        std::vector<int> done(static_cast<std::size_t>(tiling_.across(tokens_) * along * tiling_.k_tiles));
+        for (const auto& list : of_block_) {
+            for (const linear::gemm::Work& work : list) {
+                if (work.row % tiling_.result_rows != 0 || work.column % tiling_.result_columns != 0)
+                    return "a tile off the grid";
+                const int tile =
+                    work.row / tiling_.result_rows * along + work.column / tiling_.result_columns;
+                for (int k = work.first_k; k < work.first_k + work.k_count; ++k)
+                    ++done.at(static_cast<std::size_t>(tile * tiling_.k_tiles + k));
+            }
+        }
+        for (std::size_t i = 0; i < done.size(); ++i) {
+            if (done[i] != 1)
+                return "step " + std::to_string(i) + " done " + std::to_string(done[i]) + " times";
+        }
+        return "";
+    }
+
+    /// Empty where the parts of each tile reach the block that finishes it, once, from slots of their own,
+    /// and no block can wait for one that waits for it.
+    [[nodiscard]] std::string fault_of_parts() const {
+        struct Part {
+            const linear::gemm::Work* work;
+            int block;
+        };
+        std::map<int, Part> left;  // by slot
+        for (int block = 0; block < static_cast<int>(of_block_.size()); ++block) {
+            bool waited = false;
+            for (const linear::gemm::Work& work : of_block_[static_cast<std::size_t>(block)]) {
+                if (work.is_rest() && waited) return "a part that comes after a wait";
+                waited |= work.others > 0;
+                if (work.is_rest() && !left.emplace(work.range, Part{&work, block}).second)
+                    return "two parts in one slot";
+            }
+        }
+        std::size_t collected = 0;
+        for (int block = 0; block < static_cast<int>(of_block_.size()); ++block) {
+            for (const linear::gemm::Work& work : of_block_[static_cast<std::size_t>(block)]) {
+                if (work.is_rest()) continue;
+                int next = work.first_k + work.k_count;
+                for (int slot = work.range + 1; slot <= work.range + work.others; ++slot, ++collected) {
+                    const auto found = left.find(slot);
+                    if (found == left.end()) return "a slot without a part";
+                    const Part& part = found->second;
+                    if (part.block >= block) return "waits for a block that starts later";
+                    if (part.work->row != work.row || part.work->column != work.column ||
+                        part.work->first_k != next)
+                        return "another tile's part";
+                    next += part.work->k_count;
+                }
+                if (next != tiling_.k_tiles) return "a tile without its end";
+            }
+        }
+        return collected == left.size() ? "" : "a part that nobody adds";
+    }
+
+  private:
+    linear::gemm::Tiling tiling_;
+    int tokens_;
+    std::vector<std::vector<linear::gemm::Work>> of_block_;
+};
 
 const std::vector<std::string> shapes{
     "dtype=bf16 in=4096 out=4096",
@@ -113,12 +215,13 @@ int swizzled(int offset, int span) {
 using Place = std::tuple<int, int, int>;
 using SharedBytes = std::map<int, Place>;
 
-void copy_box(SharedBytes& shared, int to, int operand, int first_row, int rows, int element_bytes = 2) {
+/// Columns from `first_column` on, as many as 128 bytes hold.
+void copy_box(SharedBytes& shared, int to, int operand, int rows, int first_column, int element_bytes = 2) {
     for (int row = 0; row < rows; ++row) {
         for (int column = 0; column < 128 / element_bytes; ++column) {
             const bool fresh = shared
                                    .emplace(swizzled(to + row * 128 + element_bytes * column, 128),
-                                            Place{operand, first_row + row, column})
+                                            Place{operand, row, first_column + column})
                                    .second;
             CHECK(fresh);
         }
@@ -276,19 +379,76 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
 
                 const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
-                const std::int64_t split = tunable(candidate, "split");
+                const bool stream_k = tunable(candidate, "stream_k") != 0;
+                const std::uint32_t grid = plan.launches[0].grid.x;
+                const bool leaves_place = tunable(candidate, "programmatic") >= 2 && g.blocks_per_sm > 1;
+                const std::int64_t places =
+                    std::int64_t{h100.sm_count} * (g.blocks_per_sm - (leaves_place ? 1 : 0));
+                CHECK(plan.launch_count == 1);
+                CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                CHECK(plan.workspace_bytes == (stream_k ? grid * g.workspace_bytes() : 0));
                 if (g.cluster_k > 1) {
-                    CHECK(plan.launches[0].grid.x == tiles * g.cluster_k);
-                    CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                    CHECK(grid == tiles * g.cluster_k);
                 } else {
-                    CHECK(plan.launches[0].grid.x ==
-                          std::min(tiles * split, std::int64_t{h100.sm_count} * g.blocks_per_sm));
+                    CHECK(grid == (stream_k ? places : std::min(tiles, places)));
                 }
-                CHECK(plan.launch_count == (split > 1 ? 2 : 1));
-                CHECK(plan.workspace_bytes == (split > 1 ? split * p.products() * p.tokens * p.out * 4 : 0));
-                if (split > 1) CHECK(plan.launches[1].grid.x * std::int64_t{1024} >= p.tokens * p.out);
             }
         }
+    }
+}
+
+TEST_CASE("wgmma: blocks together do every step of every tile once, and the parts of a tile meet") {
+    // Every candidate's schedule, also for fewer tokens than it was made for; few distinct ones.
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, int, int, int, int, bool, bool, int, std::uint32_t>> seen;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {4, 16, 100, 333, 2048}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const linear::gemm::Tiling t = tiling_of(problem, {&wgmma, config});
+                for (const std::int64_t called : {tokens, tokens / 2 + 1}) {
+                    const Plan plan = wgmma.plan(with(problem, 7, called), config, h100);
+                    const std::uint32_t grid = plan.launches[0].grid.x;
+                    const int count = static_cast<int>(called);
+                    if (!seen.insert({t.out, t.k_tiles, t.result_rows, t.result_columns, t.raster,
+                                      t.cluster_k, t.swapped, t.stream_k, count, grid})
+                             .second)
+                        continue;
+                    INFO(to_string(problem)
+                         << " | " << to_string(Candidate{&wgmma, config}) << " | " << called);
+                    const Works works(t, count, static_cast<int>(grid));
+                    CHECK(works.fault() == "");
+                    if (t.cluster_k == 1) CHECK(works.fault_of_parts() == "");
+                }
+            }
+        }
+    }
+    CHECK(seen.size() > 500);
+}
+
+TEST_CASE("stream-K: any number of tiles, steps and blocks is cut evenly") {
+    std::mt19937 random(7);
+    const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
+    for (int i = 0; i < 3000; ++i) {
+        const linear::gemm::Tiling tiling{.out = 8 * draw(1, 200),
+                                          .k_tiles = draw(1, 90),
+                                          .result_rows = 64,
+                                          .result_columns = 8 * draw(1, 16),
+                                          .raster = draw(1, 16),
+                                          .cluster_k = 1,
+                                          .swapped = draw(0, 1) == 1,
+                                          .stream_k = true};
+        const int tokens = draw(1, 700);
+        const int tiles = tiling.across(tokens) * tiling.along(tokens);
+        const int steps = tiles * tiling.k_tiles;
+        const int grid = std::min(draw(1, 150), steps);
+        INFO(tiling.out << " columns, " << tokens << " tokens, " << tiling.k_tiles << " steps, " << tiles
+                        << " tiles of " << tiling.result_columns << " columns, " << grid << " blocks");
+        const Works works(tiling, tokens, grid);
+        CHECK(works.fault() == "");
+        CHECK(works.fault_of_parts() == "");
+        for (int block = 0; block < grid; ++block) CHECK(std::abs(works.steps_of(block) - steps / grid) <= 7);
     }
 }
 
@@ -330,14 +490,14 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
     // Model of one stage: boxes of x, weight and up as the producer asks for them, read row by row as the
     // instructions of every consumer do.
     const DeviceTraits h100 = *representative_device({9, 0, true});
-    std::set<std::tuple<int, int, bool, bool>> seen;
+    std::set<std::tuple<int, int, int, bool, bool>> seen;
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : {16, 333, 2048}) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
             for (const Config& config : enumerate(problem, wgmma, h100)) {
                 const auto g = geometry_of(problem, {&wgmma, config});
-                if (!seen.insert({g.tile_m, g.tile_n, g.gated, g.swapped}).second) continue;
+                if (!seen.insert({g.tile_m, g.tile_n, g.k_panels, g.gated, g.swapped}).second) continue;
                 INFO(to_string(Candidate{&wgmma, config}));
                 const int stage = g.stages() - 1;
                 const int left = g.left_at() + stage * g.left_bytes();
@@ -346,9 +506,15 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
                 REQUIRE(right % 1024 == 0);
                 SharedBytes shared;
                 const int weights = g.swapped ? left : right;
-                copy_box(shared, weights, 1, 0, g.weight_box());
-                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, 0, g.weight_box());
-                copy_box(shared, g.swapped ? right : left, 0, 0, g.x_box());
+                const int xs = g.swapped ? right : left;
+                for (int panel = 0; panel < g.k_panels; ++panel) {
+                    const int weight_panel = weights + panel * (g.swapped ? g.tile_m : g.tile_n) * 128;
+                    const int x_panel = xs + panel * g.x_box() * 128;
+                    copy_box(shared, weight_panel, 1, g.weight_box(), 64 * panel);
+                    if (g.gated)
+                        copy_box(shared, weight_panel + g.weight_box() * 128, 2, g.weight_box(), 64 * panel);
+                    copy_box(shared, x_panel, 0, g.x_box(), 64 * panel);
+                }
                 CHECK(static_cast<int>(shared.size()) * 2 == g.stage_bytes());
                 for (const bool is_left : {true, false}) {
                     const int rows = is_left ? g.tile_m : g.tile_n;
@@ -356,10 +522,11 @@ TEST_CASE("wgmma: what the copies write is what the tensor cores read through th
                     for (int row = 0; row < rows; ++row) {
                         const bool upper = is_weight && g.gated && row >= rows / 2;
                         const Place want{is_weight ? upper ? 2 : 1 : 0, upper ? row - rows / 2 : row, 0};
-                        for (int step = 0; step < 4; ++step) {
+                        for (int step = 0; step < 4 * g.k_panels; ++step) {
                             for (int column = 0; column < 16; column += 5) {
                                 const Place got =
-                                    read_operand(shared, is_left ? left : right, row, step, column);
+                                    read_operand(shared, (is_left ? left : right) + step / 4 * rows * 128,
+                                                 row, step % 4, column);
                                 CHECK(got == Place{std::get<0>(want), std::get<1>(want), 16 * step + column});
                             }
                         }
@@ -527,9 +694,9 @@ TEST_CASE("wgmma_tf32: what the copies write is what tensor cores and fragments 
                 const int stage = (g.stages() - 1) * g.stage_bytes();
                 const int weights = stage + (g.swapped ? 0 : g.right_at());
                 SharedBytes shared;
-                copy_box(shared, weights, 1, 0, g.weight_box(), 4);
-                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, 0, g.weight_box(), 4);
-                copy_box(shared, stage + (g.swapped ? g.right_at() : 0), 0, 0, g.x_box(), 4);
+                copy_box(shared, weights, 1, g.weight_box(), 0, 4);
+                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, g.weight_box(), 0, 4);
+                copy_box(shared, stage + (g.swapped ? g.right_at() : 0), 0, g.x_box(), 0, 4);
                 CHECK(static_cast<int>(shared.size()) * 4 == g.copied_bytes());
                 CHECK(g.rest_at() + g.right_bytes() == g.stage_bytes());
                 const auto want = [&](bool left, int row, int column) {
