@@ -57,9 +57,9 @@ def prepare_model(model: str, device: int, *, dtype: Any, tp: int, max_rows: int
     by_role = descriptions_by_role(data["operators"], max_rows)
     distinct = list(dict.fromkeys(by_role.values()))
     names = dict(zip(distinct, _names(distinct)))
-    operators = {
-        names[description]: prepare_operator(description, device, stacklevel=4) for description in distinct
-    }
+    operators = {}
+    for description, name in names.items():
+        operators[name] = prepare_operator(description, device, stacklevel=4)
     roles = {role: names[description] for role, description in by_role.items()}
     return ModelOperators(data["name"], operators, roles, data["without_family"])
 
