@@ -38,14 +38,6 @@ __device__ inline void load_box(uint32 to, const TensorMap& map, int column, int
         "l"(&map), "r"(barrier), "r"(column), "r"(row), "l"(l2_policy<hint>())
         : "memory");
 }
-/// The box into level 2 alone.
-template <L2Hint hint>
-__device__ inline void prefetch_box(const TensorMap& map, int column, int row) {
-    asm volatile(
-        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile.L2::cache_hint [%0, {%1, %2}], %3;" ::"l"(&map),
-        "r"(column), "r"(row), "l"(l2_policy<hint>())
-        : "memory");
-}
 
 /// Shared memory written by ordinary stores becomes visible to the copy engine and the tensor cores; by each
 /// writing thread, before the barrier.

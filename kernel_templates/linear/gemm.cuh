@@ -6,7 +6,7 @@
 // cores -> registers -> shared memory (stmatrix) -> global (tensor store). Warpgroup 0 is the producer: one
 // thread issues all copies. Warpgroups 1 to `consumers` multiply: they share a tile (each takes rows of it),
 // or with ping_pong take whole tiles in turn, so that one stores while the other multiplies. Blocks are
-// persistent: each walks over the tiles that the schedule gives it, with stream_k also over parts of them.
+// persistent: each walks over the tiles that the schedule gives it, with tail_split also over a part of one.
 //
 // The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Left is x and
 // right the weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A

@@ -71,15 +71,13 @@ class Consumer {
         const uint64 left = panel_descriptor(shared_ + geometry.left_at() + stage * geometry.left_bytes());
         const uint64 right = panel_descriptor(shared_ + geometry.right_at() + stage * geometry.right_bytes());
 #pragma unroll
-        for (int step = 0; step < geometry.stage_columns() / 16; ++step) {
-            const int panel = step / (k_panel / 16);
-            const uint32 column = step % (k_panel / 16) * 32;
-            const uint64 right_step = advance_descriptor(right, panel * tile_n * panel_pitch + column);
+        for (int step = 0; step < stage_columns / 16; ++step) {
+            const uint32 column = step * 32;
 #pragma unroll
             for (int b = 0; b < row_blocks; ++b) {
-                const uint32 row = (panel * tile_m + block_row(b)) * panel_pitch;
-                Wgmma<Element, tile_n>::multiply(sums[b], advance_descriptor(left, row + column), right_step,
-                                                 k | step);
+                const uint32 row = block_row(b) * panel_pitch;
+                Wgmma<Element, tile_n>::multiply(sums[b], advance_descriptor(left, row + column),
+                                                 advance_descriptor(right, column), k | step);
             }
         }
     }

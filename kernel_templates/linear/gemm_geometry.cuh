@@ -4,8 +4,8 @@
 
 namespace hone::linear::gemm {
 
-/// Columns of a panel, one row of a 128-byte swizzle; and rows of one instruction.
-inline constexpr int k_panel = 64;
+/// Columns of a stage, one row of a 128-byte swizzle; and rows of one instruction.
+inline constexpr int stage_columns = 64;
 inline constexpr int block_rows = 64;
 /// Shared memory of a multiprocessor, and what each block loses of it: compute capability 9.0.
 inline constexpr int shared_bytes_per_sm = 228 * 1024;
@@ -13,9 +13,8 @@ inline constexpr int reserved_bytes = 1024;
 inline constexpr int max_stages = 12;
 
 struct Geometry {
-    int tile_m = 0;    ///< rows of the left operand, a block
-    int tile_n = 0;    ///< rows of the right one: n of the instruction
-    int k_panels = 1;  ///< of both operands, a stage
+    int tile_m = 0;  ///< rows of the left operand, a block
+    int tile_n = 0;  ///< rows of the right one: n of the instruction
     int consumers = 1;
     int blocks_per_sm = 1;
     int cluster_k = 1;
@@ -42,9 +41,8 @@ struct Geometry {
     constexpr int weight_box() const { return (swapped ? tile_m : tile_n) / (gated ? 2 : 1); }
     constexpr int x_box() const { return swapped ? tile_n : tile_m; }
 
-    constexpr int stage_columns() const { return k_panels * k_panel; }
-    constexpr int left_bytes() const { return tile_m * stage_columns() * 2; }
-    constexpr int right_bytes() const { return tile_n * stage_columns() * 2; }
+    constexpr int left_bytes() const { return tile_m * stage_columns * 2; }
+    constexpr int right_bytes() const { return tile_n * stage_columns * 2; }
     constexpr int stage_bytes() const { return left_bytes() + right_bytes(); }
 
     /// Staged results: panels of `panel_width` results in 64 rows, as wide as a swizzled row can be; swapped,
@@ -86,7 +84,7 @@ struct Geometry {
     constexpr int fragment_bytes() const { return 128 * consumers * 16; }
     constexpr int exchange_bytes() const { return cluster_k * share() * (gated ? 2 : 1) * fragment_bytes(); }
 
-    /// Stream-K, for each block: the part of a tile's sums that it leaves, and the flags of the warpgroups
+    /// tail_split, for each block: the part of a tile's sums that it leaves, and the flags of the warpgroups
     /// that share a tile.
     constexpr int partial_bytes() const { return tile_m * tile_n * 4; }
     constexpr int workspace_bytes() const { return partial_bytes() + sharers() * 8; }

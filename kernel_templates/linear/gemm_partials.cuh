@@ -1,7 +1,7 @@
-// Stream-K's parts of sums, from block to block through the workspace (gemm_schedule.cuh says whose they
-// are). A range leaves at most one part: its slot holds the accumulators of all threads that share a tile, in
-// the order in which they hold them, 512 bytes a warp. Parts are added in the order of the ranges: the result
-// does not depend on which block came first.
+// Parts of sums from block to block through the workspace, tail_split (gemm_schedule.cuh says whose they
+// are). A slot holds the accumulators of all threads that share a tile, in the order in which they hold them,
+// 512 bytes a warp. Parts are added in the order of the steps: the result does not depend on which block came
+// first. A block leaves one part at most: there are no more slots than blocks.
 //
 // Beside a slot stand flags, one for each warpgroup that shares a tile: raised when the part is there, taken
 // down by the warpgroup that has added it. So no flag is up between calls, and the workspace, whose content
@@ -25,29 +25,29 @@ class Partials {
           sharer_(sharer(warpgroup)),
           named_barrier_(named_barrier) {}
 
-    __device__ void leave(const Sums& sums, int range) const {
-        float* const to = mine_ + static_cast<int64>(range) * slot_floats;
+    __device__ void leave(const Sums& sums, int slot) const {
+        float* const to = mine_ + static_cast<int64>(slot) * slot_floats;
 #pragma unroll
         for (int word = 0; word < words; ++word) {
             const float* sum = &sums[word / row_words][4 * (word % row_words)];
             store_packet(to + word * word_pitch, Packet<float, 4>{sum[0], sum[1], sum[2], sum[3]});
         }
         named_barrier_sync<128>(named_barrier_);
-        if (threadIdx.x % 128 == 0) raise_flag(flag(range), ready);
+        if (threadIdx.x % 128 == 0) raise_flag(flag(slot), ready);
         __syncwarp();
     }
 
-    /// Adds the parts of the `others` ranges behind `range`.
-    __device__ void collect(Sums& sums, int range, int others) const {
-        for (int other = range + 1; other <= range + others; ++other) {
+    /// Adds the parts in `count` slots from `first` on.
+    __device__ void collect(Sums& sums, int first, int count) const {
+        for (int slot = first; slot < first + count; ++slot) {
             if (threadIdx.x % 128 == 0) {
-                while (flag_value(flag(other)) != ready) {
+                while (flag_value(flag(slot)) != ready) {
                 }
-                *flag(other) = 0;
+                *flag(slot) = 0;
             }
             __syncwarp();
             named_barrier_sync<128>(named_barrier_);
-            add(sums, mine_ + static_cast<int64>(other) * slot_floats);
+            add(sums, mine_ + static_cast<int64>(slot) * slot_floats);
         }
     }
 
@@ -59,7 +59,7 @@ class Partials {
     static constexpr int word_pitch = geometry.sharers() * 128 * 4;
 
     __device__ static int sharer(int warpgroup) { return ping_pong ? 0 : warpgroup; }
-    __device__ uint64* flag(int range) const { return flags_ + range * geometry.sharers() + sharer_; }
+    __device__ uint64* flag(int slot) const { return flags_ + slot * geometry.sharers() + sharer_; }
 
     /// Some loads at a time: their registers come on top of the sums'.
     __device__ static void add(Sums& sums, const float* from) {

@@ -50,69 +50,47 @@ class Producer {
   private:
     /// Weights do not depend on the kernel before: they fill the ring while that one ends.
     __device__ int start_early(const Schedule& schedule) {
-        const int count = for_first_steps(schedule, stages, [&](const Work& tile, int k, int stage) {
+        const int count = for_first_stages(schedule, [&](const Work& tile, int k, int stage) {
             barrier_arrive_expecting(full_barrier(shared_, stage), geometry.stage_bytes());
             load_weight(tile, k, stage);
         });
-        if constexpr (prefetches) {
-            for_first_steps(schedule, 2 * stages, [&](const Work& tile, int k, int stage) {
-                if (stage >= stages) prefetch_weight(tile, k);
-            });
-        }
         wait_for_predecessor();
         fence_async_proxy_global();
-        for_first_steps(schedule, stages,
-                        [&](const Work& tile, int k, int stage) { load_x(tile, k, stage); });
+        for_first_stages(schedule, [&](const Work& tile, int k, int stage) { load_x(tile, k, stage); });
         return count;
     }
 
-    /// Calls visit(tile, k, index) for the block's first steps, `most` of them; returns their number.
+    /// Calls visit(tile, k, stage) for the steps with which the block's ring fills; returns their number.
     template <class Visit>
-    __device__ static int for_first_steps(const Schedule& schedule, int most, Visit visit) {
+    __device__ static int for_first_stages(const Schedule& schedule, Visit visit) {
         const int count = schedule.count();
-        int step = 0;
-        for (int i = 0; i < count && step < most; ++i) {
+        int stage = 0;
+        for (int i = 0; i < count && stage < stages; ++i) {
             const Work tile = schedule.work(i);
-            const int end = min(tile.k_count, most - step);
-            for (int k = 0; k < end; ++k) visit(tile, tile.first_k + k, step++);
+            const int end = min(tile.k_count, stages - stage);
+            for (int k = 0; k < end; ++k) visit(tile, tile.first_k + k, stage++);
         }
-        return step;
+        return stage;
     }
-
-    static constexpr L2Hint weight_hint = Tuned::l2_hint != 0 ? L2Hint::evict_first : L2Hint::normal;
-    __device__ static int first_weight_row(const Work& tile) { return swapped ? tile.row : tile.column; }
 
     __device__ void load_weight(const Work& tile, int k, int stage) {
-        const int first = first_weight_row(tile);
-        load<swapped, weight_hint>(maps_.weight, 0, k, first, stage);
-        if constexpr (gated) load<swapped, weight_hint>(maps_.up, geometry.weight_box(), k, first, stage);
-    }
-    __device__ void prefetch_weight(const Work& tile, int k) {
-        const int first = first_weight_row(tile);
-#pragma unroll
-        for (int panel = 0; panel < geometry.k_panels; ++panel) {
-            const int column = k * geometry.stage_columns() + panel * k_panel;
-            prefetch_box<weight_hint>(maps_.weight, column, first);
-            if constexpr (gated) prefetch_box<weight_hint>(maps_.up, column, first);
-        }
+        constexpr L2Hint hint = Tuned::l2_hint != 0 ? L2Hint::evict_first : L2Hint::normal;
+        const int first = swapped ? tile.row : tile.column;
+        load<swapped, hint>(maps_.weight, 0, k, first, stage);
+        if constexpr (gated) load<swapped, hint>(maps_.up, geometry.weight_box(), k, first, stage);
     }
     __device__ void load_x(const Work& tile, int k, int stage) {
         constexpr L2Hint hint = Tuned::l2_hint != 0 ? L2Hint::evict_last : L2Hint::normal;
         load<!swapped, hint>(maps_.x, 0, k, swapped ? tile.column : tile.row, stage);
     }
 
-    /// The boxes whose first row is `row` of the operand's tile and `from` of the matrix.
+    /// The box whose first row is `row` of the operand's tile and `from` of the matrix.
     template <bool left, L2Hint hint>
     __device__ void load(const TensorMap& map, int row, int k, int from, int stage) {
         const uint32 base = left ? geometry.left_at() + stage * geometry.left_bytes()
                                  : geometry.right_at() + stage * geometry.right_bytes();
-        constexpr int rows = left ? tile_m : tile_n;
-#pragma unroll
-        for (int panel = 0; panel < geometry.k_panels; ++panel) {
-            load_box<hint>(shared_ + base + (panel * rows + row) * k_panel * 2, map,
-                           k * geometry.stage_columns() + panel * k_panel, from,
-                           full_barrier(shared_, stage));
-        }
+        load_box<hint>(shared_ + base + row * stage_columns * 2, map, k * stage_columns, from,
+                       full_barrier(shared_, stage));
     }
 
     uint32 shared_;

@@ -5,15 +5,18 @@
 // columns, which stay in level 2. Block b takes the whole tiles b, b + blocks, ... With cluster_k the blocks
 // of a cluster take the same tile, each a part of its sum.
 //
-// Stream-K: where the tiles do not fill their last round, those of the last two rounds are laid end to end,
-// step by step, and cut into ranges of the same length, one a block. A block goes through its range from
-// front to back. First comes the rest of a tile whose beginning lies in the range before: that sum it leaves
-// in the workspace. Last comes the beginning of a tile that ends in later ranges: it waits for their parts
-// and finishes the tile. The grid is no larger than what fits the multiprocessors together. Where other
-// kernels hold some of them, that does not suffice: two such grids could each wait for blocks of their own
-// that find no place. So ranges are dealt from the back, and blocks wait for blocks of lower numbers alone,
-// which GPUs start first.
+// tail_split: tiles of the last round that half of the blocks or fewer would take are cut, each into as many
+// parts of its sum as there are blocks for it. Part p of every such tile runs beside the other tiles' part p:
+// blocks that run at the same time stand at the same steps, and share panels in level 2 as those of whole
+// tiles do. Parts go through the workspace (gemm_partials.cuh) to the block that has the sum's beginning,
+// which finishes the tile.
+//
+// The grid is no larger than what fits the multiprocessors together. Where other kernels hold some of them,
+// that does not suffice: two such grids could each wait for blocks of their own that find no place. So parts
+// are dealt from the back, and blocks wait for blocks of lower numbers alone, which GPUs start first.
 #pragma once
+
+#include "linear/raster.cuh"
 
 namespace hone::linear::gemm {
 
@@ -26,7 +29,7 @@ struct Tiling {
     int raster = 1;
     int cluster_k = 1;
     bool swapped = false;
-    bool stream_k = false;
+    bool tail_split = false;
 
     constexpr int across(int tokens) const {
         return ((swapped ? out : tokens) + result_rows - 1) / result_rows;
@@ -42,12 +45,24 @@ struct Work {
     int column;  ///< first right row, in terms of results
     int first_k;
     int k_count;
-    int range;   ///< stream-K: the block's
-    int others;  ///< stream-K: ranges behind it that hold the rest of the sum, where first_k is 0
+    int slot;    ///< tail_split: where the part is left; where first_k is 0: of the first other part
+    int others;  ///< tail_split: parts that hold the rest of the sum, where first_k is 0
 
-    /// Stream-K: another block finishes the tile.
+    /// tail_split: another block finishes the tile.
     constexpr bool is_rest() const { return first_k > 0; }
 };
+
+/// Parts of a sum, tail_split: one where nothing is cut. Each adds a round through level 2 and has some steps
+/// at least.
+constexpr int tail_parts(int tiles, int blocks, int k_tiles) {
+    constexpr int most = 8;
+    constexpr int least_steps = 4;
+    const int rest = tiles % blocks;
+    int parts = rest == 0 ? 1 : blocks / rest;
+    if (parts > most) parts = most;
+    if (parts > k_tiles / least_steps) parts = k_tiles / least_steps;
+    return parts > 1 ? parts : 1;
+}
 
 class Schedule {
   public:
@@ -61,75 +76,44 @@ class Schedule {
           rank_(rank) {
         const int tiles = across_ * along_;
         whole_ = tiles;
-        if (tiling.stream_k && tiles % blocks != 0)
-            whole_ = tiles < 2 * blocks ? 0 : tiles - tiles % blocks - blocks;
+        if (tiling.tail_split) parts_ = tail_parts(tiles, blocks, tiling.k_tiles);
+        if (parts_ > 1) whole_ -= tiles % blocks;
+        rest_ = tiles - whole_;
         rounds_ = (whole_ - block + blocks - 1) / blocks;
-        if (tiling.stream_k) {
-            const int steps = (tiles - whole_) * tiling.k_tiles;
-            range_steps_ = steps / blocks;
-            longer_ranges_ = steps % blocks;
-            range_ = blocks - 1 - block;
-            first_ = range_begin(range_);
-            end_ = range_begin(range_ + 1);
-        }
     }
 
     /// Pieces of work, and the i-th of them.
-    constexpr int count() const {
-        if (first_ == end_) return rounds_;
-        return rounds_ + (end_ - 1) / tiling_.k_tiles - first_ / tiling_.k_tiles + 1;
-    }
+    constexpr int count() const { return rounds_ + (block_ < rest_ * parts_ ? 1 : 0); }
     constexpr Work work(int i) const {
-        if (tiling_.stream_k && i >= rounds_) return part_of_range(i - rounds_);
+        if (tiling_.tail_split && i >= rounds_) return tail_part();
         Work work = whole_tile(block_ + i * blocks_);
-        if (tiling_.cluster_k > 1) {
-            const int parts = tiling_.cluster_k;
-            work.first_k = tiling_.k_tiles * rank_ / parts;
-            work.k_count = tiling_.k_tiles * (rank_ + 1) / parts - work.first_k;
-        }
+        if (tiling_.cluster_k > 1) take_part(work, rank_, tiling_.cluster_k);
         return work;
     }
 
   private:
     constexpr Work whole_tile(int number) const {
-        const int group = number / (tiling_.raster * along_);
-        const int left = across_ - group * tiling_.raster;
-        const int rows = left < tiling_.raster ? left : tiling_.raster;
-        const int rest = number - group * tiling_.raster * along_;
-        return {.row = (group * tiling_.raster + rest % rows) * tiling_.result_rows,
-                .column = rest / rows * tiling_.result_columns,
+        const TilePlace place = raster_place(number, across_, along_, tiling_.raster);
+        return {.row = place.row * tiling_.result_rows,
+                .column = place.column * tiling_.result_columns,
                 .first_k = 0,
                 .k_count = tiling_.k_tiles,
-                .range = range_,
+                .slot = 0,
                 .others = 0};
     }
-    constexpr Work part_of_range(int i) const {
-        const int k_tiles = tiling_.k_tiles;
-        const int tile = first_ / k_tiles + i;
-        const int begin = tile * k_tiles;
-        const int from = first_ > begin ? first_ : begin;
-        const int to = end_ < begin + k_tiles ? end_ : begin + k_tiles;
+    constexpr void take_part(Work& work, int part, int parts) const {
+        work.first_k = tiling_.k_tiles * part / parts;
+        work.k_count = tiling_.k_tiles * (part + 1) / parts - work.first_k;
+    }
+    constexpr Work tail_part() const {
+        const int tile = block_ % rest_;
+        const int part = parts_ - 1 - block_ / rest_;
         Work work = whole_tile(whole_ + tile);
-        work.first_k = from - begin;
-        work.k_count = to - from;
-        if (from == begin) {
-            while (range_begin(range_ + work.others + 1) < begin + k_tiles) ++work.others;
-        }
+        take_part(work, part, parts_);
+        work.slot = tile * (parts_ - 1) + (part > 0 ? part - 1 : 0);
+        work.others = part > 0 ? 0 : parts_ - 1;
         return work;
     }
-
-    /// First step of a range, counted over the tiles of stream-K. Where a tile begins close by, there: a part
-    /// of a few steps costs more than it evens out. A range keeps at least one step, since it is longer than
-    /// twice that distance.
-    constexpr int range_begin(int range) const {
-        const int k_tiles = tiling_.k_tiles;
-        const int begin = range * range_steps_ + (range < longer_ranges_ ? range : longer_ranges_);
-        const int close = range_steps_ > 2 * least_part ? least_part : (range_steps_ - 1) / 2;
-        const int behind = begin % k_tiles;
-        if (behind <= close) return begin - behind;
-        return k_tiles - behind <= close ? begin + k_tiles - behind : begin;
-    }
-    static constexpr int least_part = 3;
 
     Tiling tiling_;
     int across_;
@@ -139,11 +123,8 @@ class Schedule {
     int rank_;
     int whole_ = 0;   ///< tiles that are not cut
     int rounds_ = 0;  ///< of them, this block's
-    int range_steps_ = 0;
-    int longer_ranges_ = 0;  ///< the first ones have a step more
-    int range_ = 0;
-    int first_ = 0;  ///< step of the block's range
-    int end_ = 0;
+    int rest_ = 0;    ///< tiles that are
+    int parts_ = 1;   ///< of each of those
 };
 
 }  // namespace hone::linear::gemm

@@ -9,7 +9,6 @@ namespace hone::linear::gemm {
 
 inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .tile_n = static_cast<int>(Tuned::tile_n),
-                                   .k_panels = static_cast<int>(Tuned::k_panels),
                                    .consumers = static_cast<int>(Tuned::consumers),
                                    .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
                                    .cluster_k = static_cast<int>(Tuned::cluster_k),
@@ -18,27 +17,25 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .ping_pong = Tuned::ping_pong != 0,
                                    .staged = Tuned::staged != 0};
 inline constexpr Tiling tiling{.out = out,
-                               .k_tiles = (in + geometry.stage_columns() - 1) / geometry.stage_columns(),
+                               .k_tiles = (in + stage_columns - 1) / stage_columns,
                                .result_rows = geometry.result_rows(),
                                .result_columns = geometry.result_columns(),
                                .raster = static_cast<int>(Tuned::raster),
                                .cluster_k = geometry.cluster_k,
                                .swapped = geometry.swapped,
-                               .stream_k = Tuned::stream_k != 0};
+                               .tail_split = Tuned::tail_split != 0};
 
 inline constexpr int tile_m = geometry.tile_m;
 inline constexpr int tile_n = geometry.tile_n;
 inline constexpr int stages = geometry.stages();
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int cluster_k = geometry.cluster_k;
-inline constexpr bool stream_k = tiling.stream_k;
+inline constexpr bool tail_split = tiling.tail_split;
 inline constexpr bool ping_pong = geometry.ping_pong;
 inline constexpr bool swapped = geometry.swapped;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
 /// The successor may start when this block's last loads are under way; else at once.
-inline constexpr bool releases_late = Tuned::programmatic >= 2;
-/// Weights beyond the ring are asked for early, into level 2.
-inline constexpr bool prefetches = Tuned::programmatic == 3;
+inline constexpr bool releases_late = Tuned::programmatic == 2;
 inline constexpr int threads = geometry.threads();
 inline constexpr int row_blocks = geometry.row_blocks();
 inline constexpr int result_blocks = geometry.result_blocks();
@@ -56,7 +53,7 @@ static_assert(!gated_columns || tile_n % 16 == 0, "gate and up columns meet in o
 static_assert(!geometry.staged || swapped || result_columns % 16 == 0,
               "a staged row has 16 results at least");
 static_assert(cluster_k == 1 || !geometry.staged, "parts of sums do not go through the staging");
-static_assert(cluster_k == 1 || !(stream_k || ping_pong), "one way to split a sum");
+static_assert(cluster_k == 1 || !(tail_split || ping_pong), "one way to split a sum");
 static_assert(cluster_k == 1 || geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
               "the parts of sums fit the ring");
 static_assert(k_tiles >= cluster_k, "every part of a sum has terms");

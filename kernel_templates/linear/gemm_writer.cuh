@@ -28,10 +28,10 @@ class Writer {
 
     /// The tile's results; or the part of its sums that another block adds up.
     __device__ void store(Sums& sums, const Work& tile) {
-        if constexpr (stream_k) {
+        if constexpr (tail_split) {
             const Partials partials(results_.workspace, warpgroup_, 1 + warpgroup_);
-            if (tile.is_rest()) return partials.leave(sums, tile.range);
-            partials.collect(sums, tile.range, tile.others);
+            if (tile.is_rest()) return partials.leave(sums, tile.slot);
+            partials.collect(sums, tile.slot, tile.others);
         }
         if constexpr (geometry.staged) {
 #pragma unroll

@@ -50,7 +50,7 @@ __device__ inline Tile tile_of_block(int tokens) {
     constexpr int columns = (out + result_columns - 1) / result_columns;
     const int part = split == 1 ? 0 : blockIdx.x / (rows * columns);
     const int index = split == 1 ? blockIdx.x : blockIdx.x % (rows * columns);
-    const TilePlace place = raster(index, rows, columns, Tuned::raster);
+    const TilePlace place = raster_place(index, rows, columns, Tuned::raster);
     const int first_k = k_tiles * part / split;
     return {.token = place.row * tile_m,
             .column = place.column * result_columns,

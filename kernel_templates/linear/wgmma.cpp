@@ -1,93 +1,31 @@
 #include <algorithm>
-#include <cmath>
 
-#include "kernel_templates/linear/gemm_geometry.cuh"
 #include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/wgmma_config.h"
 
 namespace hone::linear {
 namespace {
 
-using gemm::Geometry;
-
-enum Index : std::size_t {
-    tile_m,
-    tile_n,
-    k_panels,
-    consumers,
-    ping_pong,
-    blocks_per_sm,
-    swapped,
-    stream_k,
-    cluster_k,
-    staged,
-    raster,
-    l2_hint,
-    programmatic
-};
+using namespace gemm;
 
 constexpr Tunable tunables[] = {
     {"tile_m", "rows of a tile: tokens; swapped: results a token", {64, 128, 256}},
     {"tile_n",
      "columns of a tile: results a token; swapped: tokens",
      {8, 16, 32, 64, 80, 96, 112, 128, 160, 168, 192, 224, 256}},
-    {"k_panels", "panels of 64 columns of x and of the weight in a stage", {1, 2, 4}},
     {"consumers", "warpgroups that multiply", {1, 2}},
     {"ping_pong", "1: they take tiles in turn instead of sharing one", {0, 1}},
-    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2, 3}},
+    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2}},
     {"swapped", "1: the weight is the left operand, for few tokens", {0, 1}},
-    {"stream_k", "1: tiles of the last rounds are cut, so that all blocks do the same work", {0, 1}},
+    {"tail_split", "1: tiles of a last round that few blocks take are split over all of them", {0, 1}},
     {"cluster_k", "parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}},
     {"staged", "1: results leave through shared memory and the copy engine", {0, 1}},
     {"raster", "rows of tiles that are worked on together", {8, 16}},
     {"l2_hint", "1: weights leave level 2 first, x last", {0, 1}},
     {"programmatic",
-     "1: programmatic dependent launch; 2: of the successor, late and beside the block; 3: with weights into "
-     "level 2",
-     {0, 1, 2, 3}},
+     "1: programmatic dependent launch; 2: of the successor, late and beside the block",
+     {0, 1, 2}},
 };
-
-Geometry geometry(const LinearProblem& p, const Config& config) {
-    return {.tile_m = static_cast<int>(config[tile_m]),
-            .tile_n = static_cast<int>(config[tile_n]),
-            .k_panels = static_cast<int>(config[k_panels]),
-            .consumers = static_cast<int>(config[consumers]),
-            .blocks_per_sm = static_cast<int>(config[blocks_per_sm]),
-            .cluster_k = static_cast<int>(config[cluster_k]),
-            .gated = p.gated,
-            .swapped = config[swapped] != 0,
-            .ping_pong = config[ping_pong] != 0,
-            .staged = config[staged] != 0};
-}
-
-std::int64_t steps(const LinearProblem& p, const Geometry& g) { return ceil_div(p.in, g.stage_columns()); }
-
-/// Tiles of results in the direction of the left operand's rows, and of the right one's.
-std::int64_t tiles_across(const LinearProblem& p, const Geometry& g) {
-    return ceil_div(g.swapped ? p.out : p.tokens, g.result_rows());
-}
-std::int64_t tiles_along(const LinearProblem& p, const Geometry& g) {
-    return ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
-}
-std::int64_t tiles(const LinearProblem& p, const Geometry& g) {
-    return tiles_across(p, g) * tiles_along(p, g);
-}
-
-/// Blocks a multiprocessor that a call uses: one place may be its successor's.
-std::int64_t used_places(const Config& config) {
-    return std::max<std::int64_t>(config[blocks_per_sm] - (config[programmatic] >= 2 ? 1 : 0), 1);
-}
-
-/// Blocks that run at the same time. Clusters do not fill every group of multiprocessors, and nothing here
-/// can ask how many fit: a careful estimate.
-std::int64_t resident_blocks(const Config& config, const DeviceTraits& traits) {
-    const std::int64_t blocks = traits.sm_count * used_places(config);
-    switch (config[cluster_k]) {
-        case 1: return blocks;
-        case 2: return blocks * 32 / 33;
-        case 4: return blocks * 29 / 32;
-        default: return blocks * 27 / 32;
-    }
-}
 
 /// A thread's registers, where the roles do not exchange theirs.
 bool fits_registers(const LinearProblem& p, const Geometry& g) {
@@ -111,7 +49,7 @@ constexpr Constraint constraints[] = {
          const LinearProblem p = linear_problem(problem);
          const Geometry g = geometry(p, c);
          return (!g.ping_pong || g.consumers == 2) &&
-                g.tile_m % (gemm::block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0;
+                g.tile_m % (block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0;
      }},
     {"gate and up columns meet in one thread, and staged rows have 16 results at least",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -124,14 +62,11 @@ constexpr Constraint constraints[] = {
          const LinearProblem p = linear_problem(problem);
          return fits_registers(p, geometry(p, c));
      }},
-    {"one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each, three up "
-     "to "
-     "64 tokens",
+    {"one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return (c[consumers] == 1) ==
                     (c[consumers] == 1 && geometry(linear_problem(problem), c).result_rows() == 64) &&
-                (c[blocks_per_sm] == 1 || c[consumers] == 1) &&
-                (c[blocks_per_sm] < 3 || linear_problem(problem).tokens <= 64);
+                (c[blocks_per_sm] == 1 || c[consumers] == 1);
      }},
     {"at least three stages must fit shared memory",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -148,10 +83,6 @@ constexpr Constraint constraints[] = {
          return c[swapped] == 0 ||
                 (c[ping_pong] == 0 && (c[consumers] == 1 || linear_problem(problem).tokens > 64));
      }},
-    {"stages of several panels are for up to 64 tokens as columns",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[k_panels] == 1 || (c[swapped] != 0 && linear_problem(problem).tokens <= 64);
-     }},
     {"tiles with x as the left operand have 64 columns at least",
      [](const Problem&, const Config& c, const DeviceTraits&) { return c[swapped] != 0 || c[tile_n] >= 64; }},
     {"more than half of a tile's tokens must exist",
@@ -165,24 +96,20 @@ constexpr Constraint constraints[] = {
          const std::int64_t large = ceil_div(p.tokens, 128) * ceil_div(p.products() * p.out, 128);
          return c[swapped] != 0 || c[tile_m] * c[tile_n] >= 128 * 128 || large <= 4 * t.sm_count;
      }},
-    {"a sum is split over a cluster between tiles that are shared and not staged, or cut by stream-K",
+    {"a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
      [](const Problem&, const Config& c, const DeviceTraits&) {
-         return c[cluster_k] == 1 || (c[stream_k] == 0 && c[ping_pong] == 0 && c[staged] == 0);
+         return c[cluster_k] == 1 || (c[tail_split] == 0 && c[ping_pong] == 0 && c[staged] == 0);
      }},
     {"a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at least",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
          const LinearProblem p = linear_problem(problem);
          return c[cluster_k] == 1 || (tiles(p, geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
-                                      4 * c[cluster_k] <= steps(p, geometry(p, c)));
+                                      4 * c[cluster_k] <= steps(p));
      }},
-    {"stream-K is for tiles that leave a fiftieth of their rounds empty, and for eight steps a block",
+    {"a last round is split that leaves half of the blocks idle, into parts that run at the same steps and "
+     "share level 2",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         const LinearProblem p = linear_problem(problem);
-         const std::int64_t all = tiles(p, geometry(p, c));
-         const std::int64_t blocks = resident_blocks(c, t);
-         const std::int64_t places = ceil_div(all, blocks) * blocks;
-         return c[stream_k] == 0 ||
-                (50 * (places - all) >= places && all * steps(p, geometry(p, c)) >= 8 * blocks);
+         return c[tail_split] == 0 || parts_of_tail(linear_problem(problem), c, t) > 1;
      }},
     {"the parts of sums that meet in a cluster must fit the rings",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -205,9 +132,13 @@ constexpr Constraint constraints[] = {
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return c[l2_hint] == 0 || linear_problem(problem).tokens <= 256;
      }},
-    {"early weights are for up to 128 tokens: with more, they are in the way of the call before",
+    {"early weights are for up to 256 tokens: with more, they are in the way of the call before",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[programmatic] == 0 || c[programmatic] == 2 || linear_problem(problem).tokens <= 128;
+         return c[programmatic] != 1 || linear_problem(problem).tokens <= 256;
+     }},
+    {"a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[programmatic] != 2 || linear_problem(problem).tokens > 64;
      }},
 };
 
@@ -243,9 +174,9 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g) {
     };
     const auto add_unused = [&] { launch.args[launch.arg_count++] = tensor_map_arg(1); };
     const auto weight_map = [&](int pointer, int stride) {
-        return matrix_map(p.dtype, pointer, stride, p.in, p.out, gemm::k_panel, g.weight_box());
+        return matrix_map(p.dtype, pointer, stride, p.in, p.out, stage_columns, g.weight_box());
     };
-    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, gemm::k_panel, g.x_box()));
+    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, stage_columns, g.x_box()));
     add(weight_map(weight, weight_stride));
     if (p.gated) {
         add(weight_map(up, up_stride));
@@ -254,7 +185,7 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g) {
     }
     if (g.staged) {
         add(matrix_map(p.dtype, out, out_stride, p.out, p.tokens, g.panel_width(),
-                       g.swapped ? g.tile_n : gemm::block_rows));
+                       g.swapped ? g.tile_n : block_rows));
     } else {
         add_unused();
     }
@@ -268,77 +199,19 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     gemm.kernel = "linear_wgmma";
     // Clusters have one tile each, other blocks walk.
     const std::int64_t count = tiles(p, g);
-    const std::int64_t places = traits.sm_count * used_places(config);
-    const std::int64_t blocks = g.cluster_k > 1         ? count * g.cluster_k
-                                : config[stream_k] != 0 ? std::min(count * steps(p, g), places)
-                                                        : std::min(count, places);
+    const std::int64_t most = places(config, traits);
+    const std::int64_t blocks =
+        g.cluster_k > 1 ? count * g.cluster_k : std::min(count * parts_of_tail(p, config, traits), most);
     gemm.grid = {static_cast<std::uint32_t>(blocks), 1, 1};
     gemm.block = {static_cast<std::uint32_t>(g.threads()), 1, 1};
     gemm.cluster = {static_cast<std::uint32_t>(g.cluster_k), 1, 1};
     gemm.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     gemm.programmatic = config[programmatic] != 0;
-    if (config[stream_k] != 0) plan.workspace_bytes = blocks * g.workspace_bytes();
+    // The same for any number of tokens: fewer of them may leave a larger rest.
+    if (config[tail_split] != 0) plan.workspace_bytes = most * g.workspace_bytes();
     add_maps(plan, p, g);
     add_results(gemm);
     return normalise_first(p, plan);
-}
-
-/// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
-/// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
-double stage_cycles(const Geometry& g) {
-    const double instructions = 4.0 * g.k_panels * g.tile_m / gemm::block_rows;
-    const double multiply = instructions * g.tile_n / 2;
-    const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
-    return std::max(1.1 * multiply, port);  // power keeps the clock of busy tensor cores down
-}
-
-/// Microseconds between the last product of a tile and the first of the block's next one.
-double epilogue_us(const LinearProblem& p, const Geometry& g) {
-    const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
-    const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
-    return (g.ping_pong ? 0.3 : 1.5) * size * work;
-}
-
-/// Microseconds for leaving a part of a tile's sums and adding those of the others, 64 bytes a cycle.
-double fix_up_us(const LinearProblem& p, const Geometry& g, double rounds, double cycles_per_us) {
-    const double parts_of_tile = std::min(1 + 1 / rounds, static_cast<double>(steps(p, g)));
-    return 0.5 + parts_of_tile * (0.5 + g.partial_bytes() / 64.0 / cycles_per_us);
-}
-
-/// Rounds of tiles, each as long as its stages take to multiply, against the time that memory needs for the
-/// weights; plus what a call costs before and after. Fitted to 685 measurements of 33 problems on an
-/// H100 (docs/performance.md).
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const LinearProblem p = linear_problem(problem);
-    const Geometry g = geometry(p, config);
-    const double jobs = static_cast<double>(tiles(p, g) * config[cluster_k]);
-    const double resident = static_cast<double>(resident_blocks(config, traits));
-    const bool cut = config[stream_k] != 0;
-    const double rounds = cut ? jobs / resident : std::ceil(jobs / resident);
-    const double together = cut ? static_cast<double>(used_places(config))
-                                : std::ceil(std::min(jobs, resident) / traits.sm_count);
-    const double busy = cut ? 1.0 : std::min(1.0, jobs / traits.sm_count);
-    const double part_steps =
-        std::ceil(static_cast<double>(steps(p, g)) / static_cast<double>(config[cluster_k]));
-
-    const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
-    const double compute_us = rounds * together * part_steps * stage_cycles(g) / cycles_per_us;
-    const double hinted = config[l2_hint] != 0 && p.tokens <= 128 ? 0.96 : 1.0;
-    const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
-    const double memory_us = (hinted * p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
-    // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
-    const double in_flight = traits.sm_count * busy * together * g.stages() * g.stage_bytes();
-    const double draw_us = p.weight_bytes() * 1.2 / in_flight;
-    const double body_us =
-        std::pow(std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4), 0.25);
-
-    double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + normalise_us(p, traits);
-    if (config[cluster_k] > 1) rest_us += 0.5 * static_cast<double>(config[cluster_k]);
-    if (cut) rest_us += fix_up_us(p, g, rounds, cycles_per_us);
-    // Early weights help as long as they are most of what is read; later they are in the way of the call
-    // before.
-    const double early = config[programmatic] == 0 ? 0.0 : p.tokens <= 128 ? -0.7 : -0.4;
-    return body_us + rest_us + early + (config[staged] != 0 && p.tokens <= 64 ? 0.2 : 0.0);
 }
 
 /// The best by the cost model of a few proven shapes of tiles.
@@ -352,32 +225,25 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     const Shape shapes[] = {{rows, 16, 1, 0, 2, 1},  {rows, 32, 1, 0, 2, 1}, {rows, 64, 1, 0, 2, 1},
                             {rows, 128, 1, 0, 1, 1}, {64, 128, 2, 1, 1, 0},  {128, 128, 2, 0, 1, 0},
                             {128, 256, 2, 0, 1, 0}};
-    std::optional<Config> best;
-    double best_us = 0;
+    std::vector<Config> configs;
     for (const Shape& shape : shapes) {
         for (const std::int64_t parts_of_sum : tunables[cluster_k].values.span()) {
-            Config config;
+            Config& config = configs.emplace_back();
             config[tile_m] = shape.tile_m;
             config[tile_n] = shape.tile_n;
-            config[k_panels] = 1;
             config[consumers] = shape.consumers;
             config[ping_pong] = shape.ping_pong;
             config[blocks_per_sm] = shape.blocks_per_sm;
             config[swapped] = shape.swapped;
-            config[stream_k] = 0;
+            config[tail_split] = 0;
             config[cluster_k] = parts_of_sum;
             config[staged] = parts_of_sum == 1 ? 1 : 0;
             config[raster] = 8;
             config[l2_hint] = p.tokens <= 64 ? 1 : 0;
-            config[programmatic] = p.tokens <= 128 ? 1 : 0;
-            if (!allowed(problem, {&wgmma, config}, traits)) continue;
-            const double us = predict(problem, config, traits);
-            if (best && us >= best_us) continue;
-            best = config;
-            best_us = us;
+            config[programmatic] = p.tokens <= 128 ? 1 : 2;
         }
     }
-    return best;
+    return best_of(problem, wgmma, configs, traits);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class Schedule {
 
     /// `rank`: of the block in its cluster.
     __device__ Tile tile(int index, int rank) const {
-        const TilePlace place = raster(index, across_, along_, Tuned::raster);
+        const TilePlace place = raster_place(index, across_, along_, Tuned::raster);
         const int first_k = k_tiles * rank / cluster_k;
         return {.row = place.row * geometry.result_rows(),
                 .column = place.column * result_columns,

@@ -176,14 +176,14 @@ void check_problem(const std::string& text, std::size_t each, Padding padding = 
     }
 }
 
-/// `count` configs of wgmma that cut tiles, spread over the space.
-std::vector<Candidate> stream_k_sample(const Problem& problem, std::size_t count) {
+/// `count` configs of wgmma that split the last tiles, spread over the space.
+std::vector<Candidate> tail_split_sample(const Problem& problem, std::size_t count) {
     const Variant& wgmma = linear::wgmma;
     if (!runs_on(wgmma, Bench::get().traits)) return {};
-    const auto named = std::ranges::find(wgmma.tunables, "stream_k", &Tunable::name);
-    const auto stream_k = static_cast<std::size_t>(named - wgmma.tunables.begin());
+    const auto named = std::ranges::find(wgmma.tunables, "tail_split", &Tunable::name);
+    const auto tail_split = static_cast<std::size_t>(named - wgmma.tunables.begin());
     std::vector<Config> configs = enumerate(problem, wgmma, Bench::get().traits);
-    std::erase_if(configs, [&](const Config& config) { return config[stream_k] == 0; });
+    std::erase_if(configs, [&](const Config& config) { return config[tail_split] == 0; });
     std::vector<Candidate> chosen;
     for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
         chosen.push_back({&wgmma, configs[i]});
@@ -250,12 +250,12 @@ TEST_CASE("linear is right where sums are split over clusters") {
     check_problem("dtype=fp32 gated=yes activation=silu in=4096 out=64 tokens=40", 6);
 }
 
-TEST_CASE("linear is right where stream-K cuts tiles, and gives the same bits each time") {
+TEST_CASE("linear is right where the last tiles are split, and gives the same bits each time") {
     for (const char* text : {"dtype=bf16 in=4096 out=1160 tokens=16",
                              "dtype=fp16 in=2056 out=2568 bias=yes residual=yes activation=relu tokens=200",
                              "dtype=bf16 gated=yes activation=silu in=1032 out=5000 tokens=40"}) {
         const LinearCase linear_case(text, {});
-        for (const Candidate& candidate : stream_k_sample(linear_case.problem(), 4)) {
+        for (const Candidate& candidate : tail_split_sample(linear_case.problem(), 4)) {
             INFO(text << " | " << to_string(candidate));
             const std::vector<HostTensor> results = linear_case.run(candidate);
             CHECK(linear_case.fault_of(results) == "");

@@ -1,0 +1,315 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "kernel_templates/linear/gemm_geometry.cuh"
+#include "kernel_templates/linear/gemm_schedule.cuh"
+#include "tests/kernel_templates/linear_cases.h"
+
+using namespace hone;
+using namespace hone::linear_cases;
+
+namespace {
+
+linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& candidate) {
+    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
+    return {.tile_m = value("tile_m"),
+            .tile_n = value("tile_n"),
+            .consumers = value("consumers"),
+            .blocks_per_sm = value("blocks_per_sm"),
+            .cluster_k = value("cluster_k"),
+            .gated = linear::linear_problem(problem).gated,
+            .swapped = value("swapped") != 0,
+            .ping_pong = value("ping_pong") != 0,
+            .staged = value("staged") != 0};
+}
+
+linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidate) {
+    const linear::LinearProblem p = linear::linear_problem(problem);
+    const linear::gemm::Geometry g = geometry_of(problem, candidate);
+    return {.out = static_cast<int>(p.out),
+            .k_tiles = static_cast<int>(linear::ceil_div(p.in, linear::gemm::stage_columns)),
+            .result_rows = g.result_rows(),
+            .result_columns = g.result_columns(),
+            .raster = static_cast<int>(tunable(candidate, "raster")),
+            .cluster_k = g.cluster_k,
+            .swapped = g.swapped,
+            .tail_split = tunable(candidate, "tail_split") != 0};
+}
+
+/// What all blocks of a grid do, as the schedule tells them: a tile by its place, and its steps.
+class Works {
+  public:
+    Works(const linear::gemm::Tiling& tiling, int tokens, int grid) : tiling_(tiling), tokens_(tokens) {
+        const int blocks = grid / tiling.cluster_k;
+        for (int block = 0; block < blocks; ++block) {
+            for (int rank = 0; rank < tiling.cluster_k; ++rank) {
+                const linear::gemm::Schedule schedule(tiling, tokens, blocks, block, rank);
+                std::vector<linear::gemm::Work>& list = of_block_.emplace_back();
+                for (int i = 0; i < schedule.count(); ++i) list.push_back(schedule.work(i));
+            }
+        }
+    }
+
+    [[nodiscard]] const std::vector<std::vector<linear::gemm::Work>>& of_blocks() const { return of_block_; }
+    [[nodiscard]] int steps_of(int block) const {
+        int steps = 0;
+        for (const auto& work : of_block_[static_cast<std::size_t>(block)]) steps += work.k_count;
+        return steps;
+    }
+
+    /// Empty where every step of every tile is done once.
+    [[nodiscard]] std::string fault() const {
+        const int along = tiling_.along(tokens_);
+        std::vector<int> done(static_cast<std::size_t>(tiling_.across(tokens_) * along * tiling_.k_tiles));
+        for (const auto& list : of_block_) {
+            for (const linear::gemm::Work& work : list) {
+                if (work.row % tiling_.result_rows != 0 || work.column % tiling_.result_columns != 0)
+                    return "a tile off the grid";
+                const int tile =
+                    work.row / tiling_.result_rows * along + work.column / tiling_.result_columns;
+                for (int k = work.first_k; k < work.first_k + work.k_count; ++k)
+                    ++done.at(static_cast<std::size_t>(tile * tiling_.k_tiles + k));
+            }
+        }
+        for (std::size_t i = 0; i < done.size(); ++i) {
+            if (done[i] != 1)
+                return "step " + std::to_string(i) + " done " + std::to_string(done[i]) + " times";
+        }
+        return "";
+    }
+
+    /// Empty where the parts of each tile reach the block that finishes it, once and in order, from slots of
+    /// their own, no more than blocks; and where no block can wait for one that waits for it.
+    [[nodiscard]] std::string fault_of_parts() const {
+        struct Part {
+            const linear::gemm::Work* work;
+            std::size_t block;
+        };
+        std::map<int, Part> left;  // by slot
+        for (std::size_t block = 0; block < of_block_.size(); ++block) {
+            for (const linear::gemm::Work& work : of_block_[block]) {
+                if (!work.is_rest()) continue;
+                if (work.slot >= static_cast<int>(of_block_.size())) return "a slot that is not there";
+                if (!left.emplace(work.slot, Part{&work, block}).second) return "two parts in one slot";
+            }
+        }
+        std::size_t collected = 0;
+        for (std::size_t block = 0; block < of_block_.size(); ++block) {
+            for (const linear::gemm::Work& work : of_block_[block]) {
+                if (work.is_rest()) continue;
+                int next = work.k_count;
+                for (int slot = work.slot; slot < work.slot + work.others; ++slot, ++collected) {
+                    const auto found = left.find(slot);
+                    if (found == left.end()) return "a slot without a part";
+                    const Part& part = found->second;
+                    if (part.block >= block) return "waits for a block that starts later";
+                    if (part.work->row != work.row || part.work->column != work.column ||
+                        part.work->first_k != next)
+                        return "another tile's part";
+                    next += part.work->k_count;
+                }
+                if (next != tiling_.k_tiles) return "a tile without its end";
+            }
+        }
+        return collected == left.size() ? "" : "a part that nobody adds";
+    }
+
+  private:
+    linear::gemm::Tiling tiling_;
+    int tokens_;
+    std::vector<std::vector<linear::gemm::Work>> of_block_;
+};
+
+}  // namespace
+
+TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, others as many blocks as fit") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : token_counts) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const linear::LinearProblem p = linear::linear_problem(problem);
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const Candidate candidate{&wgmma, config};
+                INFO(to_string(problem) << " | " << to_string(candidate));
+                const auto g = geometry_of(problem, candidate);
+                const Plan plan = wgmma.plan(problem, config, h100);
+                CHECK(g.stages() >= 3);
+                CHECK(plan.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+                CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= h100.shared_bytes_per_sm);
+                CHECK(g.store_panels() * g.panel_bytes() <= 32 * 1024);
+                CHECK((!g.staged || g.panels() >= g.store_panels()));
+
+                const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
+                                           linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
+                const bool split = tunable(candidate, "tail_split") != 0;
+                const std::uint32_t grid = plan.launches[0].grid.x;
+                const bool leaves_place = tunable(candidate, "programmatic") == 2 && g.blocks_per_sm > 1;
+                const std::int64_t places =
+                    std::int64_t{h100.sm_count} * (g.blocks_per_sm - (leaves_place ? 1 : 0));
+                CHECK(plan.launch_count == 1);
+                CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                CHECK(plan.workspace_bytes == (split ? places * g.workspace_bytes() : 0));
+                if (g.cluster_k > 1) {
+                    CHECK(grid == tiles * g.cluster_k);
+                } else if (split && tiles < places) {
+                    CHECK(grid % tiles == 0);
+                    CHECK(grid >= 2 * tiles);
+                    CHECK(grid <= places);
+                } else {
+                    CHECK(grid == std::min(tiles, places));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("wgmma: blocks together do every step of every tile once, and the parts of a tile meet") {
+    // Every candidate's schedule, also for fewer tokens than it was made for; few distinct ones.
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, int, int, int, int, bool, bool, int, std::uint32_t>> seen;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {4, 16, 100, 333, 2048}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const linear::gemm::Tiling t = tiling_of(problem, {&wgmma, config});
+                for (const std::int64_t called : {tokens, tokens / 2 + 1}) {
+                    const Plan plan = wgmma.plan(with(problem, 7, called), config, h100);
+                    const std::uint32_t grid = plan.launches[0].grid.x;
+                    const int count = static_cast<int>(called);
+                    if (!seen.insert({t.out, t.k_tiles, t.result_rows, t.result_columns, t.raster,
+                                      t.cluster_k, t.swapped, t.tail_split, count, grid})
+                             .second)
+                        continue;
+                    INFO(to_string(problem)
+                         << " | " << to_string(Candidate{&wgmma, config}) << " | " << called);
+                    const Works works(t, count, static_cast<int>(grid));
+                    CHECK(works.fault() == "");
+                    if (t.cluster_k == 1) CHECK(works.fault_of_parts() == "");
+                }
+            }
+        }
+    }
+    CHECK(seen.size() > 500);
+}
+
+TEST_CASE("tail_split: whole rounds stay whole, and parts of the last one are equal within a step") {
+    std::mt19937 random(7);
+    const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
+    int cut = 0;
+    for (int i = 0; i < 3000; ++i) {
+        const linear::gemm::Tiling tiling{.out = 8 * draw(1, 200),
+                                          .k_tiles = draw(1, 90),
+                                          .result_rows = 64,
+                                          .result_columns = 8 * draw(1, 16),
+                                          .raster = draw(1, 16),
+                                          .cluster_k = 1,
+                                          .swapped = draw(0, 1) == 1,
+                                          .tail_split = true};
+        const int tokens = draw(1, 700);
+        const int tiles = tiling.across(tokens) * tiling.along(tokens);
+        const int grid = draw(1, 150);
+        const int parts = linear::gemm::tail_parts(tiles, grid, tiling.k_tiles);
+        INFO(tiling.out << " columns, " << tokens << " tokens, " << tiling.k_tiles << " steps, " << tiles
+                        << " tiles of " << tiling.result_columns << " columns, " << grid << " blocks");
+        const Works works(tiling, tokens, grid);
+        CHECK(works.fault() == "");
+        CHECK(works.fault_of_parts() == "");
+        if (parts == 1) continue;
+        ++cut;
+        const int rounds = tiles / grid;
+        for (int block = 0; block < grid; ++block) {
+            const bool has_part = block < tiles % grid * parts;
+            const int steps = works.steps_of(block) - rounds * tiling.k_tiles;
+            CHECK(steps >= (has_part ? tiling.k_tiles / parts : 0));
+            CHECK(steps <= (has_part ? tiling.k_tiles / parts + 1 : 0));
+        }
+    }
+    CHECK(cut > 500);
+}
+
+TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names a map that is not there") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const std::string& shape : shapes) {
+        const Problem problem = problem_of(shape + " tokens=100");
+        const linear::LinearProblem p = linear::linear_problem(problem);
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        for (const Config& config : enumerate(problem, wgmma, h100)) {
+            const auto g = geometry_of(problem, {&wgmma, config});
+            const Plan plan = wgmma.plan(problem, config, h100);
+            INFO(to_string(problem) << " | " << to_string(Candidate{&wgmma, config}));
+            CHECK(plan.tensor_map_count == 2 + (p.gated ? 1 : 0) + (g.staged ? 1 : 0));
+            for (int i = 0; i < plan.tensor_map_count; ++i) {
+                const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+                const bool is_x = map.pointer == linear::x;
+                const bool is_out = map.pointer == linear::out;
+                CHECK(map.extents[0] == (is_out ? p.out : p.in));
+                CHECK(map.extents[1] == (is_x || is_out ? p.tokens : p.out));
+                CHECK(map.stride_scalars[0] == (is_x                            ? linear::x_stride
+                                                : is_out                        ? linear::out_stride
+                                                : map.pointer == linear::weight ? linear::weight_stride
+                                                                                : linear::up_stride));
+                CHECK(map.box[0] * 2 == map.swizzle_bytes);
+                CHECK(map.box[1] <= 256);
+            }
+            const Launch& launch = plan.launches[0];
+            for (int a = 0; a < launch.arg_count; ++a) {
+                const KernelArg arg = launch.args[static_cast<std::size_t>(a)];
+                CHECK((arg.kind == KernelArg::Kind::tensor_map) == (a < 4));
+                if (arg.kind == KernelArg::Kind::tensor_map) CHECK(arg.index < plan.tensor_map_count);
+            }
+        }
+    }
+}
+
+TEST_CASE("wgmma: what the copies write is what the tensor cores read through their descriptors") {
+    // Model of one stage: boxes of x, weight and up as the producer asks for them, read row by row as the
+    // instructions of every consumer do.
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    std::set<std::tuple<int, int, bool, bool>> seen;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {16, 333, 2048}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const auto g = geometry_of(problem, {&wgmma, config});
+                if (!seen.insert({g.tile_m, g.tile_n, g.gated, g.swapped}).second) continue;
+                INFO(to_string(Candidate{&wgmma, config}));
+                const int stage = g.stages() - 1;
+                const int left = g.left_at() + stage * g.left_bytes();
+                const int right = g.right_at() + stage * g.right_bytes();
+                REQUIRE(left % 1024 == 0);
+                REQUIRE(right % 1024 == 0);
+                SharedBytes shared;
+                const int weights = g.swapped ? left : right;
+                const int xs = g.swapped ? right : left;
+                copy_box(shared, weights, 1, g.weight_box());
+                if (g.gated) copy_box(shared, weights + g.weight_box() * 128, 2, g.weight_box());
+                copy_box(shared, xs, 0, g.x_box());
+                CHECK(static_cast<int>(shared.size()) * 2 == g.stage_bytes());
+                for (const bool is_left : {true, false}) {
+                    const int rows = is_left ? g.tile_m : g.tile_n;
+                    const bool is_weight = is_left == g.swapped;
+                    for (int row = 0; row < rows; ++row) {
+                        const bool upper = is_weight && g.gated && row >= rows / 2;
+                        const Place want{is_weight ? upper ? 2 : 1 : 0, upper ? row - rows / 2 : row, 0};
+                        for (int step = 0; step < 4; ++step) {
+                            for (int column = 0; column < 16; column += 5) {
+                                const Place got =
+                                    read_operand(shared, is_left ? left : right, row, step, column);
+                                CHECK(got == Place{std::get<0>(want), std::get<1>(want), 16 * step + column});
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    CHECK(seen.size() > 10);
+}
