@@ -4,7 +4,7 @@
 #   tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]
 # --sanitize runs the kernels at small sizes under compute-sanitizer as well (memcheck, racecheck, synccheck).
 # --python runs the tests of the Python package alone; PYTHON names another interpreter than python3, SECONDS_A_FILE another
-# time limit than 300.
+# time limit than 300 for a file of them or a case in C++.
 # Exit code: 0 when every program passed.
 set -u
 build=$(realpath "${1:?usage: tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]}")
@@ -17,32 +17,51 @@ run() {
     "$@" || { echo "FAILED with $?: $*"; failed=1; }
 }
 
-cpp_tests() {
-    for file in $(find tests -name '*_gpu_test.cpp' | sort); do
-        folder=$(echo "$file" | cut -d/ -f2)
-        run "$build/tests/hone_${folder}_tests" "--source-file=*/$file"
+# Several commands at once, since most of their time is one thread's compiling: `start NAME COMMAND...` for each, then `finish`,
+# which shows what they said, in the order of their start.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+names=()
+start() {
+    local number=${#names[@]} limit=${SECONDS_A_FILE:-300}
+    names+=("$1")
+    shift
+    (timeout "$limit" "$@" >"$scratch/$number.txt" 2>&1; echo $? >"$scratch/$number.status") &
+}
+finish() {
+    local number status
+    wait
+    for number in "${!names[@]}"; do
+        status=$(cat "$scratch/$number.status")
+        echo "== ${names[$number]}"
+        cat "$scratch/$number.txt"
+        [ "$status" -eq 0 ] || { echo "FAILED with $status: ${names[$number]}"; failed=1; }
     done
+    names=()
 }
 
-# All files at once, with one cache that starts empty: most of their time is one thread's compiling.
+# Every case in a process of its own.
+cpp_tests() {
+    local file binary name
+    while read -r file; do
+        binary=$build/tests/hone_$(echo "$file" | cut -d/ -f2)_tests
+        while read -r name; do
+            start "$file: $name" "$binary" "--source-file=*/$file" "--test-case=${name//,/\\,}"
+        done < <("$binary" "--source-file=*/$file" --list-test-cases --no-colors | grep -v -e '^\[doctest\]' -e '^===')
+    done < <(find tests -name '*_gpu_test.cpp' | sort)
+    finish
+}
+
+# All files, with one cache that starts empty.
 python_tests() {
     export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} HONE_LIBRARY=$build/libhone.so.0 HONE_PROGRAM=$build/hone
-    local names name folder status
-    names=$(cd tests/python/gpu && ls ./*_test.py)
-    folder=$(mktemp -d)
-    export HONE_CACHE=$folder/cache.db
-    for name in $names; do
-        (timeout "${SECONDS_A_FILE:-300}" "${PYTHON:-python3}" -B -m unittest discover -s tests/python/gpu -p "${name#./}" >"$folder/$name.txt" 2>&1
-         echo $? >"$folder/$name.status") &
+    local file
+    mkdir -m 700 "$scratch/cache"
+    export HONE_CACHE=$scratch/cache/cache.db
+    for file in tests/python/gpu/*_test.py; do
+        start "$file" "${PYTHON:-python3}" -B -m unittest discover -s tests/python/gpu -p "$(basename "$file")"
     done
-    wait
-    for name in $names; do
-        echo "== tests/python/gpu/${name#./}"
-        cat "$folder/$name.txt"
-        status=$(cat "$folder/$name.status")
-        [ "$status" -eq 0 ] || { echo "FAILED with $status: ${name#./}"; failed=1; }
-    done
-    rm -rf "$folder"
+    finish
 }
 
 sanitized_tests() {
