@@ -13,7 +13,7 @@ double stage_cycles(const Geometry& g) {
     const double instructions = 4.0 * g.tile_m / block_rows;
     const double multiply = instructions * g.tile_n / 2;
     const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
-    return std::max(1.1 * multiply, 0.98 * port);  // power keeps the clock of busy tensor cores down
+    return std::max(1.1 * multiply, 0.95 * port);  // power keeps the clock of busy tensor cores down
 }
 
 /// Microseconds between the last product of a tile and the first of the block's next one.
@@ -26,7 +26,7 @@ double epilogue_us(const LinearProblem& p, const Geometry& g) {
 /// Microseconds in which a part of a tile's sums goes to memory and the others come back, 64 bytes a cycle;
 /// and those of the flags between.
 double fix_up_us(const Geometry& g, double parts, double cycles_per_us) {
-    return 3.0 + parts * g.partial_bytes() / 64.0 / cycles_per_us;
+    return 3.0 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
 
     const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
     const double compute_us = rounds * together * part_steps * stage_cycles(g) / cycles_per_us;
-    const double hinted = config[l2_hint] != 0 && p.tokens <= 128 ? 0.985 : 1.0;
+    // Weights that leave first make room for x, but in later rounds other tiles want them once more.
+    const double hinted = config[l2_hint] == 0 ? 1.0 : jobs <= resident ? 0.985 : 1.04;
     const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
     const double memory_us = (hinted * p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
     // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
@@ -60,8 +61,14 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
 
     double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + normalise_us(p, traits);
     if (config[cluster_k] > 1)
-        rest_us += 0.5 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 16.0 / cycles_per_us;
+        rest_us += 0.5 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 10.0 / cycles_per_us;
     if (parts > 1) rest_us += fix_up_us(g, parts, cycles_per_us);
+    // Two small blocks share a multiprocessor even where others have none.
+    if (config[blocks_per_sm] > 1 && jobs <= traits.sm_count && p.tokens > 64) rest_us += 0.5 * body_us;
+    // With many tokens the transposed way out, and x as the operand that all tiles want, are in the way.
+    if (g.swapped && p.tokens > 128) rest_us += 0.04 * body_us;
+    // Ping-pong hides one tile's end behind another's products: not where a block has one tile.
+    if (g.ping_pong && jobs * parts <= resident) rest_us += 1.0;
     // Early weights help as long as they are most of what is read; a late release, where there is much to do.
     double early = 0;
     if (config[programmatic] == 1) early = p.tokens <= 128 ? -1.2 : -0.2;
