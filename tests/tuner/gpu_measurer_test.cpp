@@ -33,6 +33,18 @@ TEST_CASE("a worker tells its device, verifies a candidate and times it") {
     CHECK(rounds[1].us.size() == 7);
 }
 
+TEST_CASE("a sample has ten calls where weights are what is read") {
+    Bench bench;
+    const auto calls = [&](const std::string& tokens) {
+        const auto problem = parse_problem("linear dtype=bf16 in=4096 out=4096 tokens=" + tokens);
+        REQUIRE(problem);
+        REQUIRE(bench.session.measurer->begin_problem(*problem).detail == "");
+        return bench.session.measurer->calls_per_replay();
+    };
+    CHECK(calls("1") >= 10);
+    CHECK(calls("2048") < 10);
+}
+
 TEST_CASE("a crash at the first launch is tried once more alone, then recorded with its cause") {
     Bench bench("launch:match=" + words_of(ranked_candidate(1)) + ":fail=700");
     REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);

@@ -181,7 +181,7 @@ Verdict GpuMeasurer::begin_in_worker() {
     const json begin{
         {"op", "begin"}, {"setup", to_json(active_->setup)}, {"limit_ms", options_.begin_limit.count()}};
     return ask(begin, active_->reference.cubin, options_.begin_limit, [&](const Reply& reply) {
-        sets_ = std::max(1, small_integer(reply, "sets"));
+        calls_ = std::max(1, small_integer(reply, "calls"));
         return verdict_from_json(member(reply, "verdict"));
     });
 }
@@ -218,7 +218,7 @@ milliseconds GpuMeasurer::verify_limit() const {
 }
 
 milliseconds GpuMeasurer::time_limit(std::size_t replays) const {
-    const double once_us = active_->call_us * sets_;
+    const double once_us = active_->call_us * calls_;
     return clamped(slack * once_us * static_cast<double>(replays + 1), options_.shortest_limit,
                    options_.time_limit);
 }

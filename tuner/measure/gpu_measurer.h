@@ -47,7 +47,7 @@ class GpuMeasurer final : public Measurer {
     [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
                                                   int rounds) override;
     void end_problem() override;
-    [[nodiscard]] int calls_per_replay() const override { return sets_; }
+    [[nodiscard]] int calls_per_replay() const override { return calls_; }
 
     /// Pid of the worker that is running now, or -1; for tests that kill it.
     [[nodiscard]] pid_t worker_pid() const { return worker_ ? worker_->pid() : -1; }
@@ -98,7 +98,7 @@ class GpuMeasurer final : public Measurer {
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds
     bool ready_ = false;          ///< this worker holds the harness and the active problem
-    int sets_ = 1;
+    int calls_ = 1;
     int early_deaths_ = 0;
 };
 

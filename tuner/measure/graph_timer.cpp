@@ -27,15 +27,15 @@ Verdict GraphTimer::prepare(const std::string& name, const runtime::LoadedPlan& 
     if (graphs_.size() >= max_graphs || workspace_moves_ != sets_.workspace_moves()) graphs_.clear();
     workspace_moves_ = sets_.workspace_moves();
     if (graphs_.contains(name)) return {};
-    const auto one_call_a_set = [&] {
-        for (int set = 0; set < sets_.count(); ++set) {
-            const CUresult result =
-                runtime::launch(device_.driver(), candidate, plan, sets_.call(set), device_.stream());
+    const auto all_calls = [&] {
+        for (int i = 0; i < sets_.count() * sets_.passes(); ++i) {
+            const CUresult result = runtime::launch(device_.driver(), candidate, plan,
+                                                    sets_.call(i % sets_.count()), device_.stream());
             if (result != CUDA_SUCCESS) throw LaunchRefused{result};
         }
     };
     try {
-        graphs_[name] = runtime::capture_graph(device_.driver(), device_.stream(), one_call_a_set);
+        graphs_[name] = runtime::capture_graph(device_.driver(), device_.stream(), all_calls);
     } catch (const LaunchRefused& refused) {
         graphs_.erase(name);
         if (runtime::is_sticky(refused.result)) device_.check(refused.result, "capturing the candidate");
@@ -78,7 +78,8 @@ std::vector<double> GraphTimer::replay_once(const std::vector<std::string>& orde
         device_.wait(events_[batch - 1].second.get(), deadline);
         for (std::size_t i = 0; i < batch; ++i) {
             const auto& [start, stop] = events_[i];
-            us.push_back(runtime::elapsed_us(driver, start.get(), stop.get()) / sets_.count());
+            us.push_back(runtime::elapsed_us(driver, start.get(), stop.get()) /
+                         (sets_.count() * sets_.passes()));
         }
         done += batch;
     }

@@ -1,6 +1,6 @@
-// Measures as deployed: one CUDA graph calls the candidate once on every input set; one sample is one replay
-// of it, in microseconds a call. Disturbed batches are discarded and repeated. Lives in the measuring worker;
-// one thread.
+// Measures as deployed: one CUDA graph calls the candidate on every input set in turn; one sample is one
+// replay of it, in microseconds a call. Disturbed batches are discarded and repeated. Lives in the measuring
+// worker; one thread.
 #pragma once
 
 #include <map>

@@ -9,6 +9,7 @@ namespace {
 constexpr std::int64_t alignment = 256;
 constexpr double memory_share = 0.9;
 constexpr int max_sets = 64;
+constexpr int least_calls = 10;  // of a sample whose calls overlap
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -80,11 +81,23 @@ void InputSets::prepare(const ProblemSetup& setup) {
     const double usable = memory_share * static_cast<double>(free_bytes + arena_.bytes());
     count_ = set_count(setup.bytes_per_call, device_.info().traits.l2_bytes,
                        static_cast<std::int64_t>(usable) - fixed, set_bytes_);
+    passes_ = reads_weights() ? (least_calls + count_ - 1) / std::max(1, count_) : 1;
     if (count_ < verified_sets) device_.check(CUDA_ERROR_OUT_OF_MEMORY, "two input sets and their reference");
     reserve(fixed + count_ * set_bytes_);
     seed_ = setup.seed;
     fill_inputs();
     fill_guards();
+}
+
+/// Weights that exceed a good part of L2, and eight times everything else.
+bool InputSets::reads_weights() const {
+    std::int64_t weights = 0;
+    std::int64_t others = 0;
+    for (const Argument& argument : arguments_) {
+        if (!argument.present || argument.role == Role::workspace) continue;
+        (argument.role == Role::weight ? weights : others) += argument.bytes();
+    }
+    return weights > device_.info().traits.l2_bytes / 4 && weights > 8 * others;
 }
 
 void InputSets::fill_inputs() const {

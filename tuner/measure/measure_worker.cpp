@@ -72,7 +72,7 @@ class Worker {
             sets_->prepare(setup);
             return verifier_->begin(reference, setup.reference_plan, deadline);
         });
-        reply["sets"] = sets_->count();
+        reply["calls"] = sets_->count() * sets_->passes();
         return reply;
     }
 
