@@ -18,6 +18,13 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json as_json(const cache::Trial& trial);
 [[nodiscard]] Json as_json(const ModelOperator& op);
 [[nodiscard]] Json as_json(const TunedOperator& op);
+/// Of a model's operators, tuned or missing.
+template <class Operator>
+[[nodiscard]] Json list_json(const std::vector<Operator>& operators) {
+    Json list = Json::array();
+    for (const Operator& op : operators) list.push_back(as_json(op));
+    return list;
+}
 [[nodiscard]] Json as_json(const DeviceTraits& traits);
 /// One object a problem; null where there is no winner, default or runner-up.
 [[nodiscard]] Json as_json(const TuneResult& result, const DeviceTraits& traits);

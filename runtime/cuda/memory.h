@@ -74,11 +74,11 @@ void upload(const Driver& driver, DeviceSpan<T> to, std::type_identity_t<std::sp
               fmt::format("copying {} elements to {}", from.size(), to.count));
     }
     if (to.count == 0) return;
-    const auto what = [&] { return fmt::format("copying {} bytes to the GPU", to.bytes()); };
-    check(driver, driver.cuMemcpyHtoD(to.address, from.data(), to.bytes()), what());
+    const std::string what = fmt::format("copying {} bytes to the GPU", to.bytes());
+    check(driver, driver.cuMemcpyHtoD(to.address, from.data(), to.bytes()), what);
     // From pageable memory it returns once the bytes are staged (CUDA driver API, synchronisation behaviour),
     // and streams that do not wait for the default one may read before they have arrived.
-    check(driver, driver.cuStreamSynchronize(nullptr), what());
+    check(driver, driver.cuStreamSynchronize(nullptr), what);
 }
 
 template <class T>

@@ -14,7 +14,7 @@ using namespace hone::linear_cases;
 namespace {
 
 linear::tiles::Geometry tiles_of(const Problem& problem, const Candidate& candidate) {
-    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
+    const auto value = tunables_of(candidate);
     return {.tile_m = value("tile_m"),
             .tile_n = value("tile_n"),
             .tile_k = value("tile_k"),

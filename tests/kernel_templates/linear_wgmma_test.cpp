@@ -16,7 +16,7 @@ using namespace hone::linear_cases;
 namespace {
 
 linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& candidate) {
-    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
+    const auto value = tunables_of(candidate);
     return {.tile_m = value("tile_m"),
             .tile_n = value("tile_n"),
             .consumers = value("consumers"),

@@ -85,8 +85,7 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch,
                              {"from_cache", tally.from_cache},
                              {"compiled", compiled},
                              {"failed", tally.failed},
-                             {"without_family", Json::array()}}};
-    for (const tuner::ModelOperator& op : missing) outcome.data["without_family"].push_back(as_json(op));
+                             {"without_family", tuner::list_json(missing)}}};
     outcome.text =
         fmt::format("{} images for {}, {} of them compiled now\n", tally.images, to_string(arch), compiled);
     for (const Json& failure : tally.failed) {

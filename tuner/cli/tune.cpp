@@ -24,13 +24,6 @@ void check_not_empty(const Workload& workload) {
                    "hone spaces lists the families"});
 }
 
-template <class Operator>
-Json json_of(const std::vector<Operator>& operators) {
-    Json list = Json::array();
-    for (const Operator& op : operators) list.push_back(as_json(op));
-    return list;
-}
-
 /// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
 Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, const Console& console) {
     const Gpus gpus = find_gpus();
@@ -40,8 +33,8 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
     Outcome outcome{.data = {{"name", workload.name},
                              {"device", traits.name},
                              {"problems", Json::array()},
-                             {"operators", json_of(workload.tuned)},
-                             {"without_family", json_of(workload.without_family)}}};
+                             {"operators", tuner::list_json(workload.tuned)},
+                             {"without_family", tuner::list_json(workload.without_family)}}};
     tuner::Table table({{"problem"}, {"candidates", tuner::Align::right}, {"default"}});
     for (const Problem& problem : workload.problems) {
         const std::size_t candidates = ranked_space(problem, traits).size();
@@ -149,7 +142,7 @@ Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
     const std::string cache = cache::layer_paths().user.string();
     Outcome outcome{.data = {{"name", workload.name},
                              {"runs", Json::array()},
-                             {"without_family", json_of(workload.without_family)},
+                             {"without_family", tuner::list_json(workload.without_family)},
                              {"cache", cache}}};
     for (const TuneRun& run : runs) {
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};

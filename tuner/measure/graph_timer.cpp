@@ -28,7 +28,7 @@ Verdict GraphTimer::prepare(const std::string& name, const runtime::LoadedPlan& 
     workspace_moves_ = sets_.workspace_moves();
     if (graphs_.contains(name)) return {};
     const auto all_calls = [&] {
-        for (int i = 0; i < sets_.count() * sets_.passes(); ++i) {
+        for (int i = 0; i < sets_.calls(); ++i) {
             const CUresult result = runtime::launch(device_.driver(), candidate, plan,
                                                     sets_.call(i % sets_.count()), device_.stream());
             if (result != CUDA_SUCCESS) throw LaunchRefused{result};
@@ -78,8 +78,7 @@ std::vector<double> GraphTimer::replay_once(const std::vector<std::string>& orde
         device_.wait(events_[batch - 1].second.get(), deadline);
         for (std::size_t i = 0; i < batch; ++i) {
             const auto& [start, stop] = events_[i];
-            us.push_back(runtime::elapsed_us(driver, start.get(), stop.get()) /
-                         (sets_.count() * sets_.passes()));
+            us.push_back(runtime::elapsed_us(driver, start.get(), stop.get()) / sets_.calls());
         }
         done += batch;
     }

@@ -81,8 +81,9 @@ void InputSets::prepare(const ProblemSetup& setup) {
     const double usable = memory_share * static_cast<double>(free_bytes + arena_.bytes());
     count_ = set_count(setup.bytes_per_call, device_.info().traits.l2_bytes,
                        static_cast<std::int64_t>(usable) - fixed, set_bytes_);
-    passes_ = reads_weights() ? (least_calls + count_ - 1) / std::max(1, count_) : 1;
     if (count_ < verified_sets) device_.check(CUDA_ERROR_OUT_OF_MEMORY, "two input sets and their reference");
+    const int passes = reads_weights() ? (least_calls + count_ - 1) / count_ : 1;
+    calls_ = count_ * passes;
     reserve(fixed + count_ * set_bytes_);
     seed_ = setup.seed;
     fill_inputs();

@@ -35,10 +35,10 @@ class InputSets {
     void prepare(const ProblemSetup& setup);
 
     [[nodiscard]] int count() const { return count_; }
-    /// How often a sample goes through all sets. Once, but where a call does little else than read weights:
-    /// there one call's end runs beside the next one's beginning, and a sample is of ten calls at least, so
+    /// Of a sample, which goes through all sets. Once, but where a call does little else than read weights:
+    /// there one call's end runs beside the next one's beginning, and it goes on to ten calls at least, so
     /// that the first one, which begins alone and writes back what stood in L2, weighs little.
-    [[nodiscard]] int passes() const { return passes_; }
+    [[nodiscard]] int calls() const { return calls_; }
     /// What all sets and the outputs take: more than L2, or small enough to stay there.
     [[nodiscard]] std::int64_t touched_bytes() const { return count_ * set_bytes_ + output_bytes_; }
     [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
@@ -92,7 +92,7 @@ class InputSets {
     std::int64_t reference_bytes_ = 0;  ///< one set's
     std::int64_t snapshot_bytes_ = 0;
     int count_ = 0;
-    int passes_ = 1;
+    int calls_ = 0;
     std::uint64_t seed_ = 0;
     runtime::DeviceBuffer<std::byte> arena_;
     runtime::DeviceBuffer<std::byte> workspace_;

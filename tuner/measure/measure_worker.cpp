@@ -72,7 +72,7 @@ class Worker {
             sets_->prepare(setup);
             return verifier_->begin(reference, setup.reference_plan, deadline);
         });
-        reply["calls"] = sets_->count() * sets_->passes();
+        reply["calls"] = sets_->calls();
         return reply;
     }
 
