@@ -10,8 +10,8 @@ struct DtypeFacts {
     int size_bytes;
 };
 
-constexpr std::array<DtypeFacts, 5> facts{
-    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1}, {"fp8_e4m3", 1}}};
+constexpr std::array<DtypeFacts, 6> facts{
+    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1}, {"fp8_e4m3", 1}, {"int32", 4}}};
 
 }  // namespace
 

@@ -37,8 +37,14 @@ enum class Role : std::uint8_t {
     workspace,  ///< scratch of `Plan::workspace_bytes`, aligned to `workspace_alignment`
 };
 
-/// How tuning fills an input. Values are drawn per element, seeded, never zero throughout.
-enum class Fill : std::uint8_t { normal, uniform };
+/// How tuning fills an input: drawn per element, seeded, never zero throughout; or, for indices, as follows.
+enum class Fill : std::uint8_t {
+    normal,
+    uniform,
+    constant,     ///< every element is fill_offset
+    ramp,         ///< element i is fill_offset + i * fill_scale; exact up to 2^24, as the next
+    permutation,  ///< 0 to elements - 1 shuffled, times fill_scale, plus fill_offset
+};
 
 /// Bytes. What cudaMalloc and every framework's allocator give.
 inline constexpr std::int64_t workspace_alignment = 256;

@@ -10,11 +10,11 @@
 namespace hone {
 
 inline constexpr int max_launches = 3;
-inline constexpr int max_kernel_args = 24;
+inline constexpr int max_kernel_args = 40;
 inline constexpr int max_tensor_maps = 6;
-inline constexpr int max_plan_values = 4;
+inline constexpr int max_plan_values = 8;
 inline constexpr int max_call_pointers = 16;
-inline constexpr int max_call_scalars = 16;
+inline constexpr int max_call_scalars = 24;
 
 struct Dim3 {
     std::uint32_t x = 1;
@@ -64,6 +64,8 @@ struct PlanValue {
 struct TensorMap {
     /// In `stride_scalars`: as far apart as the extents below say.
     static constexpr std::uint8_t no_gaps = 255;
+    /// In `extent_scalars`: as `extents` says.
+    static constexpr std::uint8_t fixed = 255;
 
     std::uint8_t pointer = 0;  ///< index in Call::pointers
     Dtype dtype = Dtype::bf16;
@@ -74,6 +76,8 @@ struct TensorMap {
         stride_scalars{};  ///< of dimensions 1 and up: index in Call::scalars, elements; or no_gaps
     std::array<std::uint16_t, 5> box{};  ///< elements, 1 to 256
     std::int64_t offset_bytes = 0;       ///< of the tensor behind its pointer
+    /// Index in Call::scalars of the extent, for what only the call knows: tokens of a packed tensor.
+    std::array<std::uint8_t, 5> extent_scalars{fixed, fixed, fixed, fixed, fixed};
 
     friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };

@@ -23,6 +23,15 @@ std::string fields_text(const Problem& problem, Keep keep) {
     return text;
 }
 
+template <class Keep>
+FieldIndices indices(const Family& family, Keep keep) {
+    FieldIndices found;
+    for (std::size_t i = 0; i < family.fields.size(); ++i) {
+        if (keep(family.fields[i])) found.items[found.count++] = static_cast<std::uint8_t>(i);
+    }
+    return found;
+}
+
 std::optional<std::int64_t> parse_choice(const Field& field, std::string_view text, std::string* error) {
     for (std::size_t i = 0; i < field.choices.size(); ++i) {
         if (field.choices[i] == text) return static_cast<std::int64_t>(i);
@@ -64,22 +73,26 @@ int field_index(const Family& family, std::string_view name) {
 }
 
 int dynamic_field(const Family& family) {
-    for (std::size_t i = 0; i < family.fields.size(); ++i) {
-        if (family.fields[i].kind == Field::Kind::dynamic) return static_cast<int>(i);
-    }
-    return -1;
+    const FieldIndices found = dynamic_fields(family);
+    return found.count == 0 ? -1 : found[0];
+}
+
+FieldIndices dynamic_fields(const Family& family) {
+    return indices(family, [](const Field& field) { return field.kind == Field::Kind::dynamic; });
+}
+
+FieldIndices run_time_fields(const Family& family) {
+    return indices(family, [](const Field& field) { return !is_static(field); });
 }
 
 std::string to_string(const Problem& problem) {
     return std::string(problem.family->name) + ' ' + fields_text(problem, [](const Field&) { return true; });
 }
 
-std::string static_text(const Problem& problem) {
-    return fields_text(problem, [](const Field& field) { return field.kind != Field::Kind::dynamic; });
-}
+std::string static_text(const Problem& problem) { return fields_text(problem, is_static); }
 
 std::string dynamic_text(const Problem& problem) {
-    return fields_text(problem, [](const Field& field) { return field.kind == Field::Kind::dynamic; });
+    return fields_text(problem, [](const Field& field) { return !is_static(field); });
 }
 
 std::optional<Problem> parse_problem(std::string_view text, std::string* error) {
@@ -130,7 +143,7 @@ Problem with(Problem problem, std::size_t field, std::int64_t value) {
 
 Problem static_part(Problem problem) {
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
-        if (problem.family->fields[i].kind == Field::Kind::dynamic) problem.values[i] = 0;
+        if (!is_static(problem.family->fields[i])) problem.values[i] = 0;
     }
     return problem;
 }

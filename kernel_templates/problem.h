@@ -1,6 +1,6 @@
 // What a call asks of a family: values for its fields. Static fields become compile-time constants of the
 // kernel; dynamic ones (rows, tokens, sequence length) stay run-time arguments and are known to the tuner as
-// a bucket.
+// a bucket; free ones are run-time arguments that do not decide which kernel runs.
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@ struct Field {
         choice,   ///< one of `choices`; the value is its index, the text its name
         extent,   ///< static integer
         dynamic,  ///< integer known at call time; tuned at bucket edges
+        free,     ///< integer known at call time; has no buckets: constraints may not depend on it
     };
 
     std::string_view name;
@@ -48,8 +49,8 @@ struct Problem {
 
 /// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order.
 [[nodiscard]] std::string to_string(const Problem&);
-/// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the dynamic ones only,
-/// "rows=1": the two columns under which the cache files a problem.
+/// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the others only, "rows=1":
+/// the two columns under which the cache files a problem.
 [[nodiscard]] std::string static_text(const Problem&);
 [[nodiscard]] std::string dynamic_text(const Problem&);
 
@@ -62,10 +63,31 @@ struct Problem {
 
 /// Same problem with another value of a dynamic field (by index).
 [[nodiscard]] Problem with(Problem problem, std::size_t field, std::int64_t value);
-/// Same static fields, dynamic ones zeroed: identifies an image's share of the problem.
+/// Same static fields, the others zeroed: identifies an image's share of the problem.
 [[nodiscard]] Problem static_part(Problem problem);
-/// Index of the first dynamic field, or -1.
+/// Whether the field is a constant of the kernel.
+[[nodiscard]] constexpr bool is_static(const Field& field) {
+    return field.kind == Field::Kind::choice || field.kind == Field::Kind::extent;
+}
+
+/// Most dynamic fields of a family, and most of all that are not static.
+inline constexpr std::size_t max_dynamic_fields = 2;
+inline constexpr std::size_t max_run_time_fields = 4;
+/// Indices of a family's fields of one or two kinds, in declared order.
+struct FieldIndices {
+    std::array<std::uint8_t, max_run_time_fields> items{};
+    std::size_t count = 0;
+
+    [[nodiscard]] const std::uint8_t* begin() const { return items.data(); }
+    [[nodiscard]] const std::uint8_t* end() const { return items.data() + count; }
+    [[nodiscard]] std::uint8_t operator[](std::size_t i) const { return items[i]; }
+};
+/// The first of those whose buckets decide which kernel runs, or -1.
 [[nodiscard]] int dynamic_field(const Family& family);
+/// All of them.
+[[nodiscard]] FieldIndices dynamic_fields(const Family& family);
+/// Those and the free ones: what a call says anew each time.
+[[nodiscard]] FieldIndices run_time_fields(const Family& family);
 
 /// Upper edges at which a dynamic dimension up to `max` is tuned: 1, 2, 4, ... and max itself. A problem of
 /// value v belongs to the first edge >= v.

@@ -11,7 +11,7 @@ std::string shape_struct(const Problem& problem) {
     std::string text = "struct Shape {\n";
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
         const Field& field = problem.family->fields[i];
-        if (field.kind != Field::Kind::dynamic) text += constant(field.name, problem.values[i]);
+        if (is_static(field)) text += constant(field.name, problem.values[i]);
     }
     return text + "};\n";
 }

@@ -138,7 +138,8 @@ CUresult encode(const Driver& driver, const TensorMap& map, const Call& call, CU
     const auto element_bytes = static_cast<std::uint64_t>(size_bytes(map.dtype));
     cuuint64_t bytes = element_bytes;  // of what lies below a dimension, without gaps
     for (std::size_t d = 0; d < map.rank; ++d) {
-        extents[d] = map.extents[d];
+        const std::uint8_t extent = map.extent_scalars[d];
+        extents[d] = extent == TensorMap::fixed ? map.extents[d] : call.scalars[extent].bits;
         box[d] = map.box[d];
         bytes *= extents[d];
         if (d + 1 == map.rank) break;

@@ -12,8 +12,13 @@ constexpr int dtype_fp16 = 1;
 constexpr int dtype_bf16 = 2;
 constexpr int dtype_int8 = 3;
 constexpr int dtype_fp8 = 4;
+constexpr int dtype_int32 = 5;
 
+// Those of Fill in kernel_templates/family.h.
 constexpr int fill_normal = 0;
+constexpr int fill_constant = 2;
+constexpr int fill_ramp = 3;
+constexpr int fill_permutation = 4;
 
 // Slots of one compared output.
 constexpr int slot_diff2 = 0;       // double: sum of (out - ref)^2
@@ -36,6 +41,7 @@ __device__ inline float load(const void* data, uint64 index, int dtype) {
         case dtype_bf16: return to_float(static_cast<const bf16*>(data)[index]);
         case dtype_int8: return to_float(static_cast<const int8*>(data)[index]);
         case dtype_fp8: return to_float(static_cast<const fp8*>(data)[index]);
+        case dtype_int32: return static_cast<float>(static_cast<const int*>(data)[index]);
     }
     return 0.0f;
 }
@@ -47,6 +53,7 @@ __device__ inline void store(void* data, uint64 index, int dtype, float value) {
         case dtype_bf16: static_cast<bf16*>(data)[index] = from_float<bf16>(value); break;
         case dtype_int8: static_cast<int8*>(data)[index] = from_float<int8>(value); break;
         case dtype_fp8: static_cast<fp8*>(data)[index] = from_float<fp8>(value); break;
+        case dtype_int32: static_cast<int*>(data)[index] = __float2int_rn(value); break;
     }
 }
 
@@ -59,6 +66,26 @@ __device__ inline float draw(uint64 seed, uint64 index, int fill) {
     if (fill != fill_normal) return 2.0f * u - 1.0f;
     const float v = unit(static_cast<uint32>(random >> 32));
     return sqrtf(-2.0f * __logf(u)) * __cosf(6.2831853f * v);  // Box-Muller
+}
+
+/// A permutation of 0 to elements - 1: four rounds of a Feistel network over the next even number of bits,
+/// walked on until the result is below `elements` (Black and Rogaway, "Ciphers with arbitrary finite
+/// domains").
+__device__ inline uint64 permuted(uint64 seed, uint64 index, uint64 elements) {
+    int half = 1;
+    while ((uint64{1} << (2 * half)) < elements) ++half;
+    const uint64 mask = (uint64{1} << half) - 1;
+    do {
+        uint64 left = index >> half;
+        uint64 right = index & mask;
+        for (int round = 0; round < 4; ++round) {
+            const uint64 mixed = left ^ (mix(seed + (static_cast<uint64>(round) << 32) + right) & mask);
+            left = right;
+            right = mixed;
+        }
+        index = left << half | right;
+    } while (index >= elements);
+    return index;
 }
 
 __device__ inline uint64 first_index() { return static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x; }
@@ -84,11 +111,16 @@ __device__ inline void add_to_slot(uint64* slot, uint64 warp_value) {
 
 using namespace hone;
 
-/// data[elements] = offset + scale * random(seed, index)
+/// data[elements] = offset + scale * what `fill` says of (seed, index): random, 0, the index, or its place in
+/// a permutation. Exact up to 2^24.
 extern "C" __global__ void __launch_bounds__(256)
     hone_fill(void* data, uint64 elements, int dtype, int fill, float scale, float offset, uint64 seed) {
     for (uint64 i = first_index(); i < elements; i += stride()) {
-        store(data, i, dtype, offset + scale * draw(seed, i, fill));
+        float value = 0.0f;
+        if (fill == fill_ramp) value = static_cast<float>(i);
+        if (fill == fill_permutation) value = static_cast<float>(permuted(seed, i, elements));
+        if (fill < fill_constant) value = draw(seed, i, fill);
+        store(data, i, dtype, fmaf(scale, value, offset));
     }
 }
 

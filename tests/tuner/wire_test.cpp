@@ -43,7 +43,9 @@ Plan plan_with_tensor_maps() {
                            .extents = {64, 4096, 32, 4000000000},
                            .stride_scalars = {1, TensorMap::no_gaps, 3},
                            .box = {32, 256, 1, 1},
-                           .offset_bytes = 768};
+                           .offset_bytes = 768,
+                           .extent_scalars = {TensorMap::fixed, 23, TensorMap::fixed, TensorMap::fixed,
+                                              TensorMap::fixed}};
     plan.launches[0].args[0] = tensor_map_arg(1);
     plan.value_count = 2;
     plan.values = {PlanValue{.number = -4096}, PlanValue{.number = std::int64_t{1} << 40, .pointer = 6}};

@@ -6,6 +6,10 @@
 namespace hone::tuner {
 namespace {
 
+/// Of what a kernel argument may name: pointers, scalars, tensor maps and values of a plan.
+constexpr int most_indices =
+    std::max({max_call_pointers, max_call_scalars, max_tensor_maps, max_plan_values});
+
 using nlohmann::json;
 
 json to_json(const Dim3& dim) { return json::array({dim.x, dim.y, dim.z}); }
@@ -58,7 +62,7 @@ Launch launch_from_json(const json& object, NameTable& names) {
     launch.arg_count = static_cast<std::uint8_t>(args.size());
     for (std::size_t i = 0; i < args.size(); ++i) {
         launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 4)),
-                          static_cast<std::uint8_t>(bounded(args[i], "index", max_call_pointers))};
+                          static_cast<std::uint8_t>(bounded(args[i], "index", most_indices))};
     }
     return launch;
 }
@@ -71,7 +75,8 @@ json to_json(const TensorMap& map) {
             {"extents", map.extents},
             {"stride_scalars", map.stride_scalars},
             {"box", map.box},
-            {"offset_bytes", map.offset_bytes}};
+            {"offset_bytes", map.offset_bytes},
+            {"extent_scalars", map.extent_scalars}};
 }
 
 /// Numbers below `limit`, as many as the array has.
@@ -89,13 +94,15 @@ std::array<T, size> numbers_from_json(const json& object, const char* name, std:
     return numbers;
 }
 
-std::array<std::uint8_t, 4> stride_scalars_from_json(const json& object) {
-    const auto strides = numbers_from_json<std::uint8_t, 4>(object, "stride_scalars", 256);
-    for (const std::uint8_t stride : strides) {
-        if (stride >= max_call_scalars && stride != TensorMap::no_gaps)
-            throw ProtocolError("message member 'stride_scalars' is out of range");
+/// Indices of scalars, or `none`.
+template <std::size_t size>
+std::array<std::uint8_t, size> scalars_from_json(const json& object, const char* name, std::uint8_t none) {
+    const auto scalars = numbers_from_json<std::uint8_t, size>(object, name, 256);
+    for (const std::uint8_t scalar : scalars) {
+        if (scalar >= max_call_scalars && scalar != none)
+            throw ProtocolError(std::string("message member '") + name + "' is out of range");
     }
-    return strides;
+    return scalars;
 }
 
 TensorMap tensor_map_from_json(const json& object) {
@@ -106,9 +113,10 @@ TensorMap tensor_map_from_json(const json& object) {
                   .rank = static_cast<std::uint8_t>(bounded(object, "rank", 6)),
                   .swizzle_bytes = static_cast<std::uint8_t>(bounded(object, "swizzle_bytes", 129)),
                   .extents = numbers_from_json<std::uint32_t, 5>(object, "extents", std::uint64_t{1} << 32),
-                  .stride_scalars = stride_scalars_from_json(object),
+                  .stride_scalars = scalars_from_json<4>(object, "stride_scalars", TensorMap::no_gaps),
                   .box = numbers_from_json<std::uint16_t, 5>(object, "box", 257),
-                  .offset_bytes = integer(object, "offset_bytes")};
+                  .offset_bytes = integer(object, "offset_bytes"),
+                  .extent_scalars = scalars_from_json<5>(object, "extent_scalars", TensorMap::fixed)};
     if (map.rank < 2) throw ProtocolError("a tensor map of less than two dimensions");
     if (map.offset_bytes < 0) throw ProtocolError("a tensor map before its pointer");
     return map;
@@ -155,7 +163,7 @@ Argument argument_from_json(const json& object, NameTable& names) {
             .role = static_cast<Role>(bounded(object, "role", 4)),
             .dtype = *dtype,
             .shape = shape_from_json(object),
-            .fill = static_cast<Fill>(bounded(object, "fill", 2)),
+            .fill = static_cast<Fill>(bounded(object, "fill", static_cast<int>(Fill::permutation) + 1)),
             .fill_scale = number(object, "fill_scale"),
             .fill_offset = number(object, "fill_offset"),
             .present = boolean(object, "present")};
