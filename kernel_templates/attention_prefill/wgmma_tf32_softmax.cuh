@@ -58,14 +58,16 @@ class Softmax {
             offsets[half] = top == minus_infinity() ? 0.0f : -top;
             factors[half] = exp2_approximate(reference_[half] + offsets[half]);
             reference_[half] = top;
-            sum_[half] *= factors[half];
         }
+        float sums[2] = {};
 #pragma unroll
         for (int i = 0; i < tile_n / 2; ++i) {
             const int half = i / 2 % 2;
             scores[i] = exp2_approximate(fmaf(scores[i], scale_, offsets[half]));
-            sum_[half] += scores[i];
+            sums[half] += scores[i];
         }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) sum_[half] = fmaf(sum_[half], factors[half], sums[half]);
     }
 
     /// 1 / sum of a row, 0 where nothing is visible, and the logarithm of the sum of its exponentials.

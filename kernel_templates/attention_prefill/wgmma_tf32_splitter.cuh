@@ -25,6 +25,7 @@ class Splitter {
 
     /// Blocks of keys and of values in turn, in the order in which the consumers need them.
     __device__ void run() {
+        if (tile_.begin >= tile_.end) return;
         Ring ring;
         Words held[rounds];
         int block = tile_.end_block() - 1;
