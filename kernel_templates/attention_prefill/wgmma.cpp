@@ -16,12 +16,17 @@ constexpr Tunable tunables[] = {
     {"query_in_registers", "1: queries are the left operand from registers", {0, 1}},
     {"section_mib", "of level 2 for the keys and values of heads that are worked on together", {4, 8, 24}},
     {"dynamic", "1: blocks draw their tiles; 0: each has its own", {0, 1}},
-    {"softmax_first", "1: no exponential waits for the product beside it", {0, 1}},
+    {"softmax_first",
+     "1: all exponentials stand before the wait for the product beside them; 0: most",
+     {0, 1}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
 };
 
-/// A thread's registers beside those that it holds throughout.
-constexpr int working_registers = 24;
+/// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
+int working_registers(const AttentionProblem& p) {
+    const bool plain = p.window == 0 && !p.softcap && p.lengths == Lengths::none;
+    return plain ? 32 : 40;
+}
 
 constexpr Constraint constraints[] = {
     {"tensor cores multiply fp16 and bf16",
@@ -40,7 +45,8 @@ constexpr Constraint constraints[] = {
     {"scores, weights and sums must fit a thread's registers",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          const Geometry g = geometry(attention_problem(p), c);
-         return g.held_registers(c[query_in_registers] != 0) + working_registers <= g.consumer_registers();
+         return g.held_registers(c[query_in_registers] != 0) + working_registers(attention_problem(p)) <=
+                g.consumer_registers();
      }},
     {"queries in registers leave their stage free at once: one is enough",
      [](const Problem&, const Config& c, const DeviceTraits&) {
@@ -127,7 +133,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     struct Shape {
         std::int64_t consumers, tile_n, blocks_per_sm;
     };
-    constexpr Shape shapes[] = {{2, 128, 1}, {2, 112, 1}, {2, 80, 1}, {1, 128, 2},
+    constexpr Shape shapes[] = {{2, 128, 1}, {2, 96, 1},  {2, 64, 1}, {1, 128, 2},
                                 {1, 64, 2},  {1, 128, 1}, {1, 64, 1}};
     std::vector<Config> configs;
     for (const Shape& shape : shapes) {
