@@ -24,8 +24,7 @@ constexpr Tunable tunables[] = {
 
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
 int working_registers(const AttentionProblem& p) {
-    const bool plain = p.window == 0 && !p.softcap && p.lengths == Lengths::none;
-    return plain ? 32 : 40;
+    return 32 + (p.softcap ? 8 : 0) + (p.window > 0 || p.lengths != Lengths::none ? 8 : 0);
 }
 
 constexpr Constraint constraints[] = {
@@ -105,7 +104,6 @@ TensorMap tensor_map(const AttentionProblem& p, int pointer, std::int64_t token_
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const AttentionProblem p = attention_problem(problem);
     const Geometry g = geometry(p, config);
-    const std::int64_t heads_together = section_heads(p, config);
     Plan plan{.launch_count = 1,
               .tensor_map_count = 3,
               .value_count = 3,
@@ -113,10 +111,10 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     plan.tensor_maps[0] = tensor_map(p, q, p.q_len, p.heads, q_batch_stride, q_tokens, block_rows);
     plan.tensor_maps[1] = tensor_map(p, k, p.kv_len, p.kv_heads, k_batch_stride, kv_tokens, g.tile_n);
     plan.tensor_maps[2] = tensor_map(p, v, p.kv_len, p.kv_heads, v_batch_stride, kv_tokens, g.tile_n);
-    plan.values[0].number = rows(p, g);
-    plan.values[1].number = heads_together;
-    // The last section takes what remains, two to three times as much: its short tiles even out the end.
-    plan.values[2].number = std::max<std::int64_t>(1, p.slots() / heads_together - 1);
+    const Sections order = sections(p, config);
+    plan.values[0].number = order.rows;
+    plan.values[1].number = order.heads;
+    plan.values[2].number = order.count;
 
     const std::int64_t blocks = std::min(tiles(p, g), places(config, traits));
     Launch& kernel = plan.launches[0];
@@ -148,7 +146,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
                 config[query_in_registers] = 0;
                 config[section_mib] = section;
                 config[dynamic] = drawn;
-                config[softmax_first] = 0;
+                config[softmax_first] = 1;
                 config[programmatic] = 0;
             }
         }

@@ -181,30 +181,23 @@ class Consumer {
                                                          step == 0 ? accumulate : 1);
     }
 
-    /// Between a softmax and the wait for the product beside it, for the compiler would move exponentials
-    /// behind the latter: any wait for a barrier keeps most of them where they are, and all of them if its
-    /// time limit, which matters to nobody, depends on their sum.
+    /// Between a softmax and the wait for the product beside it, where the compiler would move exponentials
+    /// behind the latter. Any wait for a barrier keeps most of them in front; a look at the barrier whose
+    /// time limit, which matters to nobody, depends on their sum keeps all. What the look finds decides
+    /// nothing: else threads might differ behind it, and descriptors would no longer stand in uniform
+    /// registers.
     __device__ void await_values(const Ring& ring) {
         const uint32 full = layout_.full_value(ring.stage);
-        if constexpr (softmax_first) {
-            barrier_wait_after(full, ring.parity, 10'000'000 + softmax_.finished());
-        } else {
-            barrier_wait(full, ring.parity);
-        }
+        if constexpr (softmax_first) look_at(full, ring.parity, 10'000'000 + softmax_.finished());
+        barrier_wait(full, ring.parity);
     }
-    __device__ static void barrier_wait_after(uint32 barrier, uint32 parity, uint32 limit_ns) {
-        uint32 done;
-        do {
-            asm volatile(
-                "{\n.reg .pred done;\n"
-                "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2, %3;\n"
-                "selp.u32 %0, 1, 0, done;\n}"
-                : "=r"(done)
-                : "r"(barrier), "r"(parity), "r"(limit_ns)
-                : "memory");
-        } while (done == 0);
+    __device__ static void look_at(uint32 barrier, uint32 parity, uint32 limit_ns) {
+        asm volatile(
+            "{\n.reg .pred done;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1, %2;\n}" ::"r"(barrier),
+            "r"(parity), "r"(limit_ns)
+            : "memory");
     }
-
     /// Weights of rows that nobody may see are 0, but what stands behind a sequence's end or before its first
     /// key may be infinite or NaN. All consumers clear such rows of the values, each before its own products.
     __device__ void clear_hidden_values(const Tile& tile, int block) {

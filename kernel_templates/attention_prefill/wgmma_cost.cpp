@@ -27,14 +27,14 @@ double blocks_of_head(const AttentionProblem& p, const Geometry& g) {
 }
 
 /// Tiles of a section.
-double section_tiles(const AttentionProblem& p, const Config& config, const Geometry& g) {
-    return static_cast<double>(section_heads(p, config) * rows(p, g));
+double section_tiles(const AttentionProblem& p, const Config& config) {
+    const Sections order = sections(p, config);
+    return static_cast<double>(order.heads) * order.rows;
 }
 
 /// Bytes through device memory: queries and results once, keys and values again for each round of a section's
 /// tiles as far as what is worked on together exceeds level 2.
-double memory_bytes(const AttentionProblem& p, const Config& config, const Geometry& g,
-                    const DeviceTraits& traits) {
+double memory_bytes(const AttentionProblem& p, const Config& config, const DeviceTraits& traits) {
     const double element = static_cast<double>(p.element_bytes() * p.head_dim);
     const double own = 2.0 * element * static_cast<double>(p.slots() * p.q_len);
     const double keys = 2.0 * element * static_cast<double>(p.batch * p.kv_heads * p.kv_len);
@@ -42,7 +42,7 @@ double memory_bytes(const AttentionProblem& p, const Config& config, const Geome
     const double together = std::min(keys, static_cast<double>(config[section_mib] << 20));
     const double l2 = std::max(1.0, static_cast<double>(traits.l2_bytes));
     const double again = 0.36 * std::clamp((2.0 * together - 0.3 * l2) / l2, 0.0, 1.5);
-    const double rounds = section_tiles(p, config, g) / static_cast<double>(places(config, traits));
+    const double rounds = section_tiles(p, config) / static_cast<double>(places(config, traits));
     return own + keys * (1.0 + again * std::max(0.0, rounds - 1.0));
 }
 
@@ -71,16 +71,15 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
         if (config[dynamic] == 0) compute_us *= rounds > 2 ? 1.08 : 0.97;
         if (rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
         const double at_least = std::min(count, 2.0 * static_cast<double>(places(config, traits)));
-        if (section_tiles(p, config, g) < at_least) compute_us *= 1.03;
+        if (section_tiles(p, config) < at_least) compute_us *= 1.03;
     }
 
     double gain = 1.0;
     if (config[query_in_registers] != 0) gain -= has_sections(p) ? 0.005 : 0.015;
     if (config[query_stages] == 2) gain -= has_sections(p) ? 0.01 : 0.005;
-    if (config[softmax_first] != 0) gain += 0.02;
     if (config[stages] == 3) gain -= 0.005;
 
-    const double memory_us = memory_bytes(p, config, g, traits) / (0.9e-6 * traits.memory_bytes_per_s);
+    const double memory_us = memory_bytes(p, config, traits) / (0.9e-6 * traits.memory_bytes_per_s);
     const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
     return body_us + 3.5 - (config[programmatic] != 0 ? 0.7 : 0.0);
