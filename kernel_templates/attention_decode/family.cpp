@@ -31,7 +31,14 @@ constexpr Field fields[] = {
     {"q_tokens", Field::Kind::extent, "query tokens a sequence that there is room for", 1, 16, 1},
     {"batch", Field::Kind::dynamic, "sequences", 1, 65536},
     {"kv_len", Field::Kind::dynamic, "tokens a sequence in the cache, with lengths at most", 1, max_tokens},
-    {"q_len", Field::Kind::free, "query tokens a sequence of this call, the last of its tokens", 1, 16},
+    {"q_len",
+     Field::Kind::free,
+     "query tokens a sequence of this call, the last of its tokens",
+     1,
+     16,
+     -1,
+     {},
+     "q_tokens"},
 };
 
 const Variant* const variants[] = {&ring, &registers, &plain};
@@ -41,16 +48,17 @@ Argument tensor(std::string_view name, Role role, Dtype dtype, std::array<std::i
     return {.name = name, .role = role, .dtype = dtype, .shape = shape, .present = present};
 }
 
+/// Every layer has its own, as it has weights.
 Argument cache(std::string_view name, const DecodeProblem& p) {
     const bool paged = p.page_size > 0;
     return tensor(
-        name, Role::input, p.cache_dtype(),
+        name, Role::weight, p.cache_dtype(),
         {paged ? p.batch * p.pages() : p.batch, paged ? p.page_size : p.kv_len, p.kv_heads, p.head_dim});
 }
 
 /// Of codes, so that they count as much as other elements do, more or less.
 Argument code_scale(std::string_view name, const DecodeProblem& p) {
-    Argument argument = tensor(name, Role::input, Dtype::fp32, {1, 1, p.kv_heads, 1}, p.fp8_cache);
+    Argument argument = tensor(name, Role::weight, Dtype::fp32, {1, 1, p.kv_heads, 1}, p.fp8_cache);
     argument.fill = Fill::uniform;
     argument.fill_scale = 0.25;
     argument.fill_offset = 0.75;

@@ -30,7 +30,7 @@ constexpr Field fields[] = {
     {"head_dim", Field::Kind::extent, "elements of a row", 1, 256},
     {"batch", Field::Kind::dynamic, "sequences", 1, 65536},
     {"q_len", Field::Kind::dynamic, "queries of the longest sequence", 1, max_tokens},
-    {"kv_len", Field::Kind::free, "keys of the longest sequence", 1, max_tokens},
+    {"kv_len", Field::Kind::free, "keys of the longest sequence", 1, max_tokens, -1, {}, "q_len"},
 };
 
 const Variant* const variants[] = {&wgmma};
