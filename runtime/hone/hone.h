@@ -4,6 +4,7 @@
 //   const hone::Status status = norm.run(stream, {.x = x, .weight = w, .out = y}, rows);
 #pragma once
 
+#include "hone/attention.h"        // IWYU pragma: export
 #include "hone/error.h"            // IWYU pragma: export
 #include "hone/linear.h"           // IWYU pragma: export
 #include "hone/norm.h"             // IWYU pragma: export
