@@ -481,14 +481,17 @@ typedef enum hone_rope_style {
 
 /* The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
  * launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
- * tables. With a norm each head of q and k is normalised first: x * rsqrt(mean(x^2) + epsilon) * weight. */
+ * tables. With a norm each head of q and k is normalised first: x * rsqrt(mean(x^2) + epsilon) * weight.
+ *
+ * A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
+ * the cache has no room, page or slot, only the query is written. */
 typedef struct hone_rope_kv_append {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: of q, k, v and out */
     int64_t heads;      /* of q */
     int64_t kv_heads;   /* of k and v; 0: as many */
     int64_t head_dim;   /* 1 to 256 */
-    int64_t rotary_dim; /* leading elements of a head that turn, even; 0: head_dim */
+    int64_t rotary_dim; /* leading elements of a head that turn, even; 0: none; -1: all */
     int64_t max_tokens; /* most tokens of one call, of all its sequences */
     int64_t page_size;  /* tokens of a page of the cache; 0: not paged */
     int32_t kv_dtype;   /* hone_kv_dtype: of the cache */
@@ -498,7 +501,7 @@ typedef struct hone_rope_kv_append {
                            has q_len new tokens, the last of its kv_lengths */
 } hone_rope_kv_append;
 #define HONE_ROPE_KV_APPEND_INIT \
-    { sizeof(hone_rope_kv_append), HONE_BF16, 0, 0, 0, 0, 8192, 0, HONE_KV_SAME, HONE_ROPE_HALF, 0, 0 }
+    { sizeof(hone_rope_kv_append), HONE_BF16, 0, 0, 0, -1, 8192, 0, HONE_KV_SAME, HONE_ROPE_HALF, 0, 0 }
 
 /* Strides as in hone_attention_args. out may be q itself, with the same strides; other overlaps are not
  * allowed. */
@@ -511,14 +514,14 @@ typedef struct hone_rope_kv_append_args {
     void* out;                 /* [tokens, heads, head_dim]: the rotated queries */
     void* k_cache;             /* [sequences, kv_len, kv_heads, head_dim] or [pages, page_size, ...] */
     void* v_cache;             /* as k_cache, with the same strides */
-    const float* cos;          /* [table_rows, rotary_dim / 2] */
-    const float* sin;          /* [table_rows, rotary_dim / 2] */
-    const int32_t* kv_lengths; /* without slots, [tokens / q_len]: tokens of each sequence, its new ones
-                                  included; those before its start and past kv_len are not written */
+    const float* cos;          /* [table_rows, rotary_dim / 2]; where anything turns */
+    const float* sin;          /* [table_rows, rotary_dim / 2]; where anything turns */
+    const int32_t* kv_lengths; /* without slots, [tokens / q_len]: tokens of each sequence, its q_len new ones
+                                  included */
     const int32_t* page_table; /* without slots, paged: [tokens / q_len, page_table_stride] */
-    const int32_t* positions;  /* with slots: [tokens] */
+    const int32_t* positions;  /* with slots, where anything turns: [tokens] */
     const int32_t* slots;      /* with slots, [tokens]: page * page_size + place on the page, or sequence *
-                                  kv_len + place; negative: not written */
+                                  kv_len + place; negative: none */
     const float* k_scale;      /* [kv_heads]; for an fp8 cache, which gets k / k_scale */
     const float* v_scale;      /* [kv_heads]; for an fp8 cache */
     const void* q_weight;      /* [head_dim], dtype; for operators with a norm */
@@ -535,16 +538,16 @@ typedef struct hone_rope_kv_append_args {
     int64_t cache_token_stride;
     int64_t cache_head_stride;
     int64_t page_table_stride; /* entries of a row; 0: as many pages as kv_len takes */
-    int64_t table_stride;      /* between rows of cos and of sin; 0: rotary_dim / 2 */
     int64_t q_len;             /* without slots: tokens of each sequence, a divisor of the call's tokens */
-    int64_t kv_len;            /* tokens that a sequence has room for */
-    int64_t pool_pages;        /* of the cache; read under HONE_CHECK_INDICES */
-    int64_t table_rows;        /* of cos and sin; read under HONE_CHECK_INDICES */
+    int64_t kv_len;            /* tokens that a sequence has room for, from 1 */
+    int64_t pool_pages;        /* pages of the cache, or sequences of one without pages; 0, for that without
+                                  slots: tokens / q_len */
+    int64_t table_rows;        /* positions that cos and sin know, from 1; where anything turns */
 } hone_rope_kv_append_args;
 #define HONE_ROPE_KV_APPEND_ARGS_INIT                                                                        \
     {                                                                                                        \
         sizeof(hone_rope_kv_append_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0            \
+            NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0               \
     }
 
 HONE_API hone_status hone_rope_kv_append_prepare(hone_runtime* runtime, const hone_rope_kv_append* rope,

@@ -157,11 +157,14 @@ enum class RopeStyle : std::uint8_t {
 /// launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
 /// tables; rope_table.h makes them. With a norm each head of q and k is normalised first:
 /// x * rsqrt(mean(x^2) + epsilon) * weight.
+///
+/// A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
+/// the cache has no room, page or slot, only the query is written.
 struct RopeKvAppend {
     std::int64_t heads = 0;            ///< of q
     std::int64_t kv_heads = 0;         ///< of k and v; 0: as many
     std::int64_t head_dim = 0;         ///< 1 to 256
-    std::int64_t rotary_dim = 0;       ///< leading elements of a head that turn, even; 0: head_dim
+    std::int64_t rotary_dim = -1;      ///< leading elements of a head that turn, even; 0: none; -1: all
     std::int64_t max_tokens = 8192;    ///< most tokens of one call, of all its sequences
     Dtype dtype = Dtype::bf16;         ///< of q, k, v and out; fp32, fp16 or bf16
     KvDtype kv_dtype = KvDtype::same;  ///< of the cache
@@ -184,15 +187,15 @@ struct RopeKvAppendArgs {
     /// [sequences, kv_len, kv_heads, head_dim], or [pages, page_size, kv_heads, head_dim]
     void* k_cache = nullptr;
     void* v_cache = nullptr;     ///< as k_cache, with the same strides
-    const float* cos = nullptr;  ///< [table_rows, rotary_dim / 2]
-    const float* sin = nullptr;  ///< [table_rows, rotary_dim / 2]
-    /// Without slots, [tokens / q_len]: tokens of each sequence, its q_len new ones included. Tokens before a
-    /// sequence's start and those past kv_len are not written to the cache.
+    const float* cos = nullptr;  ///< [table_rows, rotary_dim / 2]; needed when anything turns
+    const float* sin = nullptr;  ///< [table_rows, rotary_dim / 2]; needed when anything turns
+    /// Without slots, [tokens / q_len]: tokens of each sequence, its q_len new ones included.
     const std::int32_t* kv_lengths = nullptr;
     const std::int32_t* page_table = nullptr;  ///< without slots, paged: [tokens / q_len, page_table_stride]
-    const std::int32_t* positions = nullptr;   ///< with slots: [tokens]
+    /// With slots, where anything turns: [tokens].
+    const std::int32_t* positions = nullptr;
     /// With slots, [tokens]: page * page_size + place on the page, or sequence * kv_len + place; negative:
-    /// the token is not written to the cache.
+    /// none.
     const std::int32_t* slots = nullptr;
     const float* k_scale = nullptr;  ///< [kv_heads]; needed when the cache is fp8, which gets k / k_scale
     const float* v_scale = nullptr;  ///< [kv_heads]; needed when the cache is fp8
@@ -204,13 +207,12 @@ struct RopeKvAppendArgs {
     AttentionStrides out_strides{};
     AttentionStrides cache_strides{};    ///< `batch` of a sequence, or a page
     std::int64_t page_table_stride = 0;  ///< entries of a row; 0: as many pages as kv_len takes
-    std::int64_t table_stride = 0;       ///< between rows of cos and of sin; 0: rotary_dim / 2
     std::int64_t q_len = 1;              ///< without slots: tokens of each sequence, a divisor of `tokens`
-    std::int64_t kv_len = 0;             ///< tokens that a sequence has room for
-    /// Of the pool and of the tables; read where RuntimeOptions::check_indices asks for it.
+    std::int64_t kv_len = 0;             ///< tokens that a sequence has room for, from 1
+    /// Pages of the cache, or sequences of one without pages; 0, for that without slots: tokens / q_len.
     std::int64_t pool_pages = 0;
-    std::int64_t table_rows = 0;
-    float epsilon = 1e-5F;  ///< of the norm, from 0
+    std::int64_t table_rows = 0;  ///< positions that cos and sin know, from 1; needed when anything turns
+    float epsilon = 1e-5F;        ///< of the norm, from 0
 };
 
 /// A prepared RopeKvAppend.
