@@ -10,8 +10,16 @@
 namespace hone {
 namespace {
 
-std::string rows(std::int64_t first, std::int64_t last) {
-    return first == last ? fmt::format("{}", last) : fmt::format("{}-{}", first, last);
+/// "5-8", or with several sizes "batch 1 kv_len 1025-2048".
+std::string ranges(const BucketReport& bucket) {
+    std::string text;
+    for (const SizeRange& size : bucket.sizes) {
+        if (!text.empty()) text += ' ';
+        if (bucket.sizes.size() > 1) text += size.name + ' ';
+        text += size.first == size.last ? fmt::format("{}", size.last)
+                                        : fmt::format("{}-{}", size.first, size.last);
+    }
+    return text;
 }
 
 std::string_view reason(Origin origin) {
@@ -94,9 +102,9 @@ std::string to_string(const PrepareReport& report) {
     std::string text = fmt::format("{}: prepared in {:.1f} ms\n", report.problem, report.elapsed_ms);
     auto out = std::back_inserter(text);
     for (const BucketReport& bucket : report.buckets) {
-        fmt::format_to(out, "  {:>11}  {:<9}  {:<10}  {:<8}  {:>7.1f} ms  {}\n",
-                       rows(bucket.first, bucket.last), name(bucket.origin), name(bucket.trust),
-                       name(bucket.image), bucket.load_ms, bucket.candidate);
+        fmt::format_to(out, "  {:>11}  {:<9}  {:<10}  {:<8}  {:>7.1f} ms  {}\n", ranges(bucket),
+                       name(bucket.origin), name(bucket.trust), name(bucket.image), bucket.load_ms,
+                       bucket.candidate);
         if (!bucket.note.empty()) fmt::format_to(out, "               {}\n", bucket.note);
     }
     if (!report.tune_command.empty())
@@ -108,7 +116,7 @@ std::string to_string(const Explanation& explanation) {
     const BucketReport& bucket = explanation.bucket;
     std::string text = explanation.problem + '\n';
     auto out = std::back_inserter(text);
-    fmt::format_to(out, "  bucket:     {}\n", rows(bucket.first, bucket.last));
+    fmt::format_to(out, "  bucket:     {}\n", ranges(bucket));
     fmt::format_to(out, "  runs:       {}\n", bucket.candidate);
     fmt::format_to(out, "  because:    {}\n", because(bucket));
     add_measurement(explanation, text);

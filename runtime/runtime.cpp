@@ -17,16 +17,15 @@ std::shared_ptr<const runtime::PreparedOperator> prepare_norm(runtime::Dispatche
         where, [&] { return dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)); });
 }
 
-/// `problem` carries the maximum.
-Explanation explain_at(const runtime::Dispatcher& dispatcher, const Problem& problem, std::int64_t size) {
-    const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
-    return dispatcher.explain(with(problem, field, size), problem[field]);
+Explanation explain_at(const runtime::Dispatcher& dispatcher, const Problem& largest, const Sizes& sizes) {
+    return dispatcher.explain(with(largest, sizes), largest);
 }
 
 template <class Norm>
 Explanation explain_norm(const runtime::Dispatcher& dispatcher, const Norm& norm, std::int64_t rows,
                          const char* where) {
-    return runtime::guarded(where, [&] { return explain_at(dispatcher, runtime::norm_problem(norm), rows); });
+    return runtime::guarded(where,
+                            [&] { return explain_at(dispatcher, runtime::norm_problem(norm), {rows}); });
 }
 
 }  // namespace
@@ -84,14 +83,14 @@ Explanation Runtime::explain(const RmsNormBackward& norm, std::int64_t rows) con
 
 Explanation Runtime::explain(const Linear& linear, std::int64_t tokens) const {
     return runtime::guarded("explain(Linear)", [&] {
-        return explain_at(state_->dispatcher, runtime::linear_problem(linear), tokens);
+        return explain_at(state_->dispatcher, runtime::linear_problem(linear), {tokens});
     });
 }
 
 std::array<Explanation, 2> Runtime::explain(const FusedFfn& ffn, std::int64_t tokens) const {
     return runtime::guarded("explain(FusedFfn)", [&] {
-        return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), tokens),
-                          explain_at(state_->dispatcher, runtime::second_half(ffn), tokens)};
+        return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), {tokens}),
+                          explain_at(state_->dispatcher, runtime::second_half(ffn), {tokens})};
     });
 }
 
