@@ -33,7 +33,7 @@ constexpr Field fields[] = {
     {"kv_len", Field::Kind::free, "keys of the longest sequence", 1, max_tokens},
 };
 
-constexpr std::array<const Variant*, 0> variants{};
+const Variant* const variants[] = {&wgmma};
 
 /// What tensors look like when tuning: contiguous, [batch, tokens, heads, head_dim]; packed ones have one
 /// sequence behind the other.
