@@ -45,15 +45,19 @@ extern "C" {
 typedef enum hone_status {
     HONE_OK = 0,
     /* Of runs; all but HONE_LAUNCH_FAILED before anything is enqueued. */
-    HONE_BAD_ROWS = 1,      /* rows is negative or above the prepared maximum */
+    HONE_BAD_ROWS = 1,      /* rows, or a size of the call, is negative or above the prepared maximum */
     HONE_NULL_POINTER = 2,  /* a tensor that this operator needs is NULL */
     HONE_MISALIGNED = 3,    /* a pointer or row stride is not a multiple of the kernel's access width */
-    HONE_BAD_STRIDE = 4,    /* a row stride is smaller than hidden */
+    HONE_BAD_STRIDE = 4,    /* a row stride is smaller than a row, or not one that goes with the others */
     HONE_BAD_HANDLE = 5,    /* a handle is NULL, or of another operator than the function's */
     HONE_BAD_STRUCT = 6,    /* struct_size is no size that this library knows, or a later field is set */
     HONE_FORKED = 7,        /* the handle was made before fork() */
     HONE_LAUNCH_FAILED = 8, /* the driver refused */
     HONE_BAD_EPSILON = 9,   /* epsilon is negative, infinite or no number */
+    HONE_BAD_SCALE = 10,    /* scale is infinite or no number, or softcap is not above 0 */
+    HONE_BAD_LENGTHS = 11,  /* HONE_CHECK_INDICES: a length or position past its room, or decreasing starts */
+    HONE_BAD_PAGES = 12,    /* a paged cache without pages; HONE_CHECK_INDICES: a page or slot outside */
+    HONE_CAPTURING = 13,    /* HONE_CHECK_INDICES: not possible under stream capture */
     /* Of everything else. */
     HONE_BAD_ARGUMENT = 20,   /* a size, dtype or option that the operator does not take */
     HONE_NO_GPU = 21,         /* no driver, too old a driver, no such device */
@@ -93,12 +97,16 @@ HONE_API const char* hone_last_error(void);
 
 enum {
     HONE_NO_CACHE = 1, /* no file is read or written: only the results that Hone was shipped with are known */
-    HONE_NO_COMPILE = 2 /* as if hone_runtime_freeze() had been called at once */
+    HONE_NO_COMPILE = 2, /* as if hone_runtime_freeze() had been called at once */
+    /* For debugging: runs of attention and of its append copy lengths, starts, pages, positions and slots to
+     * the host first, which waits for the stream, and refuse what is out of range. HONE_CHECK_INDICES=1 in
+     * the environment does the same. */
+    HONE_CHECK_INDICES = 4
 };
 
 typedef struct hone_runtime_options {
     uint32_t struct_size;
-    uint32_t flags;         /* HONE_NO_CACHE, HONE_NO_COMPILE */
+    uint32_t flags;         /* HONE_NO_CACHE, HONE_NO_COMPILE, HONE_CHECK_INDICES */
     int32_t device;         /* as the CUDA driver counts, that is, after CUDA_VISIBLE_DEVICES */
     uint32_t reserved;      /* 0 */
     const char* cache_file; /* tuning results and images; NULL: HONE_CACHE, else the user's cache folder */
@@ -140,8 +148,9 @@ HONE_API hone_status hone_runtime_counters(const hone_runtime* runtime, hone_cou
 /* NULL is allowed. No run of it may be under way; what it has enqueued may. */
 HONE_API void hone_operator_destroy(hone_operator* op);
 /* What its prepare chose, bucket by bucket; of a feed-forward network for both halves, in JSON as "first" and
- * "second". Writes at most `capacity` bytes with the final 0 into host memory
- * `text` (NULL when capacity is 0); `length` gets the whole text's bytes without it. */
+ * "second", of attention for all its kernels, in JSON as "parts". Writes at most `capacity` bytes with the
+ * final 0 into host memory `text` (NULL when capacity is 0); `length` gets the whole text's bytes without it.
+ */
 HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
                                           size_t capacity, size_t* length);
 
@@ -365,6 +374,191 @@ HONE_API hone_status hone_fused_ffn_run(const hone_operator* op, void* stream,
 HONE_API hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const hone_fused_ffn* ffn,
                                             int64_t tokens, hone_text_format format, char* text,
                                             size_t capacity, size_t* length);
+
+/* What a KV cache holds. */
+typedef enum hone_kv_dtype {
+    HONE_KV_SAME = 0, /* the operator's dtype */
+    HONE_KV_FP8 = 1   /* E4M3 codes; code * scale of its kv head approximates the element */
+} hone_kv_dtype;
+
+/* out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. heads / kv_heads
+ * neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with q_len
+ * queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query that sees no key gets zeros, and
+ * -infinity as its log-sum-exp; what stands in k and v beyond a sequence's end, also NaN, changes nothing.
+ *
+ * One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that
+ * read a KV cache at the speed of memory, others those of prefill. Lengths, starts and page tables are on the
+ * device: a captured graph may be replayed with others. */
+typedef struct hone_attention {
+    uint32_t struct_size;
+    int32_t dtype;      /* hone_dtype: of q and out, and of k and v */
+    int64_t heads;      /* of q and out */
+    int64_t kv_heads;   /* of k and v, a divisor of heads; 0: as many */
+    int64_t head_dim;   /* 1 to 256 */
+    int64_t max_batch;  /* most sequences of one call */
+    int64_t max_q_len;  /* most queries of a sequence */
+    int64_t max_kv_len; /* most keys of a sequence: its capacity in a cache */
+    int64_t window;     /* most keys that a query sees, its own included; needs causal; 0: all */
+    int64_t page_size;  /* tokens of a page of the cache, for max_q_len up to 16, not packed; 0: not paged */
+    int32_t kv_dtype;   /* hone_kv_dtype: of k and v; fp8 for max_q_len up to 16, not packed */
+    int32_t causal;     /* 0 or 1 */
+    int32_t lengths;    /* 0 or 1: kv_lengths says how many keys each sequence has; else all have kv_len */
+    int32_t packed;     /* 0 or 1: starts cut packed tensors into sequences; not with lengths */
+    int32_t softcap;    /* 0 or 1: scores s become softcap * tanh(s / softcap), before the mask */
+    int32_t lse;        /* 0 or 1: the log-sum-exp of the scores is written, too */
+} hone_attention;
+#define HONE_ATTENTION_INIT \
+    { sizeof(hone_attention), HONE_BF16, 0, 0, 0, 64, 8192, 8192, 0, 0, HONE_KV_SAME, 1, 0, 0, 0, 0 }
+
+/* One call. Strides are elements between neighbours of [batch, tokens, heads, head_dim], whose last dimension
+ * is contiguous; 0: between heads head_dim, between tokens all heads of a token, between sequences (batch)
+ * all tokens of one, that stride apart. Of a paged cache the batch stride is the distance of two pages, of
+ * packed tensors it means nothing. A call of up to 16 queries (not packed) needs the same strides for k and
+ * v. 16 bytes always suffice as alignment of pointers and strides. out may be q itself, with the same
+ * strides; other overlaps are not allowed. */
+typedef struct hone_attention_args {
+    uint32_t struct_size;
+    float scale;       /* of q k^T; 0 or less: 1 / sqrt(head_dim) */
+    float softcap;     /* above 0; for operators with a softcap */
+    uint32_t reserved; /* 0 */
+    const void* q;     /* [batch, q_len, heads, head_dim]; packed: [q_tokens, heads, head_dim] */
+    const void* k;     /* [batch, kv_len, kv_heads, head_dim]; packed: [kv_tokens, kv_heads, head_dim]; paged:
+                          [pool_pages, page_size, kv_heads, head_dim] */
+    const void* v;     /* as k */
+    void* out;         /* as q */
+    float* lse;        /* [batch, heads, q_len]; packed: [heads, q_tokens]; natural logarithm */
+    const int32_t* kv_lengths; /* [batch], 0 to kv_len, the call's own tokens included; with lengths */
+    const int32_t* q_starts;   /* [batch + 1], from 0, never decreasing: sequence b has the tokens from */
+    const int32_t* kv_starts;  /* starts[b] to starts[b + 1]; for packed operators */
+    const int32_t* page_table; /* [batch, page_table_stride]: pages of each sequence, 0 to pool_pages - 1;
+                                  entries beyond a sequence's length are not used */
+    const float* k_scale;      /* [kv_heads]; for an fp8 cache */
+    const float* v_scale;      /* [kv_heads]; for an fp8 cache */
+    void* workspace;           /* hone_attention_workspace() bytes; NULL when that is 0 */
+    int64_t q_batch_stride;
+    int64_t q_token_stride;
+    int64_t q_head_stride;
+    int64_t k_batch_stride;
+    int64_t k_token_stride;
+    int64_t k_head_stride;
+    int64_t v_batch_stride;
+    int64_t v_token_stride;
+    int64_t v_head_stride;
+    int64_t out_batch_stride;
+    int64_t out_token_stride;
+    int64_t out_head_stride;
+    int64_t page_table_stride; /* entries of a row; 0: as many pages as kv_len takes */
+    int64_t pool_pages;        /* pages of the cache; for paged operators */
+    int64_t q_tokens;          /* of all sequences of a packed call; 0: nothing is done */
+    int64_t kv_tokens;         /* the same of k and v, from 1 */
+} hone_attention_args;
+#define HONE_ATTENTION_ARGS_INIT                                                                          \
+    {                                                                                                     \
+        sizeof(hone_attention_args), 0.0f, 0.0f, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+    }
+
+/* Loads, or compiles, every kernel that a call of up to these sizes can reach. */
+HONE_API hone_status hone_attention_prepare(hone_runtime* runtime, const hone_attention* attention,
+                                            hone_operator** op);
+/* Enqueues a prepared attention. q_len and kv_len are those of every sequence; where lengths or starts are on
+ * the device, the most that any has. kv_len from 1; with batch or q_len 0 nothing is done. */
+HONE_API hone_status hone_attention_run(const hone_operator* op, void* stream,
+                                        const hone_attention_args* args, int64_t batch, int64_t q_len,
+                                        int64_t kv_len);
+/* Bytes of device memory, aligned to 256, that any call of up to these sizes needs; 0: none.
+ * hone_operator_workspace() is not for attention. */
+HONE_API hone_status hone_attention_workspace(const hone_operator* op, int64_t batch, int64_t q_len,
+                                              int64_t kv_len, size_t* bytes);
+HONE_API hone_status hone_attention_explain(const hone_runtime* runtime, const hone_attention* attention,
+                                            int64_t batch, int64_t q_len, int64_t kv_len,
+                                            hone_text_format format, char* text, size_t capacity,
+                                            size_t* length);
+
+typedef enum hone_rope_style {
+    HONE_ROPE_HALF = 0,       /* elements i and i + rotary_dim / 2 turn together, as in Llama */
+    HONE_ROPE_INTERLEAVED = 1 /* 2 i and 2 i + 1, as in GPT-J */
+} hone_rope_style;
+
+/* The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
+ * launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
+ * tables. With a norm each head of q and k is normalised first: x * rsqrt(mean(x^2) + epsilon) * weight.
+ *
+ * A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
+ * the cache has no room, page or slot, only the query is written. */
+typedef struct hone_rope_kv_append {
+    uint32_t struct_size;
+    int32_t dtype;      /* hone_dtype: of q, k, v and out */
+    int64_t heads;      /* of q */
+    int64_t kv_heads;   /* of k and v; 0: as many */
+    int64_t head_dim;   /* 1 to 256 */
+    int64_t rotary_dim; /* leading elements of a head that turn, even; 0: none; -1: all */
+    int64_t max_tokens; /* most tokens of one call, of all its sequences */
+    int64_t page_size;  /* tokens of a page of the cache; 0: not paged */
+    int32_t kv_dtype;   /* hone_kv_dtype: of the cache */
+    int32_t style;      /* hone_rope_style */
+    int32_t norm;       /* 0 or 1 */
+    int32_t slots;      /* 0 or 1: each token has its position and its slot in the cache; else every sequence
+                           has q_len new tokens, the last of its kv_lengths */
+} hone_rope_kv_append;
+#define HONE_ROPE_KV_APPEND_INIT \
+    { sizeof(hone_rope_kv_append), HONE_BF16, 0, 0, 0, -1, 8192, 0, HONE_KV_SAME, HONE_ROPE_HALF, 0, 0 }
+
+/* Strides as in hone_attention_args. out may be q itself, with the same strides; other overlaps are not
+ * allowed. */
+typedef struct hone_rope_kv_append_args {
+    uint32_t struct_size;
+    float epsilon;             /* of the norm, from 0 */
+    const void* q;             /* [tokens, heads, head_dim] */
+    const void* k;             /* [tokens, kv_heads, head_dim] */
+    const void* v;             /* [tokens, kv_heads, head_dim] */
+    void* out;                 /* [tokens, heads, head_dim]: the rotated queries */
+    void* k_cache;             /* [sequences, kv_len, kv_heads, head_dim] or [pages, page_size, ...] */
+    void* v_cache;             /* as k_cache, with the same strides */
+    const float* cos;          /* [table_rows, rotary_dim / 2]; where anything turns */
+    const float* sin;          /* [table_rows, rotary_dim / 2]; where anything turns */
+    const int32_t* kv_lengths; /* without slots, [tokens / q_len]: tokens of each sequence, its q_len new ones
+                                  included */
+    const int32_t* page_table; /* without slots, paged: [tokens / q_len, page_table_stride] */
+    const int32_t* positions;  /* with slots, where anything turns: [tokens] */
+    const int32_t* slots;      /* with slots, [tokens]: page * page_size + place on the page, or sequence *
+                                  kv_len + place; negative: none */
+    const float* k_scale;      /* [kv_heads]; for an fp8 cache, which gets k / k_scale */
+    const float* v_scale;      /* [kv_heads]; for an fp8 cache */
+    const void* q_weight;      /* [head_dim], dtype; for operators with a norm */
+    const void* k_weight;      /* [head_dim], dtype; for operators with a norm */
+    int64_t q_token_stride;
+    int64_t q_head_stride;
+    int64_t k_token_stride;
+    int64_t k_head_stride;
+    int64_t v_token_stride;
+    int64_t v_head_stride;
+    int64_t out_token_stride;
+    int64_t out_head_stride;
+    int64_t cache_batch_stride; /* of a sequence, or a page */
+    int64_t cache_token_stride;
+    int64_t cache_head_stride;
+    int64_t page_table_stride; /* entries of a row; 0: as many pages as kv_len takes */
+    int64_t q_len;             /* without slots: tokens of each sequence, a divisor of the call's tokens */
+    int64_t kv_len;            /* tokens that a sequence has room for, from 1 */
+    int64_t pool_pages;        /* pages of the cache, or sequences of one without pages; 0, for that without
+                                  slots: tokens / q_len */
+    int64_t table_rows;        /* positions that cos and sin know, from 1; where anything turns */
+} hone_rope_kv_append_args;
+#define HONE_ROPE_KV_APPEND_ARGS_INIT                                                                        \
+    {                                                                                                        \
+        sizeof(hone_rope_kv_append_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0               \
+    }
+
+HONE_API hone_status hone_rope_kv_append_prepare(hone_runtime* runtime, const hone_rope_kv_append* rope,
+                                                 hone_operator** op);
+/* Enqueues a prepared append for `tokens` tokens (0: does nothing). */
+HONE_API hone_status hone_rope_kv_append_run(const hone_operator* op, void* stream,
+                                             const hone_rope_kv_append_args* args, int64_t tokens);
+HONE_API hone_status hone_rope_kv_append_explain(const hone_runtime* runtime, const hone_rope_kv_append* rope,
+                                                 int64_t tokens, hone_text_format format, char* text,
+                                                 size_t capacity, size_t* length);
 
 #ifdef __cplusplus
 }

@@ -38,6 +38,10 @@ hone_status run_status(Status status, LaunchError&& launch_error) noexcept {
         case Status::bad_stride: return fail(HONE_BAD_STRIDE);
         case Status::bad_epsilon: return fail(HONE_BAD_EPSILON);
         case Status::not_prepared: return fail(HONE_BAD_HANDLE);
+        case Status::bad_scale: return fail(HONE_BAD_SCALE);
+        case Status::bad_lengths: return fail(HONE_BAD_LENGTHS);
+        case Status::bad_pages: return fail(HONE_BAD_PAGES);
+        case Status::capturing: return fail(HONE_CAPTURING);
         case Status::launch_failed: break;
     }
     return guarded("run", [&] { return fail(HONE_LAUNCH_FAILED, launch_error()); });

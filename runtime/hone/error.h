@@ -35,13 +35,17 @@ class Error : public std::runtime_error {
 
 enum class Status : int {
     ok = 0,
-    bad_rows,       ///< rows is negative or above the prepared maximum
+    bad_rows,       ///< rows, or a size of the call, is negative or above the prepared maximum
     null_pointer,   ///< a tensor that this operator needs is nullptr
     misaligned,     ///< a pointer or row stride is not a multiple of the kernel's vector width
-    bad_stride,     ///< a row stride is smaller than hidden
+    bad_stride,     ///< a row stride is smaller than a row, or not one that goes with the others
     bad_epsilon,    ///< epsilon is negative, infinite or no number
     launch_failed,  ///< the driver refused; Runtime::last_launch_error() says what
     not_prepared,   ///< the kernel object is empty: default-constructed or moved from
+    bad_scale,      ///< scale is infinite or no number, or softcap is not above 0
+    bad_lengths,    ///< RuntimeOptions::check_indices: a length or position past its room, decreasing starts
+    bad_pages,      ///< a paged cache without pages; check_indices: a page or slot outside of the cache
+    capturing,      ///< check_indices: not possible under stream capture
 };
 
 /// One sentence; "unknown status" for a number that is none.

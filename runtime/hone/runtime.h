@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "hone/attention.h"
 #include "hone/error.h"
 #include "hone/linear.h"
 #include "hone/norm.h"
@@ -28,6 +29,10 @@ struct RuntimeOptions {
     bool use_cache = true;
     /// false: as if freeze() had been called at once; every image has to be in the cache.
     bool allow_compile = true;
+    /// For debugging: run() of attention and of its append first copies lengths, starts, pages, positions and
+    /// slots to the host, which waits for the stream, and refuses what is out of range. HONE_CHECK_INDICES=1
+    /// in the environment does the same.
+    bool check_indices = false;
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
     /// Called under the lock of prepare(): it must not call the Runtime. Empty: a line on stderr.
     std::function<void(std::string_view)> on_warning{};
@@ -64,6 +69,8 @@ class Runtime {
     [[nodiscard]] RmsNormBackwardKernel prepare(const RmsNormBackward& norm);
     [[nodiscard]] LinearKernel prepare(const Linear& linear);
     [[nodiscard]] FusedFfnKernel prepare(const FusedFfn& ffn);
+    [[nodiscard]] AttentionKernel prepare(const Attention& attention);
+    [[nodiscard]] RopeKvAppendKernel prepare(const RopeKvAppend& rope);
 
     /// Which kernel a call of `rows` rows takes, and why. Loads nothing, needs no prepare(). Throws like
     /// prepare().
@@ -73,6 +80,8 @@ class Runtime {
     [[nodiscard]] Explanation explain(const Linear& linear, std::int64_t tokens) const;
     /// Of the first half and the second.
     [[nodiscard]] std::array<Explanation, 2> explain(const FusedFfn& ffn, std::int64_t tokens) const;
+    [[nodiscard]] Explanation explain(const Attention& attention, AttentionSizes sizes) const;
+    [[nodiscard]] Explanation explain(const RopeKvAppend& rope, std::int64_t tokens) const;
 
     /// From now on a prepare() that would have to compile throws Error (frozen) instead.
     void freeze() noexcept;
