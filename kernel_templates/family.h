@@ -32,7 +32,7 @@ namespace hone {
 /// What one pointer of a call is. Index in the family's argument list == index in `Call::pointers`.
 enum class Role : std::uint8_t {
     input,      ///< read; an activation, another one at each call
-    weight,     ///< read; constant over the life of a model
+    weight,     ///< read; each layer has its own, which comes from device memory: weights, caches
     output,     ///< every element is written
     workspace,  ///< scratch of `Plan::workspace_bytes`, aligned to `workspace_alignment`
 };

@@ -51,6 +51,25 @@ std::optional<std::int64_t> parse_value(const Field& field, std::string_view tex
     return value;
 }
 
+/// What a field is that was left out; those before it are known.
+std::optional<std::int64_t> default_of(const Problem& problem, const Field& field, std::string* error) {
+    if (field.default_value >= 0) return field.default_value;
+    if (const int as = field_index(*problem.family, field.default_as); as >= 0)
+        return problem[static_cast<std::size_t>(as)];
+    return fail(error, std::string(problem.family->name) + " needs the field '" + std::string(field.name) +
+                           "': " + std::string(field.meaning));
+}
+
+bool fill_left_out(Problem& problem, const std::array<bool, max_fields>& given, std::string* error) {
+    for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
+        if (given[i]) continue;
+        const std::optional<std::int64_t> value = default_of(problem, problem.family->fields[i], error);
+        if (!value) return false;
+        problem.values[i] = *value;
+    }
+    return true;
+}
+
 std::vector<std::string_view> field_names(const Family& family) {
     std::vector<std::string_view> names;
     for (const Field& field : family.fields) names.push_back(field.name);
@@ -123,15 +142,7 @@ std::optional<Problem> parse_problem(const Family& family, std::string_view fiel
         problem.values[i] = *value;
         given[i] = true;
     }
-    for (std::size_t i = 0; i < family.fields.size(); ++i) {
-        if (given[i]) continue;
-        if (family.fields[i].default_value < 0) {
-            return fail(error, std::string(family.name) + " needs the field '" +
-                                   std::string(family.fields[i].name) +
-                                   "': " + std::string(family.fields[i].meaning));
-        }
-        problem.values[i] = family.fields[i].default_value;
-    }
+    if (!fill_left_out(problem, given, error)) return std::nullopt;
     if (std::string wrong = family.validate(problem); !wrong.empty()) return fail(error, std::move(wrong));
     return problem;
 }

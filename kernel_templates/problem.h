@@ -32,8 +32,9 @@ struct Field {
     std::string_view meaning;
     std::int64_t min = 1;
     std::int64_t max = 1;
-    std::int64_t default_value = -1;  ///< -1: must be given
+    std::int64_t default_value = -1;  ///< -1: must be given, unless `default_as` says another field
     std::span<const std::string_view> choices{};
+    std::string_view default_as{};  ///< where left out, it is as this integer, which is declared before it
 };
 
 struct Problem {

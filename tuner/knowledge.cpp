@@ -34,17 +34,18 @@ bool same_static(const Trial& trial, const Problem& problem) {
     return trial.key.family == problem.family->name && trial.key.static_fields == static_text(problem);
 }
 
-/// How many doublings lie between two sizes of the dynamic dimension.
+/// How many doublings lie between two problems' dynamic dimensions, added up.
 double doublings_between(const Trial& trial, const Problem& problem) {
-    const int field = dynamic_field(*problem.family);
     const auto stored =
         parse_problem(*problem.family, trial.key.static_fields + ' ' + trial.key.dynamic_fields);
-    if (!stored || field < 0) return 0;
-    const auto index = static_cast<std::size_t>(field);
-    const auto size = [&](const Problem& of) {
-        return static_cast<double>(std::max<std::int64_t>(1, of[index]));
+    if (!stored) return 0;
+    const auto size = [](const Problem& of, std::size_t field) {
+        return static_cast<double>(std::max<std::int64_t>(1, of[field]));
     };
-    return std::abs(std::log2(size(*stored) / size(problem)));
+    double doublings = 0;
+    for (const std::uint8_t field : dynamic_fields(*problem.family))
+        doublings += std::abs(std::log2(size(*stored, field) / size(problem, field)));
+    return doublings;
 }
 
 }  // namespace

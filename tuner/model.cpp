@@ -50,14 +50,17 @@ class Keys {
         if (value == nullptr) fail(*entry, "has to be true or false");
         return *value;
     }
-    [[nodiscard]] std::optional<double> epsilon(const Spellings& spellings) const {
+    [[nodiscard]] std::optional<double> fraction(const Spellings& spellings) const {
         const Entry* entry = document_.find(spellings);
         if (entry == nullptr) return std::nullopt;
+        if (const auto* whole = std::get_if<std::int64_t>(&entry->value); whole != nullptr && *whole == 1)
+            return 1.0;
         const auto* value = std::get_if<double>(&entry->value);
         if (value == nullptr || !(*value > 0) || *value > 1)
             fail(*entry, "has to be a number above 0 and at most 1");
         return *value;
     }
+    [[nodiscard]] bool has(const Spellings& spellings) const { return document_.find(spellings) != nullptr; }
     [[noreturn]] void missing(const Spellings& spellings) const {
         throw ConfigError(fmt::format("{}: key {} is missing (accepted spellings: {})", document_.file_name(),
                                       spellings.front(), fmt::join(spellings, ", ")));
@@ -84,6 +87,8 @@ const Spellings layers_keys{"num_hidden_layers", "n_layer", "num_layers", "n_lay
 const Spellings positions_keys{"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"};
 const Spellings rms_keys{"rms_norm_eps"};
 const Spellings layer_norm_keys{"layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon"};
+const Spellings rotated_part_keys{"partial_rotary_factor", "rotary_pct"};
+const Spellings rotation_base_keys{"rope_theta", "rotary_emb_base"};
 const Spellings activation_keys{"hidden_act", "hidden_activation", "activation_function"};
 const Spellings dtype_keys{"dtype", "torch_dtype"};
 
@@ -123,8 +128,8 @@ std::string_view one_of(const Keys& keys, const Spellings& spellings, std::span<
 }
 
 void read_norm(const Keys& keys, Model& model) {
-    const std::optional<double> rms = keys.epsilon(rms_keys);
-    const std::optional<double> layer = keys.epsilon(layer_norm_keys);
+    const std::optional<double> rms = keys.fraction(rms_keys);
+    const std::optional<double> layer = keys.fraction(layer_norm_keys);
     if (!rms && !layer) {
         Spellings all = rms_keys;
         all.insert(all.end(), layer_norm_keys.begin(), layer_norm_keys.end());
@@ -138,7 +143,8 @@ void read_norm(const Keys& keys, Model& model) {
 }
 
 void read_feed_forward(const Keys& keys, Model& model) {
-    model.activation = one_of(keys, activation_keys, activations, model.norm == "rmsnorm" ? "silu" : "gelu_erf");
+    model.activation =
+        one_of(keys, activation_keys, activations, model.norm == "rmsnorm" ? "silu" : "gelu_erf");
     model.gated_ffn = model.activation == "silu" || model.norm == "rmsnorm";
     model.experts = keys.size({"num_local_experts", "num_experts", "n_routed_experts"}).value_or(0);
     // GPT-2 leaves it out (or null) where it is four times the width.
@@ -177,7 +183,16 @@ void read_attention(const Keys& keys, Model& model) {
     model.max_position_embeddings = keys.size(positions_keys).value_or(0);
     const bool window = keys.flag({"use_sliding_window"}).value_or(true);
     model.sliding_window = window ? keys.size({"sliding_window"}).value_or(0) : 0;
-    model.latent_attention = keys.size({"kv_lora_rank"}).has_value();
+    model.softcap = keys.has({"attn_logit_softcapping"});
+    model.latent_attention = keys.has({"kv_lora_rank"});
+}
+
+/// Models with RMSNorm rotate queries and keys; of those with LayerNorm some do, and say so.
+void read_rotation(const Keys& keys, Model& model) {
+    const std::optional<double> part = keys.fraction(rotated_part_keys);
+    if (model.norm != "rmsnorm" && !part && !keys.has(rotation_base_keys)) return;
+    const double pairs = part.value_or(1) * static_cast<double>(model.head_dim) / 2;
+    model.rotary_dim = 2 * static_cast<std::int64_t>(pairs);
 }
 
 }  // namespace
@@ -191,6 +206,7 @@ Model model_from(const ModelDocument& document, const std::string& name) {
     model.vocab_size = keys.needed_size({"vocab_size"});
     read_norm(keys, model);
     read_attention(keys, model);
+    read_rotation(keys, model);
     read_feed_forward(keys, model);
     read_biases(keys, model);
     model.dtype = *dtype_from_name(one_of(keys, dtype_keys, dtypes, "bf16"));

@@ -10,29 +10,36 @@
 namespace hone::tuner {
 namespace {
 
-std::string dynamic_title(const Problem& problem) {
-    const int field = dynamic_field(*problem.family);
-    return field < 0 ? "size" : std::string(problem.family->fields[static_cast<std::size_t>(field)].name);
+/// A column for each size of a call, then what came of it.
+Table table_for(const Family& family) {
+    std::vector<Table::Column> columns;
+    for (const std::uint8_t field : run_time_fields(family))
+        columns.push_back({std::string(family.fields[field].name), Align::right});
+    columns.insert(columns.end(), {{"winner", Align::left},
+                                   {"us", Align::right},
+                                   {"vs default", Align::right},
+                                   {"of floor", Align::right},
+                                   {"provenance", Align::left}});
+    return Table(std::move(columns));
 }
 
-std::string dynamic_value(const Problem& problem) {
-    const int field = dynamic_field(*problem.family);
-    return field < 0 ? "-" : fmt::format("{}", problem[static_cast<std::size_t>(field)]);
+std::vector<std::string> sizes(const Problem& problem) {
+    std::vector<std::string> cells;
+    for (const std::uint8_t field : run_time_fields(*problem.family))
+        cells.push_back(fmt::format("{}", problem[field]));
+    return cells;
 }
 
-std::vector<std::string> cells(const ProblemResult& result, const DeviceTraits& traits) {
+std::vector<std::string> outcome(const ProblemResult& result, const DeviceTraits& traits) {
     if (!result.winner) {
         const std::string why = result.failure.empty() ? "not reached" : result.failure;
-        return {dynamic_value(result.problem), "- " + why, "-", "-", "-", "-"};
+        return {"- " + why, "-", "-", "-", "-"};
     }
     const cache::Trial& winner = *result.winner;
     const auto speedup = speedup_over_default(result);
     const auto share = floor_share(result.problem, winner.timing.median_us, traits);
-    return {dynamic_value(result.problem),
-            winner.candidate + (winner.is_default ? " (default)" : ""),
-            format_us(winner.timing.median_us),
-            speedup ? fmt::format("{:.2f}x", *speedup) : "-",
-            share ? format_share(*share) : "-",
+    return {winner.candidate + (winner.is_default ? " (default)" : ""), format_us(winner.timing.median_us),
+            speedup ? fmt::format("{:.2f}x", *speedup) : "-", share ? format_share(*share) : "-",
             fmt::format("{}{}", cache::name(winner.provenance), result.reused ? ", known" : "")};
 }
 
@@ -64,13 +71,12 @@ std::string tables(const TuneResult& result, const DeviceTraits& traits, bool co
             return static_part(other.problem) == static_part(first->problem);
         };
         const auto last = std::find_if_not(first, result.problems.end(), same);
-        Table table({{dynamic_title(first->problem), Align::right},
-                     {"winner", Align::left},
-                     {"us", Align::right},
-                     {"vs default", Align::right},
-                     {"of floor", Align::right},
-                     {"provenance", Align::left}});
-        for (auto row = first; row != last; ++row) table.add(cells(*row, traits));
+        Table table = table_for(*first->problem.family);
+        for (auto row = first; row != last; ++row) {
+            std::vector<std::string> cells = sizes(row->problem);
+            for (std::string& cell : outcome(*row, traits)) cells.push_back(std::move(cell));
+            table.add(std::move(cells));
+        }
         text += fmt::format("{} {}\n{}\n", first->problem.family->name, static_text(first->problem),
                             table.render(colour, "  "));
         first = last;

@@ -20,7 +20,7 @@ namespace hone::tuner {
 /// Default's time over the winner's.
 [[nodiscard]] std::optional<double> speedup_over_default(const ProblemResult& result);
 
-/// One table for each static problem: dynamic value, winner, microseconds, speed-up, share of the floor,
+/// One table for each static problem: sizes of a call, winner, microseconds, speed-up, share of the floor,
 /// provenance.
 [[nodiscard]] std::string tables(const TuneResult& result, const DeviceTraits& traits, bool colour);
 /// "not tuned with a model yet: attention over a prompt (attention_prefill), ..." or empty.

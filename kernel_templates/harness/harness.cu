@@ -3,8 +3,12 @@
 // addition a block. No kernel here is timed. Every result slot is a 64-bit word in a zeroed array, and zero
 // means "all fine". tuner/measure/harness.h holds the host's side of every signature.
 #include "device/types.cuh"
+#include "harness/permutation.cuh"
 
 namespace hone {
+
+using harness::mix;
+using harness::permuted;
 
 // The numbers of kernel_templates/dtype.h, which the worker passes at run time.
 constexpr int dtype_fp32 = 0;
@@ -26,13 +30,6 @@ constexpr int slot_ref2 = 1;        // double: sum of ref^2
 constexpr int slot_beyond = 2;      // elements beyond max_abs + max_rel * |ref|
 constexpr int slot_non_finite = 3;  // NaN or infinity where the reference is finite, or the reverse
 constexpr int slot_first_bad = 4;   // elements - index of the first bad element; 0: none
-
-__device__ inline uint64 mix(uint64 x) {  // splitmix64
-    x += 0x9E3779B97F4A7C15ull;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-    return x ^ (x >> 31);
-}
 
 __device__ inline float load(const void* data, uint64 index, int dtype) {
     switch (dtype) {
@@ -66,26 +63,6 @@ __device__ inline float draw(uint64 seed, uint64 index, int fill) {
     if (fill != fill_normal) return 2.0f * u - 1.0f;
     const float v = unit(static_cast<uint32>(random >> 32));
     return sqrtf(-2.0f * __logf(u)) * __cosf(6.2831853f * v);  // Box-Muller
-}
-
-/// A permutation of 0 to elements - 1: four rounds of a Feistel network over the next even number of bits,
-/// walked on until the result is below `elements` (Black and Rogaway, "Ciphers with arbitrary finite
-/// domains").
-__device__ inline uint64 permuted(uint64 seed, uint64 index, uint64 elements) {
-    int half = 1;
-    while ((uint64{1} << (2 * half)) < elements) ++half;
-    const uint64 mask = (uint64{1} << half) - 1;
-    do {
-        uint64 left = index >> half;
-        uint64 right = index & mask;
-        for (int round = 0; round < 4; ++round) {
-            const uint64 mixed = left ^ (mix(seed + (static_cast<uint64>(round) << 32) + right) & mask);
-            left = right;
-            right = mixed;
-        }
-        index = left << half | right;
-    } while (index >= elements);
-    return index;
 }
 
 __device__ inline uint64 first_index() { return static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x; }

@@ -25,6 +25,7 @@ constexpr uid_t nobody = 65534;
 std::string fields_of(const Family& family, int i) {
     std::string text;
     for (const Field& field : family.fields) {
+        if (field.default_value >= 0 || !field.default_as.empty()) continue;
         const std::int64_t wanted = field.kind == Field::Kind::dynamic ? 1 + i : 4096;
         text +=
             ' ' + std::string(field.name) + '=' +

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <sstream>
 #include <thread>
 
 #include "tests/cli/program.h"
@@ -82,13 +83,13 @@ TEST_CASE("bench measures winner, default and runner-up") {
 TEST_CASE("two GPUs of one kind share the problems") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("device:count=2");
-    const Ended ended =
-        sandbox.run({"tune", "llama-3-8b", "--tokens", "16", "--effort", "quick", "--gpu", "all", "--json"});
+    const Ended ended = sandbox.run({"tune", "llama-3-8b", "--op", "linear", "--tokens", "16", "--effort",
+                                     "quick", "--gpu", "all", "--json"});
     INFO(ended.err);
     REQUIRE(ended.code == 0);
     const nlohmann::json runs = ended.json()["data"]["runs"];
     REQUIRE(runs.size() == 2);
-    CHECK(runs[0]["problems"].size() + runs[1]["problems"].size() == 7);
+    CHECK(runs[0]["problems"].size() + runs[1]["problems"].size() == 5);
     CHECK(sandbox.run(small_tune({"--gpu", "2"})).code == 3);
     CHECK(sandbox.run(small_tune({"--gpu", "one"})).code == 2);
 }
@@ -216,9 +217,10 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     const Ended ended = sandbox.run({"tune", "llama-3-8b", "--dry-run", "--json"});
     CHECK(ended.code == 0);
     const nlohmann::json data = ended.json()["data"];
-    CHECK(data["problems"].size() == 6 * 14 + 10);  // at 1, 2, 4 ... 8192; the language head up to 512
-    CHECK(data["operators"].size() == 8);
-    CHECK(data["without_family"].size() == 3);
+    // At 1, 2, 4 ... 8192 tokens; the language head up to 512, prompts from 32, and two layouts of a cache.
+    CHECK(data["problems"].size() == 8 * 14 + 10 + 9 + 2 * 18);
+    CHECK(data["operators"].size() == 13);
+    CHECK(data["without_family"].empty());
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }
 
@@ -230,6 +232,44 @@ TEST_CASE("one operator of a model") {
     CHECK(data["problems"].size() == 4 * 14 + 10);
     CHECK(data["operators"].size() == 5);
     CHECK(data["without_family"].empty());
+}
+
+TEST_CASE("an operator of several sizes is tuned, shown and explained at all of them") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const std::string fields = "dtype=bf16 heads=8 kv_heads=2 head_dim=64 q_tokens=1";
+    const auto tune = [&](const std::string& sizes, const Sandbox::Words& more) {
+        Sandbox::Words words{"tune",     "--op", "attention_decode", "--fields", fields + sizes,
+                             "--effort", "quick"};
+        words.insert(words.end(), more.begin(), more.end());
+        return sandbox.run(words);
+    };
+    CHECK(tune("", {"--tokens", "8"}).code == 2);
+    CHECK(tune(" batch=4", {"--dry-run"}).code == 2);
+    const Ended tuned = tune(" batch=4", {"--tokens", "256,1024"});
+    INFO(tuned.err);
+    REQUIRE(tuned.code == 0);
+    CHECK(tuned.out.find("batch  kv_len  q_len  winner") != std::string::npos);
+    CHECK(tune(" batch=4 kv_len=256", {"--json"}).json()["data"]["runs"][0]["compiles"] == 0);
+    CHECK(sandbox.run({"list", "attention_decode", "--json"}).json()["data"]["winners"].size() == 2);
+
+    const auto explained = [&](const std::string& sizes) {
+        Sandbox::Words words{"explain",    "attention_decode", "dtype=bf16", "heads=8",
+                             "kv_heads=2", "head_dim=64",      "q_tokens=1", "--json"};
+        std::istringstream text(sizes);
+        for (std::string word; text >> word;) words.push_back(word);
+        return sandbox.run(words).json()["data"];
+    };
+    CHECK(explained("batch=4 kv_len=1000")["origin"] == "exact");
+    CHECK(explained("batch=4 kv_len=1000")["bucket"]["kv_len"] == nlohmann::json({513, 1024}));
+    CHECK(explained("batch=8 kv_len=512")["origin"] == "neighbour");
+    const std::string command = explained("batch=128 kv_len=512")["tune_command"];
+    CHECK(command.find("batch=128") != std::string::npos);
+    CHECK(command.find("--tokens 512") != std::string::npos);
+    const Ended bench = sandbox.run({"bench", "attention_decode", "dtype=bf16", "heads=8", "kv_heads=2",
+                                     "head_dim=64", "q_tokens=1", "batch=4", "kv_len=256", "--json"});
+    CHECK(bench.code == 0);
+    CHECK(bench.json()["data"]["problems"][0]["rows"][0]["median_us"].get<double>() > 0);
 }
 
 TEST_CASE("ahead-of-time compilation fills the image cache without a GPU") {

@@ -16,13 +16,32 @@ TEST_CASE("every family is complete") {
         CHECK(names.insert(family->name).second);
         CHECK_FALSE(family->summary.empty());
         CHECK(family->fields.size() <= max_fields);
-        CHECK(dynamic_field(*family) >= 0);
+        CHECK(dynamic_fields(*family).count >= 1);
+        CHECK(dynamic_fields(*family).count <= max_dynamic_fields);
+        CHECK(run_time_fields(*family).count <= max_run_time_fields);
         CHECK(find_source(family->reference_source) != nullptr);
         for (const Field& field : family->fields) {
             CHECK_FALSE(field.meaning.empty());
             CHECK(field.min <= field.max);
             CHECK((field.kind != Field::Kind::choice ||
                    field.choices.size() == static_cast<std::size_t>(field.max) + 1));
+        }
+    }
+}
+
+TEST_CASE("a field that is as another one when left out takes all that one's values") {
+    for (const Family* family : families()) {
+        for (std::size_t i = 0; i < family->fields.size(); ++i) {
+            const Field& field = family->fields[i];
+            if (field.default_as.empty()) continue;
+            INFO(family->name << " " << field.name);
+            const int index = field_index(*family, field.default_as);
+            REQUIRE(index >= 0);
+            const Field& as = family->fields[static_cast<std::size_t>(index)];
+            CHECK(index < static_cast<int>(i));
+            CHECK(as.kind != Field::Kind::choice);
+            CHECK(field.min <= as.min);
+            CHECK(field.max >= as.max);
         }
     }
 }

@@ -4,8 +4,10 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "kernel_templates/catalog.h"
+#include "tests/support/drawn_problem.h"
 
 using namespace hone;
 
@@ -22,14 +24,11 @@ bool mentions(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-Problem random_problem(const Family& family) {
-    Problem problem{&family, {}};
-    for (std::size_t i = 0; i < family.fields.size(); ++i) {
-        const Field& field = family.fields[i];
-        const std::int64_t max = std::min<std::int64_t>(field.max, 70000);
-        problem.values[i] = *rc::gen::inRange<std::int64_t>(field.min, max + 1);
-    }
-    return problem;
+std::optional<Problem> random_problem(const Family& family) {
+    return test::ProblemDraw([](std::int64_t low, std::int64_t high) {
+               return *rc::gen::inRange<std::int64_t>(low, high + 1);
+           })
+        .problem(family);
 }
 
 }  // namespace
@@ -37,12 +36,11 @@ Problem random_problem(const Family& family) {
 TEST_CASE("text and problem are inverse to each other for every family") {
     for (const Family* family : families()) {
         CHECK(rc::check(std::string(family->name), [family] {
-            const Problem problem = random_problem(*family);
-            RC_PRE(family->validate(problem).empty());
-            const auto parsed = parse_problem(to_string(problem));
-            RC_ASSERT(parsed.has_value());
-            RC_ASSERT(*parsed == problem);
-            RC_ASSERT(parse_problem(*family, static_text(problem) + " " + dynamic_text(problem)) == problem);
+            const std::optional<Problem> problem = random_problem(*family);
+            RC_ASSERT(problem.has_value());
+            RC_ASSERT(parse_problem(to_string(*problem)) == problem);
+            RC_ASSERT(parse_problem(*family, static_text(*problem) + " " + dynamic_text(*problem)) ==
+                      problem);
         }));
     }
 }
@@ -105,6 +103,22 @@ TEST_CASE("bucket edges rise from one to the maximum, and every value has an edg
 TEST_CASE("the static part forgets the dynamic fields and nothing else") {
     const Problem problem = *parse_problem("layernorm dtype=fp16 bias=no hidden=768 rows=12");
     CHECK(static_text(static_part(problem)) == static_text(problem));
-    CHECK(static_part(problem) ==
-          static_part(with(problem, static_cast<std::size_t>(dynamic_field(*problem.family)), 99)));
+    CHECK(static_part(problem) == static_part(with(problem, dynamic_fields(*problem.family)[0], 99)));
+}
+
+TEST_CASE("a field that is left out may be as another one") {
+    static constexpr Field fields[] = {
+        {"batch", Field::Kind::dynamic, "sequences", 1, 64},
+        {"q_len", Field::Kind::dynamic, "queries", 1, 64},
+        {.name = "kv_len", .kind = Field::Kind::free, .meaning = "keys", .max = 64, .default_as = "q_len"}};
+    const Family family{
+        .name = "made_up", .fields = fields, .validate = [](const Problem&) { return std::string(); }};
+    CHECK((*parse_problem(family, "q_len=7 batch=2"))[2] == 7);
+    CHECK((*parse_problem(family, "q_len=7 kv_len=9 batch=2"))[2] == 9);
+    std::string error;
+    CHECK_FALSE(parse_problem(family, "kv_len=9 batch=2", &error));
+    CHECK(mentions(error, "needs the field 'q_len'"));
+    CHECK(dynamic_fields(family).count == 2);
+    CHECK(run_time_fields(family).count == 3);
+    CHECK(dynamic_text(*parse_problem(family, "q_len=7 batch=2")) == "batch=2 q_len=7 kv_len=7");
 }

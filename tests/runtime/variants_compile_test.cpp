@@ -17,6 +17,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 #include "runtime/compiler.h"
+#include "tests/support/drawn_problem.h"
 
 namespace hone::runtime {
 namespace {
@@ -38,36 +39,9 @@ std::int64_t draw(Random& random, std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(high - low + 1));
 }
 
-// Extents as models have them: mostly multiples of a power of two, some odd.
-std::int64_t draw_extent(Random& random, const Field& field) {
-    const std::int64_t high = std::min<std::int64_t>(field.max, 32768);
-    std::int64_t value = draw(random, 1, 15) << draw(random, 4, 12);
-    if (draw(random, 0, 4) == 0) value += 1;
-    return std::clamp(value, field.min, high);
-}
-
-// Rows or tokens of a call: often just a few.
-std::int64_t draw_count(Random& random, const Field& field) {
-    return draw(random, 0, 2) == 0 ? draw(random, field.min, 8) : draw_extent(random, field);
-}
-
-std::int64_t draw_value(Random& random, const Field& field) {
-    switch (field.kind) {
-        case Field::Kind::choice: return draw(random, field.min, field.max);
-        case Field::Kind::extent: return draw_extent(random, field);
-        case Field::Kind::dynamic: break;
-    }
-    return draw_count(random, field);
-}
-
 std::optional<Problem> draw_problem(Random& random, const Family& family) {
-    for (int attempt = 0; attempt < 1000; ++attempt) {
-        Problem problem{.family = &family, .values = {}};
-        for (std::size_t i = 0; i < family.fields.size(); ++i)
-            problem.values[i] = draw_value(random, family.fields[i]);
-        if (family.validate(problem).empty()) return problem;
-    }
-    return std::nullopt;
+    return test::ProblemDraw([&](std::int64_t low, std::int64_t high) { return draw(random, low, high); })
+        .problem(family);
 }
 
 Job candidate_job(const Problem& problem, const Candidate& candidate, const DeviceTraits& traits,

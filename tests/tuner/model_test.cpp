@@ -69,6 +69,18 @@ TEST_CASE("GPT-2's spellings, with n_inner null, are understood") {
     CHECK(model.activation == "gelu_tanh");
     CHECK_FALSE(model.gated_ffn);
     CHECK(model.max_position_embeddings == 1024);
+    CHECK(model.rotary_dim == 0);
+}
+
+TEST_CASE("heads are rotated with RMSNorm, and with LayerNorm where the file says so; a part is even") {
+    CHECK(from_json(llama).rotary_dim == 128);
+    CHECK(from_json(replaced(llama, "{", R"({"partial_rotary_factor": 0.4, )")).rotary_dim == 50);
+    const std::string layer_norm = replaced(llama, "rms_norm_eps", "layer_norm_eps");
+    CHECK(from_json(layer_norm).rotary_dim == 0);
+    CHECK(from_json(replaced(layer_norm, "{", R"({"rotary_pct": 1, )")).rotary_dim == 128);
+    CHECK(from_json(replaced(layer_norm, "{", R"({"rope_theta": 10000.0, )")).rotary_dim == 128);
+    CHECK_FALSE(from_json(llama).softcap);
+    CHECK(from_json(replaced(llama, "{", R"({"attn_logit_softcapping": 50.0, )")).softcap);
 }
 
 TEST_CASE("the language model of a multimodal file is its text_config; dtype may stand above") {

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <set>
 
-#include "kernel_templates/catalog.h"
 #include "tuner/errors.h"
 
 using namespace hone;
 using namespace hone::tuner;
 
 namespace {
+
+using Sizes = std::vector<std::string>;
 
 const ModelOperator& by_role(const std::vector<ModelOperator>& list, const std::string& role) {
     const auto found =
@@ -60,7 +61,7 @@ TEST_CASE("the language head sees a row a sequence, not a row a token") {
     std::int64_t most = 0;
     for (const Problem& problem : workload.problems) {
         if (to_string(problem).find("out=128256") == std::string::npos) continue;
-        most = std::max(most, problem[static_cast<std::size_t>(dynamic_field(*problem.family))]);
+        most = std::max(most, problem[dynamic_fields(*problem.family)[0]]);
     }
     CHECK(most == 512);
 }
@@ -73,7 +74,74 @@ TEST_CASE("a workload says whom its problems are for") {
         CHECK(std::ranges::find(workload.problems, op.problem) != workload.problems.end());
     }
     CHECK(roles.contains("output projection"));
-    CHECK(roles.size() == 3 + 5);
+    CHECK(roles.contains("attention over one token, paged cache"));
+    CHECK(roles.size() == 3 + 5 + 5);  // norms, attention, linear layers
+}
+
+TEST_CASE("attention over prompts is tuned for one sequence, up to what the model knows") {
+    const ModelOperator llama =
+        by_role(operators(read_model("llama-3-8b"), {.tokens = {1, 16, 512, 100'000}, .dtype = {}}),
+                "attention over a prompt");
+    CHECK(llama.family == "attention_prefill");
+    CHECK(llama.fields ==
+          "dtype=bf16 heads=32 kv_heads=8 head_dim=128 causal=yes window=0 softcap=no lengths=none");
+    CHECK(llama.sizes == Sizes{"batch=1 q_len=512 kv_len=512",
+                               "batch=1 q_len=8192 kv_len=8192"});  // few queries are decode's
+    const ModelOperator mistral = by_role(operators(read_model("mistral-7b"), {}), "attention over a prompt");
+    CHECK(mistral.fields.find("window=4096") != std::string::npos);
+    CHECK(mistral.sizes.front() == "batch=1 q_len=32 kv_len=32");
+    CHECK(mistral.sizes.size() == 9);
+}
+
+TEST_CASE("attention over one token is tuned over batches and caches that fit a GPU, in both layouts") {
+    const std::vector<ModelOperator> list = operators(read_model("llama-3-8b"), {});
+    const ModelOperator& one = by_role(list, "attention over one token");
+    CHECK(one.fields ==
+          "dtype=bf16 heads=32 kv_heads=8 head_dim=128 causal=no window=0 softcap=no "
+          "q_tokens=1 lengths=no page_size=0");
+    CHECK(
+        by_role(list, "attention over one token, paged cache").fields.ends_with("lengths=yes page_size=16"));
+    CHECK(by_role(list, "attention over one token, paged cache").sizes == one.sizes);
+    CHECK(one.sizes.front() == "batch=1 kv_len=256 q_len=1");
+    CHECK(std::ranges::count(one.sizes, "batch=64 kv_len=8192 q_len=1") == 1);
+    CHECK(std::ranges::count(one.sizes, "batch=256 kv_len=8192 q_len=1") == 0);  // 256 GiB in all layers
+    CHECK(one.sizes.size() == 18);
+}
+
+TEST_CASE("token counts are numbers of sequences for attention over one token") {
+    const std::vector<ModelOperator> list =
+        operators(read_model("gpt2"), {.tokens = {8, 1, 4096}, .dtype = {}});
+    CHECK(by_role(list, "attention over one token").sizes ==
+          Sizes{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
+                "batch=8 kv_len=1024 q_len=1"});
+    CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() == 3 + 1 + 5);
+}
+
+TEST_CASE("what is rotated: all of a head, a part of it, or nothing where positions are learned") {
+    const auto rotation = [](const Model& model) {
+        const std::vector<ModelOperator> list = operators(model, {.tokens = {16}, .dtype = {}});
+        const auto found = std::ranges::find(list, "rope_kv_append", &ModelOperator::family);
+        return found == list.end() ? std::string() : found->fields + ": " + found->sizes.at(0);
+    };
+    Model model = read_model("llama-3-8b");
+    CHECK(rotation(model) ==
+          "dtype=bf16 heads=32 kv_heads=8 head_dim=128 style=half norm=no rotary_dim=128 "
+          "slots=no page_size=0: tokens=16");
+    model.rotary_dim = 64;
+    model.qk_norm = true;
+    CHECK(rotation(model).find("norm=yes rotary_dim=64") != std::string::npos);
+    CHECK(rotation(read_model("gpt2")).empty());
+}
+
+TEST_CASE("attention that no family covers is listed with its shape") {
+    Model latent = read_model("llama-3-8b");
+    latent.latent_attention = true;
+    CHECK(by_role(operators(latent, {}), "latent attention").fields.empty());
+    Model wide = read_model("llama-3-8b");
+    wide.head_dim = 512;
+    CHECK(by_role(operators(wide, {}), "attention over a prompt").fields.empty());
+    const Workload workload = model_workload(wide, {.tokens = {64}, .dtype = {}});
+    CHECK(workload.without_family.size() == 5);
 }
 
 TEST_CASE("tensor parallelism divides heads and feed-forward, not norms") {
@@ -115,11 +183,10 @@ TEST_CASE("problems are grouped by static part, ascending, without duplicates") 
         for (std::size_t i = 0; i < workload.problems.size(); ++i) {
             const Problem& problem = workload.problems[i];
             CHECK(texts.insert(to_string(problem)).second);
-            const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
             if (i == 0) continue;
             const Problem& before = workload.problems[i - 1];
             if (static_part(before) == static_part(problem)) {
-                CHECK(before[dynamic] < problem[dynamic]);
+                CHECK(before.values < problem.values);
             } else {
                 CHECK(finished_parts.insert(to_string(static_part(before))).second);
                 CHECK_FALSE(finished_parts.contains(to_string(static_part(problem))));
@@ -130,10 +197,11 @@ TEST_CASE("problems are grouped by static part, ascending, without duplicates") 
 
 TEST_CASE("token counts are the buckets up to 8192 unless given; out of range is an error") {
     const Model model = read_model("llama-3-8b");
-    // Two norms and four linear layers; the language head sees up to 512 rows.
+    // Two norms, four linear layers and two appends to caches; the language head sees up to 512 rows; prompts
+    // have from 32 tokens on; two layouts of a cache.
     CHECK(model_workload(model, {}).problems.size() ==
-          6 * bucket_edges(8192).size() + bucket_edges(512).size());
-    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 2 * 7);
+          8 * bucket_edges(8192).size() + bucket_edges(512).size() + 9 + 2 * 18);
+    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 2 * 9 + 2 * 8);
     for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
         CHECK_THROWS_AS(static_cast<void>(model_workload(model, {.tokens = {bad}, .dtype = {}})),
                         ConfigError);
@@ -150,15 +218,12 @@ TEST_CASE("gpt2 has LayerNorm with bias in fp16, and --dtype replaces the model'
 }
 
 TEST_CASE("operators without a family are listed, with their shape") {
-    const Workload workload = model_workload(read_model("mistral-7b"), {});
-    CHECK(workload.without_family.size() == 3);
-    for (const ModelOperator& op : workload.without_family) {
-        CAPTURE(op.family);
-        CHECK_FALSE(op.shape.empty());
-    }
     Model experts = read_model("mistral-7b");
     experts.experts = 8;
     CHECK(by_role(operators(experts, {}), "feed-forward").family == "fused_moe");
+    const Workload workload = model_workload(experts, {});
+    REQUIRE(workload.without_family.size() == 1);
+    CHECK(workload.without_family[0].shape == "4096 -> 14336");
 }
 
 TEST_CASE("one operator: its fields, at all token counts or at the one given") {
@@ -174,4 +239,21 @@ TEST_CASE("one operator: its fields, at all token counts or at the one given") {
     CHECK_THROWS_AS(static_cast<void>(operator_workload("rmsnorm", "dtype=bf16 hidden=4096 hidden=4096", {})),
                     ConfigError);
     CHECK_THROWS_AS(static_cast<void>(operator_workload("rmsnorm", "dtype=bf16", {})), ConfigError);
+}
+
+TEST_CASE("one operator of several sizes: all in its fields, or all but one and token counts for that") {
+    const std::string fields = "dtype=bf16 heads=32 kv_heads=8 head_dim=128 q_tokens=1";
+    const auto texts = [&](const std::string& sizes, const std::vector<std::int64_t>& tokens) {
+        Sizes found;
+        for (const Problem& problem :
+             operator_workload("attention_decode", fields + sizes, {.tokens = tokens, .dtype = {}}).problems)
+            found.push_back(dynamic_text(problem));
+        return found;
+    };
+    CHECK(texts(" batch=8 kv_len=4096", {}) == Sizes{"batch=8 kv_len=4096 q_len=1"});
+    CHECK(texts(" batch=8", {512, 64}) == Sizes{"batch=8 kv_len=64 q_len=1", "batch=8 kv_len=512 q_len=1"});
+    CHECK(texts(" kv_len=64", {2}) == Sizes{"batch=2 kv_len=64 q_len=1"});
+    CHECK_THROWS_WITH_AS(static_cast<void>(texts("", {8})), doctest::Contains("batch and kv_len"),
+                         ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(texts(" batch=8", {})), ConfigError);
 }

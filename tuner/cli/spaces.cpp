@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
+#include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/targets.h"
 #include "tuner/errors.h"
@@ -21,31 +24,35 @@ struct Options {
     std::string arch = "sm_90a";
 };
 
-/// A usual problem for counting, where the user names none.
-std::string usual_fields(const Family& family) {
-    constexpr std::int64_t usual_extent = 4096;
-    constexpr std::int64_t usual_dynamic = 16;
-    std::vector<std::string> fields;
-    for (const Field& field : family.fields) {
-        if (field.default_value >= 0) continue;
-        if (field.kind == Field::Kind::choice) {
-            const bool has_usual =
-                std::find(field.choices.begin(), field.choices.end(), "bf16") != field.choices.end();
-            fields.push_back(fmt::format("{}={}", field.name, has_usual ? "bf16" : field.choices.front()));
-            continue;
-        }
-        const std::int64_t usual = field.kind == Field::Kind::dynamic ? usual_dynamic : usual_extent;
-        fields.push_back(fmt::format("{}={}", field.name, std::clamp(usual, field.min, field.max)));
-    }
-    return fmt::format("{}", fmt::join(fields, " "));
+/// Sizes that most models have, for what the user leaves out.
+std::int64_t usual_size(const Field& field) {
+    constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> by_name{{{"heads", 32},
+                                                                                {"kv_heads", 8},
+                                                                                {"head_dim", 128},
+                                                                                {"rotary_dim", 128},
+                                                                                {"q_len", 4096},
+                                                                                {"kv_len", 4096}}};
+    const auto* named = std::ranges::find(by_name, field.name, [](const auto& entry) { return entry.first; });
+    const std::int64_t usual = named != by_name.end() ? named->second : is_static(field) ? 4096 : 16;
+    return std::clamp(usual, field.min, field.max);
 }
 
+std::string usual_value(const Field& field) {
+    if (field.kind != Field::Kind::choice) return fmt::format("{}", usual_size(field));
+    const bool has_usual = std::ranges::find(field.choices, "bf16") != field.choices.end();
+    return std::string(has_usual ? "bf16" : field.choices.front());
+}
+
+/// What the user gave, and usual sizes of a call where they are not among it; nothing given: a usual problem.
 Problem problem_for(const Family& family, const std::string& given) {
     std::string error;
-    std::string text = given.empty() ? usual_fields(family) : given;
-    if (const int dynamic = dynamic_field(family); dynamic >= 0) {
-        const std::string key = fmt::format("{}=", family.fields[static_cast<std::size_t>(dynamic)].name);
-        if (text.find(key) == std::string::npos) text += fmt::format(" {}16", key);
+    const std::optional<std::vector<KeyValue>> pairs = parse_key_values(given, &error);
+    if (!pairs) throw tuner::ConfigError(error);
+    std::string text = given;
+    for (const Field& field : family.fields) {
+        const bool has_default = field.default_value >= 0 || !field.default_as.empty();
+        if (has_default || std::ranges::find(*pairs, field.name, &KeyValue::key) != pairs->end()) continue;
+        if (given.empty() || !is_static(field)) text += fmt::format(" {}={}", field.name, usual_value(field));
     }
     const std::optional<Problem> problem = parse_problem(family, text, &error);
     if (!problem) throw tuner::ConfigError(error);
@@ -58,7 +65,7 @@ std::string values_of(const Field& field) {
 }
 
 std::string default_of(const Field& field) {
-    if (field.default_value < 0) return {};
+    if (field.default_value < 0) return std::string(field.default_as);
     if (field.kind != Field::Kind::choice) return fmt::format("{}", field.default_value);
     return std::string(field.choices[static_cast<std::size_t>(field.default_value)]);
 }
@@ -68,6 +75,7 @@ std::string_view kind_of(const Field& field) {
         case Field::Kind::choice: return "choice";
         case Field::Kind::extent: return "static";
         case Field::Kind::dynamic: return "dynamic";
+        case Field::Kind::free: return "free";
     }
     return "static";
 }

@@ -39,7 +39,10 @@ void Target::declare(CLI::App& app) {
     app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json");
     app.add_option("--op", op, "One operator, rmsnorm or linear, say: with --fields, or those of MODEL");
     app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
-    app.add_option("--tokens", tokens, "Token counts to tune at (default: 1, 2, 4 ... 8192)");
+    app.add_option(
+        "--tokens", tokens,
+        "Tokens of a forward pass to tune at (default: 1, 2, 4 ... 8192); with --op and --fields the "
+        "size that these leave open");
     app.add_option("--dtype", dtype, "fp32, fp16 or bf16 instead of the model's");
     app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
 }

@@ -21,19 +21,29 @@ using std::chrono::milliseconds;
 constexpr std::string_view silent_death = "the measuring worker died";
 constexpr std::size_t max_images_in_worker = 1024;
 
-// A first launch may be this much slower than the memory and arithmetic floors before it counts as hanging.
+// A first launch may be this much slower than the memory and arithmetic floors before it counts as hanging;
 constexpr double slowest_over_floor = 2000;
-constexpr double slack = 20;  // over what the candidate itself has shown
+// this much where that is more than the limit for usual problems: attention over 16384 tokens is a second of
+// float32 arithmetic.
+constexpr double slow_over_floor = 20;
+constexpr double slow_reference_over_floor = 100;
+constexpr double slack = 20;       // over what the candidate itself has shown
+constexpr double least_slack = 3;  // the same where that is more than the limit for usual problems
 
 std::uint64_t fresh_seed() {
     std::random_device random;
     return (std::uint64_t{random()} << 32) | random();
 }
 
-double floor_us(const Work& work, const DeviceTraits& traits) {
+double floor_of(const Work& work, const DeviceTraits& traits) {
     const double bytes_per_us = std::max(1.0, traits.memory_bytes_per_s * 1e-6);
     const double flops_per_us = std::max(1.0, 64e-3 * traits.sm_count * traits.sm_clock_khz);
     return work.bytes / bytes_per_us + work.flops / flops_per_us;
+}
+
+/// Ten minutes at most.
+milliseconds long_limit(double us) {
+    return milliseconds(static_cast<std::int64_t>(std::min(us * 1e-3, 600e3)));
 }
 
 milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
@@ -178,9 +188,9 @@ Verdict GpuMeasurer::begin_in_worker() {
         }
         sent_.insert("harness");
     }
-    const json begin{
-        {"op", "begin"}, {"setup", to_json(active_->setup)}, {"limit_ms", options_.begin_limit.count()}};
-    return ask(begin, active_->reference.cubin, options_.begin_limit, [&](const Reply& reply) {
+    const milliseconds limit = begin_limit();
+    const json begin{{"op", "begin"}, {"setup", to_json(active_->setup)}, {"limit_ms", limit.count()}};
+    return ask(begin, active_->reference.cubin, limit, [&](const Reply& reply) {
         calls_ = std::max(1, small_integer(reply, "calls"));
         return verdict_from_json(member(reply, "verdict"));
     });
@@ -211,16 +221,24 @@ Verdict GpuMeasurer::send_image(const CandidateImage& candidate) {
     return verdict;
 }
 
+double GpuMeasurer::floor_us() const {
+    return floor_of(active_->problem.family->work(active_->problem), info_.traits);
+}
+
+milliseconds GpuMeasurer::begin_limit() const {
+    return std::max(options_.begin_limit, long_limit(slow_reference_over_floor * floor_us() * verified_sets));
+}
+
 milliseconds GpuMeasurer::verify_limit() const {
-    const double floor = floor_us(active_->problem.family->work(active_->problem), info_.traits);
-    return clamped(slowest_over_floor * floor * (agreeing_launches + verified_sets), options_.shortest_limit,
-                   options_.verify_limit);
+    const double floor = floor_us() * (agreeing_launches + verified_sets);
+    return clamped(slowest_over_floor * floor, options_.shortest_limit,
+                   std::max(options_.verify_limit, long_limit(slow_over_floor * floor)));
 }
 
 milliseconds GpuMeasurer::time_limit(std::size_t replays) const {
-    const double once_us = active_->call_us * calls_;
-    return clamped(slack * once_us * static_cast<double>(replays + 1), options_.shortest_limit,
-                   options_.time_limit);
+    const double all_us = active_->call_us * calls_ * static_cast<double>(replays + 1);
+    return clamped(slack * all_us, options_.shortest_limit,
+                   std::max(options_.time_limit, long_limit(least_slack * all_us)));
 }
 
 /// Runs an attempt; one that kills its worker gets a second chance alone in a fresh one.

@@ -23,8 +23,8 @@ struct GpuMeasurerOptions {
     std::chrono::milliseconds start_limit{60'000};    ///< hello: driver initialisation and context
     std::chrono::milliseconds load_limit{10'000};     ///< harness and images
     std::chrono::milliseconds begin_limit{30'000};    ///< fill all input sets and run the reference
-    std::chrono::milliseconds verify_limit{10'000};   ///< at most; less for problems whose floor is small
-    std::chrono::milliseconds time_limit{15'000};     ///< at most; less where the first launches were quick
+    std::chrono::milliseconds verify_limit{10'000};   ///< usually at most; less where the floor is small
+    std::chrono::milliseconds time_limit{15'000};     ///< usually at most; less where launches were quick
     std::chrono::milliseconds shortest_limit{2'000};  ///< no launch gets less than this
     std::chrono::milliseconds grace{1'000};  ///< for the worker to leave by itself before it is killed
     int deaths_in_a_row = 5;                 ///< workers that died before they were ready: then the run stops
@@ -85,6 +85,8 @@ class GpuMeasurer final : public Measurer {
     std::vector<Samples> interleave_once(const std::vector<CandidateImage>& candidates, int rounds);
     [[nodiscard]] CandidateCall call_of(const CandidateImage& candidate) const;
     [[nodiscard]] std::string image_name(const Candidate& candidate) const;
+    [[nodiscard]] double floor_us() const;
+    [[nodiscard]] std::chrono::milliseconds begin_limit() const;
     [[nodiscard]] std::chrono::milliseconds verify_limit() const;
     [[nodiscard]] std::chrono::milliseconds time_limit(std::size_t replays) const;
     template <class Attempt>

@@ -35,7 +35,8 @@ class InputSets {
     void prepare(const ProblemSetup& setup);
 
     [[nodiscard]] int count() const { return count_; }
-    /// Of a sample, which goes through all sets. Once, but where a call does little else than read weights:
+    /// Of a sample, which goes through all sets. Once, but where a call does little else than read weights or
+    /// a cache:
     /// there one call's end runs beside the next one's beginning, and it goes on to ten calls at least, so
     /// that the first one, which begins alone and writes back what stood in L2, weighs little.
     [[nodiscard]] int calls() const { return calls_; }

@@ -1,0 +1,129 @@
+// Attention decode, the part that the reference shares with all variants: the tensors of a call, and which
+// tokens a query sees. 1 to 16 query tokens a sequence,
+//   out = softmax(scale * q k^T) v   over the tokens of the sequence in the cache,
+// all sums in float32.
+//
+// Query token i of q_len, in a sequence of `length` tokens, stands at position length - q_len + i. Causal, it
+// sees positions up to its own; with a window, none more than window - 1 before its own.
+#pragma once
+
+#include "device/types.cuh"
+#include "hone_constants.h"
+
+namespace hone::attention_decode {
+
+using Element = DtypeOf<Shape::dtype>::type;
+inline constexpr bool fp8_cache = Shape::kv_dtype != 0;
+using CacheElement = Conditional<fp8_cache, fp8, Element>::type;
+
+inline constexpr int heads = static_cast<int>(Shape::heads);
+inline constexpr int kv_heads = static_cast<int>(Shape::kv_heads);
+inline constexpr int head_dim = static_cast<int>(Shape::head_dim);
+/// Room for query tokens; a call has q_len of them.
+inline constexpr int q_tokens = static_cast<int>(Shape::q_tokens);
+inline constexpr bool causal = Shape::causal != 0 && q_tokens > 1;
+/// Tokens that a query sees, itself included; 0: all.
+inline constexpr int window = static_cast<int>(Shape::window);
+inline constexpr bool has_softcap = Shape::softcap != 0;
+/// The cache comes in pages of so many tokens; else it is contiguous.
+inline constexpr bool paged = Shape::page_size != 0;
+inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
+inline constexpr bool has_lengths = Shape::lengths != 0;
+inline constexpr bool has_lse = Shape::lse != 0;
+/// Query heads that share a key-value head.
+inline constexpr int group = heads / kv_heads;
+static_assert(heads % kv_heads == 0, "query heads share key-value heads evenly");
+
+inline constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
+inline constexpr float log2_e = 1.4426950408889634f;
+
+/// Positions [first, last).
+struct Visible {
+    int first;
+    int last;
+};
+
+struct Tensors {
+    const Element* q;
+    const CacheElement* k;
+    const CacheElement* v;
+    const int* lengths;    ///< [batch]
+    const int* pages;      ///< [batch, page_stride]
+    const float* k_scale;  ///< [kv_heads]
+    const float* v_scale;
+    Element* result;
+    float* lse;  ///< [batch, heads, q_len]
+    float* workspace;
+    int64 batch;
+    int64 kv_len;  ///< of every sequence without lengths, and room of each with them
+    int64 q_len;
+    int64 q_batch_stride, q_token_stride, q_head_stride;
+    int64 out_batch_stride, out_token_stride, out_head_stride;
+    int64 cache_stride;  ///< of a sequence, or of a page; the same for k and v, as the next two
+    int64 cache_token_stride, cache_head_stride;
+    int64 page_stride;
+    int64 pool_pages;
+    float scale;
+    float softcap;
+
+    __device__ int queries() const { return q_tokens == 1 ? 1 : static_cast<int>(q_len); }
+    /// Query tokens times heads of a group, of this call.
+    __device__ int rows() const { return group * queries(); }
+    /// Never more than there is room for, whatever the lengths say.
+    __device__ int length(int sequence) const {
+        const int64 room = paged ? min(kv_len, page_stride * page_size) : kv_len;
+        if constexpr (!has_lengths) return static_cast<int>(room);
+        return max(0, min(lengths[sequence], static_cast<int>(room)));
+    }
+
+    /// Seen by some query of a sequence.
+    __device__ Visible visible(int length) const {
+        return {window > 0 ? max(0, length - queries() - window + 1) : 0, length};
+    }
+    /// Seen by query token `token`.
+    __device__ Visible visible_to(int token, int length) const {
+        const int position = length - queries() + token;
+        return {window > 0 ? max(0, position - window + 1) : 0, causal ? min(length, position + 1) : length};
+    }
+
+    __device__ int page_of(int sequence, int token) const {
+        return pages[sequence * page_stride + token / page_size];
+    }
+    /// Elements from the start of the cache to the first token of `sequence`'s head, or of a page's.
+    __device__ int64 cache_offset(int sequence_or_page, int kv_head) const {
+        return sequence_or_page * cache_stride + kv_head * cache_head_stride;
+    }
+    __device__ int64 query_offset(int sequence, int token, int head) const {
+        return sequence * q_batch_stride + token * q_token_stride + head * q_head_stride;
+    }
+    __device__ int64 result_offset(int sequence, int token, int head) const {
+        return sequence * out_batch_stride + token * out_token_stride + head * out_head_stride;
+    }
+    __device__ int64 lse_offset(int sequence, int token, int head) const {
+        return (static_cast<int64>(sequence) * heads + head) * queries() + token;
+    }
+
+    /// What a code of the cache counts.
+    __device__ float k_factor(int kv_head) const { return fp8_cache ? k_scale[kv_head] : 1.0f; }
+    __device__ float v_factor(int kv_head) const { return fp8_cache ? v_scale[kv_head] : 1.0f; }
+};
+
+// Kernels share one signature: the family's pointers and scalars in declared order.
+#define HONE_ATTENTION_DECODE_PARAMETERS                                                                 \
+    const hone::attention_decode::Element *q, const hone::attention_decode::CacheElement *k,             \
+        const hone::attention_decode::CacheElement *v, const int *lengths, const int *pages,             \
+        const float *k_scale, const float *v_scale, hone::attention_decode::Element *result, float *lse, \
+        float *workspace, long long batch, long long kv_len, long long q_len, long long q_batch_stride,  \
+        long long q_token_stride, long long q_head_stride, long long out_batch_stride,                   \
+        long long out_token_stride, long long out_head_stride, long long cache_stride,                   \
+        long long cache_token_stride, long long cache_head_stride, long long page_stride,                \
+        long long pool_pages, float scale, float softcap
+#define HONE_ATTENTION_DECODE_TENSORS                                                                      \
+    {                                                                                                      \
+        q, k, v, lengths, pages, k_scale, v_scale, result, lse, workspace, batch, kv_len, q_len,           \
+            q_batch_stride, q_token_stride, q_head_stride, out_batch_stride, out_token_stride,             \
+            out_head_stride, cache_stride, cache_token_stride, cache_head_stride, page_stride, pool_pages, \
+            scale, softcap                                                                                 \
+    }
+
+}  // namespace hone::attention_decode

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernel_templates/attention_prefill/wgmma_config.h"
+
+namespace hone::attention_prefill::warpgroup {
+namespace {
+
+/// Cycles in which all consumers of a multiprocessor go through a block of keys each: tensor cores are busy
+/// with `multiply` for each of them (power keeps their clock down), a consumer needs its own softmax and most
+/// of its products one after the other, and exponentials and additions of all share the other units.
+double block_cycles(const AttentionProblem& p, const Geometry& g) {
+    const double at_once = g.consumers * g.blocks_per_sm;
+    const double multiply = static_cast<double>(g.panels() > 1 ? p.head_dim : 64) * g.tile_n / 16;
+    const double softmax = 600.0 + 10.0 * g.tile_n * (p.softcap ? 1.8 : 1.0);
+    return std::max(
+        {1.33 * at_once * multiply, softmax + (at_once - 0.9) * multiply, 9.0 * at_once * g.tile_n});
+}
+
+/// Blocks of keys that the tiles of a sequence's head go through, all together.
+double blocks_of_head(const AttentionProblem& p, const Geometry& g) {
+    const double head_rows = static_cast<double>(rows(p, g));
+    const double whole = std::ceil(static_cast<double>(p.kv_len) / g.tile_n);
+    if (!p.causal) return head_rows * whole;
+    // A tile also goes through the keys that only some of its rows see, half of them on average twice.
+    const double seen = p.visible_pairs() / static_cast<double>(g.tile_m());
+    return std::min(head_rows * whole, (seen + head_rows * 0.5 * (g.tile_m() + g.tile_n)) / g.tile_n);
+}
+
+/// Bytes through device memory: queries and results once, keys and values again for each row of tiles as far
+/// as what is worked on together exceeds level 2.
+double memory_bytes(const AttentionProblem& p, const Config& config, const Geometry& g,
+                    const DeviceTraits& traits) {
+    const double element = static_cast<double>(p.element_bytes() * p.head_dim);
+    const double own = 2.0 * element * static_cast<double>(p.slots() * p.q_len);
+    const double keys = 2.0 * element * static_cast<double>(p.batch * p.kv_heads * p.kv_len);
+    if (!has_sections(p)) return own + keys;
+    const double together = std::min(keys, static_cast<double>(config[section_mib] << 20));
+    const double l2 = std::max(1.0, static_cast<double>(traits.l2_bytes));
+    const double again = 0.36 * std::clamp((2.0 * together - 0.3 * l2) / l2, 0.0, 1.5);
+    return own + keys * (1.0 + again * static_cast<double>(rows(p, g) - 1));
+}
+
+}  // namespace
+
+/// Rounds of tiles, each as long as its blocks of keys take, against the time of memory; plus what a tile and
+/// a call cost. Fitted to measurements of 16 problems on an H100.
+double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const AttentionProblem p = attention_problem(problem);
+    const Geometry g = geometry(p, config);
+    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double head_rows = static_cast<double>(rows(p, g));
+    const double count = static_cast<double>(tiles(p, g));
+    const double per_sm = static_cast<double>(places(config, traits)) / traits.sm_count;
+
+    // Of the blocks of a multiprocessor, which run beside each other. Dealt ones end with whole rounds.
+    const double mean_blocks = blocks_of_head(p, g) / head_rows;
+    const double longest =
+        has_sections(p) ? std::ceil(static_cast<double>(p.kv_len) / g.tile_n) : mean_blocks;
+    double rounds = count / static_cast<double>(traits.sm_count) / per_sm;
+    if (!has_sections(p)) rounds = std::ceil(rounds);
+    const double block_us = block_cycles(p, g) / cycles_per_us;
+    double compute_us = std::max(rounds * mean_blocks, longest) * block_us;
+    // Tiles of different lengths: drawing evens them out, and has nothing to even out in two rounds.
+    if (has_sections(p) && config[dynamic] == 0) compute_us *= rounds > 2 ? 1.08 : 0.97;
+    if (has_sections(p) && rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
+    const std::int64_t section_tiles = section_heads(p, config) * rows(p, g);
+    if (has_sections(p) && section_tiles < std::min(tiles(p, g), 2 * places(config, traits)))
+        compute_us *= 1.03;
+
+    double gain = 1.0;
+    if (config[query_in_registers] != 0) gain -= has_sections(p) ? 0.005 : 0.015;
+    if (config[query_stages] == 2) gain -= has_sections(p) ? 0.01 : 0.005;
+    if (config[softmax_first] != 0) gain += 0.02;
+    if (config[stages] == 3) gain -= 0.005;
+
+    const double memory_us = memory_bytes(p, config, g, traits) / (0.9e-6 * traits.memory_bytes_per_s);
+    const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
+    const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
+    return body_us + 4.0 - (config[programmatic] != 0 ? 0.7 : 0.0);
+}
+
+}  // namespace hone::attention_prefill::warpgroup

@@ -1,0 +1,113 @@
+#include "hone/rope_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+namespace hone {
+namespace {
+
+constexpr std::int64_t max_elements = std::int64_t{1} << 32;
+
+void require(bool condition, const char* name, double value, const char* allowed) {
+    if (condition) return;
+    throw Error(fmt::format("{} is {}; allowed: {}", name, value, allowed), "rope_table",
+                "check the model's rotary settings", ErrorKind::bad_argument);
+}
+
+// Conditions that NaN does not satisfy either.
+void check(std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
+    using Kind = RopeScaling::Kind;
+    require(rotary_dim >= 0 && rotary_dim % 2 == 0, "rotary_dim", static_cast<double>(rotary_dim),
+            "even numbers from 0 on");
+    require(base > 1 && std::isfinite(base), "base", base, "finite numbers above 1");
+    if (scaling.kind == Kind::none) return;
+    require(scaling.factor >= 1 && std::isfinite(scaling.factor), "factor", scaling.factor,
+            "finite numbers from 1 on");
+    if (scaling.kind == Kind::linear) return;
+    require(scaling.original_max_position >= 1 && std::isfinite(scaling.original_max_position),
+            "original_max_position", scaling.original_max_position, "finite numbers from 1 on");
+    if (scaling.kind == Kind::llama3) {
+        require(scaling.low_freq_factor > 0, "low_freq_factor", scaling.low_freq_factor, "numbers above 0");
+        require(scaling.high_freq_factor > scaling.low_freq_factor, "high_freq_factor",
+                scaling.high_freq_factor, "numbers above low_freq_factor");
+        return;
+    }
+    require(scaling.beta_slow > 0, "beta_slow", scaling.beta_slow, "numbers above 0");
+    require(scaling.beta_fast > scaling.beta_slow, "beta_fast", scaling.beta_fast, "numbers above beta_slow");
+    require(scaling.attention_factor >= 0 && std::isfinite(scaling.attention_factor), "attention_factor",
+            scaling.attention_factor, "finite numbers from 0 on");
+}
+
+/// Of what is kept of the frequency, 0 to 1; the rest is divided by the factor.
+double llama3_share(double frequency, const RopeScaling& scaling) {
+    const double turns = scaling.original_max_position * frequency / (2 * std::numbers::pi);
+    return std::clamp(
+        (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor), 0.0, 1.0);
+}
+
+/// The pair, as a real number, that turns so often within the original positions.
+double yarn_pair(double turns, std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
+    return static_cast<double>(rotary_dim) *
+           std::log(scaling.original_max_position / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
+}
+
+double yarn_share(std::int64_t pair, std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
+    const double first = std::max(std::floor(yarn_pair(scaling.beta_fast, rotary_dim, base, scaling)), 0.0);
+    const double last = std::min(std::ceil(yarn_pair(scaling.beta_slow, rotary_dim, base, scaling)),
+                                 static_cast<double>(rotary_dim - 1));
+    const double width = std::max(last - first, 0.001);  // a step where the ends meet
+    return 1 - std::clamp((static_cast<double>(pair) - first) / width, 0.0, 1.0);
+}
+
+double kept_share(std::int64_t pair, std::int64_t rotary_dim, double base, double frequency,
+                  const RopeScaling& scaling) {
+    switch (scaling.kind) {
+        case RopeScaling::Kind::none: return 1;
+        case RopeScaling::Kind::linear: return 0;
+        case RopeScaling::Kind::llama3: return llama3_share(frequency, scaling);
+        case RopeScaling::Kind::yarn: return yarn_share(pair, rotary_dim, base, scaling);
+    }
+    throw Error("kind is no kind of scaling", "rope_table", "use an enumerator of RopeScaling::Kind",
+                ErrorKind::bad_argument);
+}
+
+double amplitude(const RopeScaling& scaling) {
+    if (scaling.kind != RopeScaling::Kind::yarn) return 1;
+    return scaling.attention_factor != 0 ? scaling.attention_factor : 0.1 * std::log(scaling.factor) + 1;
+}
+
+}  // namespace
+
+std::vector<double> rope_frequencies(std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
+    check(rotary_dim, base, scaling);
+    std::vector<double> frequencies(static_cast<std::size_t>(rotary_dim / 2));
+    for (std::int64_t pair = 0; pair < rotary_dim / 2; ++pair) {
+        const double plain = std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
+        const double kept = kept_share(pair, rotary_dim, base, plain, scaling);
+        frequencies[static_cast<std::size_t>(pair)] = plain * (kept + (1 - kept) / scaling.factor);
+    }
+    return frequencies;
+}
+
+std::vector<float> rope_table(std::int64_t rotary_dim, double base, std::int64_t positions,
+                              const RopeScaling& scaling) {
+    const std::vector<double> frequencies = rope_frequencies(rotary_dim, base, scaling);
+    require(positions >= 1 && positions <= max_elements / std::max<std::int64_t>(rotary_dim, 1), "positions",
+            static_cast<double>(positions), "1 to 2^32 / rotary_dim");
+    const double scale = amplitude(scaling);
+    const std::size_t half = frequencies.size();
+    const std::size_t sines = static_cast<std::size_t>(positions) * half;
+    std::vector<float> table(2 * sines);
+    for (std::size_t i = 0; i < sines; ++i) {
+        const double angle = static_cast<double>(i / half) * frequencies[i % half];
+        table[i] = static_cast<float>(scale * std::cos(angle));
+        table[sines + i] = static_cast<float>(scale * std::sin(angle));
+    }
+    return table;
+}
+
+}  // namespace hone
