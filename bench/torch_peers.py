@@ -45,7 +45,8 @@ def _prepare(description: Any, rows: int) -> Any:
     report = operator.report()
     halves = [report] if "buckets" in report else [report["first"], report["second"]]
     for bucket in (bucket for half in halves for bucket in half["buckets"]):
-        if bucket["first"] <= rows <= bucket["last"] and bucket["origin"] != "exact":
+        first, last = list(bucket["sizes"].values())[-1]
+        if first <= rows <= last and bucket["origin"] != "exact":
             hint = bucket.get("tune_command") or "no command would tune it"
             print(f"{description}, {rows} rows: {bucket['origin']}, not exact; {hint}", file=sys.stderr)
     return operator

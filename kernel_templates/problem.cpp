@@ -152,6 +152,19 @@ Problem with(Problem problem, std::size_t field, std::int64_t value) {
     return problem;
 }
 
+Problem with(Problem problem, const Sizes& sizes) {
+    std::size_t i = 0;
+    for (const std::uint8_t field : run_time_fields(*problem.family)) problem.values[field] = sizes[i++];
+    return problem;
+}
+
+Sizes sizes_of(const Problem& problem) {
+    Sizes sizes{};
+    std::size_t i = 0;
+    for (const std::uint8_t field : run_time_fields(*problem.family)) sizes[i++] = problem.values[field];
+    return sizes;
+}
+
 Problem static_part(Problem problem) {
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
         if (!is_static(problem.family->fields[i])) problem.values[i] = 0;

@@ -62,10 +62,6 @@ struct Problem {
 [[nodiscard]] std::optional<Problem> parse_problem(const Family&, std::string_view fields,
                                                    std::string* error = nullptr);
 
-/// Same problem with another value of a dynamic field (by index).
-[[nodiscard]] Problem with(Problem problem, std::size_t field, std::int64_t value);
-/// Same static fields, the others zeroed: identifies an image's share of the problem.
-[[nodiscard]] Problem static_part(Problem problem);
 /// Whether the field is a constant of the kernel.
 [[nodiscard]] constexpr bool is_static(const Field& field) {
     return field.kind == Field::Kind::choice || field.kind == Field::Kind::extent;
@@ -89,6 +85,17 @@ struct FieldIndices {
 [[nodiscard]] FieldIndices dynamic_fields(const Family& family);
 /// Those and the free ones: what a call says anew each time.
 [[nodiscard]] FieldIndices run_time_fields(const Family& family);
+
+/// Values of a family's run-time fields, in declared order; those past them are 0.
+using Sizes = std::array<std::int64_t, max_run_time_fields>;
+
+/// Same problem with another value of a field (by index).
+[[nodiscard]] Problem with(Problem problem, std::size_t field, std::int64_t value);
+/// Same problem at other sizes.
+[[nodiscard]] Problem with(Problem problem, const Sizes& sizes);
+[[nodiscard]] Sizes sizes_of(const Problem& problem);
+/// Same static fields, the others zeroed: identifies an image's share of the problem.
+[[nodiscard]] Problem static_part(Problem problem);
 
 /// Upper edges at which a dynamic dimension up to `max` is tuned: 1, 2, 4, ... and max itself. A problem of
 /// value v belongs to the first edge >= v.

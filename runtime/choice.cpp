@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <tuple>
 
 #include "kernel_templates/catalog.h"
@@ -49,21 +50,13 @@ std::string reason_against(const cache::LoadedWinner& winner, const std::optiona
     return {};
 }
 
-std::optional<std::int64_t> dynamic_value(const Problem& problem, const cache::Trial& trial) {
-    const int field = dynamic_field(*problem.family);
-    const auto parsed =
-        parse_problem(*problem.family, trial.key.static_fields + ' ' + trial.key.dynamic_fields);
-    if (!parsed || field < 0) return std::nullopt;
-    return (*parsed)[static_cast<std::size_t>(field)];
-}
-
 void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowledge& knowledge) {
     const std::optional<Candidate> candidate = parse_candidate(*problem.family, winner.trial.candidate);
-    const std::optional<std::int64_t> value = dynamic_value(problem, winner.trial);
-    std::string reason =
-        value ? reason_against(winner, candidate) : "this build does not take such a problem";
+    const std::optional<Problem> won = parse_problem(
+        *problem.family, winner.trial.key.static_fields + ' ' + winner.trial.key.dynamic_fields);
+    std::string reason = won ? reason_against(winner, candidate) : "this build does not take such a problem";
     if (reason.empty()) {
-        knowledge.winners.push_back({*value, *candidate, public_trust(winner.trust), &winner});
+        knowledge.winners.push_back({*won, *candidate, public_trust(winner.trust), &winner});
     } else {
         knowledge.passed_over.push_back(fmt::format("{}: {}", describe(winner), reason));
     }
@@ -73,29 +66,53 @@ double log2_distance(std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
 }
 
+/// Summed over the dynamic fields.
+double log2_distance(const Problem& a, const Problem& b) {
+    double sum = 0;
+    for (const std::uint8_t field : dynamic_fields(*a.family)) sum += log2_distance(a[field], b[field]);
+    return sum;
+}
+
+/// By the dynamic fields, then by the free ones.
+std::strong_ordering by_sizes(const Problem& a, const Problem& b) {
+    for (const FieldIndices& fields : {dynamic_fields(*a.family), run_time_fields(*a.family)}) {
+        for (const std::uint8_t field : fields) {
+            if (a[field] != b[field]) return a[field] <=> b[field];
+        }
+    }
+    return std::strong_ordering::equal;
+}
+
 /// Nearest first; of two equally near the larger, whose grid fills the device like this one's; then a fixed
 /// order.
-bool nearer(const KnownWinner& a, const KnownWinner& b, std::int64_t value) {
-    const double distance_a = log2_distance(a.value, value);
-    const double distance_b = log2_distance(b.value, value);
+bool nearer(const KnownWinner& a, const KnownWinner& b, const Problem& problem) {
+    const double distance_a = log2_distance(a.problem, problem);
+    const double distance_b = log2_distance(b.problem, problem);
     if (distance_a != distance_b) return distance_a < distance_b;
-    if (a.value != b.value) return a.value > b.value;
+    if (const auto order = by_sizes(a.problem, b.problem); order != 0) return order > 0;
     return to_string(a.candidate) < to_string(b.candidate);
 }
 
-/// The nearest of `usable`, if `value` lies within reach of it or between two of them.
-const KnownWinner* nearest(std::span<const KnownWinner* const> usable, std::int64_t value) {
+/// Whether the problem's value of a field lies within reach of the winner's, or between those of two.
+bool within_reach(const KnownWinner& winner, std::span<const KnownWinner* const> usable,
+                  const Problem& problem, std::size_t field) {
+    if (log2_distance(winner.problem[field], problem[field]) <= reach_log2) return true;
+    const auto any = [&](auto holds) { return std::ranges::any_of(usable, holds); };
+    return any([&](const KnownWinner* one) { return one->problem[field] < problem[field]; }) &&
+           any([&](const KnownWinner* one) { return one->problem[field] > problem[field]; });
+}
+
+/// The nearest of `usable`, if the problem lies within its reach.
+const KnownWinner* nearest(std::span<const KnownWinner* const> usable, const Problem& problem) {
     const KnownWinner* best = nullptr;
-    bool below = false;
-    bool above = false;
     for (const KnownWinner* winner : usable) {
-        below = below || winner->value < value;
-        above = above || winner->value > value;
-        if (best == nullptr || nearer(*winner, *best, value)) best = winner;
+        if (best == nullptr || nearer(*winner, *best, problem)) best = winner;
     }
     if (best == nullptr) return nullptr;
-    const bool between = below && above;
-    return between || log2_distance(best->value, value) <= reach_log2 ? best : nullptr;
+    const FieldIndices fields = dynamic_fields(*problem.family);
+    const bool reached = std::ranges::all_of(
+        fields, [&](std::uint8_t field) { return within_reach(*best, usable, problem, field); });
+    return reached ? best : nullptr;
 }
 
 const KnownWinner* nearest_allowed(const Problem& problem, std::span<const KnownWinner> winners,
@@ -105,11 +122,11 @@ const KnownWinner* nearest_allowed(const Problem& problem, std::span<const Known
         if ((winner.trust == Trust::foreign) != foreign) continue;
         if (allowed(problem, winner.candidate, traits)) usable.push_back(&winner);
     }
-    return nearest(usable, problem[static_cast<std::size_t>(dynamic_field(*problem.family))]);
+    return nearest(usable, problem);
 }
 
 Choice take(const KnownWinner& winner, Origin origin) {
-    return {winner.candidate, origin, winner.trust, winner.value, winner.record};
+    return {winner.candidate, origin, winner.trust, dynamic_text(winner.problem), winner.record};
 }
 
 }  // namespace
@@ -125,15 +142,17 @@ Knowledge WinnerTable::find(const Problem& problem) const {
     for (const auto& winner : std::ranges::equal_range(winners_, std::tie(family, fields), {}, static_key)) {
         add_record(problem, winner, knowledge);
     }
-    std::ranges::stable_sort(knowledge.winners, {}, &KnownWinner::value);
+    std::ranges::stable_sort(knowledge.winners, [](const KnownWinner& a, const KnownWinner& b) {
+        return by_sizes(a.problem, b.problem) < 0;
+    });
     return knowledge;
 }
 
 std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                              const DeviceTraits& traits) {
-    const std::int64_t value = problem[static_cast<std::size_t>(dynamic_field(*problem.family))];
     if (const KnownWinner* winner = nearest_allowed(problem, winners, traits, false)) {
-        return take(*winner, winner->value == value ? Origin::exact : Origin::neighbour);
+        const bool exact = log2_distance(winner->problem, problem) == 0;
+        return take(*winner, exact ? Origin::exact : Origin::neighbour);
     }
     if (const KnownWinner* winner = nearest_allowed(problem, winners, traits, true))
         return take(*winner, Origin::foreign);
@@ -148,8 +167,12 @@ std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits
 
 std::string tune_command(const Problem& problem, std::span<const std::int64_t> values) {
     if (values.empty()) return {};
-    return fmt::format("hone tune --op {} --fields \"{}\" --tokens {}", problem.family->name,
-                       static_text(problem), fmt::join(values, ","));
+    std::string fields = static_text(problem);
+    const FieldIndices dynamic = dynamic_fields(*problem.family);
+    for (std::size_t i = 0; i + 1 < dynamic.count; ++i)
+        fields += fmt::format(" {}={}", problem.family->fields[dynamic[i]].name, problem[dynamic[i]]);
+    return fmt::format("hone tune --op {} --fields \"{}\" --tokens {}", problem.family->name, fields,
+                       fmt::join(values, ","));
 }
 
 }  // namespace hone::runtime

@@ -16,7 +16,7 @@ namespace hone::runtime {
 
 /// A stored winner that may be dispatched: right template, proven on a GPU, known to this build.
 struct KnownWinner {
-    std::int64_t value = 0;  ///< of the dynamic field where it won
+    Problem problem;  ///< that it won
     Candidate candidate;
     Trust trust = Trust::none;
     const cache::LoadedWinner* record = nullptr;  ///< lives as long as the WinnerTable
@@ -24,7 +24,7 @@ struct KnownWinner {
 
 /// What is stored about one static problem.
 struct Knowledge {
-    std::vector<KnownWinner> winners;      ///< ascending value
+    std::vector<KnownWinner> winners;      ///< ascending in the dynamic fields
     std::vector<std::string> passed_over;  ///< records that may not be dispatched, one sentence each
 };
 
@@ -48,21 +48,21 @@ struct Choice {
     Candidate candidate;
     Origin origin = Origin::fallback;
     Trust trust = Trust::none;
-    std::int64_t measured_at = 0;
+    std::string measured_at;                      ///< "rows=16"
     const cache::LoadedWinner* record = nullptr;  ///< nullptr for a fallback
 };
 
-/// Exact bucket, then the nearest measured bucket in log space (at most a factor of four away, or between two
-/// measured ones), then the same among results of foreign GPUs, then the fallback. Candidates that break a
-/// constraint here are not taken. nullopt: the family has no candidate for this problem on this device at
-/// all. `problem` carries the bucket's upper edge in its dynamic field.
+/// Exact bucket, then the nearest measured bucket in log space (in each dynamic field at most a factor of
+/// four away, or between two measured ones), then the same among results of foreign GPUs, then the fallback.
+/// Candidates that break a constraint here are not taken. nullopt: the family has no candidate for this
+/// problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
 [[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                                            const DeviceTraits& traits);
 
 /// The choice when stored results are left aside.
 [[nodiscard]] std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits& traits);
 
-/// The command that would measure these values of the problem's dynamic field on this machine.
+/// The command that would measure these values of the problem's last dynamic field on this machine.
 [[nodiscard]] std::string tune_command(const Problem& problem, std::span<const std::int64_t> values);
 
 }  // namespace hone::runtime

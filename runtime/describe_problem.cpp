@@ -8,17 +8,23 @@
 
 namespace hone::runtime {
 
-Problem describe_problem(std::string_view family, const std::string& fields, Maximum maximum) {
+Problem describe_problem(std::string_view family, const std::string& fields,
+                         std::initializer_list<Maximum> maxima) {
     const Family* found = find_family(family);
     if (found == nullptr) throw std::invalid_argument(fmt::format("this build has no family {}", family));
-    const Field& dynamic = found->fields[static_cast<std::size_t>(dynamic_field(*found))];
-    if (maximum.value < dynamic.min || maximum.value > dynamic.max) {
-        throw std::invalid_argument(fmt::format("{}: {} is {}; allowed: {} to {}", family, maximum.name,
-                                                maximum.value, dynamic.min, dynamic.max));
+    std::string text = fields;
+    const FieldIndices run_time = run_time_fields(*found);
+    for (std::size_t i = 0; i < run_time.count; ++i) {
+        const Field& field = found->fields[run_time[i]];
+        const Maximum& maximum = std::data(maxima)[i];
+        if (maximum.value < field.min || maximum.value > field.max) {
+            throw std::invalid_argument(fmt::format("{}: {} is {}; allowed: {} to {}", family, maximum.name,
+                                                    maximum.value, field.min, field.max));
+        }
+        text += fmt::format(" {}={}", field.name, maximum.value);
     }
     std::string error;
-    const std::optional<Problem> problem =
-        parse_problem(*found, fmt::format("{} {}={}", fields, dynamic.name, maximum.value), &error);
+    const std::optional<Problem> problem = parse_problem(*found, text, &error);
     if (!problem) throw std::invalid_argument(fmt::format("{}: {}", family, error));
     return *problem;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <stdexcept>
 
 #include "runtime/explain.h"
@@ -22,12 +23,13 @@ std::string kernel_name(const Problem& problem, const Candidate& candidate) {
     return fmt::format("{} {}: {}", problem.family->name, static_text(problem), to_string(candidate));
 }
 
+/// Upper edges of the last dynamic field at which some bucket is not exact.
 std::vector<std::int64_t> improvable(std::span<const BucketReport> buckets) {
-    std::vector<std::int64_t> edges;
+    std::set<std::int64_t> edges;
     for (const BucketReport& bucket : buckets) {
-        if (bucket.origin != Origin::exact) edges.push_back(bucket.last);
+        if (bucket.origin != Origin::exact) edges.insert(bucket.sizes.back().last);
     }
-    return edges;
+    return {edges.begin(), edges.end()};
 }
 
 }  // namespace
@@ -45,16 +47,14 @@ std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& probl
                                                             std::span<const RowStride> strides) {
     const std::lock_guard lock(mutex_);
     const auto start = Clock::now();
-    const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
+    const BucketGrid grid(problem);
     const Knowledge knowledge = winners_->find(problem);
     PrepareReport report;
     report.problem = to_string(problem);
     std::vector<Bucket> buckets;
-    std::int64_t first = 1;
-    for (const std::int64_t edge : bucket_edges(problem[field])) {
+    for (std::size_t cell = 0; cell < grid.cells(); ++cell) {
         BucketReport& described = report.buckets.emplace_back();
-        described.first = std::exchange(first, edge + 1);
-        buckets.push_back(prepare_bucket(with(problem, field, edge), knowledge.winners, described));
+        buckets.push_back(prepare_bucket(grid.first(cell), grid.last(cell), knowledge.winners, described));
     }
     report.tune_command = tune_command(problem, improvable(report.buckets));
     report.elapsed_ms = ms_since(start);
@@ -63,16 +63,16 @@ std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& probl
                                                     std::move(report));
 }
 
-Bucket Dispatcher::prepare_bucket(const Problem& at_edge, std::span<const KnownWinner> winners,
-                                  BucketReport& report) {
+Bucket Dispatcher::prepare_bucket(const Problem& first, const Problem& last,
+                                  std::span<const KnownWinner> winners, BucketReport& report) {
     const auto start = Clock::now();
-    Served served = serve(at_edge, winners);
-    report = describe_choice(at_edge, report.first, served.choice);
+    Served served = serve(last, winners);
+    report = describe_choice(first, last, served.choice);
     report.image = served.loaded.origin;
     report.note = std::move(served.note);
     report.load_ms = ms_since(start);
     const Candidate& candidate = served.choice.candidate;
-    return {candidate, std::move(served.loaded.image), served.choice.origin, site(at_edge, candidate)};
+    return {candidate, std::move(served.loaded.image), served.choice.origin, site(last, candidate)};
 }
 
 Dispatcher::Served Dispatcher::serve(const Problem& at_edge, std::span<const KnownWinner> winners) {
@@ -131,9 +131,9 @@ std::uint32_t Dispatcher::site(const Problem& at_edge, const Candidate& candidat
     return static_cast<std::uint32_t>(known - sites_.begin());
 }
 
-Explanation Dispatcher::explain(const Problem& problem, std::int64_t max) const {
+Explanation Dispatcher::explain(const Problem& problem, const Problem& largest) const {
     const std::lock_guard lock(mutex_);
-    return runtime::explain(problem, max, {winners_.get(), &session_->traits(), images_->cache()});
+    return runtime::explain(problem, largest, {winners_.get(), &session_->traits(), images_->cache()});
 }
 
 Counters Dispatcher::counters() const {

@@ -26,11 +26,11 @@ class Dispatcher {
   public:
     explicit Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver = Driver::load());
 
-    /// `problem` carries the maximum in its dynamic field.
+    /// `problem` carries the maxima in its run-time fields.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
                                                                   std::span<const RowStride> strides);
-    /// `problem` carries the size asked about.
-    [[nodiscard]] Explanation explain(const Problem& problem, std::int64_t max) const;
+    /// `problem` carries the sizes asked about, `largest` the maxima.
+    [[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest) const;
 
     void freeze() noexcept { images_->freeze(); }
     [[nodiscard]] Counters counters() const;
@@ -43,8 +43,8 @@ class Dispatcher {
         ImageProvider::Result loaded;
         std::string note;
     };
-    [[nodiscard]] Bucket prepare_bucket(const Problem& at_edge, std::span<const KnownWinner> winners,
-                                        BucketReport& report);
+    [[nodiscard]] Bucket prepare_bucket(const Problem& first, const Problem& last,
+                                        std::span<const KnownWinner> winners, BucketReport& report);
     [[nodiscard]] Served serve(const Problem& at_edge, std::span<const KnownWinner> winners);
     [[nodiscard]] std::optional<ImageProvider::Result> try_winner(const Problem& at_edge,
                                                                   const Choice& choice, std::string& note);

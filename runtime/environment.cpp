@@ -22,6 +22,7 @@ Environment read_environment() {
         .virtual_env = variable("VIRTUAL_ENV"),
         .conda_prefix = variable("CONDA_PREFIX"),
         .home = variable("HOME"),
+        .check_indices = variable("HONE_CHECK_INDICES"),
     };
 }
 

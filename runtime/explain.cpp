@@ -5,14 +5,10 @@
 #include <array>
 #include <stdexcept>
 
-#include "runtime/bucket_index.h"
+#include "runtime/bucket_grid.h"
 
 namespace hone::runtime {
 namespace {
-
-std::size_t dynamic_index(const Problem& problem) {
-    return static_cast<std::size_t>(dynamic_field(*problem.family));
-}
 
 std::string measured_on(const cache::Trial& trial) {
     return fmt::format("{} ({} SMs), driver {}, NVRTC {}", trial.key.gpu.name, trial.key.gpu.sm_count,
@@ -46,35 +42,35 @@ void add_measurement(const cache::LoadedWinner& record, const Facts& facts, Expl
     if (facts.trials != nullptr) add_runner_up(record.trial, *facts.trials, explanation);
 }
 
-Problem at_bucket_edge(const Problem& problem, std::int64_t max, std::int64_t& first) {
-    const std::size_t field = dynamic_index(problem);
-    const BucketIndex index(bucket_edges(max));
-    if (problem[field] < 1 || problem[field] > index.max()) {
-        throw std::invalid_argument(fmt::format(
-            "{} is {}; allowed: 1 to {}", problem.family->fields[field].name, problem[field], index.max()));
+void check_inside(const Problem& problem, const Problem& largest) {
+    for (const std::uint8_t field : dynamic_fields(*problem.family)) {
+        if (problem[field] >= 1 && problem[field] <= largest[field]) continue;
+        throw std::invalid_argument(fmt::format("{} is {}; allowed: 1 to {}",
+                                                problem.family->fields[field].name, problem[field],
+                                                largest[field]));
     }
-    const std::size_t bucket = index.find(problem[field]);
-    first = bucket == 0 ? 1 : index.edges()[bucket - 1] + 1;
-    return with(problem, field, index.edges()[bucket]);
 }
 
 }  // namespace
 
-BucketReport describe_choice(const Problem& at_last, std::int64_t first, const Choice& choice) {
+BucketReport describe_choice(const Problem& first, const Problem& last, const Choice& choice) {
     BucketReport report;
-    report.first = first;
-    report.last = at_last[dynamic_index(at_last)];
+    for (const std::uint8_t field : dynamic_fields(*last.family))
+        report.sizes.push_back({std::string(last.family->fields[field].name), first[field], last[field]});
     report.candidate = to_string(choice.candidate);
     report.origin = choice.origin;
     report.trust = choice.trust;
     report.measured_at = choice.measured_at;
-    if (choice.origin != Origin::exact) report.tune_command = tune_command(at_last, std::array{report.last});
+    if (choice.origin != Origin::exact)
+        report.tune_command = tune_command(last, std::array{report.sizes.back().last});
     return report;
 }
 
-Explanation explain(const Problem& problem, std::int64_t max, const Facts& facts) {
-    std::int64_t first = 1;
-    const Problem edge = at_bucket_edge(problem, max, first);
+Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts) {
+    check_inside(problem, largest);
+    const BucketGrid grid(largest);
+    const std::size_t cell = grid.find(sizes_of(problem));
+    const Problem edge = grid.last(cell);
     Knowledge knowledge = facts.winners->find(edge);
     const std::optional<Choice> choice = choose(edge, knowledge.winners, *facts.traits);
     if (!choice)
@@ -83,7 +79,7 @@ Explanation explain(const Problem& problem, std::int64_t max, const Facts& facts
 
     Explanation explanation;
     explanation.problem = to_string(problem);
-    explanation.bucket = describe_choice(edge, first, *choice);
+    explanation.bucket = describe_choice(grid.first(cell), edge, *choice);
     explanation.passed_over = std::move(knowledge.passed_over);
     if (const auto fallback = choose_fallback(edge, *facts.traits))
         explanation.fallback = to_string(fallback->candidate);

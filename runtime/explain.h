@@ -15,11 +15,11 @@ struct Facts {
     const cache::Cache* trials = nullptr;  ///< for the runner-up; may be nullptr
 };
 
-/// The report of the bucket from `first` to the dynamic value of `at_last`, before anything is loaded.
-[[nodiscard]] BucketReport describe_choice(const Problem& at_last, std::int64_t first, const Choice& choice);
+/// The report of a bucket from its smallest to its largest problem, before anything is loaded.
+[[nodiscard]] BucketReport describe_choice(const Problem& first, const Problem& last, const Choice& choice);
 
-/// `problem` carries the size asked about; `max` is the prepared maximum, which decides the bucket. Throws
+/// `problem` carries the sizes asked about; `largest` the prepared maxima, which decide the bucket. Throws
 /// std::invalid_argument when no candidate of the family can run such a problem on this device.
-[[nodiscard]] Explanation explain(const Problem& problem, std::int64_t max, const Facts& facts);
+[[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest, const Facts& facts);
 
 }  // namespace hone::runtime

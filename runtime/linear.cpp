@@ -45,7 +45,7 @@ Call linear_call(const LinearArgs& args, std::int64_t in, std::int64_t out, std:
 
 Status LinearKernel::run(CUstream_st* stream, const LinearArgs& args, std::int64_t tokens) const noexcept {
     if (operator_ == nullptr) return Status::not_prepared;
-    return operator_->run(stream, linear_call(args, in_, out_, tokens), tokens);
+    return operator_->run(stream, linear_call(args, in_, out_, tokens), {tokens});
 }
 
 Status FusedFfnKernel::run(CUstream_st* stream, const FusedFfnArgs& args,
@@ -74,9 +74,10 @@ Status FusedFfnKernel::run(CUstream_st* stream, const FusedFfnArgs& args,
                             .residual_stride = args.residual_stride,
                             .out_stride = args.out_stride};
     const Call second_call = linear_call(second, ffn_.intermediate, ffn_.hidden, tokens);
-    if (const Status wrong = second_.prepared().check(second_call, tokens); wrong != Status::ok) return wrong;
-    const Status status = first_.prepared().run(stream, first_call, tokens);
-    return status == Status::ok ? second_.prepared().run(stream, second_call, tokens) : status;
+    if (const Status wrong = second_.prepared().check(second_call, {tokens}); wrong != Status::ok)
+        return wrong;
+    const Status status = first_.prepared().run(stream, first_call, {tokens});
+    return status == Status::ok ? second_.prepared().run(stream, second_call, {tokens}) : status;
 }
 
 std::int64_t FusedFfnKernel::workspace_bytes(std::int64_t tokens) const {

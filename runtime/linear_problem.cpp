@@ -34,7 +34,7 @@ Problem problem_of(const Linear& linear, bool gated) {
         fmt::format("dtype={} norm={} activation={} gated={} bias={} residual={} in={} out={}",
                     dtype_name(linear.dtype), yes_no(linear.norm), activation_name(linear.activation),
                     yes_no(gated), yes_no(linear.bias), yes_no(linear.residual), linear.in, linear.out),
-        {"max_tokens", linear.max_tokens});
+        {{"max_tokens", linear.max_tokens}});
 }
 
 }  // namespace

@@ -54,19 +54,19 @@ Call backward_call(const RmsNormBackwardArgs& args, std::int64_t hidden, std::in
 
 Status RmsNormKernel::run(CUstream_st* stream, const RmsNormArgs& args, std::int64_t rows) const noexcept {
     if (operator_ == nullptr) return Status::not_prepared;
-    return operator_->run(stream, norm_call(args, nullptr, hidden_, rows), rows);
+    return operator_->run(stream, norm_call(args, nullptr, hidden_, rows), {rows});
 }
 
 Status LayerNormKernel::run(CUstream_st* stream, const LayerNormArgs& args,
                             std::int64_t rows) const noexcept {
     if (operator_ == nullptr) return Status::not_prepared;
-    return operator_->run(stream, norm_call(args, args.bias, hidden_, rows), rows);
+    return operator_->run(stream, norm_call(args, args.bias, hidden_, rows), {rows});
 }
 
 Status RmsNormBackwardKernel::run(CUstream_st* stream, const RmsNormBackwardArgs& args,
                                   std::int64_t rows) const noexcept {
     if (operator_ == nullptr) return Status::not_prepared;
-    return operator_->run(stream, backward_call(args, hidden_, rows), rows);
+    return operator_->run(stream, backward_call(args, hidden_, rows), {rows});
 }
 
 }  // namespace hone

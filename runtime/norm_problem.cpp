@@ -46,19 +46,19 @@ std::span<const RowStride> row_strides(const LayerNorm&) { return norm_strides; 
 std::span<const RowStride> row_strides(const RmsNormBackward&) { return backward_strides; }
 
 Problem norm_problem(const RmsNorm& norm) {
-    return describe_problem("rmsnorm", common_fields(norm), {"max_rows", norm.max_rows});
+    return describe_problem("rmsnorm", common_fields(norm), {{"max_rows", norm.max_rows}});
 }
 
 Problem norm_problem(const LayerNorm& norm) {
     return describe_problem("layernorm", fmt::format("{} bias={}", common_fields(norm), yes_no(norm.bias)),
-                            {"max_rows", norm.max_rows});
+                            {{"max_rows", norm.max_rows}});
 }
 
 Problem norm_problem(const RmsNormBackward& norm) {
     return describe_problem("rmsnorm_backward",
                             fmt::format("dtype={} residual={} hidden={}", dtype_name(norm.dtype),
                                         yes_no(norm.residual), norm.hidden),
-                            {"max_rows", norm.max_rows});
+                            {{"max_rows", norm.max_rows}});
 }
 
 }  // namespace hone::runtime

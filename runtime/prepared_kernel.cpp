@@ -21,7 +21,7 @@ const PrepareReport& PreparedKernel::report() const {
 std::int64_t PreparedKernel::workspace_bytes(std::int64_t rows) const {
     const char* const where = "workspace_bytes()";
     const runtime::PreparedOperator& prepared = not_empty(operator_.get(), where);
-    return runtime::guarded(where, [&] { return prepared.workspace_bytes(rows); });
+    return runtime::guarded(where, [&] { return prepared.workspace_bytes({rows}); });
 }
 
 }  // namespace hone

@@ -26,8 +26,7 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
                                    PrepareReport report)
     : session_(std::move(session)),
       problem_(problem),
-      dynamic_field_(static_cast<std::size_t>(dynamic_field(*problem.family))),
-      index_(bucket_edges(problem[dynamic_field_])),
+      grid_(problem),
       buckets_(std::move(buckets)),
       report_(std::move(report)) {
     const std::vector<Argument> arguments = problem.family->arguments(problem);
@@ -44,7 +43,7 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
 }
 
 PreparedOperator::Rules PreparedOperator::rules_for(std::size_t bucket) const {
-    const bool has_workspace = plan_of(buckets_[bucket], index_.edges()[bucket]).workspace_bytes > 0;
+    const bool has_workspace = plan_of(buckets_[bucket], grid_.last(bucket)).workspace_bytes > 0;
     const std::vector<Argument> arguments = problem_.family->arguments(problem_);
     Rules rules;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -56,14 +55,14 @@ PreparedOperator::Rules PreparedOperator::rules_for(std::size_t bucket) const {
     return rules;
 }
 
-Status PreparedOperator::run(CUstream stream, const Call& call, std::int64_t value) const noexcept {
-    if (!takes(value)) return Status::bad_rows;
-    if (value == 0) return Status::ok;
-    const std::size_t i = index_.find(value);
+Status PreparedOperator::run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept {
+    if (!grid_.takes(sizes)) return Status::bad_rows;
+    if (grid_.nothing_in(sizes)) return Status::ok;
+    const std::size_t i = grid_.find(sizes);
     const Bucket& bucket = buckets_[i];
     if (const Status status = check_call(rules_[i], call); status != Status::ok) return status;
 
-    const CUresult result = enqueue(bucket, plan_of(bucket, value), call, stream);
+    const CUresult result = enqueue(bucket, plan_of(bucket, grid_.problem(sizes)), call, stream);
     if (result != CUDA_SUCCESS) [[unlikely]] {
         session_->log().count_failure(bucket.site, static_cast<int>(result));
         return Status::launch_failed;
@@ -72,27 +71,23 @@ Status PreparedOperator::run(CUstream stream, const Call& call, std::int64_t val
     return Status::ok;
 }
 
-Status PreparedOperator::check(const Call& call, std::int64_t value) const noexcept {
-    if (!takes(value)) return Status::bad_rows;
-    return value == 0 ? Status::ok : check_call(rules_[index_.find(value)], call);
+Status PreparedOperator::check(const Call& call, const Sizes& sizes) const noexcept {
+    if (!grid_.takes(sizes)) return Status::bad_rows;
+    return grid_.nothing_in(sizes) ? Status::ok : check_call(rules_[grid_.find(sizes)], call);
 }
 
-// A bucket's workspace does not shrink when rows are added, so the edges up to `value` and itself suffice.
-std::int64_t PreparedOperator::workspace_bytes(std::int64_t value) const {
-    if (!takes(value)) {
-        throw std::invalid_argument(
-            fmt::format("rows is {}; allowed: 0 to {}, as prepared", value, index_.max()));
-    }
+// A cell's workspace does not shrink when sizes grow, so that the largest call of each cell suffices.
+std::int64_t PreparedOperator::workspace_bytes(const Sizes& sizes) const {
+    if (!grid_.takes(sizes)) throw std::invalid_argument(grid_.why_not(sizes));
     std::int64_t most = 0;
-    for (std::size_t i = 0; i < buckets_.size() && (i == 0 || index_.edges()[i - 1] < value); ++i) {
-        most = std::max(most, plan_of(buckets_[i], std::min(index_.edges()[i], value)).workspace_bytes);
+    for (std::size_t cell = 0; cell < buckets_.size(); ++cell) {
+        const std::optional<Problem> largest = grid_.largest_below(cell, sizes);
+        if (largest) most = std::max(most, plan_of(buckets_[cell], *largest).workspace_bytes);
     }
     return most;
 }
 
-Plan PreparedOperator::plan_of(const Bucket& bucket, std::int64_t value) const noexcept {
-    Problem problem = problem_;
-    problem.values[dynamic_field_] = value;
+Plan PreparedOperator::plan_of(const Bucket& bucket, const Problem& problem) const noexcept {
     return bucket.candidate.variant->plan(problem, bucket.candidate.config, session_->traits());
 }
 

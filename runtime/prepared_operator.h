@@ -13,7 +13,7 @@
 #include "hone/error.h"
 #include "hone/report.h"
 #include "kernel_templates/family.h"
-#include "runtime/bucket_index.h"
+#include "runtime/bucket_grid.h"
 #include "runtime/image_provider.h"
 
 namespace hone::runtime {
@@ -24,7 +24,7 @@ struct RowStride {
     std::uint8_t pointer = 0;
 };
 
-/// What serves the calls up to one bucket edge.
+/// What serves the calls of one cell.
 struct Bucket {
     Candidate candidate;
     std::shared_ptr<const LoadedImage> image;
@@ -34,21 +34,20 @@ struct Bucket {
 
 class PreparedOperator {
   public:
-    /// `problem` carries the maximum in its dynamic field; `buckets` belong to bucket_edges() of it, one
-    /// each.
+    /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of its BucketGrid,
+    /// one each.
     PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem,
                      std::span<const RowStride> strides, std::vector<Bucket> buckets, PrepareReport report);
 
-    /// `value` of the dynamic field; 0 enqueues nothing. The call's scalars are complete: strides in
-    /// elements.
-    [[nodiscard]] Status run(CUstream stream, const Call& call, std::int64_t value) const noexcept;
+    /// A dynamic size of 0 enqueues nothing. The call's scalars are complete: strides in elements.
+    [[nodiscard]] Status run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept;
 
     /// What run() would say before it enqueues anything.
-    [[nodiscard]] Status check(const Call& call, std::int64_t value) const noexcept;
+    [[nodiscard]] Status check(const Call& call, const Sizes& sizes) const noexcept;
 
-    /// Bytes of workspace that a call of any size up to `value` needs; 0: none. Throws std::invalid_argument
-    /// for a value that no call may have.
-    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t value) const;
+    /// Bytes of workspace that a call of any sizes up to these needs; 0: none. Throws std::invalid_argument
+    /// for sizes that no call may have.
+    [[nodiscard]] std::int64_t workspace_bytes(const Sizes& sizes) const;
 
     [[nodiscard]] const PrepareReport& report() const { return report_; }
 
@@ -68,20 +67,15 @@ class PreparedOperator {
     };
 
     [[nodiscard]] Rules rules_for(std::size_t bucket) const;
-    /// Whether a call may have this size.
-    [[nodiscard]] bool takes(std::int64_t value) const noexcept {
-        return value >= 0 && value <= index_.max();
-    }
-    [[nodiscard]] Plan plan_of(const Bucket& bucket, std::int64_t value) const noexcept;
+    [[nodiscard]] Plan plan_of(const Bucket& bucket, const Problem& problem) const noexcept;
     [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
     [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,
                                    CUstream stream) const noexcept;
 
     std::shared_ptr<const DeviceSession> session_;
     Problem problem_;
-    std::size_t dynamic_field_ = 0;
     std::size_t pointer_count_ = 0;
-    BucketIndex index_;
+    BucketGrid grid_;
     std::vector<Bucket> buckets_;
     std::vector<Rules> rules_;
     std::vector<StrideRule> strides_;

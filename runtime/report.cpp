@@ -10,8 +10,16 @@
 namespace hone {
 namespace {
 
-std::string rows(std::int64_t first, std::int64_t last) {
-    return first == last ? fmt::format("{}", last) : fmt::format("{}-{}", first, last);
+/// "5-8", or with several sizes "batch 1 kv_len 1025-2048".
+std::string ranges(const BucketReport& bucket) {
+    std::string text;
+    for (const SizeRange& size : bucket.sizes) {
+        if (!text.empty()) text += ' ';
+        if (bucket.sizes.size() > 1) text += size.name + ' ';
+        text += size.first == size.last ? fmt::format("{}", size.last)
+                                        : fmt::format("{}-{}", size.first, size.last);
+    }
+    return text;
 }
 
 std::string_view reason(Origin origin) {
@@ -77,15 +85,23 @@ std::string_view name(ImageOrigin origin) {
 std::string_view describe(Status status) {
     switch (status) {
         case Status::ok: return "ok";
-        case Status::bad_rows: return "the number of rows is negative or above the prepared maximum";
+        case Status::bad_rows:
+            return "the number of rows, or a size of the call, is negative or above the prepared maximum";
         case Status::null_pointer: return "a tensor that this operator needs is a null pointer";
         case Status::misaligned:
             return "a pointer or row stride is not a multiple of the kernel's vector width";
-        case Status::bad_stride: return "a row stride is smaller than a row";
+        case Status::bad_stride:
+            return "a row stride is smaller than a row, or those of k and v differ in a call that needs them "
+                   "alike";
         case Status::bad_epsilon: return "epsilon is negative, infinite or no number";
         case Status::launch_failed:
             return "the driver refused the launch; Runtime::last_launch_error() says why";
         case Status::not_prepared: return "the kernel object is empty; Runtime::prepare() makes one";
+        case Status::bad_scale: return "scale is infinite or no number, or softcap is not above 0";
+        case Status::bad_lengths:
+            return "a length or position is negative or beyond what there is room for, or starts decrease";
+        case Status::bad_pages: return "the cache has no pages, or a page or slot is not within it";
+        case Status::capturing: return "indices cannot be checked while the stream is captured";
     }
     return "unknown status";
 }
@@ -94,9 +110,9 @@ std::string to_string(const PrepareReport& report) {
     std::string text = fmt::format("{}: prepared in {:.1f} ms\n", report.problem, report.elapsed_ms);
     auto out = std::back_inserter(text);
     for (const BucketReport& bucket : report.buckets) {
-        fmt::format_to(out, "  {:>11}  {:<9}  {:<10}  {:<8}  {:>7.1f} ms  {}\n",
-                       rows(bucket.first, bucket.last), name(bucket.origin), name(bucket.trust),
-                       name(bucket.image), bucket.load_ms, bucket.candidate);
+        fmt::format_to(out, "  {:>11}  {:<9}  {:<10}  {:<8}  {:>7.1f} ms  {}\n", ranges(bucket),
+                       name(bucket.origin), name(bucket.trust), name(bucket.image), bucket.load_ms,
+                       bucket.candidate);
         if (!bucket.note.empty()) fmt::format_to(out, "               {}\n", bucket.note);
     }
     if (!report.tune_command.empty())
@@ -108,7 +124,7 @@ std::string to_string(const Explanation& explanation) {
     const BucketReport& bucket = explanation.bucket;
     std::string text = explanation.problem + '\n';
     auto out = std::back_inserter(text);
-    fmt::format_to(out, "  bucket:     {}\n", rows(bucket.first, bucket.last));
+    fmt::format_to(out, "  bucket:     {}\n", ranges(bucket));
     fmt::format_to(out, "  runs:       {}\n", bucket.candidate);
     fmt::format_to(out, "  because:    {}\n", because(bucket));
     add_measurement(explanation, text);

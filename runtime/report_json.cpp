@@ -5,12 +5,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json as_json(const std::vector<SizeRange>& sizes) {
+    Json ranges = Json::object();
+    for (const SizeRange& size : sizes) ranges[size.name] = {size.first, size.last};
+    return ranges;
+}
+
 Json as_json(const BucketReport& bucket) {
-    return {{"first", bucket.first},         {"last", bucket.last},
-            {"candidate", bucket.candidate}, {"origin", name(bucket.origin)},
-            {"trust", name(bucket.trust)},   {"measured_at", bucket.measured_at},
-            {"image", name(bucket.image)},   {"load_ms", bucket.load_ms},
-            {"note", bucket.note},           {"tune_command", bucket.tune_command}};
+    return {{"sizes", as_json(bucket.sizes)},     {"candidate", bucket.candidate},
+            {"origin", name(bucket.origin)},      {"trust", name(bucket.trust)},
+            {"measured_at", bucket.measured_at},  {"image", name(bucket.image)},
+            {"load_ms", bucket.load_ms},          {"note", bucket.note},
+            {"tune_command", bucket.tune_command}};
 }
 
 }  // namespace
@@ -32,8 +38,7 @@ Json as_json(const Explanation& explained) {
         {"candidate", bucket.candidate},
         {"origin", name(bucket.origin)},
         {"trust", name(bucket.trust)},
-        {"bucket_first", bucket.first},
-        {"bucket_last", bucket.last},
+        {"bucket", as_json(bucket.sizes)},
         {"measured_at", bucket.measured_at},
         {"measured_us", explained.measured_us},
         {"measured_on", explained.measured_on},

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
+#include "runtime/attention_problem.h"
 #include "runtime/dispatcher.h"
+#include "runtime/environment.h"
 #include "runtime/linear_problem.h"
 #include "runtime/norm_problem.h"
 #include "runtime/public_error.h"
@@ -17,23 +21,27 @@ std::shared_ptr<const runtime::PreparedOperator> prepare_norm(runtime::Dispatche
         where, [&] { return dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)); });
 }
 
-/// `problem` carries the maximum.
-Explanation explain_at(const runtime::Dispatcher& dispatcher, const Problem& problem, std::int64_t size) {
-    const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
-    return dispatcher.explain(with(problem, field, size), problem[field]);
+Explanation explain_at(const runtime::Dispatcher& dispatcher, const Problem& largest, const Sizes& sizes) {
+    return dispatcher.explain(with(largest, sizes), largest);
 }
 
 template <class Norm>
 Explanation explain_norm(const runtime::Dispatcher& dispatcher, const Norm& norm, std::int64_t rows,
                          const char* where) {
-    return runtime::guarded(where, [&] { return explain_at(dispatcher, runtime::norm_problem(norm), rows); });
+    return runtime::guarded(where,
+                            [&] { return explain_at(dispatcher, runtime::norm_problem(norm), {rows}); });
 }
 
 }  // namespace
 
 struct Runtime::State {
-    explicit State(const RuntimeOptions& options) : dispatcher(options) {}
+    explicit State(const RuntimeOptions& options)
+        : dispatcher(options),
+          checking(options.check_indices || runtime::read_environment().check_indices == "1"
+                       ? &dispatcher.session()
+                       : nullptr) {}
     runtime::Dispatcher dispatcher;
+    const runtime::DeviceSession* checking;  ///< for operators that look at indices first
 };
 
 Runtime::Runtime(RuntimeOptions options)
@@ -70,6 +78,26 @@ FusedFfnKernel Runtime::prepare(const FusedFfn& ffn) {
     });
 }
 
+AttentionKernel Runtime::prepare(const Attention& attention) {
+    return runtime::guarded("prepare(Attention)", [&]() -> AttentionKernel {
+        const runtime::AttentionProblems problems = runtime::attention_problems(attention);
+        runtime::Dispatcher& dispatcher = state_->dispatcher;
+        AttentionKernel::Decode decode;
+        for (std::size_t i = 0; i < problems.decode.size(); ++i)
+            decode[i] = dispatcher.prepare(problems.decode[i], runtime::decode_strides());
+        std::shared_ptr<const runtime::PreparedOperator> prefill;
+        if (problems.prefill) prefill = dispatcher.prepare(*problems.prefill, runtime::prefill_strides());
+        return {std::move(decode), std::move(prefill), runtime::filled_in(attention), state_->checking};
+    });
+}
+
+RopeKvAppendKernel Runtime::prepare(const RopeKvAppend& rope) {
+    return runtime::guarded("prepare(RopeKvAppend)", [&]() -> RopeKvAppendKernel {
+        return {state_->dispatcher.prepare(runtime::rope_problem(rope), runtime::rope_strides()),
+                runtime::filled_in(rope), state_->checking};
+    });
+}
+
 Explanation Runtime::explain(const RmsNorm& norm, std::int64_t rows) const {
     return explain_norm(state_->dispatcher, norm, rows, "explain(RmsNorm)");
 }
@@ -84,14 +112,37 @@ Explanation Runtime::explain(const RmsNormBackward& norm, std::int64_t rows) con
 
 Explanation Runtime::explain(const Linear& linear, std::int64_t tokens) const {
     return runtime::guarded("explain(Linear)", [&] {
-        return explain_at(state_->dispatcher, runtime::linear_problem(linear), tokens);
+        return explain_at(state_->dispatcher, runtime::linear_problem(linear), {tokens});
     });
 }
 
 std::array<Explanation, 2> Runtime::explain(const FusedFfn& ffn, std::int64_t tokens) const {
     return runtime::guarded("explain(FusedFfn)", [&] {
-        return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), tokens),
-                          explain_at(state_->dispatcher, runtime::second_half(ffn), tokens)};
+        return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), {tokens}),
+                          explain_at(state_->dispatcher, runtime::second_half(ffn), {tokens})};
+    });
+}
+
+Explanation Runtime::explain(const Attention& attention, AttentionSizes sizes) const {
+    return runtime::guarded("explain(Attention)", [&] {
+        const runtime::AttentionProblems problems = runtime::attention_problems(attention);
+        if (sizes.q_len < 1 || sizes.q_len > attention.max_q_len) {
+            throw std::invalid_argument(
+                fmt::format("q_len is {}; allowed: 1 to {}", sizes.q_len, attention.max_q_len));
+        }
+        if (!runtime::is_decode(attention, sizes.q_len))
+            return explain_at(state_->dispatcher, *problems.prefill, runtime::prefill_sizes(sizes));
+        return explain_at(state_->dispatcher, problems.decode.at(runtime::decode_index(sizes.q_len)),
+                          runtime::decode_sizes(sizes));
+    });
+}
+
+Explanation Runtime::explain(const RopeKvAppend& rope, std::int64_t tokens) const {
+    return runtime::guarded("explain(RopeKvAppend)", [&] {
+        const Problem largest = runtime::rope_problem(rope);
+        Sizes sizes = sizes_of(largest);
+        sizes[0] = tokens;
+        return explain_at(state_->dispatcher, largest, sizes);
     });
 }
 

@@ -60,13 +60,21 @@ const char* hone_last_error(void) { return hone::c_api::last_error().c_str(); }
 const char* hone_status_string(hone_status status) {
     switch (status) {
         case HONE_OK: return "ok";
-        case HONE_BAD_ROWS: return "the number of rows is negative or above the prepared maximum";
+        case HONE_BAD_ROWS:
+            return "the number of rows, or a size of the call, is negative or above the prepared maximum";
         case HONE_NULL_POINTER: return "a tensor that this operator needs is a null pointer";
         case HONE_MISALIGNED:
             return "a pointer or row stride is not a multiple of the kernel's access width; 16 bytes always "
                    "are";
-        case HONE_BAD_STRIDE: return "a row stride is smaller than a row";
+        case HONE_BAD_STRIDE:
+            return "a row stride is smaller than a row, or those of k and v differ in a call that needs them "
+                   "alike";
         case HONE_BAD_EPSILON: return "epsilon is negative, infinite or no number";
+        case HONE_BAD_SCALE: return "scale is infinite or no number, or softcap is not above 0";
+        case HONE_BAD_LENGTHS:
+            return "a length or position is negative or beyond what there is room for, or starts decrease";
+        case HONE_BAD_PAGES: return "the cache has no pages, or a page or slot is not within it";
+        case HONE_CAPTURING: return "indices cannot be checked while the stream is captured";
         case HONE_BAD_HANDLE: return "a handle is null, or of another operator than the function's";
         case HONE_BAD_STRUCT:
             return "struct_size is not one that this library knows, or a field that it does not know is set: "

@@ -51,15 +51,16 @@ template <class Told>
     return text_of(told[0], told[1], format);
 }
 
-template <class Description, class Describe>
-hone_status explain(const hone_runtime* runtime, const Description* given, std::int64_t rows, TextOut out,
+/// `size`: rows, or the sizes of an operator that has several.
+template <class Description, class Size, class Describe>
+hone_status explain(const hone_runtime* runtime, const Description* given, Size size, TextOut out,
                     const char* where, Describe&& describe) noexcept {
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
     if (given == nullptr) return fail(HONE_NULL_POINTER);
     Description known{};
     if (!read_struct(*given, known)) return fail(HONE_BAD_STRUCT);
     return guarded(where, [&] {
-        const auto explanation = runtime->runtime->explain(describe(known), rows);
+        const auto explanation = runtime->runtime->explain(describe(known), size);
         return hand_out(text_of(explanation, out.format), out.text, out.capacity, out.length);
     });
 }
@@ -67,11 +68,11 @@ hone_status explain(const hone_runtime* runtime, const Description* given, std::
 [[nodiscard]] hone_status status_of(const hone_operator& op, Status status) noexcept;
 
 /// Runs an operator that has to be a Kernel.
-template <class Kernel, class Args>
-hone_status run_as(const hone_operator& op, void* stream, const Args& args, std::int64_t rows) noexcept {
+template <class Kernel, class Args, class Size>
+hone_status run_as(const hone_operator& op, void* stream, const Args& args, Size size) noexcept {
     const auto* kernel = std::get_if<Kernel>(&op.kernel);
     if (kernel == nullptr) return fail(HONE_BAD_HANDLE);
-    return status_of(op, kernel->run(static_cast<CUstream_st*>(stream), args, rows));
+    return status_of(op, kernel->run(static_cast<CUstream_st*>(stream), args, size));
 }
 
 /// `run` gets the arguments that a caller gives; `known` holds the defaults.

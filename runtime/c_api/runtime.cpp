@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <pthread.h>
 
@@ -15,16 +16,18 @@ const int fork_handler =
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
 RuntimeOptions options_from(const hone_runtime_options& given) {
-    constexpr std::uint32_t known_flags = HONE_NO_CACHE | HONE_NO_COMPILE;
+    constexpr std::uint32_t known_flags = HONE_NO_CACHE | HONE_NO_COMPILE | HONE_CHECK_INDICES;
     if ((given.flags & ~known_flags) != 0 || given.reserved != 0) {
         throw Error(
             "flags is " + std::to_string(given.flags) + ", reserved is " + std::to_string(given.reserved),
-            "hone_runtime_create", "allowed flags: HONE_NO_CACHE, HONE_NO_COMPILE; reserved must be 0",
+            "hone_runtime_create",
+            "allowed flags: HONE_NO_CACHE, HONE_NO_COMPILE, HONE_CHECK_INDICES; reserved must be 0",
             ErrorKind::bad_argument);
     }
     RuntimeOptions options{.device = given.device,
                            .use_cache = (given.flags & HONE_NO_CACHE) == 0,
-                           .allow_compile = (given.flags & HONE_NO_COMPILE) == 0};
+                           .allow_compile = (given.flags & HONE_NO_COMPILE) == 0,
+                           .check_indices = (given.flags & HONE_CHECK_INDICES) != 0};
     if (given.cache_file != nullptr) options.cache_file = given.cache_file;
     if (given.on_warning != nullptr) {
         options.on_warning = [call = given.on_warning, user = given.user](std::string_view text) {
@@ -34,9 +37,21 @@ RuntimeOptions options_from(const hone_runtime_options& given) {
     return options;
 }
 
+/// Of any number of parts: {"parts": [...]}, or one after the other.
+std::string text_of_parts(const std::vector<PrepareReport>& reports, hone_text_format format) {
+    std::string text;
+    for (const PrepareReport& report : reports) {
+        if (format == HONE_JSON) text += text.empty() ? R"({"parts":[)" : ",";
+        text += text_of(report, format);
+    }
+    return format == HONE_JSON ? text + "]}" : text;
+}
+
 std::string report_of(const hone_operator& op, hone_text_format format) {
     if (const auto* ffn = std::get_if<FusedFfnKernel>(&op.kernel))
         return text_of(ffn->first().report(), ffn->second().report(), format);
+    if (const auto* attention = std::get_if<AttentionKernel>(&op.kernel))
+        return text_of_parts(attention->reports(), format);
     return std::visit(
         [&](const auto& kernel) {
             if constexpr (std::is_base_of_v<PreparedKernel, std::decay_t<decltype(kernel)>>)
@@ -131,8 +146,14 @@ hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_
     *bytes = 0;
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     return guarded("hone_operator_workspace", [&] {
-        const auto needed = [&](const auto& kernel) { return kernel.workspace_bytes(rows); };
-        *bytes = static_cast<std::size_t>(std::visit(needed, op->kernel));
-        return HONE_OK;
+        const auto ask = [&](const auto& kernel) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(kernel)>, hone::AttentionKernel>) {
+                return fail(HONE_BAD_HANDLE);
+            } else {
+                *bytes = static_cast<std::size_t>(kernel.workspace_bytes(rows));
+                return HONE_OK;
+            }
+        };
+        return std::visit(ask, op->kernel);
     });
 }

@@ -59,6 +59,7 @@ namespace hone::runtime {
     X(cuStreamQuery)             \
     X(cuStreamBeginCapture)      \
     X(cuStreamEndCapture)        \
+    X(cuStreamIsCapturing)       \
     X(cuEventCreate)             \
     X(cuEventDestroy)            \
     X(cuEventRecord)             \

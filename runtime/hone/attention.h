@@ -16,7 +16,7 @@
 namespace hone {
 
 namespace runtime {
-class Driver;
+class DeviceSession;
 }
 
 /// What a KV cache holds.
@@ -132,9 +132,9 @@ class AttentionKernel {
     /// Kernels for up to 1, 2, 4, 8 and 16 queries a sequence.
     using Decode = std::array<std::shared_ptr<const runtime::PreparedOperator>, 5>;
     /// For Runtime::prepare(). What calls cannot reach is nullptr. With `checking`, the prepared operators'
-    /// driver, run() looks at the indices first.
+    /// session, run() looks at the indices first.
     AttentionKernel(Decode decode, std::shared_ptr<const runtime::PreparedOperator> prefill,
-                    const Attention& attention, const runtime::Driver* checking)
+                    const Attention& attention, const runtime::DeviceSession* checking)
         : decode_(std::move(decode)),
           prefill_(std::move(prefill)),
           attention_(attention),
@@ -144,7 +144,7 @@ class AttentionKernel {
     Decode decode_;
     std::shared_ptr<const runtime::PreparedOperator> prefill_;
     Attention attention_;
-    const runtime::Driver* checking_ = nullptr;
+    const runtime::DeviceSession* checking_ = nullptr;
 };
 
 /// Which elements of a head turn together.
@@ -228,12 +228,12 @@ class RopeKvAppendKernel : public PreparedKernel {
 
     /// For Runtime::prepare().
     RopeKvAppendKernel(std::shared_ptr<const runtime::PreparedOperator> prepared, const RopeKvAppend& rope,
-                       const runtime::Driver* checking)
+                       const runtime::DeviceSession* checking)
         : PreparedKernel(std::move(prepared)), rope_(rope), checking_(checking) {}
 
   private:
     RopeKvAppend rope_;
-    const runtime::Driver* checking_ = nullptr;
+    const runtime::DeviceSession* checking_ = nullptr;
 };
 
 }  // namespace hone

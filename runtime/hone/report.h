@@ -37,14 +37,20 @@ enum class ImageOrigin : std::uint8_t {
 [[nodiscard]] std::string_view name(Trust trust);
 [[nodiscard]] std::string_view name(ImageOrigin origin);
 
-/// One bucket of a prepared operator: all calls with `first` <= rows <= `last`.
-struct BucketReport {
+/// Sizes of one kind that a bucket serves: from `first` to `last`.
+struct SizeRange {
+    std::string name;  ///< "rows", "tokens", "batch", "kv_len"
     std::int64_t first = 0;
     std::int64_t last = 0;
+};
+
+/// One bucket of a prepared operator: all calls whose sizes lie in all of its ranges.
+struct BucketReport {
+    std::vector<SizeRange> sizes;
     std::string candidate;  ///< "block_rows threads=256 vector=8"
     Origin origin = Origin::fallback;
     Trust trust = Trust::none;
-    std::int64_t measured_at = 0;  ///< rows at which the candidate won, 0 for a fallback
+    std::string measured_at;  ///< where the candidate won: "rows=16"; empty for a fallback
     ImageOrigin image = ImageOrigin::compiled;
     double load_ms = 0;        ///< compiling or reading, and loading
     std::string note;          ///< why a better known candidate was not taken; usually empty

@@ -185,6 +185,153 @@ static void check_ffn(hone_runtime* runtime) {
     CHECK(hone_fused_ffn_prepare(runtime, &ffn, &op) == HONE_BAD_ARGUMENT);
 }
 
+static hone_attention_args usual_attention_args(void) {
+    hone_attention_args args = HONE_ATTENTION_ARGS_INIT;
+    args.q = address(1);
+    args.k = address(2);
+    args.v = address(3);
+    args.out = address(4);
+    args.workspace = address(5);
+    return args;
+}
+
+static void check_attention(hone_runtime* runtime) {
+    hone_attention attention = HONE_ATTENTION_INIT;
+    attention.heads = 8;
+    attention.kv_heads = 2;
+    attention.head_dim = 64;
+    attention.max_batch = 4;
+    attention.max_q_len = 64;
+    attention.max_kv_len = 300;
+    attention.lengths = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_OK);
+    hone_attention_args args = usual_attention_args();
+    const int before = launches();
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_NULL_POINTER); /* kv_lengths */
+    args.kv_lengths = address(6);
+    CHECK(hone_attention_run(op, NULL, &args, 4, 65, 300) == HONE_BAD_ROWS);
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 0) == HONE_BAD_ROWS);
+    args.v_token_stride = 192;
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_BAD_STRIDE);
+    args.v_token_stride = 128;
+    args.reserved = 1;
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_BAD_STRUCT);
+    args.reserved = 0;
+    CHECK(hone_attention_run(op, NULL, &args, 0, 1, 300) == HONE_OK);
+    CHECK(launches() == before);
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_OK);
+    CHECK(hone_attention_run(op, NULL, &args, 4, 64, 300) == HONE_OK);
+    CHECK(launches() >= before + 2);
+    size_t bytes = 1;
+    size_t most = 0;
+    CHECK(hone_attention_workspace(op, 4, 64, 300, &most) == HONE_OK);
+    CHECK(hone_attention_workspace(op, 1, 1, 1, &bytes) == HONE_OK && bytes <= most);
+    CHECK(hone_attention_workspace(op, 5, 64, 300, &bytes) == HONE_BAD_ARGUMENT && bytes == 0);
+    CHECK(strstr(hone_last_error(), "batch is 5; allowed: 0 to 4") != NULL);
+    CHECK(hone_operator_workspace(op, 1, &bytes) == HONE_BAD_HANDLE);
+    size_t length = 0;
+    CHECK(hone_operator_report(op, HONE_JSON, NULL, 0, &length) == HONE_OK);
+    char* text = malloc(length + 1);
+    CHECK(hone_operator_report(op, HONE_JSON, text, length + 1, NULL) == HONE_OK);
+    CHECK(strncmp(text, "{\"parts\":[{", 11) == 0 && strcmp(text + length - 2, "]}") == 0);
+    free(text);
+    hone_operator_destroy(op);
+    CHECK(hone_attention_explain(runtime, &attention, 4, 1, 300, HONE_JSON, NULL, 0, &length) == HONE_OK);
+    CHECK(hone_attention_explain(runtime, &attention, 4, 65, 300, HONE_JSON, NULL, 0, &length) ==
+          HONE_BAD_ARGUMENT);
+    attention.kv_heads = 3;
+    CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "kv_heads=3") != NULL);
+    attention.kv_heads = 2;
+    attention.kv_dtype = 2;
+    CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "kv_dtype is 2; allowed: ") != NULL);
+}
+
+static void check_paged_attention(hone_runtime* runtime) {
+    hone_attention attention = HONE_ATTENTION_INIT;
+    attention.heads = 8;
+    attention.kv_heads = 2;
+    attention.head_dim = 64;
+    attention.page_size = 16;
+    hone_operator* op = NULL;
+    CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "max_q_len is 8192; allowed with a paged cache: 1 to 16") != NULL);
+    attention.max_q_len = 1;
+    attention.softcap = 1;
+    CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_OK);
+    hone_attention_args args = usual_attention_args();
+    args.page_table = address(6);
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_BAD_SCALE); /* softcap */
+    args.softcap = 30;
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_BAD_PAGES); /* pool_pages */
+    args.pool_pages = 100;
+    CHECK(hone_attention_run(op, NULL, &args, 4, 1, 300) == HONE_OK);
+    hone_operator_destroy(op);
+}
+
+static void check_rope(hone_runtime* runtime) {
+    hone_rope_kv_append rope = HONE_ROPE_KV_APPEND_INIT;
+    rope.heads = 8;
+    rope.kv_heads = 2;
+    rope.head_dim = 64;
+    rope.max_tokens = 64;
+    hone_operator* op = NULL;
+    CHECK(hone_rope_kv_append_prepare(runtime, &rope, &op) == HONE_OK);
+    hone_rope_kv_append_args args = HONE_ROPE_KV_APPEND_ARGS_INIT;
+    args.q = address(1);
+    args.k = address(2);
+    args.v = address(3);
+    args.out = address(1); /* in place */
+    args.k_cache = address(4);
+    args.v_cache = address(5);
+    args.cos = address(6);
+    args.sin = address(7);
+    args.kv_lengths = address(8);
+    args.kv_len = 300;
+    args.table_rows = 300;
+    const int before = launches();
+    CHECK(hone_rope_kv_append_run(op, NULL, &args, 65) == HONE_BAD_ROWS);
+    args.q_len = 3;
+    CHECK(hone_rope_kv_append_run(op, NULL, &args, 64) == HONE_BAD_ROWS);
+    args.q_len = 1;
+    CHECK(launches() == before);
+    CHECK(hone_rope_kv_append_run(op, NULL, &args, 64) == HONE_OK);
+    CHECK(launches() == before + 1);
+    hone_attention_args other = usual_attention_args();
+    CHECK(hone_attention_run(op, NULL, &other, 1, 1, 1) == HONE_BAD_HANDLE);
+    size_t bytes = 1;
+    CHECK(hone_operator_workspace(op, 64, &bytes) == HONE_OK && bytes == 0);
+    CHECK(hone_attention_workspace(op, 1, 1, 1, &bytes) == HONE_BAD_HANDLE);
+    hone_operator_destroy(op);
+    size_t length = 0;
+    CHECK(hone_rope_kv_append_explain(runtime, &rope, 16, HONE_TEXT, NULL, 0, &length) == HONE_OK);
+    CHECK(length > 50);
+    rope.style = 2;
+    CHECK(hone_rope_kv_append_prepare(runtime, &rope, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "style is 2; allowed: ") != NULL);
+}
+
+static void check_checked_indices(void) {
+    hone_runtime* runtime = NULL;
+    hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
+    options.flags = HONE_NO_CACHE | HONE_CHECK_INDICES;
+    CHECK(hone_runtime_create(&options, &runtime) == HONE_OK);
+    hone_attention attention = HONE_ATTENTION_INIT;
+    attention.heads = 8;
+    attention.head_dim = 64;
+    attention.max_q_len = 1;
+    attention.lengths = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_OK);
+    hone_attention_args args = usual_attention_args();
+    args.kv_lengths = address(6); /* no memory of the fake device */
+    CHECK(hone_attention_run(op, NULL, &args, 1, 1, 300) == HONE_LAUNCH_FAILED);
+    hone_operator_destroy(op);
+    hone_runtime_destroy(runtime);
+}
+
 static void check_norms(hone_runtime* runtime) {
     hone_operator* op = prepared_norm(runtime);
     hone_norm_args args = usual_args();
@@ -375,6 +522,10 @@ int main(void) {
     check_backward(runtime);
     check_linear(runtime);
     check_ffn(runtime);
+    check_attention(runtime);
+    check_paged_attention(runtime);
+    check_rope(runtime);
+    check_checked_indices();
     check_bad_arguments(runtime);
     check_struct_sizes(runtime);
     check_texts(runtime);

@@ -386,7 +386,7 @@ class Knowledge(Case):
         for description in LINEARS:
             problem = hone.explain(description, 8)["problem"]
             self.assertEqual(models.description_of(problem, 8192), description)
-        self.assertEqual(prepare(hone.Linear(IN, OUT, max_tokens=8)).report()["buckets"][-1]["last"], 8)
+        self.assertEqual(prepare(hone.Linear(IN, OUT, max_tokens=8)).report()["buckets"][-1]["sizes"]["tokens"][1], 8)
 
     def test_a_feed_forward_network_is_told_half_by_half(self) -> None:
         description = hone.FusedFfn(HIDDEN, BETWEEN, max_tokens=8)
@@ -397,7 +397,7 @@ class Knowledge(Case):
         ffn = prepare(description)
         report = ffn.report()
         for half in ("first", "second"):
-            self.assertEqual(report[half]["buckets"][-1]["last"], 8)
+            self.assertEqual(report[half]["buckets"][-1]["sizes"]["tokens"][1], 8)
             self.assertIn(report[half]["problem"], ffn.report_text())
 
 

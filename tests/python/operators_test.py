@@ -415,7 +415,7 @@ class Reports(Case):
         description = hone.RmsNorm(4096, max_rows=64)
         norm = prepare(description)
         report = norm.report()
-        self.assertEqual(report["buckets"][-1]["last"], 64)
+        self.assertEqual(report["buckets"][-1]["sizes"]["rows"][1], 64)
         self.assertIn(report["buckets"][0]["candidate"], norm.report_text())
         explained = hone.explain(description, 16)
         self.assertIn("rows=16", explained["problem"])

@@ -71,7 +71,7 @@ TEST_CASE("the winner of the very bucket comes before nearer knowledge of other 
     const Choice choice = chosen({winner(8, 1), winner(16, 2), winner(16, 3, cache::Trust::foreign)}, 16);
     CHECK(choice.origin == Origin::exact);
     CHECK(choice.candidate == space()[2].candidate);
-    CHECK(choice.measured_at == 16);
+    CHECK(choice.measured_at == "rows=16");
 }
 
 TEST_CASE("a record of another driver or compiler is dispatched and called compatible") {
@@ -161,7 +161,7 @@ TEST_CASE("whatever is stored, the choice is allowed here and its origin is true
         const WinnerTable table(winners);
         const std::vector<KnownWinner> known = table.find(rmsnorm(rows)).winners;
         const bool has_exact = std::ranges::any_of(known, [&](const KnownWinner& one) {
-            return one.trust != Trust::foreign && one.value == rows &&
+            return one.trust != Trust::foreign && one.problem == rmsnorm(rows) &&
                    allowed(rmsnorm(rows), one.candidate, h100());
         });
         RC_ASSERT((choice.origin == Origin::exact) == has_exact);

@@ -126,8 +126,8 @@ TEST_CASE("without a cache file every bucket runs its fallback, and the report s
     const RmsNormKernel norm = runtime.prepare(small_norm);
     const PrepareReport& report = norm.report();
     REQUIRE(report.buckets.size() == 5);
-    CHECK(report.buckets[3].first == 5);
-    CHECK(report.buckets[3].last == 8);
+    CHECK(report.buckets[3].sizes[0].first == 5);
+    CHECK(report.buckets[3].sizes[0].last == 8);
     for (const BucketReport& bucket : report.buckets) CHECK(bucket.origin == Origin::fallback);
     CHECK(report.tune_command ==
           "hone tune --op rmsnorm --fields \"dtype=bf16 output=same residual=no hidden=4096\" --tokens "
@@ -435,8 +435,8 @@ TEST_CASE("explain names the kernel, the measurement, the runner-up and the fall
     store(machine.file(), {trial(8, best), slower});
     Runtime runtime(machine.options());
     const Explanation explanation = runtime.explain(small_norm, 7);
-    CHECK(explanation.bucket.first == 5);
-    CHECK(explanation.bucket.last == 8);
+    CHECK(explanation.bucket.sizes[0].first == 5);
+    CHECK(explanation.bucket.sizes[0].last == 8);
     CHECK(explanation.bucket.candidate == to_string(best));
     CHECK(explanation.measured_us == doctest::Approx(2.0));
     CHECK(explanation.layer == "user");

@@ -30,6 +30,8 @@ class HostTensor {
         bytes.assign(static_cast<std::size_t>(rows * stride * size_bytes(dtype)), std::byte{0xff});
     }
     void set(std::int64_t row, std::int64_t column, double value) { store(row * stride_ + column, value); }
+    /// Of index tensors.
+    void set_index(std::int64_t row, std::int32_t value) { put(row * stride_, value); }
     [[nodiscard]] double at(std::int64_t row, std::int64_t column) const {
         const std::int64_t i = row * stride_ + column;
         if (dtype_ == Dtype::fp32) return load<float>(i);
@@ -59,6 +61,8 @@ class HostTensor {
     }
     void store(std::int64_t i, double value) {
         if (dtype_ == Dtype::fp32) return put(i, static_cast<float>(value));
+        if (dtype_ == Dtype::fp8_e4m3)
+            return put(i, static_cast<std::uint8_t>(encoded(rounded(value, fp8_format), fp8_format)));
         const MinifloatFormat& format = dtype_ == Dtype::fp16 ? fp16_format : bf16_format;
         put(i, static_cast<std::uint16_t>(encoded(rounded(value, format), format)));
     }

@@ -139,7 +139,7 @@ bool bench_problem(const Problem& problem, tuner::GpuSession& session, const run
                    const cache::Cache& cache, int rounds, const Console& console, Outcome& outcome) {
     const DeviceTraits& traits = session.measurer->device().traits;
     const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
-    const Explanation explained = runtime::explain(problem, problem[dynamic], {&winners, &traits, &cache});
+    const Explanation explained = runtime::explain(problem, problem, {&winners, &traits, &cache});
     std::vector<Contender> list = contenders(problem, explained);
     const tuner::Verdict ready = session.measurer->begin_problem(problem);
     if (ready.status != cache::TrialStatus::ok) {

@@ -101,17 +101,25 @@ std::string facts_text(const Json& data) {
     return text;
 }
 
+/// What a caller prepares who asks for no more than usual.
+Problem largest_prepared(Problem problem, std::int64_t max) {
+    constexpr std::int64_t usual_max = 8192;
+    for (const std::uint8_t field : dynamic_fields(*problem.family)) {
+        const std::int64_t most = problem.family->fields[field].max;
+        problem.values[field] = std::min(std::max({max, problem[field], usual_max}), most);
+    }
+    return problem;
+}
+
 Outcome explain(const Options& options, const Console& console) {
     const Problem problem = problem_from_words(options.words);
     const tuner::DeviceInfo device = device_asked_about(options, console);
     const runtime::WinnerTable winners(cache::load_winners(
         device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
     std::optional<cache::Cache> cache = readable_user_cache();
-    const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
-    constexpr std::int64_t usual_max = 8192;
-    const std::int64_t max = std::max({options.max, problem[dynamic], usual_max});
     const Explanation explained = runtime::explain(
-        problem, max, {.winners = &winners, .traits = &device.traits, .trials = cache ? &*cache : nullptr});
+        problem, largest_prepared(problem, options.max),
+        {.winners = &winners, .traits = &device.traits, .trials = cache ? &*cache : nullptr});
 
     Outcome outcome{.data = runtime::as_json(explained)};
     outcome.data["gpu"] = tuner::as_json(device.gpu);

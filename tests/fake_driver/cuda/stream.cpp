@@ -42,6 +42,14 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
     });
 }
 
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+    return in_context([&](CUctx_st& context) {
+        const bool capturing = resolve(context, stream).capture != nullptr;
+        *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+        return CUDA_SUCCESS;
+    });
+}
+
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
     const std::lock_guard lock(mutex);
     if (stream->capture == nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;

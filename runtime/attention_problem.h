@@ -1,0 +1,48 @@
+// From the public descriptions of attention and of its append to problems of their families.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hone/attention.h"
+#include "kernel_templates/problem.h"
+#include "runtime/prepared_operator.h"
+
+namespace hone::runtime {
+
+/// Whether calls of so many queries a sequence take the kernels of decode.
+[[nodiscard]] bool is_decode(const Attention& attention, std::int64_t q_len) noexcept;
+/// Index, in AttentionProblems::decode, of what serves so many queries.
+[[nodiscard]] std::size_t decode_index(std::int64_t q_len) noexcept;
+
+/// What the calls of an operator can reach: problems of the largest call.
+struct AttentionProblems {
+    std::vector<Problem> decode;  ///< for up to 1, 2, 4, 8, 16 queries, as far as there are calls
+    std::optional<Problem> prefill;
+};
+
+/// Both throw std::invalid_argument naming field, value and what is allowed.
+[[nodiscard]] AttentionProblems attention_problems(const Attention& attention);
+[[nodiscard]] Problem rope_problem(const RopeKvAppend& rope);
+
+/// A call's sizes in the order of its family.
+[[nodiscard]] constexpr Sizes decode_sizes(AttentionSizes sizes) noexcept {
+    return {sizes.batch, sizes.kv_len, sizes.q_len};
+}
+[[nodiscard]] constexpr Sizes prefill_sizes(AttentionSizes sizes) noexcept {
+    return {sizes.batch, sizes.q_len, sizes.kv_len};
+}
+
+/// The descriptions with numbers in place of what stands for them: 0 for kv_heads, -1 for rotary_dim.
+[[nodiscard]] Attention filled_in(Attention attention);
+[[nodiscard]] RopeKvAppend filled_in(RopeKvAppend rope);
+
+/// Which scalars of a call are strides, and of what.
+[[nodiscard]] std::span<const RowStride> decode_strides();
+[[nodiscard]] std::span<const RowStride> prefill_strides();
+[[nodiscard]] std::span<const RowStride> rope_strides();
+
+}  // namespace hone::runtime

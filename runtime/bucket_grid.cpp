@@ -1,0 +1,49 @@
+#include "runtime/bucket_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hone::runtime {
+
+BucketGrid::BucketGrid(const Problem& largest)
+    : largest_(largest), fields_(run_time_fields(*largest.family)), maxima_(sizes_of(largest)) {
+    for (std::size_t i = 0; i < fields_.count; ++i) {
+        if (largest.family->fields[fields_[i]].kind != Field::Kind::dynamic) continue;
+        axes_[axis_count_++] = {i, BucketIndex(bucket_edges(maxima_[i]))};
+        cells_ *= axes_[axis_count_ - 1].index.edges().size();
+    }
+}
+
+Problem BucketGrid::edge(std::size_t cell, Edge which) const {
+    Sizes sizes = maxima_;
+    for (std::size_t i = axis_count_; i-- > 0;) {
+        const std::span<const std::int64_t> edges = axes_[i].index.edges();
+        const std::size_t bucket = cell % edges.size();
+        cell /= edges.size();
+        const std::int64_t below = bucket == 0 ? 0 : edges[bucket - 1];
+        sizes[axes_[i].size] = which == Edge::last ? edges[bucket] : below + 1;
+    }
+    return problem(sizes);
+}
+
+std::optional<Problem> BucketGrid::largest_below(std::size_t cell, const Sizes& sizes) const {
+    const Sizes least = sizes_of(first(cell));
+    Sizes most = sizes_of(last(cell));
+    for (std::size_t i = 0; i < fields_.count; ++i) most[i] = std::min(most[i], sizes[i]);
+    for (std::size_t i = 0; i < axis_count_; ++i) {
+        if (most[axes_[i].size] < least[axes_[i].size]) return std::nullopt;
+    }
+    return problem(most);
+}
+
+std::string BucketGrid::why_not(const Sizes& sizes) const {
+    for (std::size_t i = 0; i < fields_.count; ++i) {
+        if (sizes[i] >= 0 && sizes[i] <= maxima_[i]) continue;
+        return fmt::format("{} is {}; allowed: 0 to {}, as prepared",
+                           largest_.family->fields[fields_[i]].name, sizes[i], maxima_[i]);
+    }
+    return {};
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,174 @@
+// Every variant of attention_prefill and attention_decode on the GPU against double arithmetic on the host:
+// masks, lengths, layouts, pages, codes, head dimensions, and NaN wherever nobody may look.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "kernel_templates/attention_decode/attention_decode.h"
+#include "tests/runtime/attention_case.h"
+
+using namespace hone;
+using namespace hone::test;
+
+namespace {
+
+void check_problem(const std::string& text, std::size_t each, AttentionLayout layout = {},
+                   bool in_place = false) {
+    const AttentionCase attention(text, layout);
+    for (const Candidate& candidate : sample(attention.problem(), each)) {
+        if (!attention.suits(candidate)) continue;
+        INFO(text << " | " << to_string(candidate));
+        CHECK(attention.fault_of(attention.run(candidate, in_place)) == "");
+    }
+}
+
+std::string prefill(const std::string& rest) { return "attention_prefill " + rest; }
+std::string decode(const std::string& rest) { return "attention_decode " + rest; }
+
+}  // namespace
+
+// Compiling takes most of the time.
+
+TEST_CASE("prefill is right in every dtype, with and without a mask, at sizes that no tile divides") {
+    for (const char* dtype : {"bf16", "fp16", "fp32"}) {
+        const std::string of_dtype = std::string("dtype=") + dtype + " head_dim=64 ";
+        check_problem(prefill(of_dtype + "heads=4 kv_heads=2 batch=2 q_len=200 kv_len=333"), 2);
+        check_problem(prefill(of_dtype + "heads=3 kv_heads=1 causal=yes batch=2 q_len=257 kv_len=300"), 2);
+        check_problem(prefill(of_dtype + "heads=2 kv_heads=2 causal=yes lse=yes batch=1 q_len=1 kv_len=70"),
+                      1);
+    }
+}
+
+TEST_CASE("prefill is right for every head dimension") {
+    for (const char* head_dim : {"8", "40", "96", "128", "192", "256"}) {
+        for (const char* dtype : {"bf16", "fp32"}) {
+            check_problem(prefill(std::string("dtype=") + dtype + " causal=yes heads=2 kv_heads=1 head_dim=" +
+                                  head_dim + " batch=1 q_len=150 kv_len=211"),
+                          2);
+        }
+    }
+    check_problem(prefill("dtype=fp16 causal=yes heads=2 kv_heads=1 head_dim=7 batch=2 q_len=33 kv_len=65"),
+                  2);
+    check_problem(prefill("dtype=fp32 heads=2 kv_heads=1 head_dim=1 batch=2 q_len=33 kv_len=65"), 2);
+}
+
+TEST_CASE("prefill with windows, softcap and log-sum-exp is right, also for rows that see nothing") {
+    const std::string sizes = " heads=4 kv_heads=2 head_dim=128 batch=2 q_len=300 kv_len=270";
+    check_problem(prefill("dtype=bf16 causal=yes lse=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes window=1 lse=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp16 causal=yes window=70 softcap=yes lse=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes window=500 softcap=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes window=70 softcap=yes lse=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 softcap=yes lse=yes" + sizes), 1);
+}
+
+TEST_CASE("prefill of sequences of different lengths is right, and what lies behind them does not leak") {
+    for (const char* lengths : {"kv", "cumulative"}) {
+        for (const char* causal : {"no", "yes"}) {
+            const std::string text = std::string("causal=") + causal + " lengths=" + lengths +
+                                     " lse=yes heads=4 kv_heads=1 head_dim=64 batch=5 q_len=140 kv_len=260";
+            check_problem(prefill("dtype=bf16 " + text), 2);
+            check_problem(prefill("dtype=fp32 " + text), 2);
+        }
+        check_problem(prefill(std::string("dtype=fp16 causal=yes window=33 softcap=yes lengths=") + lengths +
+                              " heads=2 kv_heads=2 head_dim=128 batch=4 q_len=100 kv_len=190"),
+                      2);
+    }
+}
+
+TEST_CASE("prefill takes any strides, and leaves what stands between rows alone") {
+    for (const bool heads_first : {false, true}) {
+        check_problem(
+            prefill("dtype=bf16 causal=yes heads=4 kv_heads=2 head_dim=64 batch=2 q_len=99 kv_len=140"), 2,
+            {.padding = 8, .heads_first = heads_first});
+        check_problem(
+            prefill("dtype=fp32 causal=yes heads=4 kv_heads=2 head_dim=64 batch=2 q_len=99 kv_len=140"), 2,
+            {.padding = 4, .heads_first = heads_first});
+    }
+    check_problem(
+        prefill("dtype=bf16 causal=yes heads=4 kv_heads=2 head_dim=128 batch=2 q_len=300 kv_len=300"), 2, {},
+        true);
+}
+
+TEST_CASE("decode is right for every number of queries, in every dtype") {
+    for (const char* queries : {"q_tokens=1 q_len=1", "q_tokens=2 q_len=2", "q_tokens=8 q_len=5",
+                                "q_tokens=16 q_len=16", "q_tokens=16 q_len=9"}) {
+        const std::string sizes = std::string(" causal=yes heads=8 kv_heads=2 batch=3 kv_len=700 ") + queries;
+        check_problem(decode("dtype=bf16 head_dim=128 lengths=yes" + sizes), 2);
+        check_problem(decode("dtype=fp16 head_dim=64 lse=yes" + sizes), 1);
+        check_problem(decode("dtype=fp32 head_dim=64 lengths=yes" + sizes), 1);
+    }
+}
+
+TEST_CASE("decode is right for every head dimension and group") {
+    for (const char* head_dim : {"8", "80", "96", "192", "256"}) {
+        check_problem(
+            decode(std::string("dtype=bf16 lengths=yes heads=4 kv_heads=2 q_tokens=1 q_len=1 batch=3 "
+                               "kv_len=300 head_dim=") +
+                   head_dim),
+            2);
+    }
+    check_problem(
+        decode("dtype=fp16 lengths=yes heads=2 kv_heads=1 head_dim=7 q_tokens=4 q_len=3 batch=3 kv_len=100"),
+        2);
+    for (const char* heads : {"heads=16 kv_heads=16", "heads=5 kv_heads=1", "heads=32 kv_heads=1"}) {
+        check_problem(
+            decode(std::string("dtype=bf16 causal=yes lengths=yes head_dim=64 q_tokens=2 q_len=2 batch=2 "
+                               "kv_len=513 ") +
+                   heads),
+            2);
+    }
+}
+
+TEST_CASE("decode from pages is right, whatever stands in pages of others") {
+    for (const char* page_size : {"1", "16", "32", "64", "128", "48"}) {
+        const std::string paged =
+            std::string(" lengths=yes heads=8 kv_heads=2 head_dim=128 batch=5 kv_len=600 page_size=") +
+            page_size;
+        check_problem(decode("dtype=bf16 q_tokens=1 q_len=1" + paged), 2);
+        check_problem(decode("dtype=fp16 causal=yes lse=yes q_tokens=4 q_len=3" + paged), 1);
+    }
+    check_problem(decode("dtype=fp32 lengths=yes heads=4 kv_heads=2 head_dim=64 q_tokens=1 q_len=1 batch=4 "
+                         "kv_len=200 page_size=16"),
+                  2);
+    check_problem(decode("dtype=bf16 heads=4 kv_heads=2 head_dim=64 q_tokens=1 q_len=1 batch=4 kv_len=200 "
+                         "page_size=16"),
+                  2, {.padding = 8, .heads_first = true});
+}
+
+TEST_CASE("decode of codes is right") {
+    for (const char* cache : {"page_size=0", "page_size=16"}) {
+        for (const char* head_dim : {"64", "128"}) {
+            check_problem(
+                decode(std::string("dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes heads=8 kv_heads=2 q_tokens=1 "
+                                   "q_len=1 batch=3 kv_len=500 head_dim=") +
+                       head_dim + " " + cache),
+                2);
+        }
+    }
+    check_problem(
+        decode("dtype=fp16 kv_dtype=fp8_e4m3 causal=yes lengths=yes heads=4 kv_heads=4 q_tokens=4 q_len=4 "
+               "batch=3 kv_len=300 head_dim=128"),
+        2);
+}
+
+TEST_CASE("decode with windows, softcap and strides is right") {
+    const std::string sizes =
+        " lengths=yes heads=4 kv_heads=2 head_dim=64 q_tokens=4 q_len=3 batch=4 kv_len=400";
+    check_problem(decode("dtype=bf16 causal=yes window=100 softcap=yes lse=yes" + sizes), 2);
+    check_problem(decode("dtype=fp32 causal=yes window=1 lse=yes" + sizes), 1);
+    check_problem(decode("dtype=bf16 softcap=yes lse=yes" + sizes), 1);
+    check_problem(decode("dtype=bf16 causal=yes" + sizes), 2, {.padding = 8, .heads_first = true});
+    check_problem(decode("dtype=bf16 causal=yes" + sizes), 2, {.padding = 64});
+}
+
+TEST_CASE("decode of long caches is right where they are split, and gives the same bits each time") {
+    const AttentionCase attention(decode(
+        "dtype=bf16 lengths=yes heads=8 kv_heads=1 head_dim=128 q_tokens=1 q_len=1 batch=3 kv_len=9000"));
+    for (const Candidate& candidate : sample(attention.problem(), 4)) {
+        INFO(to_string(candidate));
+        const std::vector<HostTensor> results = attention.run(candidate);
+        CHECK(attention.fault_of(results) == "");
+        CHECK(attention.run(candidate)[attention_decode::out].bytes == results[attention_decode::out].bytes);
+    }
+}

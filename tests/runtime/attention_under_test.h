@@ -1,0 +1,90 @@
+// Operators of attention on the fake machine, and addresses that nobody follows.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "hone/attention.h"
+#include "runtime/attention_problem.h"
+#include "runtime/dispatcher.h"
+#include "tests/support/fake_machine.h"
+
+namespace hone::test {
+
+template <class T = void>
+[[nodiscard]] T* address(std::uint64_t mebibyte) {
+    return reinterpret_cast<T*>(mebibyte << 20);
+}
+
+/// Rows that are no whole 16 bytes: the plain variants everywhere, whose kernels take the call's pointers and
+/// scalars in order.
+inline constexpr Attention small{.heads = 6,
+                                 .kv_heads = 2,
+                                 .head_dim = 7,
+                                 .max_batch = 4,
+                                 .max_q_len = 40,
+                                 .max_kv_len = 100,
+                                 .dtype = Dtype::fp32};
+
+[[nodiscard]] inline AttentionKernel prepared(runtime::Dispatcher& dispatcher, const Attention& attention,
+                                              bool checking = false) {
+    const runtime::AttentionProblems problems = runtime::attention_problems(attention);
+    AttentionKernel::Decode decode;
+    for (std::size_t i = 0; i < problems.decode.size(); ++i)
+        decode[i] = dispatcher.prepare(problems.decode[i], runtime::decode_strides());
+    std::shared_ptr<const runtime::PreparedOperator> prefill;
+    if (problems.prefill) prefill = dispatcher.prepare(*problems.prefill, runtime::prefill_strides());
+    return {decode, prefill, runtime::filled_in(attention), checking ? &dispatcher.session() : nullptr};
+}
+
+[[nodiscard]] inline AttentionArgs usual_args() {
+    return {.q = address(1),
+            .k = address(2),
+            .v = address(3),
+            .out = address(4),
+            .workspace = address(5),
+            .scale = 0.25F};
+}
+
+/// Pointers and scalars of the first kernel of the calls since clear(), in its family's order.
+class NotingMachine {
+  public:
+    explicit NotingMachine(std::size_t arguments) {
+        clear();
+        noted_arguments = arguments;
+        driver->cuLaunchKernel = note_launch;
+        driver->cuLaunchKernelEx = note_extended_launch;
+    }
+    [[nodiscard]] const std::vector<std::uint64_t>& launched() const { return noted; }
+    void clear() { noted.clear(); }
+
+    FakeMachine machine;
+    std::shared_ptr<runtime::Driver> driver =
+        std::const_pointer_cast<runtime::Driver>(runtime::Driver::load());
+
+  private:
+    static void note(void** parameters) {
+        if (!noted.empty()) return;
+        noted.resize(noted_arguments);
+        for (std::size_t i = 0; i < noted_arguments; ++i)
+            std::memcpy(&noted[i], parameters[i], sizeof(std::uint64_t));
+    }
+    static CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                unsigned, CUstream, void** parameters, void**) {
+        note(parameters);
+        return CUDA_SUCCESS;
+    }
+    static CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+        note(parameters);
+        return CUDA_SUCCESS;
+    }
+
+    static inline std::vector<std::uint64_t> noted;
+    static inline std::size_t noted_arguments = 0;
+};
+
+[[nodiscard]] constexpr std::uint64_t mebibyte(std::uint64_t count) { return count << 20; }
+[[nodiscard]] constexpr std::uint64_t bits(float value) { return Scalar::of(value).bits; }
+
+}  // namespace hone::test
