@@ -74,7 +74,9 @@ std::string common_fields(const Attention& attention) {
                        attention.head_dim);
 }
 
-Problem decode_problem(const Attention& attention, std::int64_t q_tokens) {
+/// A single query stands behind all keys: causal or not is the same problem, but for where a window begins.
+Problem decode_problem(Attention attention, std::int64_t q_tokens) {
+    if (q_tokens == 1 && attention.window == 0) attention.causal = false;
     return describe_problem(
         "attention_decode",
         fmt::format("{} kv_dtype={} lengths={} page_size={} q_tokens={}", common_fields(attention),

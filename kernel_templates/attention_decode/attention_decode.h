@@ -126,9 +126,9 @@ struct Stream {
     double rest_us = 0;          ///< what a call takes besides, without the meeting of pieces
     double slowdown = 1;         ///< of the memory's stream
 };
-/// Modelled microseconds: the cache over the memory's bandwidth, over what the blocks' copies in flight can
-/// draw, and over issue slots, joined by a soft maximum, in rounds of resident blocks; plus the rest. Fitted
-/// to 100 candidates in 13 problems measured on an H100: half of them within 5 %, the rest within 25 %.
+/// Modelled microseconds: rounds of resident blocks, each the soft maximum of the cache over the memory's
+/// bandwidth, over what the copies in flight can draw, and of issue slots; plus the rest. Fitted to 81
+/// candidates in 12 problems measured on an H100: four of five within 5 %.
 [[nodiscard]] double predict_us(const DecodeProblem&, const Cut&, const Stream&, const DeviceTraits&);
 
 }  // namespace hone::attention_decode

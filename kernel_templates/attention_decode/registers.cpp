@@ -97,7 +97,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
         p, cut(p, config),
         {.in_flight_bytes = static_cast<double>(config[warps] * 32 * 4 * held_words(p, config)),
          .instructions = column_blocks * (8.0 + 2.0 * row_blocks + widen) + 70.0 * row_blocks + 60.0,
-         .rest_us = 4.4,
+         .rest_us = 4.2 + (p.page_size > 0 ? 2.5 : 0.0),
          .slowdown = order},
         traits);
 }

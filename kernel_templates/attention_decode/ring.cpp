@@ -153,7 +153,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     // different times.
     const bool apart = p.kv_heads > 1 && config[side_by_side] == 0;
     const double order = (apart ? 1.04 : 1.0) * (config[unit] == 16 ? 1.012 : 1.0);
-    const double rest = 2.4 + (config[producers] != 0 ? 2.3 : 0.0) +
+    const double rest = 2.2 + (config[producers] != 0 ? 2.3 : 0.0) + (p.page_size > 0 ? 1.2 : 0.0) +
                         0.02 * static_cast<double>(config[warps] * config[unit]) / 16;
     return predict_us(p, cut(p, config),
                       {.in_flight_bytes = static_cast<double>(ring.stages * ring.stage_bytes()),

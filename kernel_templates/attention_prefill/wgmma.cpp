@@ -16,12 +16,16 @@ constexpr Tunable tunables[] = {
     {"query_in_registers", "1: queries are the left operand from registers", {0, 1}},
     {"section_mib", "of level 2 for the keys and values of heads that are worked on together", {4, 8, 24}},
     {"dynamic", "1: blocks draw their tiles; 0: each has its own", {0, 1}},
-    {"softmax_first", "1: no exponential waits for the product beside it", {0, 1}},
+    {"softmax_first",
+     "1: all exponentials stand before the wait for the product beside them; 0: most",
+     {0, 1}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
 };
 
-/// A thread's registers beside those that it holds throughout.
-constexpr int working_registers = 24;
+/// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
+int working_registers(const AttentionProblem& p) {
+    return 32 + (p.softcap ? 8 : 0) + (p.window > 0 || p.lengths != Lengths::none ? 8 : 0);
+}
 
 constexpr Constraint constraints[] = {
     {"tensor cores multiply fp16 and bf16",
@@ -40,7 +44,8 @@ constexpr Constraint constraints[] = {
     {"scores, weights and sums must fit a thread's registers",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          const Geometry g = geometry(attention_problem(p), c);
-         return g.held_registers(c[query_in_registers] != 0) + working_registers <= g.consumer_registers();
+         return g.held_registers(c[query_in_registers] != 0) + working_registers(attention_problem(p)) <=
+                g.consumer_registers();
      }},
     {"queries in registers leave their stage free at once: one is enough",
      [](const Problem&, const Config& c, const DeviceTraits&) {
@@ -99,7 +104,6 @@ TensorMap tensor_map(const AttentionProblem& p, int pointer, std::int64_t token_
 Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const AttentionProblem p = attention_problem(problem);
     const Geometry g = geometry(p, config);
-    const std::int64_t heads_together = section_heads(p, config);
     Plan plan{.launch_count = 1,
               .tensor_map_count = 3,
               .value_count = 3,
@@ -107,10 +111,10 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     plan.tensor_maps[0] = tensor_map(p, q, p.q_len, p.heads, q_batch_stride, q_tokens, block_rows);
     plan.tensor_maps[1] = tensor_map(p, k, p.kv_len, p.kv_heads, k_batch_stride, kv_tokens, g.tile_n);
     plan.tensor_maps[2] = tensor_map(p, v, p.kv_len, p.kv_heads, v_batch_stride, kv_tokens, g.tile_n);
-    plan.values[0].number = rows(p, g);
-    plan.values[1].number = heads_together;
-    // The last section takes what remains, two to three times as much: its short tiles even out the end.
-    plan.values[2].number = std::max<std::int64_t>(1, p.slots() / heads_together - 1);
+    const Sections order = sections(p, config);
+    plan.values[0].number = order.rows;
+    plan.values[1].number = order.heads;
+    plan.values[2].number = order.count;
 
     const std::int64_t blocks = std::min(tiles(p, g), places(config, traits));
     Launch& kernel = plan.launches[0];
@@ -127,7 +131,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     struct Shape {
         std::int64_t consumers, tile_n, blocks_per_sm;
     };
-    constexpr Shape shapes[] = {{2, 128, 1}, {2, 112, 1}, {2, 80, 1}, {1, 128, 2},
+    constexpr Shape shapes[] = {{2, 128, 1}, {2, 96, 1},  {2, 64, 1}, {1, 128, 2},
                                 {1, 64, 2},  {1, 128, 1}, {1, 64, 1}};
     std::vector<Config> configs;
     for (const Shape& shape : shapes) {
@@ -142,7 +146,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
                 config[query_in_registers] = 0;
                 config[section_mib] = section;
                 config[dynamic] = drawn;
-                config[softmax_first] = 0;
+                config[softmax_first] = 1;
                 config[programmatic] = 0;
             }
         }

@@ -13,10 +13,14 @@ Geometry geometry(const AttentionProblem& p, const Config& config) {
             .blocks_per_sm = static_cast<int>(config[blocks_per_sm])};
 }
 
-std::int64_t section_heads(const AttentionProblem& p, const Config& config) {
+Sections sections(const AttentionProblem& p, const Config& config) {
     const std::int64_t head_bytes = 2 * p.kv_len * p.head_dim * p.element_bytes();
-    const std::int64_t kv_heads = std::max<std::int64_t>(1, (config[section_mib] << 20) / head_bytes);
-    return std::min(p.slots(), kv_heads * (p.heads / p.kv_heads));
+    const std::int64_t fitting = std::max<std::int64_t>(1, (config[section_mib] << 20) / head_bytes);
+    const std::int64_t heads = std::min(p.slots(), fitting * (p.heads / p.kv_heads));
+    // The last section takes what remains, two to three times as much: its short tiles even out the end.
+    return {.rows = static_cast<int>(rows(p, geometry(p, config))),
+            .heads = static_cast<int>(heads),
+            .count = static_cast<int>(std::max<std::int64_t>(1, p.slots() / heads - 1))};
 }
 
 std::int64_t rows(const AttentionProblem& p, const Geometry& g) { return ceil_div(p.q_len, g.tile_m()); }

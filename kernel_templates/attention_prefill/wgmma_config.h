@@ -24,8 +24,8 @@ enum Index : std::size_t {
 [[nodiscard]] Geometry geometry(const AttentionProblem&, const Config&);
 /// Whether tiles differ in length, so that sections of heads order them (wgmma_schedule.cuh: Order).
 [[nodiscard]] inline bool has_sections(const AttentionProblem& p) { return p.causal && p.window == 0; }
-/// Heads of a section: as many as have their keys and values in section_mib of level 2 together.
-[[nodiscard]] std::int64_t section_heads(const AttentionProblem&, const Config&);
+/// A section has as many heads as have their keys and values in section_mib of level 2 together.
+[[nodiscard]] Sections sections(const AttentionProblem&, const Config&);
 
 /// Tiles of a head, and of all.
 [[nodiscard]] std::int64_t rows(const AttentionProblem&, const Geometry&);

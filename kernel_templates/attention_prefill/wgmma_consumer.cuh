@@ -46,12 +46,12 @@ class Consumer {
         release_keys(tile.blocks() == 1);
         mask(scores, tile, row, tile.last);
         softmax_.begin(scores);
-        if constexpr (softmax_first) await_values_after_softmax(values_);
+        await_values(values_);
         uint32 weights[tile_n / 4];
         round_weights(scores, weights);
         for (int block = tile.last - 1; block >= tile.first; --block) {
             barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
-            prepare_values(tile, block + 1);
+            clear_hidden_values(tile, block + 1);
             await_turn();
             wgmma_fence();
             multiply_keys(scores);
@@ -65,11 +65,9 @@ class Consumer {
             mask(scores, tile, row, block);
             float factors[2];
             const bool grew = softmax_.next(scores, factors);
-            if constexpr (softmax_first) {
-                Ring next = values_;
-                next.advance();
-                await_values_after_softmax(next);
-            }
+            Ring next = values_;
+            next.advance();
+            await_values(next);
             wgmma_wait<0>();
             fence_accumulators(sums);
             fence_fragments(weights);
@@ -85,7 +83,7 @@ class Consumer {
     /// would make the compiler wait for it at the branch's end.
     __device__ Tile finish(Scores& scores, Sums& sums, uint32 (&weights)[tile_n / 4], const Tile& tile,
                            int row) {
-        prepare_values(tile, tile.first);
+        clear_hidden_values(tile, tile.first);
         await_turn();
         wgmma_fence();
         multiply_values(sums, weights, tile.blocks() > 1);
@@ -183,30 +181,26 @@ class Consumer {
                                                          step == 0 ? accumulate : 1);
     }
 
-    /// Between a softmax and the wait for the product beside it. The compiler may move exponentials behind
-    /// the latter; it cannot while the time limit of this wait, which matters to nobody, depends on their
-    /// sum.
-    __device__ void await_values_after_softmax(const Ring& ring) {
-        barrier_wait_after(layout_.full_value(ring.stage), ring.parity, 10'000'000 + softmax_.finished());
+    /// Between a softmax and the wait for the product beside it, where the compiler would move exponentials
+    /// behind the latter. Any wait for a barrier keeps most of them in front; a look at the barrier whose
+    /// time limit, which matters to nobody, depends on their sum keeps all. What the look finds decides
+    /// nothing: else threads might differ behind it, and descriptors would no longer stand in uniform
+    /// registers.
+    __device__ void await_values(const Ring& ring) {
+        const uint32 full = layout_.full_value(ring.stage);
+        if constexpr (softmax_first) look_at(full, ring.parity, 10'000'000 + softmax_.finished());
+        barrier_wait(full, ring.parity);
     }
-    __device__ static void barrier_wait_after(uint32 barrier, uint32 parity, uint32 limit_ns) {
-        uint32 done;
-        do {
-            asm volatile(
-                "{\n.reg .pred done;\n"
-                "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2, %3;\n"
-                "selp.u32 %0, 1, 0, done;\n}"
-                : "=r"(done)
-                : "r"(barrier), "r"(parity), "r"(limit_ns)
-                : "memory");
-        } while (done == 0);
+    __device__ static void look_at(uint32 barrier, uint32 parity, uint32 limit_ns) {
+        asm volatile(
+            "{\n.reg .pred done;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1, %2;\n}" ::"r"(barrier),
+            "r"(parity), "r"(limit_ns)
+            : "memory");
     }
-
-    /// Until the block's values are there and nothing else stands among them: weights of rows that nobody
-    /// may see are 0, but what is behind a sequence's end or before its first key may be infinite or NaN. All
-    /// consumers clear such rows, each before its own products.
-    __device__ void prepare_values(const Tile& tile, int block) {
-        if constexpr (!softmax_first) barrier_wait(layout_.full_value(values_.stage), values_.parity);
+    /// Weights of rows that nobody may see are 0, but what stands behind a sequence's end or before its first
+    /// key may be infinite or NaN. All consumers clear such rows of the values, each before its own products.
+    __device__ void clear_hidden_values(const Tile& tile, int block) {
         if constexpr (windowed || lengths != Lengths::none) {
             const int begin = tile.sequence.first_key() - block * tile_n;
             const int end = tile.sequence.kv_len - block * tile_n;

@@ -8,11 +8,10 @@ namespace {
 
 /// Cycles in which all consumers of a multiprocessor go through a block of keys each: tensor cores are busy
 /// with `multiply` for each of them (power keeps their clock down), a consumer needs its own softmax and most
-/// of its products one after the other, and exponentials and additions of all share the other units.
-double block_cycles(const AttentionProblem& p, const Geometry& g) {
-    const double at_once = g.consumers * g.blocks_per_sm;
-    const double multiply = static_cast<double>(g.panels() > 1 ? p.head_dim : 64) * g.tile_n / 16;
-    const double softmax = 600.0 + 10.0 * g.tile_n * (p.softcap ? 1.8 : 1.0);
+/// of the products one after the other, and exponentials and additions of all share the other units.
+double block_cycles(const AttentionProblem& p, const Geometry& g, double at_once) {
+    const double multiply = static_cast<double>(std::max<std::int64_t>(64, p.head_dim) * g.tile_n) / 16;
+    const double softmax = 480.0 + 11.0 * g.tile_n * (p.softcap ? 1.8 : 1.0);
     return std::max(
         {1.33 * at_once * multiply, softmax + (at_once - 0.9) * multiply, 9.0 * at_once * g.tile_n});
 }
@@ -27,10 +26,15 @@ double blocks_of_head(const AttentionProblem& p, const Geometry& g) {
     return std::min(head_rows * whole, (seen + head_rows * 0.5 * (g.tile_m() + g.tile_n)) / g.tile_n);
 }
 
-/// Bytes through device memory: queries and results once, keys and values again for each row of tiles as far
-/// as what is worked on together exceeds level 2.
-double memory_bytes(const AttentionProblem& p, const Config& config, const Geometry& g,
-                    const DeviceTraits& traits) {
+/// Tiles of a section.
+double section_tiles(const AttentionProblem& p, const Config& config) {
+    const Sections order = sections(p, config);
+    return static_cast<double>(order.heads) * order.rows;
+}
+
+/// Bytes through device memory: queries and results once, keys and values again for each round of a section's
+/// tiles as far as what is worked on together exceeds level 2.
+double memory_bytes(const AttentionProblem& p, const Config& config, const DeviceTraits& traits) {
     const double element = static_cast<double>(p.element_bytes() * p.head_dim);
     const double own = 2.0 * element * static_cast<double>(p.slots() * p.q_len);
     const double keys = 2.0 * element * static_cast<double>(p.batch * p.kv_heads * p.kv_len);
@@ -38,7 +42,8 @@ double memory_bytes(const AttentionProblem& p, const Config& config, const Geome
     const double together = std::min(keys, static_cast<double>(config[section_mib] << 20));
     const double l2 = std::max(1.0, static_cast<double>(traits.l2_bytes));
     const double again = 0.36 * std::clamp((2.0 * together - 0.3 * l2) / l2, 0.0, 1.5);
-    return own + keys * (1.0 + again * static_cast<double>(rows(p, g) - 1));
+    const double rounds = section_tiles(p, config) / static_cast<double>(places(config, traits));
+    return own + keys * (1.0 + again * std::max(0.0, rounds - 1.0));
 }
 
 }  // namespace
@@ -51,33 +56,33 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
     const double head_rows = static_cast<double>(rows(p, g));
     const double count = static_cast<double>(tiles(p, g));
-    const double per_sm = static_cast<double>(places(config, traits)) / traits.sm_count;
 
-    // Of the blocks of a multiprocessor, which run beside each other. Dealt ones end with whole rounds.
+    // The blocks of a multiprocessor run beside each other. Dealt tiles end with whole rounds.
     const double mean_blocks = blocks_of_head(p, g) / head_rows;
     const double longest =
         has_sections(p) ? std::ceil(static_cast<double>(p.kv_len) / g.tile_n) : mean_blocks;
-    double rounds = count / static_cast<double>(traits.sm_count) / per_sm;
+    const double beside = std::clamp(count / traits.sm_count, 1.0, static_cast<double>(g.blocks_per_sm));
+    double rounds = count / static_cast<double>(places(config, traits));
     if (!has_sections(p)) rounds = std::ceil(rounds);
-    const double block_us = block_cycles(p, g) / cycles_per_us;
+    const double block_us = block_cycles(p, g, beside * g.consumers) / cycles_per_us;
     double compute_us = std::max(rounds * mean_blocks, longest) * block_us;
-    // Tiles of different lengths: drawing evens them out, and has nothing to even out in two rounds.
-    if (has_sections(p) && config[dynamic] == 0) compute_us *= rounds > 2 ? 1.08 : 0.97;
-    if (has_sections(p) && rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
-    const std::int64_t section_tiles = section_heads(p, config) * rows(p, g);
-    if (has_sections(p) && section_tiles < std::min(tiles(p, g), 2 * places(config, traits)))
-        compute_us *= 1.03;
+    if (has_sections(p)) {
+        // Drawing evens tiles of different lengths out, and has nothing to even out in two rounds.
+        if (config[dynamic] == 0) compute_us *= rounds > 2 ? 1.08 : 0.97;
+        if (rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
+        const double at_least = std::min(count, 2.0 * static_cast<double>(places(config, traits)));
+        if (section_tiles(p, config) < at_least) compute_us *= 1.03;
+    }
 
     double gain = 1.0;
     if (config[query_in_registers] != 0) gain -= has_sections(p) ? 0.005 : 0.015;
     if (config[query_stages] == 2) gain -= has_sections(p) ? 0.01 : 0.005;
-    if (config[softmax_first] != 0) gain += 0.02;
     if (config[stages] == 3) gain -= 0.005;
 
-    const double memory_us = memory_bytes(p, config, g, traits) / (0.9e-6 * traits.memory_bytes_per_s);
+    const double memory_us = memory_bytes(p, config, traits) / (0.9e-6 * traits.memory_bytes_per_s);
     const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
-    return body_us + 4.0 - (config[programmatic] != 0 ? 0.7 : 0.0);
+    return body_us + 3.5 - (config[programmatic] != 0 ? 0.7 : 0.0);
 }
 
 }  // namespace hone::attention_prefill::warpgroup

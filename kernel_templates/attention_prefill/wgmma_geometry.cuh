@@ -1,5 +1,5 @@
-// Geometry of variant wgmma (wgmma.cuh): what follows from its tunables and the head's size. Plain C++ that
-// both the host's plan and the kernel include, so that they cannot disagree.
+// Geometry of variant wgmma (wgmma.cuh): what follows from its tunables and the head's size, and the order of
+// tiles. Plain C++ that both the host's plan and the kernel include, so that they cannot disagree.
 #pragma once
 
 namespace hone::attention_prefill::warpgroup {
@@ -58,6 +58,31 @@ struct Geometry {
 
     static constexpr int tile_bytes = 32;
     static constexpr int alignment = 1024;
+};
+
+/// A tile by its head, counted over all sequences (slot), and by its place among the head's tiles.
+struct Place {
+    int slot;
+    int row;
+};
+
+/// The order of tiles, as the host chooses it. Full attention and windows: a head's tiles follow each other,
+/// so that its keys and values stay in level 2. Other causal tiles differ in length: heads form sections (of
+/// `heads`, the last one with what remains), and the longest tiles of a section come first.
+struct Sections {
+    int rows = 1;   ///< tiles of a head
+    int heads = 1;  ///< of a section
+    int count = 1;  ///< of sections
+
+    constexpr Place by_heads(int index) const { return {index / rows, index % rows}; }
+    constexpr Place by_sections(int index, int slots) const {
+        const int of_section = heads * rows;
+        const int number = index / of_section < count ? index / of_section : count - 1;
+        const int first = number * heads;
+        const int size = number == count - 1 ? slots - first : heads;
+        const int rest = index - first * rows;
+        return {first + rest % size, rows - 1 - rest / size};
+    }
 };
 
 }  // namespace hone::attention_prefill::warpgroup

@@ -31,13 +31,6 @@ static_assert(tile_n % 16 == 0 && tile_n <= 256,
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 
-/// The order of tiles, as the host chose it.
-struct Sections {
-    int rows;   ///< tiles of a head
-    int heads;  ///< of a section, and the number of sections: see Order
-    int count;
-};
-
 /// tile_m queries of a head, and the blocks of tile_n keys that they see, from `last` down to `first`: at
 /// least one, so that a tile without any keys also has its turn.
 struct Tile {
@@ -55,9 +48,7 @@ struct Tile {
     __device__ int blocks() const { return last - first + 1; }
 };
 
-/// The order of tiles. Full attention: a head's tiles follow each other, so that its keys and values stay in
-/// level 2. Causal tiles differ in length: heads form sections (of sections.heads, the last one with what
-/// remains), and the longest tiles of a section come first.
+/// The tiles of a call in their order (Sections).
 class Order {
   public:
     __device__ Order(const Call& call, const Sections& sections) : call_(call), sections_(sections) {}
@@ -65,21 +56,12 @@ class Order {
     __device__ int tiles() const { return sections_.rows * call_.batch * heads; }
 
     __device__ Tile tile(int index) const {
+        const Place place = causal && !windowed ? sections_.by_sections(index, call_.batch * heads)
+                                                : sections_.by_heads(index);
         Tile tile;
-        int row;
-        if constexpr (causal && !windowed) {
-            const int number = min(index / (sections_.heads * sections_.rows), sections_.count - 1);
-            const int first = number * sections_.heads;
-            const int size = number == sections_.count - 1 ? call_.batch * heads - first : sections_.heads;
-            const int rest = index - first * sections_.rows;
-            row = sections_.rows - 1 - rest / size;
-            tile.slot = first + rest % size;
-        } else {
-            tile.slot = index / sections_.rows;
-            row = index - tile.slot * sections_.rows;
-        }
-        tile.sequence = call_.sequence(tile.slot / heads);
-        tile.row = row * tile_m;
+        tile.slot = place.slot;
+        tile.row = place.row * tile_m;
+        tile.sequence = call_.sequence(place.slot / heads);
         tile.last = max(0, tile.sequence.end(tile.row + tile_m - 1) - 1) / tile_n;
         tile.first = min(tile.sequence.begin(tile.row) / tile_n, tile.last);
         return tile;

@@ -10,6 +10,7 @@
 #include "hone/norm.h"             // IWYU pragma: export
 #include "hone/prepared_kernel.h"  // IWYU pragma: export
 #include "hone/report.h"           // IWYU pragma: export
+#include "hone/rope_table.h"       // IWYU pragma: export
 #include "hone/runtime.h"          // IWYU pragma: export
 
 namespace hone {

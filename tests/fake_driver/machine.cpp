@@ -39,7 +39,7 @@ bool runs_on(const std::string& arch, const FakeDevice& device) {
 // Of a parameter that is larger than a word, the first one: of a tensor map the address.
 void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
     std::istringstream words(sizes == "-" ? "" : sizes);
-    for (std::string word; std::getline(words, word, ',') && record.parameter_count < 40;) {
+    for (std::string word; std::getline(words, word, ',') && record.parameter_count < 24;) {
         const int index = record.parameter_count++;
         std::memcpy(&record.parameters[index], parameters[index],
                     std::min<std::size_t>(8, static_cast<std::size_t>(std::atoi(word.c_str()))));

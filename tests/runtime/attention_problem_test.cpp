@@ -21,8 +21,9 @@ TEST_CASE("an operator is problems of decode for 1, 2, 4, 8, 16 queries, and one
         texts({.heads = 32, .kv_heads = 8, .head_dim = 128, .lengths = true});
     REQUIRE(all.size() == 6);
     CHECK(all[0] ==
-          "attention_decode dtype=bf16 kv_dtype=same causal=yes window=0 softcap=no lse=no lengths=yes "
+          "attention_decode dtype=bf16 kv_dtype=same causal=no window=0 softcap=no lse=no lengths=yes "
           "page_size=0 heads=32 kv_heads=8 head_dim=128 q_tokens=1 batch=64 kv_len=8192 q_len=1");
+    CHECK(all[1].find("causal=yes window=0") != std::string::npos);
     CHECK(all[4].ends_with("q_tokens=16 batch=64 kv_len=8192 q_len=16"));
     CHECK(all[5] ==
           "attention_prefill dtype=bf16 causal=yes window=0 softcap=no lse=no lengths=kv heads=32 kv_heads=8 "

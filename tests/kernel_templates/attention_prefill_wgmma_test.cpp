@@ -1,0 +1,195 @@
+#include <doctest/doctest.h>
+
+#include <set>
+#include <tuple>
+
+#include "kernel_templates/attention_prefill/wgmma_geometry.cuh"
+#include "tests/kernel_templates/attention_prefill_cases.h"
+
+using namespace hone;
+using namespace hone::attention_prefill_cases;
+using attention_prefill::warpgroup::Geometry;
+using attention_prefill::warpgroup::Sections;
+
+namespace {
+
+const DeviceTraits h100 = *representative_device({9, 0, true});
+
+Geometry geometry_of(const Problem& problem, const Candidate& candidate) {
+    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
+    return {.head_dim = static_cast<int>(attention_prefill::attention_problem(problem).head_dim),
+            .consumers = value("consumers"),
+            .tile_n = value("tile_n"),
+            .stages = value("stages"),
+            .query_stages = value("query_stages"),
+            .blocks_per_sm = value("blocks_per_sm")};
+}
+
+/// Calls `check` with every candidate, and its problem as numbers.
+template <class Check>
+void for_every_candidate(Check check) {
+    for (const std::string& shape : shapes) {
+        for (const std::string& size : sizes) {
+            const Problem problem = problem_of(shape + " " + size);
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const Candidate candidate{&wgmma, config};
+                INFO(to_string(problem) << " | " << to_string(candidate));
+                check(problem, attention_prefill::attention_problem(problem), candidate);
+            }
+        }
+    }
+}
+
+Sections sections_of(const Plan& plan) {
+    return {.rows = static_cast<int>(plan.values[0].number),
+            .heads = static_cast<int>(plan.values[1].number),
+            .count = static_cast<int>(plan.values[2].number)};
+}
+
+double predicted(const std::string& problem, const std::string& tunables) {
+    const Problem parsed = problem_of(problem);
+    const Candidate candidate = *parse_candidate(
+        *parsed.family,
+        "wgmma stages=2 dynamic=1 softmax_first=1 programmatic=0 query_in_registers=0 query_stages=1 " +
+            tunables);
+    return candidate.variant->predict_us(parsed, candidate.config, h100);
+}
+
+}  // namespace
+
+TEST_CASE("wgmma covers 16-bit attention whose rows have whole chunks, and is its fallback on sm_90a") {
+    for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
+        const auto p = attention_prefill::attention_problem(problem);
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        const bool covered =
+            p.dtype != Dtype::fp32 && p.head_dim % 8 == 0 && traits.arch() == Arch{9, 0, true};
+        CHECK(wgmma.fallback(problem, traits).has_value() == covered);
+        if (covered) CHECK(fallback(problem, traits)->variant == &wgmma);
+    });
+}
+
+TEST_CASE("wgmma: blocks fit the multiprocessor together, and no more are launched than there are tiles") {
+    for_every_candidate([](const Problem& problem, const auto& p, const Candidate& candidate) {
+        const Geometry g = geometry_of(problem, candidate);
+        const Plan plan = candidate.variant->plan(problem, candidate.config, h100);
+        const Launch& launch = plan.launches[0];
+        CHECK(plan.launch_count == 1);
+        CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+        CHECK(g.blocks_per_sm * (g.shared_bytes() + 1024) <= h100.shared_bytes_per_sm);
+        CHECK(launch.block.x == static_cast<std::uint32_t>(g.threads()));
+        CHECK(g.consumers * g.consumer_registers() + g.producer_registers() <=
+              (g.consumers + 1) * (g.moves_registers() ? g.launch_registers() : 255));
+        const std::int64_t tiles = p.batch * p.heads * attention_prefill::ceil_div(p.q_len, g.tile_m());
+        CHECK(launch.grid.x == std::min<std::int64_t>(tiles, h100.sm_count * g.blocks_per_sm));
+        CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 ? 8 : 0));
+        CHECK(launch.arg_count ==
+              attention_prefill::pointer_count + attention_prefill::scalar_count + plan.tensor_map_count + 3);
+        const double us = candidate.variant->predict_us(problem, candidate.config, h100);
+        CHECK(us > 0);
+        CHECK(us < 1e8);
+    });
+}
+
+TEST_CASE("wgmma: tensor maps describe the call's tensors, packed ones with the tokens that the call says") {
+    using namespace attention_prefill;
+    for_every_candidate([](const Problem& problem, const auto& p, const Candidate& candidate) {
+        const Plan plan = candidate.variant->plan(problem, candidate.config, h100);
+        REQUIRE(plan.tensor_map_count == 3);
+        for (int i = 0; i < 3; ++i) {
+            const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+            const int first_stride =
+                std::array{q_batch_stride, k_batch_stride, v_batch_stride}[static_cast<std::size_t>(i)];
+            CHECK(map.pointer == std::array{q, k, v}[static_cast<std::size_t>(i)]);
+            CHECK(map.rank == 4);
+            CHECK(map.extents[0] == p.head_dim);
+            CHECK(map.extents[2] == (i == 0 ? p.heads : p.kv_heads));
+            CHECK(map.stride_scalars[0] == first_stride + 1);
+            CHECK(map.stride_scalars[1] == first_stride + 2);
+            CHECK(map.box[0] * 2 == map.swizzle_bytes);
+            CHECK(map.box[1] == (i == 0 ? 64 : tunable(candidate, "tile_n")));
+            if (p.packed()) {
+                CHECK(map.extent_scalars[1] == (i == 0 ? q_tokens : kv_tokens));
+                CHECK(map.extents[3] == 1);
+                CHECK(map.stride_scalars[2] == TensorMap::no_gaps);
+            } else {
+                CHECK(map.extent_scalars[1] == TensorMap::fixed);
+                CHECK(map.extents[1] == (i == 0 ? p.q_len : p.kv_len));
+                CHECK(map.extents[3] == p.batch);
+                CHECK(map.stride_scalars[2] == first_stride);
+            }
+        }
+    });
+}
+
+TEST_CASE("wgmma: every tile has its turn once, and in a section longer ones come first") {
+    std::set<std::tuple<int, int, int, std::int64_t>> seen;
+    for_every_candidate([&](const Problem& problem, const auto& p, const Candidate& candidate) {
+        const Sections order = sections_of(candidate.variant->plan(problem, candidate.config, h100));
+        const int slots = static_cast<int>(p.batch * p.heads);
+        if (!seen.insert({order.rows, order.heads, order.count, slots}).second) return;
+        std::vector<int> of_heads(static_cast<std::size_t>(slots * order.rows));
+        std::vector<int> of_sections = of_heads;
+        const auto at = [&](std::vector<int>& counts, attention_prefill::warpgroup::Place place) -> int& {
+            REQUIRE(place.slot < slots);
+            REQUIRE(place.row < order.rows);
+            return counts[static_cast<std::size_t>(place.slot * order.rows + place.row)];
+        };
+        int section = -1;
+        int row = 0;
+        for (int index = 0; index < slots * order.rows; ++index) {
+            ++at(of_heads, order.by_heads(index));
+            const auto place = order.by_sections(index, slots);
+            ++at(of_sections, place);
+            const int own = std::min(place.slot / order.heads, order.count - 1);
+            CHECK(own >= section);
+            if (own == section) CHECK(place.row <= row);
+            section = own;
+            row = place.row;
+        }
+        CHECK(std::ranges::all_of(of_heads, [](int count) { return count == 1; }));
+        CHECK(std::ranges::all_of(of_sections, [](int count) { return count == 1; }));
+    });
+    CHECK(seen.size() > 30);
+}
+
+TEST_CASE("wgmma: the cost model is near measured times, and orders what was measured") {
+    struct Measured {
+        std::string problem, tunables;
+        double us;
+    };
+    const std::string full = "dtype=bf16 heads=16 kv_heads=16 head_dim=128 ";
+    const std::string causal = full + "causal=yes ";
+    const std::string llama = "dtype=fp16 causal=yes heads=32 kv_heads=32 head_dim=128 ";
+    const std::string gpt2 = "dtype=fp16 causal=yes heads=12 kv_heads=12 head_dim=64 ";
+    const std::string wide = "dtype=bf16 causal=yes heads=8 kv_heads=8 head_dim=256 ";
+    const std::string pair = "consumers=2 blocks_per_sm=1 section_mib=24 tile_n=";
+    const std::string beside = "consumers=1 blocks_per_sm=2 section_mib=24 tile_n=";
+    // An H100: fastest first where a problem stands more than once.
+    const std::vector<Measured> measured{
+        {full + "batch=32 q_len=512 kv_len=512", pair + "128", 142.1},
+        {full + "batch=8 q_len=2048 kv_len=2048", pair + "128", 455.9},
+        {full + "batch=1 q_len=16384 kv_len=16384", pair + "176", 3274},
+        {full + "batch=1 q_len=16384 kv_len=16384", pair + "128", 3381},
+        {causal + "batch=32 q_len=512 kv_len=512", "consumers=2 blocks_per_sm=1 section_mib=8 tile_n=128",
+         106.8},
+        {causal + "batch=32 q_len=512 kv_len=512", pair + "128", 127.5},
+        {causal + "batch=32 q_len=512 kv_len=512", beside + "64", 148},
+        {causal + "batch=2 q_len=8192 kv_len=8192", pair + "128", 908.8},
+        {causal + "batch=2 q_len=8192 kv_len=8192", pair + "112", 967},
+        {causal + "batch=2 q_len=8192 kv_len=8192", beside + "64", 1115},
+        {llama + "batch=1 q_len=4096 kv_len=4096", pair + "128", 259.8},
+        {llama + "batch=1 q_len=4096 kv_len=4096", beside + "64", 302.1},
+        {gpt2 + "batch=1 q_len=1024 kv_len=1024", beside + "128", 12.7},
+        {gpt2 + "batch=1 q_len=1024 kv_len=1024", pair + "128", 15.2},
+        {wide + "batch=4 q_len=4096 kv_len=4096", pair + "80", 411.4},
+    };
+    for (std::size_t i = 0; i < measured.size(); ++i) {
+        const Measured& m = measured[i];
+        INFO(m.problem << " | " << m.tunables);
+        const double us = predicted(m.problem, m.tunables);
+        CHECK(us == doctest::Approx(m.us).epsilon(0.25));
+        if (i > 0 && measured[i - 1].problem == m.problem)
+            CHECK(us > predicted(measured[i - 1].problem, measured[i - 1].tunables));
+    }
+}
