@@ -115,9 +115,8 @@ def _run(q: Tensor, k: Tensor, v: Tensor, options: _Options, lse: bool) -> Pair:
     page_size = 0 if options.page_table is None else k.shape[1]
     kv_len = _room(k, options) if options.kv_len is None else options.kv_len
     decoded = 0 if q_len > _MOST_DECODED else 1 << (q_len - 1).bit_length()
-    causal = options.causal and (q_len > 1 or options.window > 0)  # a single query sees all keys either way
     kind = _Kind(
-        heads, k.shape[2], head_dim, q.dtype, k.dtype == FP8, causal, options.window,
+        heads, k.shape[2], head_dim, q.dtype, k.dtype == FP8, options.causal, options.window,
         options.softcap > 0, lse, options.kv_lengths is not None, page_size, decoded,
     )  # fmt: skip
     with on(q.get_device()):
