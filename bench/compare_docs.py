@@ -66,17 +66,24 @@ def _ratio(row: Dict[str, Any]) -> Optional[float]:
 
 def _cells(row: Dict[str, Any], others: List[str]) -> List[str]:
     case = row["case"]
-    sizes = [str(value) for key, value in case.items() if key not in ("op", "dtype")]
     ratio = _ratio(row)
     return [
         case["op"],
-        " x ".join(sizes),
+        _size(case),
         case.get("dtype", "bf16"),
         _microseconds(_time(row, HONE)),
         _rate(row),
         *(_microseconds(_time(row, name)) for name in others),
         "" if ratio is None else f"{ratio:.3f}",
     ]
+
+
+def _size(case: Dict[str, Any]) -> str:
+    if "head_dim" not in case:
+        return " x ".join(str(value) for key, value in case.items() if key not in ("op", "dtype"))
+    words = "batch {batch}, heads {heads}/{kv_heads} of {head_dim}, {q_len} x {kv_len} tokens".format(**case)
+    words += ", causal" if case["causal"] else ""
+    return words + (f", pages of {case['page_size']}" if "page_size" in case else "")
 
 
 def _rate(row: Dict[str, Any]) -> str:

@@ -144,7 +144,7 @@ def compare_case(case: Dict[str, Any], budget_ms: float) -> Dict[str, Any]:
 def relative_error(outputs: Any, reference: Any) -> float:
     """The largest of the outputs' errors in the L2 norm, NaN where one is not finite."""
     import torch
-    from torch_families import as_tuple
+    from torch_cases import as_tuple
 
     worst = 0.0
     for output, wanted in zip(as_tuple(outputs), reference):

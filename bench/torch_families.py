@@ -1,59 +1,22 @@
 """What bench/compare_torch.py compares: for each operator its inputs, PyTorch's ways to do it, the truth, and
 the work.
 
-A new family is one entry of FAMILIES, and one of PEERS in torch_peers.py. A case is a dict of
-bench/cases/*.json: `op`, the sizes that the family's functions read, and `dtype` (bf16 if absent). Inputs are
-one set of tensors by name; every set has its own.
+A new family is one entry of FAMILIES, and one of PEERS in torch_peers.py. What a case is says
+torch_cases.py.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-Case = Dict[str, Any]
-Inputs = Dict[str, Tensor]
-Call = Callable[[Inputs], Any]
+import torch_attention
+from torch_cases import Call, Case, Family, Inputs, as_tuple, compiled, dtype_of, randn, wide
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 EPSILON = 1e-5
-
-
-class Family(NamedTuple):
-    """Functions of a case."""
-
-    inputs: Callable[[Case], Inputs]  # one random set
-    peers: Callable[[Case], Dict[str, Call]]  # PyTorch's ways, by name
-    reference: Callable[[Case, Inputs], Tuple[Tensor, ...]]  # of the same shapes, in a wider dtype
-    work: Callable[[Case], Tuple[int, int]]  # (bytes that have to move, floating-point operations)
-
-
-def dtype_of(case: Case) -> torch.dtype:
-    return DTYPES[case.get("dtype", "bf16")]
-
-
-def randn(*shape: int, dtype: torch.dtype) -> Tensor:
-    return torch.randn(*shape, device="cuda", dtype=dtype)
-
-
-def wide(case: Case, inputs: Inputs) -> Inputs:
-    """float32, or float64 for cases of float32."""
-    dtype = torch.float64 if dtype_of(case) == torch.float32 else torch.float32
-    return {name: tensor.to(dtype) for name, tensor in inputs.items()}
-
-
-def as_tuple(outputs: Any) -> Tuple[Tensor, ...]:
-    return tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
-
-
-def compiled(function: Callable[..., Any], *names: str) -> Call:
-    """Inductor's version, compiled once, on flat arguments: no guard sees the dict."""
-    optimised = torch.compile(function, dynamic=False)
-    return lambda inputs: optimised(*(inputs[name] for name in names))
-
 
 # Norms: rows, hidden.
 
@@ -249,4 +212,6 @@ FAMILIES: Dict[str, Family] = {
     "linear": Family(_linear_inputs, lambda _: {"cuBLAS": _linear_function}, _linear_reference, _linear_work),
     "ffn_swiglu": _FFN,
     "ffn_gelu": _FFN,
+    "attention": torch_attention.FAMILY,
+    "attention_paged": torch_attention.FAMILY,
 }

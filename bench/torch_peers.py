@@ -22,6 +22,7 @@ Call = Callable[[Dict[str, Any]], Any]
 Problems = List[Tuple[str, Dict[str, Any]]]
 
 EPSILON = 1e-5
+MOST_DECODED = 16  # queries of a sequence: more are those of a prompt
 
 
 def peers(op: str, case: Dict[str, Any], inputs: Dict[str, Any]) -> Dict[str, Call]:
@@ -39,17 +40,15 @@ def peers(op: str, case: Dict[str, Any], inputs: Dict[str, Any]) -> Dict[str, Ca
     return {"hone": call}
 
 
-def _prepare(description: Any, rows: int) -> Any:
-    """The operator; says when a kernel of it for `rows` rows is not a winner of this very problem."""
-    operator = hone.prepare(description)
-    report = operator.report()
-    halves = [report] if "buckets" in report else [report["first"], report["second"]]
-    for bucket in (bucket for half in halves for bucket in half["buckets"]):
-        first, last = list(bucket["sizes"].values())[-1]
-        if first <= rows <= last and bucket["origin"] != "exact":
-            hint = bucket.get("tune_command") or "no command would tune it"
-            print(f"{description}, {rows} rows: {bucket['origin']}, not exact; {hint}", file=sys.stderr)
-    return operator
+def _prepare(description: Any, sizes: Any) -> Any:
+    """The operator; says when a kernel of it for a call of so many rows, or these sizes, is not a winner of
+    this very problem."""
+    told = hone.explain(description, sizes)
+    for half in [told] if "origin" in told else [told["first"], told["second"]]:
+        if half["origin"] != "exact":
+            hint = half.get("tune_command") or "no command would tune it"
+            print(f"{description}, {sizes}: {half['origin']}, not exact; {hint}", file=sys.stderr)
+    return hone.prepare(description)
 
 
 def _norm(case: Dict[str, Any], _: Any) -> Call:
@@ -74,9 +73,9 @@ def _norm_backward(case: Dict[str, Any], _: Any) -> Call:
     return lambda t: backward(t["dy"], t["x"], t["weight"], epsilon=EPSILON)
 
 
-def _workspace(operator: Any, tokens: int, likeness: Any) -> Any:
+def _workspace(operator: Any, likeness: Any, *sizes: int) -> Any:
     """Taken once: calls that follow one another on a stream share it, those of a captured graph as well."""
-    size = operator.workspace_bytes(tokens)
+    size = operator.workspace_bytes(*sizes)
     return likeness.new_empty((size,), dtype=torch.uint8) if size else None
 
 
@@ -86,7 +85,7 @@ def _linear(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
         case["in"], case["out"], max_tokens=tokens, dtype=case.get("dtype", "bf16")
     )
     linear = _prepare(description, tokens)
-    workspace = _workspace(linear, tokens, inputs["x"])
+    workspace = _workspace(linear, inputs["x"], tokens)
     return lambda t: linear(t["x"], t["w"], workspace=workspace)
 
 
@@ -102,10 +101,37 @@ def _ffn(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
         bias=not gated,
     )
     ffn = _prepare(description, tokens)
-    workspace = _workspace(ffn, tokens, inputs["x"])
+    workspace = _workspace(ffn, inputs["x"], tokens)
     return lambda t: ffn(
         t["x"], t.get("gate"), t["up"], t["down"], t.get("up_bias"), t.get("down_bias"), workspace=workspace
     )
+
+
+def _attention(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
+    """q, and k and v that are not in pages, are [batch, heads, tokens, head_dim]."""
+    sizes = case["batch"], case["q_len"], case["kv_len"]
+    description = hone.Attention(
+        case["heads"],
+        case["kv_heads"],
+        case["head_dim"],
+        *sizes,
+        dtype=case.get("dtype", "bf16"),
+        causal=case["causal"],
+        page_size=case.get("page_size", 0),
+    )
+    attention = _prepare(description, sizes)
+    workspace = _workspace(attention, inputs["q"], *sizes)
+    if "page_size" in case:
+        return lambda t: attention(
+            t["q"].transpose(1, 2),
+            t["k_pages"],
+            t["v_pages"],
+            page_table=t["page_table"],
+            workspace=workspace,
+        ).transpose(1, 2)
+    return lambda t: attention(
+        *(t[name].transpose(1, 2) for name in ("q", "k", "v")), workspace=workspace
+    ).transpose(1, 2)
 
 
 # From a case and one of its input sets.
@@ -118,6 +144,8 @@ PEERS: Dict[str, Callable[[Dict[str, Any], Dict[str, Any]], Call]] = {
     "linear": _linear,
     "ffn_swiglu": _ffn,
     "ffn_gelu": _ffn,
+    "attention": _attention,
+    "attention_paged": _attention,
 }
 
 
@@ -126,10 +154,10 @@ def tune(cases: List[Dict[str, Any]]) -> None:
     found: Dict[tuple, set] = {}
     for case in cases:
         for family, fields in TUNE_FIELDS.get(case["op"], lambda _: [])(case):
-            rows = case["rows"] if "rows" in case else case["tokens"]
-            found.setdefault((family, tuple(fields.items())), set()).add(rows)
+            rows = case.get("rows", case.get("tokens"))  # None: the fields have all sizes
+            found.setdefault((family, tuple(fields.items())), set()).update([] if rows is None else [rows])
     for (family, fields), rows in found.items():
-        hone.tune(op=family, fields=dict(fields), tokens=sorted(rows))
+        hone.tune(op=family, fields=dict(fields), tokens=sorted(rows) or None)
 
 
 def _norm_fields(case: Dict[str, Any]) -> Problems:
@@ -153,10 +181,22 @@ def _ffn_fields(case: Dict[str, Any]) -> Problems:
     ]
 
 
+def _attention_fields(case: Dict[str, Any]) -> Problems:
+    """Of a cache where the queries are as few as its kernels take."""
+    names = ("causal", "heads", "kv_heads", "head_dim", "batch", "kv_len", "q_len")
+    fields = {"dtype": case.get("dtype", "bf16"), **{name: case[name] for name in names}}
+    if case["q_len"] > MOST_DECODED:
+        return [("attention_prefill", fields)]
+    room = 1 << (case["q_len"] - 1).bit_length()
+    return [("attention_decode", {**fields, "q_tokens": room, "page_size": case.get("page_size", 0)})]
+
+
 # The problems of `hone tune --op` behind a case: each the family's name and its static fields.
 TUNE_FIELDS: Dict[str, Callable[[Dict[str, Any]], Problems]] = {
     **{op: _norm_fields for op in PEERS if "norm" in op},
     "linear": _linear_fields,
     "ffn_swiglu": _ffn_fields,
     "ffn_gelu": _ffn_fields,
+    "attention": _attention_fields,
+    "attention_paged": _attention_fields,
 }

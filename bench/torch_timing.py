@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 
 import torch
 
-from torch_families import Call, Inputs
+from torch_cases import Call, Inputs
 
 MOST_BYTES = 24 * 10**9  # of all input sets
 MOST_SETS = 64

@@ -1,4 +1,5 @@
-"""Hone: tuned CUDA kernels for norms and linear layers, from PyTorch, CuPy, Numba, JAX, or plain pointers.
+"""Hone: tuned CUDA kernels for norms, linear layers and attention, from PyTorch, CuPy, Numba, JAX, or plain
+pointers.
 
     import hone
 
@@ -18,7 +19,8 @@ from typing import Any
 
 from ._library import VERSION as __version__
 from ._prepare import explain, explain_text, prepare
-from .descriptions import FusedFfn, LayerNorm, Linear, RmsNorm, RmsNormBackward
+from .attention_operators import AttentionOperator
+from .descriptions import Attention, FusedFfn, LayerNorm, Linear, RmsNorm, RmsNormBackward, RopeKvAppend
 from .errors import (
     BadArgumentError,
     CompileError,
@@ -36,9 +38,12 @@ from .linear_operators import FusedFfnOperator, LinearOperator
 from .models import ModelOperators
 from .operators import Norm, NormBackward
 from .program import tune
+from .rope_operators import RopeKvAppendOperator
 from .runtime import counters, device_name, freeze
 
 __all__ = [
+    "Attention",
+    "AttentionOperator",
     "BadArgumentError",
     "CompileError",
     "ForkedError",
@@ -60,6 +65,8 @@ __all__ = [
     "ProgramError",
     "RmsNorm",
     "RmsNormBackward",
+    "RopeKvAppend",
+    "RopeKvAppendOperator",
     "counters",
     "device_name",
     "explain",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, ContextManager, List, Optional, Sequence, Tuple
+from typing import Any, ContextManager, List, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _streams
 
@@ -47,6 +47,18 @@ class Arguments:
         _, stride = _arrays.rows_of(array, shape[1])
         self._seen.append((array, stride))
         return array.pointer, stride
+
+    def heads(
+        self, value: Any, name: str, dtypes: Sequence[str], shape: Sequence[Union[int, str]]
+    ) -> Tuple[Tuple[int, ...], int, Tuple[int, ...]]:
+        """(shape, pointer, strides but the last in elements) of an array, whose last dimension is contiguous;
+        of dimensions without a second element the stride is 0. A word in `shape` allows any size."""
+        array = self._view(value, name, dtypes)
+        _check_sizes(array, shape)
+        strides = _head_strides(array)
+        uneven = (stride for stride in strides if _arrays.misaligned(array, stride))
+        self._seen.append((array, next(uneven, 0)))
+        return array.shape, array.pointer, strides
 
     def compact(self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...]) -> int:
         """The pointer of a contiguous array of `shape`."""
@@ -119,6 +131,39 @@ class Arguments:
                 f"{self._first.name}: it has {self.rows} rows; allowed are up to {self._most_rows}, the "
                 f"{self._limit} that this operator was prepared for"
             )
+
+
+def _check_sizes(array: _arrays.ArrayView, wanted: Sequence[Union[int, str]]) -> None:
+    """Raises ValueError; a word allows any size."""
+    same = len(array.shape) == len(wanted) and all(
+        isinstance(size, str) or size == found for size, found in zip(wanted, array.shape)
+    )
+    if not same:
+        allowed = ", ".join(map(str, wanted))
+        raise ValueError(f"{array.name}: its shape is {list(array.shape)}; allowed is [{allowed}]")
+
+
+def _head_strides(array: _arrays.ArrayView) -> Tuple[int, ...]:
+    """Raises ValueError where elements are apart, used twice, or in descending order."""
+    *strides, last = (0 if size <= 1 else stride for size, stride in zip(array.shape, array.strides))
+    if last > 1 or any(stride < 1 < size for size, stride in zip(array.shape, array.strides)):
+        raise ValueError(
+            f"{array.name}: its strides are {list(array.strides)} for shape {list(array.shape)}; allowed are "
+            f"1 for the last dimension, and others from 1: make it contiguous first"
+        )
+    return tuple(strides)
+
+
+def check_number(value: Any, name: str) -> float:
+    """What is not given is 0. Raises TypeError for what is no number, ValueError for one that is not above
+    0."""
+    if value is None:
+        return 0.0
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"{name}: {value!r}; allowed is a number")
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name}: {value!r}; allowed are numbers above 0")
+    return float(value)
 
 
 def check_epsilon(epsilon: Any) -> None:

@@ -13,7 +13,7 @@ from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import _structs, errors
+from . import _attention_structs, _structs, errors
 
 VERSION = "0.1.0"  # of the package; the C struct layouts are those of this version's header
 FILE_NAME = "libhone.so.0"
@@ -141,14 +141,18 @@ def _declare(loaded: ctypes.CDLL) -> None:
         ("rms_norm_backward", _structs.RmsNormBackward),
         ("linear", _structs.Linear),
         ("fused_ffn", _structs.FusedFfn),
+        ("attention", _attention_structs.Attention),
+        ("rope_kv_append", _attention_structs.RopeKvAppend),
     ):
+        sizes = [c_int64] * (3 if name == "attention" else 1)
         _function(loaded, f"hone_{name}_prepare", c_void_p, POINTER(description), POINTER(c_void_p))
-        _function(
-            loaded, f"hone_{name}_explain", c_void_p, POINTER(description), c_int64, *_TEXT_ARGUMENTS
-        )
+        _function(loaded, f"hone_{name}_explain", c_void_p, POINTER(description), *sizes, *_TEXT_ARGUMENTS)
     # The arguments of a call come as bytes: immutable, so that threads share nothing.
-    for name in ("norm", "rms_norm_backward", "linear", "fused_ffn"):
+    for name in ("norm", "rms_norm_backward", "linear", "fused_ffn", "rope_kv_append"):
         _function(loaded, f"hone_{name}_run", c_void_p, c_void_p, c_char_p, c_int64)
+    sizes = [c_int64] * 3
+    _function(loaded, "hone_attention_run", c_void_p, c_void_p, c_char_p, *sizes)
+    _function(loaded, "hone_attention_workspace", c_void_p, *sizes, POINTER(c_size_t))
 
 
 def _declare_runtime(loaded: ctypes.CDLL) -> None:

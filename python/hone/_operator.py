@@ -54,7 +54,7 @@ class Operator:
         # Not at exit, when the driver may be gone before us.
         weakref.finalize(self, destroy, self._handle).atexit = False
         self._dtypes = (description.dtype,)
-        self._workspaces: Dict[int, int] = {}  # bytes by rows
+        self._workspaces: Dict[Any, int] = {}  # bytes by the sizes of a call
         self._tensor: Any = _NoTensor
 
     def __repr__(self) -> str:
@@ -118,9 +118,8 @@ class Operator:
             raise NotPlain
         return self._current_stream(self.device) if stream is None else _streams.raw_stream(stream)
 
-    def _plain_workspace(self, given: Any, rows: int, likeness: Any, stream: Any) -> Any:
+    def _plain_workspace(self, given: Any, needed: int, likeness: Any, stream: Any) -> Any:
         """A torch tensor that holds the workspace of a call; None where none is needed."""
-        needed = self.workspace_bytes(rows)
         if given is None:
             if not needed:
                 return None
@@ -144,9 +143,8 @@ class Operator:
         description = self.description
         return Arguments(self.device, description.most_rows, description.SIZES[-1], known), known
 
-    def _checked_workspace(self, arguments: Arguments, given: Any, likeness: Any) -> int:
+    def _checked_workspace(self, arguments: Arguments, given: Any, needed: int, likeness: Any) -> int:
         """The pointer of the workspace of a call, which is made where it is not given; 0: none is needed."""
-        needed = self.workspace_bytes(arguments.rows)
         if given is None:
             if not needed:
                 return 0
@@ -154,11 +152,11 @@ class Operator:
                 given = arguments.allocate("workspace", "uint8", (needed,), likeness)
         return arguments.workspace(given, needed)
 
-    def _run_checked(self, arguments: Arguments, *values: Any) -> None:
+    def _run_checked(self, arguments: Arguments, *values: Any, **named: Any) -> None:
         """run_pointers() on the operator's device; an error names the argument, if it can be told which."""
         with self._on_device():
             try:
-                self.run_pointers(*values)
+                self.run_pointers(*values, **named)
             except BadArgumentError as error:
                 culprits = arguments.misaligned() if error.status == _MISALIGNED else ""
                 if culprits:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import Any, Dict, Optional, Type, Union
+from typing import Any, Dict, Optional, Tuple, Type, Union
 
 from . import _library, _structs
 from ._operator import Operator
-from .descriptions import Description, FusedFfn, LayerNorm, Linear, RmsNorm, RmsNormBackward
+from .attention_operators import AttentionOperator
+from .descriptions import (
+    Attention,
+    Description,
+    FusedFfn,
+    LayerNorm,
+    Linear,
+    RmsNorm,
+    RmsNormBackward,
+    RopeKvAppend,
+)
 from .linear_operators import FusedFfnOperator, LinearOperator
 from .operators import Norm, NormBackward
+from .rope_operators import RopeKvAppendOperator
 from .runtime import device_ordinal, runtime_of
+
+Rows = Union[int, Tuple[int, int, int]]
 
 _DEFAULT_MAX_ROWS = 8192
 _KINDS: Dict[Type[Description], Type[Operator]] = {
@@ -20,6 +33,8 @@ _KINDS: Dict[Type[Description], Type[Operator]] = {
     RmsNormBackward: NormBackward,
     Linear: LinearOperator,
     FusedFfn: FusedFfnOperator,
+    Attention: AttentionOperator,
+    RopeKvAppend: RopeKvAppendOperator,
 }
 
 
@@ -29,11 +44,11 @@ def prepare(
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
-    ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear or FusedFfn, for one operator, or the
-    name of a model or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its
-    operators that have a kernel. dtype (None: the model's), tp (tensor-parallel GPUs, 1) and max_rows (8192)
-    go with a model alone. ``device`` is an int as the CUDA driver counts, "cuda:1" or a torch.device; None:
-    PyTorch's current one, or 0.
+    ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear, FusedFfn, Attention or RopeKvAppend,
+    for one operator, or the name of a model or the path of a Hugging Face config.json, for a
+    :class:`hone.ModelOperators` of all its operators that have a kernel. dtype (None: the model's), tp
+    (tensor-parallel GPUs, 1) and max_rows (8192) go with a model alone. ``device`` is an int as the CUDA
+    driver counts, "cuda:1" or a torch.device; None: PyTorch's current one, or 0.
 
     Raises HoneError: BadArgumentError, NoGpuError, CompileError, FrozenError, ProgramError (a model that is
     not known); MissingLibraryError.
@@ -60,27 +75,33 @@ def prepare_operator(description: Description, device: int, stacklevel: int) -> 
         runtime.give_warnings(stacklevel)
 
 
-def explain(description: Description, rows: int, device: Any = None) -> Dict[str, Any]:
-    """Which kernel a call of `rows` rows takes, and why; the members are those of docs/json-output.md, and
-    for a FusedFfn "first" and "second", with those of its halves.
+def explain(description: Description, rows: Rows, device: Any = None) -> Dict[str, Any]:
+    """Which kernel a call of `rows` rows takes, for an Attention one of (batch, q_len, kv_len), and why; the
+    members are those of docs/json-output.md, and for a FusedFfn "first" and "second", with those of its
+    halves.
 
     Loads nothing. Raises HoneError.
     """
     return json.loads(_explain(description, rows, device, _structs.JSON))
 
 
-def explain_text(description: Description, rows: int, device: Any = None) -> str:
+def explain_text(description: Description, rows: Rows, device: Any = None) -> str:
     """The same for people: lines that end in a newline."""
     return _explain(description, rows, device, _structs.TEXT)
 
 
-def _explain(description: Description, rows: int, device: Any, text_format: int) -> str:
+def _explain(description: Description, rows: Rows, device: Any, text_format: int) -> str:
     _check_description(description)
+    sizes = rows if isinstance(rows, tuple) else (rows,)
+    if len(sizes) != len(description.CALL_SIZES):
+        raise TypeError(f"rows: {rows!r}; allowed is ({', '.join(description.CALL_SIZES)})")
     runtime = runtime_of(device_ordinal(device))
     function = _library.function(f"hone_{description.C_NAME}_explain")
     described = ctypes.byref(description.to_struct())
     try:
-        return _library.read_text(lambda *text: function(runtime.handle, described, rows, text_format, *text))
+        return _library.read_text(
+            lambda *text: function(runtime.handle, described, *sizes, text_format, *text)
+        )
     finally:
         runtime.give_warnings(stacklevel=3)
 

@@ -1,4 +1,5 @@
-"""Mirrors of the structs of runtime/hone.h: same names, same members, same order.
+"""Mirrors of the structs of runtime/hone.h: same names, same members, same order; those of attention are in
+_attention_structs.py.
 
 ``tests/python/structs_test.py`` compares every size and offset with the header. The arguments of a call are
 packed by ``struct`` instead (_operator.py), which is several times faster than filling a ctypes structure.

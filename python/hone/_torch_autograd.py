@@ -32,7 +32,7 @@ _any_requires_grad, _below_autograd, _modes, _transforms = (
 )
 
 # No code but ours has to see a call with arguments of these types.
-_PLAIN_TYPES = frozenset({Tensor, torch.nn.Parameter, float, int, str, type(None)})
+_PLAIN_TYPES = frozenset({Tensor, torch.nn.Parameter, float, int, bool, str, type(None)})
 
 
 class Formula(NamedTuple):

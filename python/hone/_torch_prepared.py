@@ -59,20 +59,59 @@ class Prepared(Dict[tuple, tuple]):
             found = self.get(key)
             if found is not None and rows <= found[2]:  # another thread was faster
                 return found
-            self._refuse_capture(dtype, hidden, most)
+            refuse_capture(self.name, f"{dtype} rows of {hidden} elements, at most {most} of them,")
             operator = hone.prepare(self._describe(tuple(key[4]), most, dtype), device=device)
             self._kept.append(operator)
             self[key] = (operator.run_pointers, hidden, most, device, operator)
             return self[key]
 
-    def _refuse_capture(self, dtype: str, hidden: int, rows: int) -> None:
-        """Loading a kernel would break the capture, and its error would not say why."""
-        if torch.cuda.is_current_stream_capturing():
-            raise RuntimeError(
-                f"hone::{self.name} is not prepared for {dtype} rows of {hidden} elements, at most {rows} of "
-                f"them, and cannot be while a CUDA graph is captured: warm up by calling it once with these "
-                f"sizes before the capture, or capture an operator made by hone.prepare()"
-            )
+
+class PreparedBySize(Dict[tuple, tuple]):
+    """Prepared operators whose calls have several sizes: (operator, the most of each) by (what it is but for
+    them, device)."""
+
+    def __init__(
+        self, name: str, describe: Callable[[Any, Tuple[int, ...]], Any], first: Tuple[int, ...]
+    ) -> None:
+        """For hone::`name`; `describe` gets what it is and the most of each size, `first` or doublings of
+        it."""
+        super().__init__()
+        self.name = name
+        self._describe = describe
+        self._first = first
+        self._kept: List[Any] = []  # as those of Prepared
+
+    def for_call(self, kind: Any, device: int, sizes: Tuple[int, ...]) -> Any:
+        """The operator; prepares it at first and when a call is of more."""
+        found = self.get((kind, device))
+        if found is not None and all(size <= most for size, most in zip(sizes, found[1])):
+            return found[0]
+        with _lock:
+            found = self.get((kind, device))
+            if found is not None and all(size <= most for size, most in zip(sizes, found[1])):
+                return found[0]
+            most = tuple(map(_doubled, self._first if found is None else found[1], sizes))
+            refuse_capture(self.name, f"{kind}, at most {most},")
+            operator = hone.prepare(self._describe(kind, most), device=device)
+            self._kept.append(operator)
+            self[kind, device] = operator, most
+            return operator
+
+
+def _doubled(value: int, needed: int) -> int:
+    while value < needed:
+        value *= 2
+    return value
+
+
+def refuse_capture(name: str, what: str) -> None:
+    """Loading a kernel would break the capture, and its error would not say why."""
+    if torch.cuda.is_current_stream_capturing():
+        raise RuntimeError(
+            f"hone::{name} is not prepared for {what} and cannot be while a CUDA graph is captured: warm up "
+            f"by calling it once with these sizes before the capture, or capture an operator made by "
+            f"hone.prepare()"
+        )
 
 
 def rms_norm_operators(name: str, *, residual: bool, output: str = "same") -> Prepared:

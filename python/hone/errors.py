@@ -85,6 +85,9 @@ _BY_STATUS: Dict[int, Type[HoneError]] = {
     7: ForkedError,
     8: LaunchError,
     9: BadArgumentError,  # HONE_BAD_EPSILON
+    10: BadArgumentError,  # HONE_BAD_SCALE
+    11: BadArgumentError,  # HONE_BAD_LENGTHS
+    12: BadArgumentError,  # HONE_BAD_PAGES
     20: BadArgumentError,
     21: NoGpuError,
     22: CompileError,

@@ -127,7 +127,7 @@ class LinearOperator(_TokenOperator):
         norm_pointer = self._plain_option(norm_weight, self._norm_row, self._norm)
         tokens = x.numel() // columns
         raw_stream = self._plain_stream(stream)
-        workspace = self._plain_workspace(workspace, tokens, x, stream)
+        workspace = self._plain_workspace(workspace, self.workspace_bytes(tokens), x, stream)
         out = self._plain_out(out, shape, x)
         self.run_pointers(
             raw_stream, tokens, x.data_ptr(), weight.data_ptr(), bias_pointer, residual_pointer,
@@ -155,7 +155,9 @@ class LinearOperator(_TokenOperator):
         if out is None:
             out = arguments.allocate("out", dtypes[0], arguments.shape(columns), x)
         out_pointer, out_stride = arguments.matrix(out, "out", dtypes, columns)
-        workspace_pointer = self._checked_workspace(arguments, workspace, x)
+        workspace_pointer = self._checked_workspace(
+            arguments, workspace, self.workspace_bytes(arguments.rows), x
+        )
         arguments.check_writable("out", "workspace")
         self._run_checked(
             arguments, known_stream, arguments.rows, x_pointer, weight_pointer, bias_pointer,
@@ -239,7 +241,7 @@ class FusedFfnOperator(_TokenOperator):
         norm_pointer = self._plain_option(norm_weight, self._norm_row, self._norm)
         tokens = x.numel() // columns
         raw_stream = self._plain_stream(stream)
-        workspace = self._plain_workspace(workspace, tokens, x, stream)
+        workspace = self._plain_workspace(workspace, self.workspace_bytes(tokens), x, stream)
         out = self._plain_out(out, shape, x)
         self.run_pointers(
             raw_stream, tokens, x.data_ptr(), *pointers, out.data_ptr(),
@@ -273,7 +275,9 @@ class FusedFfnOperator(_TokenOperator):
         if out is None:
             out = arguments.allocate("out", dtypes[0], arguments.shape(columns), x)
         out_pointer, out_stride = arguments.matrix(out, "out", dtypes, columns)
-        workspace_pointer = self._checked_workspace(arguments, workspace, x)
+        workspace_pointer = self._checked_workspace(
+            arguments, workspace, self.workspace_bytes(arguments.rows), x
+        )
         arguments.check_writable("out", "workspace")
         self._run_checked(
             arguments, known_stream, arguments.rows, x_pointer, *pointers, residual_pointer, out_pointer,

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ._operator import Operator
-from .descriptions import Description, FusedFfn, LayerNorm, Linear, RmsNorm, dtype_name
+from ._model_names import operator_names
+from .descriptions import (
+    Attention,
+    Description,
+    FusedFfn,
+    LayerNorm,
+    Linear,
+    RmsNorm,
+    RopeKvAppend,
+    dtype_name,
+)
 from .program import run_json
+
+_SEQUENCES = 512  # that decode together at most
+_CACHE = 8192  # tokens of a sequence that attention is prepared for at least
+_PROMPT = 17  # tokens: the shortest that attention over one token's kernels do not take
 
 
 class ModelOperators(Mapping[str, Operator]):
     """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual", "linear_bias",
-    "fused_ffn"; where a model has one kind in several sizes, with the elements of a row, "rmsnorm_4096", or
-    those of x and out, "linear_4096_14336".
+    "fused_ffn", "attention", "attention_decode", "attention_decode_lengths_paged", "rope_kv_append"; where a
+    model has one kind in several sizes, with the elements of a row, "rmsnorm_4096", or those of x and out,
+    "linear_4096_14336".
+
+    Attention over a prompt is prepared for as many queries as max_rows says, that over one token for as many
+    sequences (up to 512), both for caches of up to 8192 tokens.
 
     ``roles`` says which name does what: {"query, key, value projection": "linear_4096_6144", ...}.
     ``without_family`` lists what else the model does, and Hone has no operator for yet: dicts of `role`,
@@ -50,13 +68,14 @@ def prepare_model(model: str, device: int, *, dtype: Any, tp: int, max_rows: int
     """Prepares every operator of a model that Hone has. Raises as hone.prepare()."""
     from ._prepare import prepare_operator
 
-    arguments = ["tune", "--dry-run", "--json", "--tokens=1", f"--tp={tp}"]
+    tokens = f"1,{_PROMPT}" if max_rows >= _PROMPT else "1"
+    arguments = ["tune", "--dry-run", "--json", f"--tokens={tokens}", f"--tp={tp}"]
     if dtype is not None:
         arguments.append(f"--dtype={dtype_name(dtype)}")
     data = run_json([*arguments, "--", model], quiet=True)
     by_role = descriptions_by_role(data["operators"], max_rows)
     distinct = list(dict.fromkeys(by_role.values()))
-    names = dict(zip(distinct, _names(distinct)))
+    names = dict(zip(distinct, operator_names(distinct)))
     operators = {}
     for description, name in names.items():
         operators[name] = prepare_operator(description, device, stacklevel=4)
@@ -96,6 +115,10 @@ def description_of(problem: str, max_rows: int) -> Description:
             residual=fields["residual"] == "yes",
             norm=fields["norm"] == "yes",
         )
+    if family in ("attention_prefill", "attention_decode"):
+        return _attention_of(family, fields, max_rows)
+    if family == "rope_kv_append":
+        return _rope_of(fields, max_rows)
     common: Dict[str, Any] = {
         "hidden": int(fields["hidden"]),
         "max_rows": max_rows,
@@ -126,31 +149,50 @@ def _ffn_of(first: Dict[str, str], second: Dict[str, str], max_tokens: int) -> F
     )
 
 
-def _names(descriptions: List[Any]) -> List[str]:
-    short = [_short_name(description) for description in descriptions]
-    return [
-        name if short.count(name) == 1 else f"{name}_{_size(description)}"
-        for name, description in zip(short, descriptions)
-    ]
+def _attention_of(family: str, fields: Dict[str, str], max_rows: int) -> Attention:
+    """One of a prompt has queries for rows, one of a cache sequences."""
+    lengths = fields["lengths"]
+    sizes: Dict[str, Any]
+    if family == "attention_prefill":
+        longest = max(max_rows, _CACHE)
+        sizes = {"max_q_len": max_rows, "max_kv_len": longest, "packed": lengths == "cumulative"}
+    else:
+        sizes = {
+            "max_batch": min(max_rows, _SEQUENCES),
+            "max_q_len": int(fields["q_tokens"]),
+            "max_kv_len": _CACHE,
+            "page_size": int(fields["page_size"]),
+            "kv_dtype": _kv_dtype(fields),
+        }
+    return Attention(
+        *_heads(fields),
+        **sizes,
+        dtype=fields["dtype"],
+        causal=fields["causal"] == "yes",
+        window=int(fields["window"]),
+        softcap=fields["softcap"] == "yes",
+        lse=fields["lse"] == "yes",
+        lengths=lengths in ("yes", "kv"),
+    )
 
 
-def _size(description: Any) -> str:
-    """Its sizes but for the rows of a call."""
-    return "_".join(str(getattr(description, field)) for field in description.SIZES[:-1])
+def _rope_of(fields: Dict[str, str], max_rows: int) -> RopeKvAppend:
+    return RopeKvAppend(
+        *_heads(fields),
+        rotary_dim=int(fields["rotary_dim"]),
+        max_tokens=max_rows,
+        dtype=fields["dtype"],
+        kv_dtype=_kv_dtype(fields),
+        style=fields["style"],
+        norm=fields["norm"] == "yes",
+        slots=fields["slots"] == "yes",
+        page_size=int(fields["page_size"]),
+    )
 
 
-def _short_name(description: Any) -> str:
-    if isinstance(description, FusedFfn):
-        return "fused_ffn"
-    if isinstance(description, Linear):
-        words = ["linear", description.activation if description.activation != "none" else ""]
-        words += [option for option in ("norm", "bias", "residual") if getattr(description, option)]
-        return "_".join(filter(None, words))
-    words = ["rmsnorm" if isinstance(description, RmsNorm) else "layernorm"]
-    if description.output != "same":
-        words.append(description.output)
-    if description.residual:
-        words.append("residual")
-    if not getattr(description, "bias", True):
-        words.append("without_bias")
-    return "_".join(words)
+def _heads(fields: Dict[str, str]) -> Tuple[int, int, int]:
+    return int(fields["heads"]), int(fields["kv_heads"]), int(fields["head_dim"])
+
+
+def _kv_dtype(fields: Dict[str, str]) -> str:
+    return "fp8" if fields["kv_dtype"] == "fp8_e4m3" else "same"

@@ -1,10 +1,11 @@
 """Modules that take the place of torch.nn.RMSNorm, LayerNorm and Linear, with the same parameters, and the
-feed-forward network of a transformer layer as one module.
+feed-forward network and the attention of a transformer layer as modules; and rope_table(), the cosines and
+sines of rotary embeddings.
 
 They run Hone's kernels for CUDA tensors of bf16, fp16 and fp32 with weights of the same dtype, and PyTorch's
 functions for everything else: on the CPU, for float64, with mixed dtypes, without a weight, and under
 torch.autocast, where PyTorch's functions choose the dtype of their result. Hone has no gradient of LayerNorm,
-Linear and FusedFFN: where one is needed, PyTorch's functions run.
+Linear, FusedFFN and Attention: where one is needed, PyTorch's functions run.
 Their state_dict is that of PyTorch's modules; hone.patch() makes one of each norm that a model has.
 """
 
@@ -17,6 +18,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from . import torch_ops
+from ._nn_attention import Attention as Attention
+from ._rope_table import rope_table as rope_table
 from ._torch_prepared import DTYPES
 
 Shape = Union[int, Sequence[int]]

@@ -238,7 +238,7 @@ class NormBackward(Operator):
         if not self._takes(weight, self._torch_dtype, self._row):
             raise NotPlain
         rows = dy.numel() // hidden
-        workspace = self._plain_workspace(None, rows, dy, stream)
+        workspace = self._plain_workspace(None, self.workspace_bytes(rows), dy, stream)
         dx = self._empty_like(dy)
         dweight = self._empty_like(weight)
         self.run_pointers(
@@ -269,7 +269,9 @@ class NormBackward(Operator):
             dweight = arguments.allocate("dweight", dtypes[0], self._row, dy)
         dx_pointer, dx_stride = arguments.matrix(dx, "dx", dtypes, hidden)
         dweight_pointer = arguments.compact(dweight, "dweight", dtypes, self._row)
-        workspace_pointer = self._checked_workspace(arguments, workspace, dy)
+        workspace_pointer = self._checked_workspace(
+            arguments, workspace, self.workspace_bytes(arguments.rows), dy
+        )
         arguments.check_writable("dx", "dweight", "workspace")
         self._run_checked(
             arguments, known_stream, arguments.rows, dy_pointer, x_pointer, weight_pointer, dsum_pointer,

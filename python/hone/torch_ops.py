@@ -6,6 +6,9 @@
     y = hone.ops.linear(x, weight, bias, residual, "none")
     y = hone.ops.fused_ffn(x, gate, up, down, None, None, residual, "silu")
     y = hone.ops.fused_ffn(x, gate, up, down, None, None, x, "silu", norm_weight, 1e-5)
+    y = hone.ops.attention(q, k, v, is_causal=True, enable_gqa=True)
+    q = hone.ops.rope_kv_append(q, k, v, k_cache, v_cache, cos, sin, "half", kv_lengths, page_table)
+    y = hone.ops.attention_with_cache(q, k_cache, v_cache, kv_lengths, page_table)
 
 They take part in torch.compile(fullgraph=True), CUDA graphs, inference_mode and autograd, run on the current
 stream of x's device, and return fresh contiguous tensors. The first call with a dtype, a row length and a
@@ -23,6 +26,16 @@ is "none", "gelu_tanh", "gelu_erf", "silu" or "relu". It and epsilon have no def
 and one that was forgotten would not be noticed. With a norm_weight, linear and fused_ffn take rms_norm(x,
 norm_weight, epsilon) for x, but not for the residual; the two come together.
 
+attention has the arguments of torch.nn.functional.scaled_dot_product_attention, [batch, heads, tokens,
+head_dim] and its mask, but no attn_mask and no dropout. attention_with_cache reads a KV cache [batch, room,
+kv_heads, head_dim], or pages [pages, page_size, kv_heads, head_dim] with a page_table [batch, pages of a
+sequence], or any keys and values, for q [batch, tokens, heads, head_dim]; causal is aligned at the end, a
+window counts the query's own key, and kv_lengths [batch] the call's own tokens. attention_with_cache_lse
+returns the log-sum-exp of the scores, too. rope_kv_append is what goes before: it returns q rotated and
+writes k, rotated, and v to the caches, as the last of kv_lengths; with positions and slots [tokens], each
+token to its own place, outer * room + inner. Lengths, tables, positions and slots are int32; k_scale and
+v_scale [kv_heads] go with a cache of float8_e4m3fn.
+
 torch.library.custom_op would wrap each call in checks of its own; Library.define and impl do not.
 """
 
@@ -32,7 +45,9 @@ from typing import Any, Callable
 
 import torch
 
+from . import _torch_attention as attention_kernels
 from . import _torch_kernels as kernels, _torch_linear as linear_kernels
+from . import _torch_rope as rope_kernels
 from ._torch_autograd import no_formula, register, rms_norm_formula, rms_norm_residual_formula
 
 _library = torch.library.Library("hone", "DEF")  # the operators live as long as this object
@@ -97,6 +112,35 @@ fused_ffn = _define(
     linear_kernels.fused_ffn,
     linear_kernels.fused_ffn_fake,
 )
+attention = _define(
+    "attention(Tensor q, Tensor k, Tensor v, Tensor? attn_mask=None, float dropout_p=0.0,"
+    " bool is_causal=False, float? scale=None, bool enable_gqa=False) -> Tensor",
+    attention_kernels.attention,
+    attention_kernels.attention_fake,
+)
+_WITH_CACHE = (
+    "(Tensor q, Tensor k_cache, Tensor v_cache, Tensor? kv_lengths=None, Tensor? page_table=None,"
+    " bool causal=True, int window=0, float softcap=0.0, float? scale=None, SymInt? kv_len=None,"
+    " Tensor? k_scale=None, Tensor? v_scale=None)"
+)
+attention_with_cache = _define(
+    f"attention_with_cache{_WITH_CACHE} -> Tensor",
+    attention_kernels.attention_with_cache,
+    attention_kernels.attention_with_cache_fake,
+)
+attention_with_cache_lse = _define(
+    f"attention_with_cache_lse{_WITH_CACHE} -> (Tensor, Tensor)",
+    attention_kernels.attention_with_cache_lse,
+    attention_kernels.attention_with_cache_lse_fake,
+)
+rope_kv_append = _define(
+    "rope_kv_append(Tensor q, Tensor k, Tensor v, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor? cos,"
+    " Tensor? sin, str style, Tensor? kv_lengths=None, Tensor? page_table=None, Tensor? positions=None,"
+    " Tensor? slots=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_weight=None,"
+    " Tensor? k_weight=None, float? epsilon=None) -> Tensor",
+    rope_kernels.rope_kv_append,
+    rope_kernels.rope_kv_append_fake,
+)
 
 
 def _forward_only(operator: Any, implementation: Callable[..., Any], instead: str) -> None:
@@ -118,3 +162,8 @@ _forward_only(
 )
 _forward_only(linear, linear_kernels.linear, "train with torch.nn.functional.linear")
 _forward_only(fused_ffn, linear_kernels.fused_ffn, "train with torch.nn.functional.linear")
+_SDPA = "train with torch.nn.functional.scaled_dot_product_attention"
+_forward_only(attention, attention_kernels.attention, _SDPA)
+_forward_only(attention_with_cache, attention_kernels.attention_with_cache, _SDPA)
+_forward_only(attention_with_cache_lse, attention_kernels.attention_with_cache_lse, _SDPA)
+_forward_only(rope_kv_append, rope_kernels.rope_kv_append, "train with PyTorch's own functions")

@@ -17,7 +17,7 @@ from fakes.case import Case
 import hone
 
 BENCH = TREE / "bench"
-SIZES = ("tokens", "rows", "in", "out", "hidden", "intermediate")
+SIZES = ("tokens", "rows", "in", "out", "hidden", "intermediate", "q_len", "kv_len")
 
 
 def cases() -> List[Dict[str, Any]]:
@@ -28,6 +28,8 @@ def cases() -> List[Dict[str, Any]]:
 def shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
     """Of an input set, by name."""
     op = case["op"]
+    if op.startswith("attention"):
+        return attention_shapes_of(case)
     if op == "linear":
         return {"x": (case["tokens"], case["in"]), "w": (case["out"], case["in"])}
     hidden = case["hidden"]
@@ -46,6 +48,17 @@ def shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
     return {**found, "residual": rows} if op.endswith("residual") else found
 
 
+def attention_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
+    batch, kv_heads, kv_len, dim = (case[name] for name in ("batch", "kv_heads", "kv_len", "head_dim"))
+    kv = (batch, kv_heads, kv_len, dim)
+    found = {"q": (batch, case["heads"], case["q_len"], dim), "k": kv, "v": kv}
+    if "page_size" in case:
+        each = kv_len // case["page_size"]
+        pages = (batch * each, case["page_size"], kv_heads, dim)
+        found.update(k_pages=pages, v_pages=pages, page_table=(batch, each))
+    return found
+
+
 class Peers(Case):
     def setUp(self) -> None:
         self.torch = fake_torch.install()
@@ -62,7 +75,9 @@ class Peers(Case):
         names = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
         dtype = getattr(self.torch, names[case["dtype"]])
         return {
-            name: fake_torch.cuda_tensor(self.torch, *shape, dtype=dtype)
+            name: fake_torch.cuda_tensor(
+                self.torch, *shape, dtype=self.torch.int32 if name == "page_table" else dtype
+            )
             for name, shape in shapes_of(case).items()
         }
 
@@ -76,8 +91,8 @@ class Peers(Case):
                 outputs = call(inputs)
                 self.assertGreater(self.driver.launch_count(), before)
                 first = outputs[0] if isinstance(outputs, tuple) else outputs
-                columns = case.get("out", case.get("hidden"))
-                self.assertEqual(first.shape, (*inputs["x"].shape[:-1], columns))
+                x, columns = inputs.get("x", inputs.get("q")), case.get("out", case.get("hidden"))
+                self.assertEqual(first.shape, (*x.shape[:-1], columns or x.shape[-1]))
             self.assertIn("not exact; hone tune --op", said.getvalue())
 
     def test_a_workspace_is_taken_once(self) -> None:
@@ -95,12 +110,14 @@ class Peers(Case):
         with mock.patch.object(hone, "tune") as tune:
             self.torch_peers.tune(cases())
         calls = [call.kwargs for call in tune.call_args_list]
-        families = {"rmsnorm", "layernorm", "rmsnorm_backward", "linear"}
+        families = {
+            "rmsnorm", "layernorm", "rmsnorm_backward", "linear", "attention_prefill", "attention_decode",
+        }  # fmt: skip
         self.assertEqual({call["op"] for call in calls}, families)
         for family in families:
             call = next(call for call in calls if call["op"] == family)
             problems = hone.tune(**call, dry_run=True, quiet=True)["problems"]
-            self.assertEqual(len(problems), len(call["tokens"]))
+            self.assertEqual(len(problems), len(call["tokens"] or [None]))
 
     def test_a_network_is_tuned_by_its_halves(self) -> None:
         case = {"op": "ffn_gelu", "tokens": 3, "hidden": 64, "intermediate": 128, "dtype": "fp16"}
@@ -125,6 +142,9 @@ class Tables(unittest.TestCase):
         table = compare_docs.render({"date": "2026-01-02T03:04", "machine": machine, "results": results})
         self.assertIn("NVIDIA H100, PyTorch 2.11, 2026-01-02.", table)
         self.assertIn("| operator | size | dtype | Hone us | rate | cuBLAS us | x us |", table)
+        size = "batch 64, heads 32/8 of 128, 1 x 8192 tokens, pages of 16"
+        self.assertIn(f"| attention_paged | {size} | bf16 |", table)
+        self.assertIn("| batch 1, heads 32/32 of 128, 512 x 512 tokens, causal | fp16 |", table)
         row = "| linear | 1 x 4096 x 4096 | bf16 | 10.00 | 1000 TFLOP/s | 12.00 |  | 1.200 |"
         self.assertIn(row, table)
         self.assertEqual(table.count("\n| ") - 1, len(results))

@@ -21,6 +21,7 @@ import fakes
 
 import hone
 from hone import _library, models, program
+from hone._model_names import operator_names
 
 
 class Case(unittest.TestCase):
@@ -223,15 +224,42 @@ class Models(Case):
     def test_the_operators_of_a_model(self) -> None:
         llama = hone.prepare("llama-3-8b", max_rows=16)
         linears = [f"linear_{size}" for size in ("4096_6144", "4096_4096", "4096_128256")]
-        self.assertCountEqual(llama, ["rmsnorm", "rmsnorm_residual", "fused_ffn", *linears])
+        attention = [f"attention_decode{more}" for more in ("", "_lengths_paged")]
+        appends = ["rope_kv_append", "rope_kv_append_paged"]
+        self.assertCountEqual(
+            llama, ["rmsnorm", "rmsnorm_residual", "fused_ffn", *linears, *attention, *appends]
+        )
         self.assertEqual(llama["rmsnorm"].description, hone.RmsNorm(4096, max_rows=16))
         with_residual = hone.RmsNorm(4096, max_rows=16, residual=True)
         self.assertEqual(llama["rmsnorm_residual"].description, with_residual)
         self.assertEqual(llama["fused_ffn"].description, hone.FusedFfn(4096, 14336, max_tokens=16))
         self.assertEqual(llama[llama.roles["output projection"]].description, hone.Linear(4096, 4096, 16))
         self.assertEqual(llama.roles["feed-forward"], "fused_ffn")
-        self.assertIn("attention_prefill", {missing["family"] for missing in llama.without_family})
-        self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, .*; no kernel yet for attention_")
+        self.assertEqual(llama.without_family, [])
+        self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
+
+    def test_attention_of_a_model(self) -> None:
+        llama = hone.prepare("llama-3-8b", max_rows=32)
+        prompt = hone.Attention(32, 8, 128, max_q_len=32)
+        self.assertEqual(llama[llama.roles["attention over a prompt"]].description, prompt)
+        token = hone.Attention(32, 8, 128, max_batch=32, max_q_len=1, causal=False)
+        self.assertEqual(llama[llama.roles["attention over one token"]].description, token)
+        pages = hone.Attention(
+            32, 8, 128, max_batch=32, max_q_len=1, causal=False, lengths=True, page_size=16
+        )
+        self.assertEqual(llama[llama.roles["attention over one token, paged cache"]].description, pages)
+        append = hone.RopeKvAppend(32, 8, 128, max_tokens=32)
+        self.assertEqual(llama[llama.roles["rotary embedding and cache append"]].description, append)
+
+    def test_what_hone_has_no_kernel_for_is_said(self) -> None:
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({
+            "hidden_size": 1024, "intermediate_size": 128, "num_attention_heads": 2, "num_hidden_layers": 2,
+            "vocab_size": 100, "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16", "head_dim": 512,
+        }))  # fmt: skip
+        wide = hone.prepare(str(config), max_rows=1)
+        self.assertIn("attention_decode", {missing["family"] for missing in wide.without_family})
+        self.assertRegex(str(wide), "; no kernel yet for attention_")
 
     def test_a_network_without_a_gate_has_its_biases(self) -> None:
         wanted = hone.FusedFfn(
@@ -263,23 +291,38 @@ class Models(Case):
             hone.RmsNorm(64, residual=True),
             hone.LayerNorm(64, output="fp8"),
             hone.LayerNorm(64, bias=False, residual=True),
+            hone.RopeKvAppend(4, 2, 64, rotary_dim=32, dtype="fp16", style="interleaved", slots=True),
+            hone.RopeKvAppend(4, 2, 64, kv_dtype="fp8", norm=True, page_size=16),
         ):
             problem = hone.explain(description, 1)["problem"]
             self.assertEqual(models.description_of(problem, 8192), description)
+        for description, sizes in (
+            (hone.Attention(4, 2, 64, window=100, softcap=True, lse=True), (1, 64, 64)),
+            (hone.Attention(4, 2, 64, dtype="fp32", causal=False, lengths=True), (2, 17, 64)),
+            (hone.Attention(4, 2, 64, packed=True), (2, 1, 1)),
+            (hone.Attention(4, 2, 64, max_batch=512, max_q_len=8, page_size=16, kv_dtype="fp8"), (1, 5, 64)),
+        ):
+            problem = hone.explain(description, sizes)["problem"]
+            self.assertEqual(models.description_of(problem, 8192), description)
+        with self.assertRaisesRegex(TypeError, r"^rows: 3; allowed is \(batch, q_len, kv_len\)"):
+            hone.explain(hone.Attention(4, 2, 64), 3)
 
     def test_names_say_what_differs(self) -> None:
         descriptions = [
             hone.RmsNorm(64), hone.RmsNorm(128), hone.RmsNorm(64, output="int8", residual=True),
             hone.LayerNorm(64, bias=False), hone.Linear(64, 128), hone.Linear(128, 64), hone.FusedFfn(64, 128),
             hone.Linear(64, 128, activation="gelu_tanh", bias=True), hone.Linear(64, 128, residual=True),
-            hone.Linear(64, 128, norm=True),
+            hone.Linear(64, 128, norm=True), hone.Attention(4, 2, 64), hone.Attention(4, 2, 128),
+            hone.Attention(4, 2, 64, max_q_len=1, window=100, lengths=True, page_size=16, kv_dtype="fp8"),
+            hone.RopeKvAppend(4, 2, 64, norm=True, slots=True),
         ]  # fmt: skip
         self.assertEqual(
-            models._names(descriptions),
+            operator_names(descriptions),
             [
                 "rmsnorm_64", "rmsnorm_128", "rmsnorm_int8_residual", "layernorm_without_bias",
                 "linear_64_128", "linear_128_64", "fused_ffn", "linear_gelu_tanh_bias", "linear_residual",
-                "linear_norm",
+                "linear_norm", "attention_4_2_64", "attention_4_2_128",
+                "attention_decode_window_100_lengths_paged_fp8", "rope_kv_append_norm_slots",
             ],
         )  # fmt: skip
 

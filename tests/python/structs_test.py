@@ -10,7 +10,7 @@ import unittest
 
 import fakes
 
-from hone import _library, _structs, errors
+from hone import _attention_structs, _library, _structs, errors
 
 HEADER = re.sub(r"/\*.*?\*/", "", (fakes.TREE / "runtime" / "hone.h").read_text(), flags=re.DOTALL)
 
@@ -26,6 +26,10 @@ MIRRORS = {
     "hone_linear_args": _structs.LinearArgs,
     "hone_fused_ffn": _structs.FusedFfn,
     "hone_fused_ffn_args": _structs.FusedFfnArgs,
+    "hone_attention": _attention_structs.Attention,
+    "hone_attention_args": _attention_structs.AttentionArgs,
+    "hone_rope_kv_append": _attention_structs.RopeKvAppend,
+    "hone_rope_kv_append_args": _attention_structs.RopeKvAppendArgs,
 }
 TYPES = {
     "uint32_t": ctypes.c_uint32,
@@ -34,6 +38,8 @@ TYPES = {
     "int64_t": ctypes.c_int64,
     "float": ctypes.c_float,
     "float*": ctypes.c_void_p,
+    "const float*": ctypes.c_void_p,
+    "const int32_t*": ctypes.c_void_p,
     "void*": ctypes.c_void_p,
     "const void*": ctypes.c_void_p,
     "const char*": ctypes.c_char_p,
@@ -70,6 +76,8 @@ class Layout(unittest.TestCase):
             (_structs.RmsNormBackwardArgs, _structs.NORM_ARGS_FORMAT),
             (_structs.LinearArgs, _structs.LINEAR_ARGS_FORMAT),
             (_structs.FusedFfnArgs, _structs.FUSED_FFN_ARGS_FORMAT),
+            (_attention_structs.AttentionArgs, _attention_structs.ATTENTION_ARGS_FORMAT),
+            (_attention_structs.RopeKvAppendArgs, _attention_structs.ROPE_KV_APPEND_ARGS_FORMAT),
         ):
             values = (ctypes.sizeof(kind), 0.25, *range(1, len(kind._fields_) - 1))
             packed = struct.pack(packing, *values)
@@ -88,6 +96,8 @@ class Numbers(unittest.TestCase):
             **{f"HONE_{name.upper()}": number for name, number in _structs.DTYPES.items()},
             **{f"HONE_OUTPUT_{name.upper()}": number for name, number in _structs.OUTPUTS.items()},
             **{f"HONE_{name.upper()}": number for name, number in _structs.ACTIVATIONS.items()},
+            **{f"HONE_KV_{name.upper()}": n for name, n in _attention_structs.KV_DTYPES.items()},
+            **{f"HONE_ROPE_{name.upper()}": n for name, n in _attention_structs.ROPE_STYLES.items()},
         }
         mirrored["HONE_ACTIVATION_NONE"] = mirrored.pop("HONE_NONE")
         numbers = numbers_of_header()
@@ -104,6 +114,10 @@ class Numbers(unittest.TestCase):
             "HONE_FORKED": errors.ForkedError,
             "HONE_LAUNCH_FAILED": errors.LaunchError,
             "HONE_BAD_EPSILON": errors.BadArgumentError,
+            "HONE_BAD_SCALE": errors.BadArgumentError,
+            "HONE_BAD_LENGTHS": errors.BadArgumentError,
+            "HONE_BAD_PAGES": errors.BadArgumentError,
+            "HONE_CAPTURING": errors.HoneError,
             "HONE_BAD_ARGUMENT": errors.BadArgumentError,
             "HONE_NO_GPU": errors.NoGpuError,
             "HONE_COMPILE_FAILED": errors.CompileError,

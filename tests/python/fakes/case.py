@@ -9,7 +9,7 @@ from . import arrays
 from .driver import FakeDriver
 
 import hone
-from hone import _structs
+from hone import _attention_structs, _structs
 
 HIDDEN = 64
 _TYPESTR = {"fp32": "<f4", "fp16": "<f2", "bf16": "<V2"}
@@ -20,21 +20,23 @@ class Spy:
 
     def __init__(self, run, fields) -> None:
         self._run, self._fields = run, fields
-        self.streams, self.arguments, self.rows = [], [], []
+        self.streams, self.arguments, self.rows = [], [], []  # of attention, rows are tuples of sizes
 
-    def __call__(self, handle, stream, arguments, rows):
+    def __call__(self, handle, stream, arguments, *rows):
         self.streams.append(stream)
         given = self._fields.from_buffer_copy(arguments)
         # ctypes reads a null pointer as None.
         self.arguments.append({name: getattr(given, name) or 0 for name, _ in self._fields._fields_})
-        self.rows.append(rows)
-        return self._run(handle, 0, arguments, rows)
+        self.rows.append(rows if len(rows) > 1 else rows[0])
+        return self._run(handle, 0, arguments, *rows)
 
 
 _ARGS = {
     hone.RmsNormBackward: _structs.RmsNormBackwardArgs,
     hone.Linear: _structs.LinearArgs,
     hone.FusedFfn: _structs.FusedFfnArgs,
+    hone.Attention: _attention_structs.AttentionArgs,
+    hone.RopeKvAppend: _attention_structs.RopeKvAppendArgs,
 }
 
 

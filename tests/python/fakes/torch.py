@@ -94,6 +94,12 @@ class Tensor:
     def new_empty(self, shape: Tuple[int, ...], dtype: Optional[dtype] = None) -> "Tensor":
         return Tensor(shape, dtype or self.dtype, self.device)
 
+    def transpose(self, one: int, other: int) -> "Tensor":
+        order = list(range(len(self.shape)))
+        order[one], order[other] = other, one
+        shape, strides = ([values[place] for place in order] for values in (self.shape, self._strides))
+        return Tensor(shape, self.dtype, self.device, tuple(strides), self._pointer)
+
     def float(self) -> "Tensor":
         return Tensor(self.shape, dtype("float32", 4), self.device)
 
@@ -158,7 +164,7 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
     _cuda_getCurrentRawStream, and without `fp8` one that has no float8_e4m3fn."""
     module = types.ModuleType("torch")
     module.Tensor, module.dtype, module.device = Tensor, dtype, device
-    sizes = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1}
+    sizes = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int32": 4}
     if fp8:
         sizes["float8_e4m3fn"] = 1
     for name, itemsize in sizes.items():

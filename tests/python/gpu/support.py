@@ -99,6 +99,31 @@ def fused_ffn(
     return linear(between.to(x.dtype), down, down_bias, residual)
 
 
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool = True, window: int = 0, softcap: float = 0.0,
+    lengths: Optional[Tensor] = None, scale: Optional[float] = None,
+) -> Tuple[Tensor, Tensor]:  # fmt: skip
+    """[batch, tokens, heads, head_dim] -> (out, lse [batch, heads, q_len]), in float64; causal is aligned at
+    the end of each sequence."""
+    group, q_len, kv_len = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
+    keys, values = (t.double().repeat_interleave(group, 2).transpose(1, 2) for t in (k, v))
+    lengths = torch.full((len(q),), kv_len, device=q.device) if lengths is None else lengths
+    key = torch.arange(kv_len, device=q.device)
+    query = torch.arange(q_len, device=q.device)[None, :, None] + (lengths[:, None, None] - q_len)
+    seen = key < lengths[:, None, None]
+    if causal:
+        seen = seen & (key <= query)
+    if window:
+        seen = seen & (key > query - window)
+    behind = (key >= lengths[:, None])[:, None, :, None]  # where anything may stand
+    keys, values = keys.masked_fill(behind, 0.0), values.masked_fill(behind, 0.0)
+    scores = q.double().transpose(1, 2) @ keys.transpose(2, 3) * (scale or q.shape[-1] ** -0.5)
+    scores = softcap * torch.tanh(scores / softcap) if softcap else scores
+    scores = scores.masked_fill(~seen.expand(-1, q_len, -1)[:, None], -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    return (weights @ values).transpose(1, 2), scores.logsumexp(-1)
+
+
 class Case(unittest.TestCase):
     """Assertions about tensors."""
 
