@@ -44,9 +44,9 @@ Geometry geometry(const AttentionProblem& p, const Config& c) {
 std::int64_t resident_blocks(const AttentionProblem& p, Geometry g, const DeviceTraits& traits) {
     const std::int64_t reserved = traits.compute_major >= 8 ? 1024 : 0;  // of shared memory, a block
     if (g.shared_bytes() > traits.max_shared_bytes_per_block) return 0;
-    // Copies through registers and what is out of the ordinary take some more.
-    const int more = (traits.has_async_copy() ? 0 : 32) + (p.window > 0 ? 8 : 0) + (p.softcap ? 4 : 0) +
-                     (p.packed() ? 4 : 0);
+    // Copies through registers, what is out of the ordinary, and the newest chips take some more.
+    const int more = (traits.has_async_copy() ? 0 : 32) + (traits.compute_major >= 10 ? 4 : 0) +
+                     (p.window > 0 ? 8 : 0) + (p.softcap ? 4 : 0) + (p.packed() ? 4 : 0);
     std::int64_t blocks = 0;
     for (g.blocks_per_sm = 1; g.blocks_per_sm <= most_blocks; ++g.blocks_per_sm) {
         if (g.blocks_per_sm * (g.shared_bytes() + reserved) <= traits.shared_bytes_per_sm &&

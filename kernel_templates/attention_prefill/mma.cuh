@@ -71,6 +71,7 @@ class Consumer {
         constexpr int groups = (dim_blocks + 1) / 2;
         constexpr int count = tile_n / 16 * groups;
         uint32 values[2][4];
+        uint32 weights[row_blocks][4];
         load_matrices_transposed(values[0], stage + value_);
 #pragma unroll
         for (int i = 0; i < count; ++i) {
@@ -83,13 +84,13 @@ class Consumer {
             const uint32(&words)[4] = values[i % 2];
 #pragma unroll
             for (int b = 0; b < row_blocks; ++b) {
-                uint32 weights[4];
-                round_weights(weights, scores_[b][2 * step], scores_[b][2 * step + 1]);
+                if (column == 0) round_weights(weights[b], scores_[b][2 * step], scores_[b][2 * step + 1]);
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     if (column + half < dim_blocks)
-                        multiply_16<Element>(sums_[b][column + half], weights[0], weights[1], weights[2],
-                                             weights[3], words[2 * half], words[2 * half + 1]);
+                        multiply_16<Element>(sums_[b][column + half], weights[b][0], weights[b][1],
+                                             weights[b][2], weights[b][3], words[2 * half],
+                                             words[2 * half + 1]);
                 }
             }
         }

@@ -50,7 +50,7 @@ struct Geometry {
     constexpr int registers() const {
         const int sums = row_blocks() * chunks() * 4;
         const int scores = row_blocks() * key_blocks() * 4;
-        const int queries = query_in_registers ? row_blocks() * dim_steps() * 4 + 16 : row_blocks() * 8;
+        const int queries = query_in_registers ? row_blocks() * dim_steps() * 4 + 24 : row_blocks() * 8;
         const int rest = 38 + row_blocks() * 4 + (tile_n > 64 ? (tile_n - 64) / 4 : 0);
         return sums + scores + queries + rest;
     }
