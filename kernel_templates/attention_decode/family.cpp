@@ -19,7 +19,8 @@ constexpr Field fields[] = {
     {"kv_dtype", Field::Kind::choice, "of the cache; fp8 has a scale for each head", 0, 1, 0,
      kv_dtype_choices},
     {"causal", Field::Kind::choice, "a query sees no later tokens than itself", 0, 1, 0, yes_no},
-    {"window", Field::Kind::extent, "tokens that a query sees, itself included; 0: all", 0, max_tokens, 0},
+    {"window", Field::Kind::extent, "of its own token and earlier ones, those that a query sees; 0: all", 0,
+     max_tokens, 0},
     {"softcap", Field::Kind::choice, "takes softcap * tanh(score / softcap) for a score", 0, 1, 0, yes_no},
     {"lse", Field::Kind::choice, "also writes the logarithm of the sum of e^score", 0, 1, 0, yes_no},
     {"lengths", Field::Kind::choice, "every sequence has its own length, kept on the device", 0, 1, 0,
@@ -117,8 +118,6 @@ std::string validate(const Problem& problem) {
         return "heads=" + std::to_string(p.heads) +
                " is no multiple of kv_heads=" + std::to_string(p.kv_heads) +
                "; allowed: query heads that share key-value heads evenly";
-    if (p.window > 0 && !p.causal)
-        return "window=" + std::to_string(p.window) + " needs causal=yes: it ends with the query's own token";
     if (p.q_len > p.q_tokens)
         return "q_len=" + std::to_string(p.q_len) + " is more than q_tokens=" + std::to_string(p.q_tokens) +
                "; allowed: 1 to q_tokens";

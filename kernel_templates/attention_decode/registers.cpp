@@ -48,7 +48,7 @@ std::int64_t held_registers(const DecodeProblem& p, const Config& c) {
     const LaneRows lane = lane_rows(p);
     const std::int64_t row_blocks = ceil_div(geometry(p, c).block_rows(), 8);
     const std::int64_t query = lane.k_steps() * lane.k_columns() / 2;
-    return held_words(p, c) + row_blocks * (4 * lane.v_blocks() + query) + (p.fp8_cache ? 40 : 28);
+    return held_words(p, c) + row_blocks * (4 * lane.v_blocks() + query) + (p.fp8_cache ? 48 : 36);
 }
 
 constexpr Constraint constraints[] = {

@@ -56,7 +56,7 @@ Cut cut(const DecodeProblem& p, const Config& c) {
 std::int64_t held_registers(const DecodeProblem& p, const Config& c) {
     const std::int64_t row_blocks = ceil_div(shape(p, c).geometry.block_rows(), 8);
     const std::int64_t column_blocks = ceil_div(p.head_dim, 16);
-    return row_blocks * 6 * column_blocks + row_blocks * c[unit] / 2 + (p.fp8_cache ? 40 : 32);
+    return row_blocks * 6 * column_blocks + row_blocks * c[unit] / 2 + (p.fp8_cache ? 52 : 44);
 }
 
 constexpr Constraint constraints[] = {
@@ -89,7 +89,9 @@ constexpr Constraint constraints[] = {
     {"sums and query must fit a thread's registers",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          const DecodeProblem p = decode_problem(problem);
-         const std::int64_t share = 65536 / (shape(p, c).threads() * c[blocks_per_sm]) / 8 * 8;
+         // A quarter of a multiprocessor has a quarter of the registers, for whole warps.
+         const std::int64_t quarters = ceil_div(shape(p, c).threads(), 128);
+         const std::int64_t share = 65536 / (128 * quarters * c[blocks_per_sm]) / 8 * 8;
          return held_registers(p, c) <= std::min<std::int64_t>(share, 232);
      }},
     {"a cluster does all for its list: nothing is left to join, and lists do not stand side by side",
@@ -170,8 +172,8 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     struct Proven {
         std::int64_t warps, unit, stages, blocks_per_sm;
     };
-    constexpr Proven proven[] = {{4, 32, 12, 1}, {4, 32, 8, 1},  {4, 32, 4, 1}, {8, 32, 8, 1},
-                                 {6, 32, 6, 2},  {4, 16, 12, 2}, {4, 16, 8, 1}, {4, 16, 4, 1}};
+    constexpr Proven proven[] = {{4, 32, 12, 1}, {4, 32, 8, 1}, {4, 32, 4, 1}, {8, 32, 8, 1},
+                                 {4, 16, 12, 2}, {4, 16, 8, 1}, {4, 16, 4, 1}};
     std::vector<Config> configs;
     for (const Proven& shape : proven) {
         for (const std::int64_t rows_a_block : tunables[rows].values.span()) {

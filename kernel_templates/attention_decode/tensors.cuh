@@ -22,7 +22,7 @@ inline constexpr int head_dim = static_cast<int>(Shape::head_dim);
 /// Room for query tokens; a call has q_len of them.
 inline constexpr int q_tokens = static_cast<int>(Shape::q_tokens);
 inline constexpr bool causal = Shape::causal != 0 && q_tokens > 1;
-/// Tokens that a query sees, itself included; 0: all.
+/// Tokens up to its own that a query sees; 0: all.
 inline constexpr int window = static_cast<int>(Shape::window);
 inline constexpr bool has_softcap = Shape::softcap != 0;
 /// The cache comes in pages of so many tokens; else it is contiguous.

@@ -87,7 +87,6 @@ TEST_CASE("attention_decode refuses what it cannot mean, in words") {
     const std::string sizes = "batch=1 kv_len=64 q_len=1";
     CHECK(error_of("dtype=bf16 heads=30 kv_heads=8 head_dim=128 " + sizes).find("kv_heads=8") !=
           std::string::npos);
-    CHECK(error_of(llama + "window=10 " + sizes).find("causal=yes") != std::string::npos);
     CHECK(error_of(llama + "q_tokens=2 batch=1 kv_len=64 q_len=3").find("q_tokens=2") != std::string::npos);
     CHECK(error_of("dtype=bf16 heads=8 kv_heads=8 head_dim=257 " + sizes).find("head_dim") !=
           std::string::npos);
