@@ -26,7 +26,8 @@ struct Workload {
 
 [[nodiscard]] Workload model_workload(const Model& model, const WorkloadOptions& options);
 /// One family: `fields` as parse_problem takes them. They say all sizes of a call, or all but one, which is
-/// then tuned at the options' token counts; those have a default for families with one size. Throws ConfigError.
+/// then tuned at the options' token counts; those have a default for families with one size. Throws
+/// ConfigError.
 [[nodiscard]] Workload operator_workload(const std::string& family, const std::string& fields,
                                          const WorkloadOptions& options);
 

@@ -85,6 +85,18 @@ TEST_CASE("the report has a table for each static problem with speed-up and shar
     CHECK(speedup_over_default(two) == 1.0);
 }
 
+TEST_CASE("the report has a column for each size of a call") {
+    const auto problem =
+        parse_problem("attention_decode dtype=bf16 heads=8 head_dim=64 kv_heads=2 batch=4 kv_len=256");
+    REQUIRE(problem);
+    TuneResult result;
+    result.problems = {
+        {.problem = *problem, .winner = {}, .fallback = {}, .runner_up = {}, .failure = "all wrong"}};
+    const std::string text = tables(result, DeviceTraits{}, false);
+    CHECK(text.find("  batch  kv_len  q_len  winner") != std::string::npos);
+    CHECK(text.find("      4     256      1  - all wrong") != std::string::npos);
+}
+
 TEST_CASE("operators without a family are one line") {
     CHECK(missing_families({}).empty());
     const std::vector<ModelOperator> missing{
