@@ -64,7 +64,7 @@ constexpr Constraint constraints[] = {
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
          const DecodeProblem p = decode_problem(problem);
          const std::int64_t share = t.registers_per_sm / (32 * c[warps] * c[blocks_per_sm]) / 8 * 8;
-         return held_registers(p, c) <= std::min<std::int64_t>(share, 240);
+         return held_registers(p, c) <= std::min<std::int64_t>(share, 208);
      }},
     {"the warps' sums must fit shared memory, as often as blocks are resident",
      [](const Problem& p, const Config& c, const DeviceTraits& t) {

@@ -171,7 +171,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
         std::int64_t warps, unit, stages, blocks_per_sm;
     };
     constexpr Proven proven[] = {{4, 32, 12, 1}, {4, 32, 8, 1},  {4, 32, 4, 1}, {8, 32, 8, 1},
-                                 {6, 32, 6, 2},  {4, 16, 12, 2}, {4, 16, 4, 1}};
+                                 {6, 32, 6, 2},  {4, 16, 12, 2}, {4, 16, 8, 1}, {4, 16, 4, 1}};
     std::vector<Config> configs;
     for (const Proven& shape : proven) {
         for (const std::int64_t rows_a_block : tunables[rows].values.span()) {

@@ -20,7 +20,7 @@
 #include "attention_prefill/mma_softmax.cuh"
 #include "device/transpose.cuh"
 
-namespace hone::attention_prefill::mma {
+namespace hone::attention_prefill::warp_mma {
 
 inline constexpr int dim_steps = geometry.dim_steps();
 inline constexpr int dim_blocks = geometry.chunks();
@@ -37,10 +37,9 @@ class Consumer {
     __device__ Consumer(const Call& call, const Tile& tile, uint32 base)
         : softmax_(call),
           tile_(tile),
-          row_(tile.row + static_cast<int>(threadIdx.x) / 32 * geometry.warp_rows),
-          own_rows_(base + threadIdx.x / 32 * geometry.warp_rows * pitch) {
+          row_(tile.row + static_cast<int>(threadIdx.x) / 32 * geometry.warp_rows) {
         const int lane = threadIdx.x % 32;
-        query_ = own_rows_ + lane % 16 * pitch + lane / 16 * 16;
+        query_ = own_rows(base) + lane % 16 * pitch + lane / 16 * 16;
         key_ = (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 16;
         value_ = lane % 16 * pitch + lane / 16 * 16;
     }
@@ -96,18 +95,22 @@ class Consumer {
         }
     }
 
-    /// Nobody reads the warp's rows of shared memory any more.
-    __device__ void store(const Call& call) {
+    /// Nobody reads the warp's rows of shared memory any more, which starts at `base`.
+    __device__ void store(const Call& call, uint32 base) {
         RowValues inverse, lse;
         softmax_.finish(inverse, lse);
         scale_sums(inverse);
-        stage_results();
+        stage_results(own_rows(base));
         __syncwarp();
-        store_rows(call);
+        store_rows(call, own_rows(base));
         if constexpr (has_lse) store_lse(call, lse);
     }
 
   private:
+    /// The warp's rows of the queries, later of the results.
+    __device__ static uint32 own_rows(uint32 base) {
+        return base + threadIdx.x / 32 * geometry.warp_rows * pitch;
+    }
     __device__ int lane_row() const { return row_ + threadIdx.x % 32 / 4; }
 
     __device__ void load_queries(QueryWords& words, int step) const {
@@ -162,13 +165,13 @@ class Consumer {
         }
     }
 
-    __device__ void stage_results() const {
+    __device__ void stage_results(uint32 rows) const {
         const int lane = threadIdx.x % 32;
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const uint32 to = own_rows_ + (16 * b + 8 * half + lane / 4) * pitch + lane % 4 * 4;
+                const uint32 to = rows + (16 * b + 8 * half + lane / 4) * pitch + lane % 4 * 4;
 #pragma unroll
                 for (int j = 0; j < dim_blocks; ++j) {
                     const float(&sum)[4] = sums_[b][j].values;
@@ -177,7 +180,7 @@ class Consumer {
             }
         }
     }
-    __device__ void store_rows(const Call& call) const {
+    __device__ void store_rows(const Call& call, uint32 rows) const {
         const int lane = threadIdx.x % 32;
         Element* out = call.result(tile_.sequence, tile_.head, row_);
 #pragma unroll 4
@@ -186,7 +189,7 @@ class Consumer {
             const int chunk = i % dim_blocks;
             if (row_ + row < tile_.sequence.q_len)
                 store_word<StoreHint::normal, 16>(out + row * call.out_strides.token + chunk * 8,
-                                                  load_shared_16(own_rows_ + row * pitch + chunk * 16));
+                                                  load_shared_16(rows + row * pitch + chunk * 16));
         }
     }
     __device__ void store_lse(const Call& call, const RowValues& lse) const {
@@ -206,8 +209,7 @@ class Consumer {
 
     Softmax softmax_;
     const Tile& tile_;
-    int row_;          ///< the warp's first query
-    uint32 own_rows_;  ///< of shared memory: the warp's rows of the queries, later of the results
+    int row_;  ///< the warp's first query
     // Addresses that a lane names for the first 16 x 16 of an operand; of a stage: behind its start.
     uint32 query_;
     uint32 key_;
@@ -255,7 +257,7 @@ __device__ inline void run(const Call& call, int section, uint32 base) {
         if (sees) consumer.multiply_values(values);
     }
     if constexpr (query_in_registers) __syncthreads();
-    consumer.store(call);
+    consumer.store(call, base);
 }
 
-}  // namespace hone::attention_prefill::mma
+}  // namespace hone::attention_prefill::warp_mma

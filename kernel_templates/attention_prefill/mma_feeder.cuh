@@ -13,7 +13,7 @@
 #include "device/shared_tile.cuh"
 #include "device/sync.cuh"
 
-namespace hone::attention_prefill::mma {
+namespace hone::attention_prefill::warp_mma {
 
 inline constexpr Geometry geometry{.head_dim = head_dim,
                                    .warps = static_cast<int>(Tuned::warps),
@@ -110,53 +110,55 @@ class AsyncFeeder {
     /// Copies that the caller has asked for before arrive with the first stage.
     __device__ void start() {
 #pragma unroll
-        for (int i = 0; i < stages - 1; ++i) copy();
+        for (int i = 0; i < stages - 1; ++i) copy(i * geometry.stage_bytes());
     }
     __device__ uint32 turn() {
         wait_for_copies<stages - 2>();
         __syncthreads();
-        copy();
-        const uint32 stage = ring_ + read_;
-        read_ = next_slot(read_);
-        return stage;
+        copy(before_);
+        before_ = next_slot(before_);
+        return ring_ + before_;
     }
 
   private:
-    __device__ void copy() {
+    __device__ void copy(uint32 slot) {
         items_.for_chunks(next_++, [&](int, uint32 offset, const Element* from, bool exists) {
-            copy_chunk_async_or_zero(ring_ + fill_ + offset, from, exists);
+            copy_chunk_async_or_zero(ring_ + slot + offset, from, exists);
         });
         commit_copies();
-        fill_ = next_slot(fill_);
     }
 
     const Items& items_;
     uint32 ring_;
-    uint32 read_ = 0;
-    uint32 fill_ = 0;
+    uint32 before_ = (stages - 1) * geometry.stage_bytes();  ///< slot of the stage that was read last
     int next_ = 0;
 };
 using Feeder = AsyncFeeder;
 #else
-/// While stage t is multiplied, stage t + 1 comes into registers; the turn to it stores them, into the slot
-/// of stage t - 1 or an earlier one, which nobody reads since the turn to t.
+/// While stage t is multiplied, stage t + 1 comes into registers, where these suffice; the turn to it stores
+/// it, into the slot of stage t - 1 or an earlier one, which nobody reads since the turn to t.
 class RegisterFeeder {
   public:
     __device__ RegisterFeeder(uint32 ring, const Items& items) : items_(items), ring_(ring) {}
 
-    __device__ void start() { load(); }
+    __device__ void start() {
+        if constexpr (ahead) load();
+    }
     __device__ uint32 turn() {
         const uint32 stage = ring_ + slot_;
+        if constexpr (!ahead) load();
         items_.for_chunks(next_ - 1, [&](int i, uint32 offset, const Element*, bool) {
             store_shared(stage + offset, held_[i]);
         });
         __syncthreads();
-        load();
+        if constexpr (ahead) load();
         slot_ = next_slot(slot_);
         return stage;
     }
 
   private:
+    static constexpr bool ahead = geometry.loads_ahead();
+
     __device__ void load() {
         items_.for_chunks(next_++, [&](int i, uint32, const Element* from, bool exists) {
             held_[i] = exists ? load_word<LoadHint::normal, 16>(from) : uint4{0, 0, 0, 0};
@@ -192,4 +194,4 @@ __device__ inline void clear_padding(uint32 base) {
     }
 }
 
-}  // namespace hone::attention_prefill::mma
+}  // namespace hone::attention_prefill::warp_mma

@@ -2,7 +2,7 @@
 // the host's plan (mma.cpp) and the kernel include, so that they cannot disagree.
 #pragma once
 
-namespace hone::attention_prefill::mma {
+namespace hone::attention_prefill::warp_mma {
 
 struct Geometry {
     int head_dim = 0;
@@ -40,16 +40,26 @@ struct Geometry {
     constexpr int rounds() const { return tile_n / rows_a_round(); }
     constexpr int chunk_rounds() const { return (chunks() + 7) / 8; }
 
-    /// Registers that a thread cannot do without; `copied_through`: chunks pass through registers.
-    constexpr int registers(bool copied_through) const {
+    /// Registers that a thread may take.
+    constexpr int register_budget() const {
+        const int share = 65536 / (threads() * blocks_per_sm) / 8 * 8;
+        return share < 255 ? share : 255;
+    }
+    /// Registers that a thread cannot do without, and those of a stage's chunks on their way: without
+    /// asynchronous copies they are asked for a stage ahead where there is room.
+    constexpr int registers() const {
         const int sums = row_blocks() * chunks() * 4;
         const int scores = row_blocks() * key_blocks() * 4;
-        const int queries = query_in_registers ? row_blocks() * dim_steps() * 4 : row_blocks() * 8;
-        const int copies = copied_through ? rounds() * chunk_rounds() * 4 : 0;
-        return sums + scores + queries + copies + row_blocks() * 4 + 40;
+        const int queries = query_in_registers ? row_blocks() * dim_steps() * 4 + 16 : row_blocks() * 8;
+        const int rest = 38 + row_blocks() * 4 + (tile_n > 64 ? (tile_n - 64) / 4 : 0);
+        return sums + scores + queries + rest;
+    }
+    constexpr int copy_registers() const { return rounds() * chunk_rounds() * 4; }
+    constexpr bool loads_ahead() const {
+        return registers() + 2 * copy_registers() <= register_budget() - 32;
     }
 
     static constexpr int alignment = 128;
 };
 
-}  // namespace hone::attention_prefill::mma
+}  // namespace hone::attention_prefill::warp_mma

@@ -11,7 +11,7 @@
 #include "device/math.cuh"
 #include "device/mma.cuh"
 
-namespace hone::attention_prefill::mma {
+namespace hone::attention_prefill::warp_mma {
 
 inline constexpr int row_blocks = geometry.row_blocks();
 inline constexpr int key_blocks = geometry.key_blocks();
@@ -155,4 +155,4 @@ class Softmax {
     RowValues sum_;
 };
 
-}  // namespace hone::attention_prefill::mma
+}  // namespace hone::attention_prefill::warp_mma

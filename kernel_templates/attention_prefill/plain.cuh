@@ -16,7 +16,7 @@
 #include "attention_prefill/plain_feeder.cuh"
 #include "device/math.cuh"
 
-namespace hone::attention_prefill::plain {
+namespace hone::attention_prefill::cuda_cores {
 
 inline constexpr int thread_m = geometry.thread_m;
 inline constexpr int thread_n = geometry.thread_n();
@@ -259,4 +259,4 @@ __device__ inline void run(const Call& call, int section, float* memory) {
     consumer.store(call, tile);
 }
 
-}  // namespace hone::attention_prefill::plain
+}  // namespace hone::attention_prefill::cuda_cores

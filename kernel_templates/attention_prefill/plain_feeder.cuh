@@ -8,7 +8,7 @@
 #include "device/packet.cuh"
 #include "device/sync.cuh"
 
-namespace hone::attention_prefill::plain {
+namespace hone::attention_prefill::cuda_cores {
 
 inline constexpr Geometry geometry{.head_dim = head_dim,
                                    .tile_m = static_cast<int>(Tuned::tile_m),
@@ -145,4 +145,4 @@ __device__ inline void copy_queries(float* to, const Call& call, const Tile& til
     }
 }
 
-}  // namespace hone::attention_prefill::plain
+}  // namespace hone::attention_prefill::cuda_cores

@@ -2,7 +2,7 @@
 // both the host's plan (plain.cpp) and the kernel include, so that they cannot disagree.
 #pragma once
 
-namespace hone::attention_prefill::plain {
+namespace hone::attention_prefill::cuda_cores {
 
 /// Threads that share rows of the tile: each has every 16th of their scores.
 inline constexpr int lanes = 16;
@@ -67,4 +67,4 @@ struct Geometry {
     }
 };
 
-}  // namespace hone::attention_prefill::plain
+}  // namespace hone::attention_prefill::cuda_cores

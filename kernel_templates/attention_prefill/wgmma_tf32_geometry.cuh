@@ -16,6 +16,11 @@ inline constexpr int shared_bytes_per_sm = 228 * 1024;
 inline constexpr int reserved_bytes = 1024;
 inline constexpr int registers_per_sm = 64 * 1024;
 
+/// Byte offset of 16-byte chunk `chunk` (of 8) in row `row` of a swizzled panel.
+constexpr unsigned panel_offset(int row, int chunk) {
+    return static_cast<unsigned>(row * row_bytes + ((chunk ^ (row % 8)) << 4));
+}
+
 struct Geometry {
     int head_dim = 0;
     int consumers = 2;  ///< warpgroups of 64 queries each

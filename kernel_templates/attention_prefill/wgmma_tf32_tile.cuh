@@ -69,9 +69,4 @@ struct Layout {
     __device__ static uint32 empty(uint32 full) { return full + 2 * stages * 8; }
 };
 
-/// Byte offset of 16-byte chunk `chunk` (of 8) in row `row` of a swizzled panel.
-__device__ inline uint32 panel_offset(int row, int chunk) {
-    return static_cast<uint32>(row * row_bytes + ((chunk ^ (row % 8)) << 4));
-}
-
 }  // namespace hone::attention_prefill::tf32

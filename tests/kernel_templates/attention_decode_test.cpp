@@ -118,10 +118,12 @@ TEST_CASE("every decode problem has a fallback that obeys its constraints") {
         REQUIRE(candidate);
         CHECK(why_not(problem, *candidate, traits) == "");
         const attention_decode::DecodeProblem p = attention_decode::decode_problem(problem);
-        const bool tensor_cores = p.dtype != Dtype::fp32 && p.head_dim % (p.fp8_cache ? 16 : 8) == 0;
-        const std::string_view expected = !tensor_cores || traits.compute_major < 8 ? "plain"
-                                          : traits.compute_major < 9                ? "registers"
-                                                                     : candidate->variant->name;
+        const bool wide_rows = p.dtype != Dtype::fp32 && p.head_dim % (p.fp8_cache ? 16 : 8) == 0;
+        const bool held = p.head_dim * p.cache_element_bytes() < 512;  // rows, in registers
+        const std::string_view expected = !wide_rows || traits.compute_major < 8 ? "plain"
+                                          : traits.compute_major >= 9            ? "ring"
+                                          : held                                 ? "registers"
+                                                                                 : "plain";
         CHECK(candidate->variant->name == expected);
         // plain takes whatever the others do not.
         CHECK(attention_decode::plain.fallback(problem, traits).has_value());

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <vector>
+
+#include "kernel_templates/attention_prefill/mma_geometry.cuh"
+#include "kernel_templates/attention_prefill/tile.h"
+
+namespace hone::attention_prefill {
+namespace {
+
+using warp_mma::Geometry;
+
+enum Index : std::size_t {
+    warps,
+    warp_rows,
+    tile_n,
+    stages,
+    query_in_registers,
+    blocks_per_sm,
+    programmatic
+};
+
+constexpr Tunable tunables[] = {
+    {"warps", "of a block", {4, 8}},
+    {"warp_rows", "queries of a warp", {16, 32}},
+    {"tile_n", "keys of a stage", {16, 32, 64, 96, 128}},
+    {"stages", "of the ring that keys and values share", {2, 3, 4}},
+    {"query_in_registers", "1: queries stay in registers, 0: in shared memory", {0, 1}},
+    {"blocks_per_sm", "blocks that share a multiprocessor", {1, 2, 3}},
+    {"programmatic", "1: programmatic dependent launch", {0, 1}},
+};
+constexpr int most_blocks = 3;
+
+Geometry geometry(const AttentionProblem& p, const Config& c) {
+    return {.head_dim = static_cast<int>(p.head_dim),
+            .warps = static_cast<int>(c[warps]),
+            .warp_rows = static_cast<int>(c[warp_rows]),
+            .tile_n = static_cast<int>(c[tile_n]),
+            .stages = static_cast<int>(c[stages]),
+            .blocks_per_sm = static_cast<int>(c[blocks_per_sm]),
+            .query_in_registers = c[query_in_registers] != 0};
+}
+
+/// 0: not even one.
+std::int64_t resident_blocks(const AttentionProblem& p, Geometry g, const DeviceTraits& traits) {
+    const std::int64_t reserved = traits.compute_major >= 8 ? 1024 : 0;  // of shared memory, a block
+    if (g.shared_bytes() > traits.max_shared_bytes_per_block) return 0;
+    // Copies through registers and what is out of the ordinary take some more.
+    const int more = (traits.has_async_copy() ? 0 : 32) + (p.window > 0 ? 8 : 0) + (p.softcap ? 4 : 0) +
+                     (p.packed() ? 4 : 0);
+    std::int64_t blocks = 0;
+    for (g.blocks_per_sm = 1; g.blocks_per_sm <= most_blocks; ++g.blocks_per_sm) {
+        if (g.blocks_per_sm * (g.shared_bytes() + reserved) <= traits.shared_bytes_per_sm &&
+            g.blocks_per_sm * g.threads() <= traits.max_threads_per_sm &&
+            g.registers() + more <= g.register_budget())
+            blocks = g.blocks_per_sm;
+    }
+    return blocks;
+}
+
+constexpr Constraint constraints[] = {
+    {"tensor cores multiply fp16 and bf16, before sm_80 fp16 alone",
+     [](const Problem& p, const Config&, const DeviceTraits& t) {
+         const Dtype dtype = attention_problem(p).dtype;
+         return dtype == Dtype::fp16 || (dtype == Dtype::bf16 && t.compute_major >= 8);
+     }},
+    {"rows must start at multiples of 16 bytes: head_dim is a multiple of 8",
+     [](const Problem& p, const Config&, const DeviceTraits&) {
+         return attention_problem(p).head_dim % 8 == 0;
+     }},
+    {"more stages than two need asynchronous copies: sm_80",
+     [](const Problem&, const Config& c, const DeviceTraits& t) {
+         return c[stages] == 2 || t.has_async_copy();
+     }},
+    {"programmatic dependent launch needs sm_90",
+     [](const Problem&, const Config& c, const DeviceTraits& t) {
+         return c[programmatic] == 0 || t.has_programmatic_launch();
+     }},
+    {"a stage is copied in whole rounds of eight threads a row",
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return c[tile_n] % geometry(attention_problem(p), c).rows_a_round() == 0;
+     }},
+    {"stages of 16 keys are for heads of more than 192 elements",
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return c[tile_n] > 16 || attention_problem(p).head_dim > 192;
+     }},
+    {"more than half of a tile's queries must exist",
+     [](const Problem& p, const Config& c, const DeviceTraits&) {
+         return tile_is_filled(attention_problem(p), c[warps] * c[warp_rows], 64);
+     }},
+    {"as many blocks are resident as shared memory and registers allow, up to three",
+     [](const Problem& p, const Config& c, const DeviceTraits& t) {
+         return c[blocks_per_sm] ==
+                resident_blocks(attention_problem(p), geometry(attention_problem(p), c), t);
+     }},
+};
+
+Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const AttentionProblem p = attention_problem(problem);
+    const Geometry g = geometry(p, config);
+    Plan plan = tile_plan("attention_prefill_mma", p, g.tile_m(), g.threads(), traits);
+    plan.launches[0].shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    plan.launches[0].programmatic = config[programmatic] != 0;
+    return plan;
+}
+
+/// What a multiprocessor does in a cycle: floating-point operations of mma.sync with float32 sums (data
+/// sheets' rates and clocks; sm_90 gives it 62 % of what wgmma gets), and float32 instructions.
+struct Rates {
+    double multiply;
+    double arithmetic;
+};
+Rates rates(const DeviceTraits& traits) {
+    switch (traits.compute_major) {
+        case 7: return {1024, 64};
+        case 8: return traits.compute_minor == 0 ? Rates{2048, 64} : Rates{1024, 128};
+        case 9: return {2540, 128};
+        case 10: return {2048, 128};
+        default: return {512, 128};
+    }
+}
+
+/// Products and what shared memory's port carries for them, 128 bytes a cycle, run beside each other; the
+/// softmax, an exponential on 16 lanes and a few instructions a score, hides behind other warps' products as
+/// far as there are any.
+double block_cycles(const AttentionProblem& p, const Geometry& g, const DeviceTraits& traits) {
+    const Rates rate = rates(traits);
+    const double scores = g.tile_m() * g.tile_n;
+    const double row_bytes = 2.0 * g.padded_dim();
+    const double multiply = 4.0 * scores * g.padded_dim() / rate.multiply;
+    const double read_rows = 2.0 * g.warps * g.tile_n + (g.query_in_registers ? 0.0 : g.tile_m());
+    const double port = (read_rows + 2.0 * g.tile_n) * row_bytes / 128;
+    const double exponentials = p.softcap ? 3.0 : 1.0;
+    const double softmax = scores * (exponentials / 16 + 6 / rate.arithmetic);
+    const int resident = g.warps * g.blocks_per_sm;
+    const double exposed = resident >= 16 ? 0.4 : resident >= 8 ? 0.6 : 1.0;
+    // Two barriers, and the wait for a stage that has only just been asked for.
+    const double waits = (g.stages == 2 ? 500.0 : 250.0) / g.blocks_per_sm;
+    return std::max(1.1 * multiply, port) + exposed * softmax + waits;
+}
+
+double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const AttentionProblem p = attention_problem(problem);
+    const Geometry g = geometry(p, config);
+    const double us = predict_us(p,
+                                 {.tile_m = g.tile_m(),
+                                  .tile_n = g.tile_n,
+                                  .warp_rows = g.warp_rows,
+                                  .block_cycles = block_cycles(p, g, traits),
+                                  .overhead_cycles = 3000.0 / g.blocks_per_sm,
+                                  .blocks_per_sm = g.blocks_per_sm},
+                                 traits);
+    return us - (config[programmatic] != 0 ? 0.5 : 0.0);
+}
+
+/// The best by the cost model.
+std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const AttentionProblem p = attention_problem(problem);
+    if (p.dtype == Dtype::fp32 || p.head_dim % 8 != 0) return std::nullopt;
+    std::vector<Config> configs;
+    for (const std::int64_t count : tunables[warps].values.span()) {
+        for (const std::int64_t rows : tunables[warp_rows].values.span()) {
+            for (const std::int64_t keys : {16, 32, 64, 128}) {
+                for (const std::int64_t held : {0, 1}) {
+                    for (const std::int64_t ring : {2, 3}) {
+                        Config& config = configs.emplace_back();
+                        config[warps] = count;
+                        config[warp_rows] = rows;
+                        config[tile_n] = keys;
+                        config[stages] = ring;
+                        config[query_in_registers] = held;
+                        config[blocks_per_sm] = resident_blocks(p, geometry(p, config), traits);
+                        config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
+                    }
+                }
+            }
+        }
+    }
+    return best_of(problem, mma, configs, traits);
+}
+
+}  // namespace
+
+const Variant mma{.name = "mma",
+                  .summary = "warp tensor cores fed from a ring in shared memory, softmax in registers",
+                  .source = "attention_prefill/mma.cu",
+                  .min_arch = {7, 5, false},
+                  .tunables = tunables,
+                  .constraints = constraints,
+                  .plan = plan,
+                  .fallback = fallback,
+                  .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
+                  .predict_us = predict};
+
+}  // namespace hone::attention_prefill
