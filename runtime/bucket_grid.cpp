@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kernel_templates/family.h"
+
 namespace hone::runtime {
 
 BucketGrid::BucketGrid(const Problem& largest)

@@ -39,7 +39,7 @@ struct Geometry {
     /// The struct Shared of join.cuh.
     constexpr int join_bytes() const {
         const int sums = warps * block_rows() * sums_pitch() * 4 + warps * block_rows() * 8;
-        return round_up(sums, 16) + round_up(cluster * inbox_items() * 24 + 8, 16);
+        return round_up(sums, 16) + round_up(cluster * inbox_items() * 24 + 8, 16) + 16;
     }
     /// Of the workspace, for one block: its two pieces, with a flag each.
     constexpr long long piece_bytes() const { return 2ll * (block_rows() * (row_items() * 4 + 2) * 4 + 8); }

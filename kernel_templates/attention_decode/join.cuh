@@ -46,6 +46,7 @@ struct Shared {
     alignas(16) float sums[warps][block_rows][sums_pitch];
     State states[warps][block_rows];
     Inbox inbox;
+    Ended ended;  ///< out of the way of the registers
 };
 static_assert(sizeof(Shared) == geometry.join_bytes(), "the host counts the same bytes");
 
@@ -246,8 +247,10 @@ __device__ inline void join_block(const Tensors& tensors, const Shared& shared, 
     if (join_way == Join::last_block && threadIdx.x == 0 && !fragment.whole()) workspace.raise(piece);
 }
 
-/// After a block's last fragment, last_block.
-__device__ inline void join_ended(const Tensors& tensors, const Ended& ended) {
+/// After a block's last fragment, last_block; thread 0 has left `ended`.
+__device__ inline void join_ended(const Tensors& tensors, const Shared& shared) {
+    sync_compute_warps();
+    const Ended ended = shared.ended;
     if (ended.pieces.count() < 2) return;
     const Workspace workspace(tensors, static_cast<int>(gridDim.x));
     const int line = static_cast<int>(blockIdx.x) % lines;

@@ -159,6 +159,7 @@ __device__ inline void take(const Tensors& tensors, const Fragment& fragment, in
 __device__ inline void run(const Tensors& tensors, Shared& shared) {
     const int warp = threadIdx.x / 32;
     Schedule schedule(tensors);
+    if (join_way == Join::last_block && threadIdx.x == 0) shared.ended = schedule.ended();
     Rows rows;
     for (Fragment fragment = schedule.next(); fragment.present; fragment = schedule.next()) {
         rows.start(tensors, fragment);
@@ -175,7 +176,7 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
         rows.leave(shared);
         join_block(tensors, shared, fragment);
     }
-    if constexpr (join_way == Join::last_block) join_ended(tensors, schedule.ended());
+    if constexpr (join_way == Join::last_block) join_ended(tensors, shared);
 }
 
 }  // namespace hone::attention_decode::plain

@@ -105,7 +105,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
     std::vector<Config> configs;
     for (const std::int64_t rows_a_block : tunables[rows].values.span()) {
-        for (const std::int64_t count : {12, 8, 6, 4}) {
+        for (const std::int64_t count : {8, 6, 4}) {
             for (const std::int64_t tokens : tunables[unit].values.span()) {
                 for (const std::int64_t beside : {0, 1}) {
                     Config& config = configs.emplace_back();

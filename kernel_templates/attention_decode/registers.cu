@@ -289,6 +289,7 @@ __device__ inline void leave(Shared& shared, const Sums<v_blocks>& sums, const S
 
 __device__ inline void run(const Tensors& tensors, Shared& shared) {
     Schedule schedule(tensors);
+    if (join_way == Join::last_block && threadIdx.x == 0) shared.ended = schedule.ended();
     Walk walk(tensors, schedule);
     Held held;
     held.load_k(tensors, walk);
@@ -322,7 +323,7 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
         leave(shared, sums, softmax);
         join_block(tensors, shared, fragment);
     }
-    if constexpr (join_way == Join::last_block) join_ended(tensors, schedule.ended());
+    if constexpr (join_way == Join::last_block) join_ended(tensors, shared);
 }
 
 }  // namespace hone::attention_decode::registers

@@ -135,6 +135,7 @@ __device__ inline void leave(Shared& shared, const Sums<column_blocks>& sums, co
 __device__ inline void compute(const Tensors& tensors, Memory& memory) {
     const int warp = threadIdx.x / 32;
     Schedule schedule(tensors);
+    if (join_way == Join::last_block && threadIdx.x == 0) memory.join.ended = schedule.ended();
     Fragment fragment = schedule.next();
     Query query;
     query.load(tensors, fragment);
@@ -173,7 +174,7 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
             join_block(tensors, memory.join, done);
         }
     }
-    if constexpr (cluster == 1 && join_way == Join::last_block) join_ended(tensors, schedule.ended());
+    if constexpr (cluster == 1 && join_way == Join::last_block) join_ended(tensors, memory.join);
 }
 
 }  // namespace hone::attention_decode::ring

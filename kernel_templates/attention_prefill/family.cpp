@@ -33,7 +33,7 @@ constexpr Field fields[] = {
     {"kv_len", Field::Kind::free, "keys of the longest sequence", 1, max_tokens, -1, {}, "q_len"},
 };
 
-const Variant* const variants[] = {&wgmma};
+const Variant* const variants[] = {&wgmma, &wgmma_tf32, &mma, &plain};
 
 /// What tensors look like when tuning: contiguous, [batch, tokens, heads, head_dim]; packed ones have one
 /// sequence behind the other.

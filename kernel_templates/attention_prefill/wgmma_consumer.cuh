@@ -137,8 +137,8 @@ class Consumer {
         for (int step = 0; step < score_steps; ++step) {
             const uint32 panel =
                 layout_.query(warpgroup_, queries_.stage) + step / 4 * block_rows * row_bytes;
-            load_matrices(panel + swizzled_offset<panel_width>(row, step % 4 * 2 + lane / 16),
-                          fragments_[step]);
+            load_matrices(fragments_[step],
+                          panel + swizzled_offset<panel_width>(row, step % 4 * 2 + lane / 16));
         }
         await_loads();
     }
@@ -150,12 +150,6 @@ class Consumer {
         for (int step = 0; step < score_steps; ++step)
 #pragma unroll
             for (int i = 0; i < 4; ++i) fragments_[step][i] ^= zero;
-    }
-    __device__ static void load_matrices(uint32 address, uint32 (&words)[4]) {
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-                     : "r"(address)
-                     : "memory");
     }
 
     __device__ void multiply_keys(Scores& scores) {

@@ -12,14 +12,22 @@ using namespace hone;
 
 namespace {
 
-const std::vector<std::string> problems{"rmsnorm dtype=bf16 hidden=4096 rows=1",
-                                        "rmsnorm dtype=bf16 hidden=4096 residual=yes rows=8192",
-                                        "rmsnorm dtype=fp32 hidden=65536 rows=64",
-                                        "rmsnorm dtype=fp16 output=int8 hidden=4097 rows=333",
-                                        "layernorm dtype=fp16 hidden=768 rows=1024",
-                                        "layernorm dtype=fp32 output=fp8 residual=yes hidden=32 rows=7",
-                                        "layernorm dtype=bf16 bias=no hidden=1 rows=1",
-                                        "rmsnorm dtype=bf16 hidden=128 rows=65536"};
+const std::vector<std::string> problems{
+    "rmsnorm dtype=bf16 hidden=4096 rows=1",
+    "rmsnorm dtype=bf16 hidden=4096 residual=yes rows=8192",
+    "rmsnorm dtype=fp32 hidden=65536 rows=64",
+    "rmsnorm dtype=fp16 output=int8 hidden=4097 rows=333",
+    "layernorm dtype=fp16 hidden=768 rows=1024",
+    "layernorm dtype=fp32 output=fp8 residual=yes hidden=32 rows=7",
+    "layernorm dtype=bf16 bias=no hidden=1 rows=1",
+    "rmsnorm dtype=bf16 hidden=128 rows=65536",
+    "attention_decode dtype=bf16 heads=32 kv_heads=8 head_dim=128 batch=16 kv_len=4096",
+    "attention_decode dtype=fp16 kv_dtype=fp8_e4m3 causal=yes window=512 lse=yes lengths=yes "
+    "page_size=16 heads=64 kv_heads=8 head_dim=128 q_tokens=4 batch=3 kv_len=1000",
+    "attention_decode dtype=fp32 heads=5 kv_heads=5 head_dim=33 batch=1 kv_len=1",
+    "rope_kv_append dtype=bf16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128 tokens=512",
+    "rope_kv_append dtype=fp16 kv_dtype=fp8_e4m3 style=interleaved norm=yes page_size=16 "
+    "heads=6 kv_heads=2 head_dim=80 rotary_dim=20 tokens=33"};
 
 template <class Check>
 void for_every_problem_and_device(Check check) {

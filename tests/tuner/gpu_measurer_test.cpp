@@ -33,16 +33,21 @@ TEST_CASE("a worker tells its device, verifies a candidate and times it") {
     CHECK(rounds[1].us.size() == 7);
 }
 
-TEST_CASE("a sample has ten calls where weights are what is read") {
+TEST_CASE("a sample has ten calls where weights or a cache are what is read") {
     Bench bench;
-    const auto calls = [&](const std::string& tokens) {
-        const auto problem = parse_problem("linear dtype=bf16 in=4096 out=4096 tokens=" + tokens);
-        REQUIRE(problem);
+    const auto calls = [&](const std::string& text) {
+        std::string error;
+        const auto problem = parse_problem(text, &error);
+        REQUIRE(error == "");
         REQUIRE(bench.session.measurer->begin_problem(*problem).detail == "");
         return bench.session.measurer->calls_per_replay();
     };
-    CHECK(calls("1") >= 10);
-    CHECK(calls("2048") < 10);
+    CHECK(calls("linear dtype=bf16 in=4096 out=4096 tokens=1") >= 10);
+    CHECK(calls("linear dtype=bf16 in=4096 out=4096 tokens=2048") < 10);
+    const std::string heads = " dtype=bf16 heads=32 kv_heads=8 head_dim=128";
+    CHECK(calls("attention_decode" + heads + " batch=16 kv_len=8192") >= 10);
+    CHECK(calls("attention_decode" + heads + " lengths=yes page_size=16 batch=16 kv_len=8192") >= 10);
+    CHECK(calls("attention_prefill" + heads + " causal=yes batch=1 q_len=8192") < 10);
 }
 
 TEST_CASE("a crash at the first launch is tried once more alone, then recorded with its cause") {

@@ -19,8 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-ProblemSetup setup() {
-    const Problem problem = norm_problem(16);
+ProblemSetup setup(const Problem& problem = norm_problem(16)) {
     const Family& family = *problem.family;
     ProblemSetup made{.arguments = family.arguments(problem),
                       .tolerances = {},
@@ -33,19 +32,30 @@ ProblemSetup setup() {
     return made;
 }
 
+/// With lengths and a page table: indices and their fills.
+Problem paged_problem() {
+    std::string error;
+    const auto problem = parse_problem(
+        "attention_decode dtype=bf16 lengths=yes page_size=16 heads=8 kv_heads=2 "
+        "head_dim=64 batch=3 kv_len=100",
+        &error);
+    if (!problem) throw std::runtime_error(error);
+    return *problem;
+}
+
 Plan plan_with_tensor_maps() {
     Plan plan = setup().reference_plan;
     plan.tensor_map_count = 2;
-    plan.tensor_maps[0] = {.pointer = 3,
-                           .dtype = Dtype::fp16,
-                           .rank = 4,
-                           .swizzle_bytes = 64,
-                           .extents = {64, 4096, 32, 4000000000},
-                           .stride_scalars = {1, TensorMap::no_gaps, 3},
-                           .box = {32, 256, 1, 1},
-                           .offset_bytes = 768,
-                           .extent_scalars = {TensorMap::fixed, 23, TensorMap::fixed, TensorMap::fixed,
-                                              TensorMap::fixed}};
+    plan.tensor_maps[0] = {
+        .pointer = 3,
+        .dtype = Dtype::fp16,
+        .rank = 4,
+        .swizzle_bytes = 64,
+        .extents = {64, 4096, 32, 4000000000},
+        .stride_scalars = {1, TensorMap::no_gaps, 3},
+        .box = {32, 256, 1, 1},
+        .offset_bytes = 768,
+        .extent_scalars = {TensorMap::fixed, 23, TensorMap::fixed, TensorMap::fixed, TensorMap::fixed}};
     plan.launches[0].args[0] = tensor_map_arg(1);
     plan.value_count = 2;
     plan.values = {PlanValue{.number = -4096}, PlanValue{.number = std::int64_t{1} << 40, .pointer = 6}};
@@ -93,6 +103,8 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     NameTable names;
     const json sent = to_json(setup());
     CHECK(to_json(problem_setup_from_json(sent, names)) == sent);
+    const json indexed = to_json(setup(paged_problem()));
+    CHECK(to_json(problem_setup_from_json(indexed, names)) == indexed);
     const Candidate candidate = ranked_candidate(0);
     const DeviceTraits traits = *representative_device({9, 0, true});
     const json call =
@@ -109,6 +121,8 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
 TEST_CASE("a damaged message is a ProtocolError at worst") {
     NameTable names;
     survives(to_json(setup()), [&](const json& object) { (void)problem_setup_from_json(object, names); });
+    survives(to_json(setup(paged_problem())),
+             [&](const json& object) { (void)problem_setup_from_json(object, names); });
     survives(to_json(setup().reference_plan),
              [&](const json& object) { (void)plan_from_json(object, names); });
     survives(to_json(plan_with_tensor_maps()),

@@ -12,7 +12,7 @@ using namespace hone::tuner;
 
 namespace {
 
-using Sizes = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 const ModelOperator& by_role(const std::vector<ModelOperator>& list, const std::string& role) {
     const auto found =
@@ -85,7 +85,7 @@ TEST_CASE("attention over prompts is tuned for one sequence, up to what the mode
     CHECK(llama.family == "attention_prefill");
     CHECK(llama.fields ==
           "dtype=bf16 heads=32 kv_heads=8 head_dim=128 causal=yes window=0 softcap=no lengths=none");
-    CHECK(llama.sizes == Sizes{"batch=1 q_len=512 kv_len=512",
+    CHECK(llama.sizes == Texts{"batch=1 q_len=512 kv_len=512",
                                "batch=1 q_len=8192 kv_len=8192"});  // few queries are decode's
     const ModelOperator mistral = by_role(operators(read_model("mistral-7b"), {}), "attention over a prompt");
     CHECK(mistral.fields.find("window=4096") != std::string::npos);
@@ -112,7 +112,7 @@ TEST_CASE("token counts are numbers of sequences for attention over one token") 
     const std::vector<ModelOperator> list =
         operators(read_model("gpt2"), {.tokens = {8, 1, 4096}, .dtype = {}});
     CHECK(by_role(list, "attention over one token").sizes ==
-          Sizes{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
+          Texts{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
                 "batch=8 kv_len=1024 q_len=1"});
     CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() == 3 + 1 + 5);
 }
@@ -244,15 +244,15 @@ TEST_CASE("one operator: its fields, at all token counts or at the one given") {
 TEST_CASE("one operator of several sizes: all in its fields, or all but one and token counts for that") {
     const std::string fields = "dtype=bf16 heads=32 kv_heads=8 head_dim=128 q_tokens=1";
     const auto texts = [&](const std::string& sizes, const std::vector<std::int64_t>& tokens) {
-        Sizes found;
+        Texts found;
         for (const Problem& problem :
              operator_workload("attention_decode", fields + sizes, {.tokens = tokens, .dtype = {}}).problems)
             found.push_back(dynamic_text(problem));
         return found;
     };
-    CHECK(texts(" batch=8 kv_len=4096", {}) == Sizes{"batch=8 kv_len=4096 q_len=1"});
-    CHECK(texts(" batch=8", {512, 64}) == Sizes{"batch=8 kv_len=64 q_len=1", "batch=8 kv_len=512 q_len=1"});
-    CHECK(texts(" kv_len=64", {2}) == Sizes{"batch=2 kv_len=64 q_len=1"});
+    CHECK(texts(" batch=8 kv_len=4096", {}) == Texts{"batch=8 kv_len=4096 q_len=1"});
+    CHECK(texts(" batch=8", {512, 64}) == Texts{"batch=8 kv_len=64 q_len=1", "batch=8 kv_len=512 q_len=1"});
+    CHECK(texts(" kv_len=64", {2}) == Texts{"batch=2 kv_len=64 q_len=1"});
     CHECK_THROWS_WITH_AS(static_cast<void>(texts("", {8})), doctest::Contains("batch and kv_len"),
                          ConfigError);
     CHECK_THROWS_AS(static_cast<void>(texts(" batch=8", {})), ConfigError);

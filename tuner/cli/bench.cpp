@@ -138,7 +138,6 @@ void report(const Problem& problem, const DeviceTraits& traits, const std::vecto
 bool bench_problem(const Problem& problem, tuner::GpuSession& session, const runtime::WinnerTable& winners,
                    const cache::Cache& cache, int rounds, const Console& console, Outcome& outcome) {
     const DeviceTraits& traits = session.measurer->device().traits;
-    const auto dynamic = static_cast<std::size_t>(dynamic_field(*problem.family));
     const Explanation explained = runtime::explain(problem, problem, {&winners, &traits, &cache});
     std::vector<Contender> list = contenders(problem, explained);
     const tuner::Verdict ready = session.measurer->begin_problem(problem);
