@@ -267,7 +267,7 @@ class Mistakes(LinearCase):
 
     def test_pointers_are_checked_by_the_library(self) -> None:
         linear = prepare(hone.Linear(IN, OUT, max_tokens=8))
-        with self.refuses(hone.BadArgumentError, "rows is negative or above"):
+        with self.refuses(hone.BadArgumentError, "rows, or a size of the call, is negative or above"):
             linear.run_pointers(0, 9, 256, 256, 0, 0, 256, 256, 0, 0, 0, 0)
         with self.refuses(hone.BadArgumentError, "null pointer|is NULL"):
             linear.run_pointers(0, 1, 0, 256, 0, 0, 256, 256, 0, 0, 0, 0)

@@ -216,7 +216,7 @@ class Mistakes(Case):
             self.norm(**self.good, stream="main")
 
     def test_pointers_are_checked_by_the_library(self) -> None:
-        with self.refuses(hone.BadArgumentError, "rows is negative or above"):
+        with self.refuses(hone.BadArgumentError, "rows, or a size of the call, is negative or above"):
             self.norm.run_pointers(0, 9, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 1e-5)
         with self.refuses(hone.BadArgumentError, "null pointer"):
             self.norm.run_pointers(0, 1, 0, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 1e-5)

@@ -239,16 +239,18 @@ class Models(Case):
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
 
     def test_attention_of_a_model(self) -> None:
-        llama = hone.prepare("llama-3-8b", max_rows=32)
-        prompt = hone.Attention(32, 8, 128, max_q_len=32)
-        self.assertEqual(llama[llama.roles["attention over a prompt"]].description, prompt)
-        token = hone.Attention(32, 8, 128, max_batch=32, max_q_len=1, causal=False)
+        gpt2 = hone.prepare("gpt2", max_rows=32)
+        prompt = hone.Attention(12, 12, 64, max_q_len=32, dtype="fp16")
+        self.assertEqual(gpt2[gpt2.roles["attention over a prompt"]].description, prompt)
+        llama = hone.prepare("llama-3-8b", max_rows=16)
+        self.assertNotIn("attention over a prompt", llama.roles)
+        token = hone.Attention(32, 8, 128, max_batch=16, max_q_len=1, causal=False)
         self.assertEqual(llama[llama.roles["attention over one token"]].description, token)
         pages = hone.Attention(
-            32, 8, 128, max_batch=32, max_q_len=1, causal=False, lengths=True, page_size=16
+            32, 8, 128, max_batch=16, max_q_len=1, causal=False, lengths=True, page_size=16
         )
         self.assertEqual(llama[llama.roles["attention over one token, paged cache"]].description, pages)
-        append = hone.RopeKvAppend(32, 8, 128, max_tokens=32)
+        append = hone.RopeKvAppend(32, 8, 128, max_tokens=16)
         self.assertEqual(llama[llama.roles["rotary embedding and cache append"]].description, append)
 
     def test_what_hone_has_no_kernel_for_is_said(self) -> None:
