@@ -114,6 +114,11 @@ void check_description(const Attention& attention) {
     check_cache(attention);
     if (attention.max_q_len < 1)
         throw std::invalid_argument(fmt::format("max_q_len is {}; allowed: from 1", attention.max_q_len));
+    if (attention.window != 0 && !attention.causal) {
+        throw std::invalid_argument(
+            fmt::format("window is {}; allowed without causal: 0; a window ends at the query's own key",
+                        attention.window));
+    }
     if (attention.packed && attention.lengths) {
         throw std::invalid_argument(
             "lengths is true; allowed with packed: false; q_starts and kv_starts tell the lengths");

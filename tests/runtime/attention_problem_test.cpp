@@ -56,7 +56,9 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
     refused({.heads = 2, .head_dim = 64, .max_q_len = 0}, "max_q_len is 0; allowed: from 1");
     refused({.heads = 2, .head_dim = 64, .max_kv_len = -1}, "max_kv_len is -1; allowed: 1 to");
     refused({.heads = 2, .head_dim = 64, .dtype = Dtype::int8}, "'dtype' has the value 'int8'");
-    refused({.heads = 2, .head_dim = 64, .causal = false, .window = 5}, "causal");
+    refused({.heads = 2, .head_dim = 64, .causal = false, .window = 5},
+            "window is 5; allowed without causal: 0");
+    refused({.heads = 2, .head_dim = 64, .max_q_len = 1, .causal = false, .window = 5}, "window is 5");
     refused({.heads = 2, .head_dim = 64, .lengths = true, .packed = true}, "lengths is true");
     refused({.heads = 2, .head_dim = 64, .max_q_len = 17, .page_size = 16},
             "max_q_len is 17; allowed with a paged cache: 1 to 16");

@@ -173,7 +173,6 @@ TEST_CASE("one workspace serves every call up to its sizes") {
         dispatcher,
         {.heads = 8, .kv_heads = 2, .head_dim = 128, .max_batch = 4, .max_q_len = 64, .max_kv_len = 20000});
     const std::int64_t most = attention.workspace_bytes({4, 64, 20000});
-    CHECK(most % workspace_alignment == 0);
     for (const AttentionSizes sizes :
          {AttentionSizes{1, 1, 20000}, {4, 16, 20000}, {2, 9, 700}, {4, 64, 64}}) {
         const std::int64_t bytes = attention.workspace_bytes(sizes);
