@@ -6,6 +6,8 @@
 namespace hone::attention_prefill::warpgroup {
 namespace {
 
+constexpr std::int64_t largest_section_mib = 24;
+
 /// Cycles in which all consumers of a multiprocessor go through a block of keys each: tensor cores are busy
 /// with `multiply` for each of them (power keeps their clock down), a consumer needs its own softmax and most
 /// of the products one after the other, and exponentials and additions of all share the other units.
@@ -46,6 +48,14 @@ double memory_bytes(const AttentionProblem& p, const Config& config, const Devic
     return own + keys * (1.0 + again * std::max(0.0, rounds - 1.0));
 }
 
+/// Whether sections of the largest size would be the same: of such equals only one is worth trying early.
+bool repeats_larger_sections(const AttentionProblem& p, const Config& config) {
+    if (!has_sections(p) || config[section_mib] == largest_section_mib) return false;
+    Config larger = config;
+    larger[section_mib] = largest_section_mib;
+    return sections(p, config).heads == sections(p, larger).heads;
+}
+
 }  // namespace
 
 /// Rounds of tiles, each as long as its blocks of keys take, against the time of memory; plus what a tile and
@@ -68,7 +78,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     double compute_us = std::max(rounds * mean_blocks, longest) * block_us;
     if (has_sections(p)) {
         // Drawing evens tiles of different lengths out, and has nothing to even out in two rounds.
-        if (config[dynamic] == 0) compute_us *= rounds > 2 ? 1.08 : 0.97;
+        if (config[dynamic] == 0) compute_us *= rounds > 2 ? 1.02 : 0.95;
         if (rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
         const double at_least = std::min(count, 2.0 * static_cast<double>(places(config, traits)));
         if (section_tiles(p, config) < at_least) compute_us *= 1.03;
@@ -78,11 +88,13 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     if (config[query_in_registers] != 0) gain -= has_sections(p) ? 0.005 : 0.015;
     if (config[query_stages] == 2) gain -= has_sections(p) ? 0.01 : 0.005;
     if (config[stages] == 3) gain -= 0.005;
+    if (config[softmax_first] != 0) gain += 0.012;
+    if (repeats_larger_sections(p, config)) gain += 0.04;
 
     const double memory_us = memory_bytes(p, config, traits) / (0.9e-6 * traits.memory_bytes_per_s);
     const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
-    return body_us + 3.5 - (config[programmatic] != 0 ? 0.7 : 0.0);
+    return body_us + 2.4 - (config[programmatic] != 0 ? 0.9 : 0.0);
 }
 
 }  // namespace hone::attention_prefill::warpgroup
