@@ -91,11 +91,6 @@ int field_index(const Family& family, std::string_view name) {
     return -1;
 }
 
-int dynamic_field(const Family& family) {
-    const FieldIndices found = dynamic_fields(family);
-    return found.count == 0 ? -1 : found[0];
-}
-
 FieldIndices dynamic_fields(const Family& family) {
     return indices(family, [](const Field& field) { return field.kind == Field::Kind::dynamic; });
 }

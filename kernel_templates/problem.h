@@ -79,9 +79,7 @@ struct FieldIndices {
     [[nodiscard]] const std::uint8_t* end() const { return items.data() + count; }
     [[nodiscard]] std::uint8_t operator[](std::size_t i) const { return items[i]; }
 };
-/// The first of those whose buckets decide which kernel runs, or -1.
-[[nodiscard]] int dynamic_field(const Family& family);
-/// All of them.
+/// Those whose buckets decide which kernel runs.
 [[nodiscard]] FieldIndices dynamic_fields(const Family& family);
 /// Those and the free ones: what a call says anew each time.
 [[nodiscard]] FieldIndices run_time_fields(const Family& family);

@@ -157,7 +157,7 @@ TEST_CASE("a workspace of linear never shrinks when tokens are added") {
     for (const char* norm : {"no", "yes"}) {
         const Problem largest =
             problem_of(std::string("dtype=bf16 in=14336 out=1024 tokens=256 norm=") + norm);
-        const auto tokens_field = static_cast<std::size_t>(dynamic_field(*largest.family));
+        const auto tokens_field = dynamic_fields(*largest.family)[0];
         for (const auto& [candidate, predicted] : ranked_space(largest, h100)) {
             std::int64_t before = 0;
             for (std::int64_t tokens = 1; tokens <= 256; tokens = tokens * 3 / 2 + 1) {

@@ -61,7 +61,7 @@ TEST_CASE("an image's key tells problems, candidates, targets and compilers apar
     CHECK(key.candidate == to_string(*candidate));
     CHECK(key.arch == "sm_90a");
     // The number of rows is a run-time argument: one image serves all of them.
-    const auto rows = static_cast<std::size_t>(dynamic_field(*problem->family));
+    const auto rows = dynamic_fields(*problem->family)[0];
     CHECK(key == candidate_image_key(with(*problem, rows, 64), *candidate, Arch{9, 0, true}, "13.0"));
     CHECK(key != candidate_image_key(*problem, *candidate, Arch{8, 0, false}, "13.0"));
     CHECK(key != candidate_image_key(*problem, *candidate, Arch{9, 0, true}, "12.9"));

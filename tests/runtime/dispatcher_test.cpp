@@ -66,7 +66,7 @@ const DeviceTraits& traits() {
 /// A candidate for all buckets of `small_norm` that is not the fallback of any.
 Candidate other_candidate() {
     const Problem problem = norm_problem(small_norm);
-    const auto field = static_cast<std::size_t>(dynamic_field(*problem.family));
+    const auto field = dynamic_fields(*problem.family)[0];
     for (const RankedCandidate& ranked : ranked_space(problem, traits())) {
         const bool fits = std::ranges::all_of(bucket_edges(small_norm.max_rows), [&](std::int64_t rows) {
             const Problem there = with(problem, field, rows);
@@ -84,7 +84,7 @@ Candidate other_candidate() {
 cache::Trial trial(std::int64_t rows, const Candidate& candidate) {
     const auto driver = Driver::load();
     const Problem problem = norm_problem(small_norm);
-    const Problem there = with(problem, static_cast<std::size_t>(dynamic_field(*problem.family)), rows);
+    const Problem there = with(problem, dynamic_fields(*problem.family)[0], rows);
     cache::Trial trial;
     trial.key = {gpu_key(*driver, 0), "rmsnorm", static_text(there), dynamic_text(there)};
     trial.toolchain = {driver->version(), Nvrtc::load()->version()};
