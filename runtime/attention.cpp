@@ -24,8 +24,9 @@ bool within(std::int64_t size, std::int64_t most) noexcept { return size >= 0 &&
 
 bool fits(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
     const bool tokens_fit = !attention.packed || (args.q_tokens >= 0 && args.kv_tokens >= 0);
+    const bool queries_fit = sizes.q_len == 0 || sizes.q_len >= attention.min_q_len;
     return within(sizes.batch, attention.max_batch) && within(sizes.q_len, attention.max_q_len) &&
-           within(sizes.kv_len, attention.max_kv_len) && tokens_fit;
+           within(sizes.kv_len, attention.max_kv_len) && queries_fit && tokens_fit;
 }
 
 bool nothing_in(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
@@ -85,9 +86,9 @@ std::int64_t AttentionKernel::workspace_bytes(AttentionSizes sizes) const {
         check_size("kv_len", sizes.kv_len, attention_.max_kv_len);
         std::int64_t most = 0;
         for (std::int64_t capacity = 1; const auto& part : decode_) {
-            if (part == nullptr || sizes.q_len <= capacity / 2) break;
             const AttentionSizes here{sizes.batch, std::min(sizes.q_len, capacity), sizes.kv_len};
-            most = std::max(most, part->workspace_bytes(runtime::decode_sizes(here)));
+            if (part != nullptr && sizes.q_len > capacity / 2)
+                most = std::max(most, part->workspace_bytes(runtime::decode_sizes(here)));
             capacity *= 2;
         }
         if (runtime::is_decode(attention_, sizes.q_len)) return most;

@@ -12,6 +12,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/rope_kv_append/rope_kv_append.h"
 #include "runtime/describe_problem.h"
+#include "runtime/dispatcher.h"
 
 namespace hone::runtime {
 namespace {
@@ -114,6 +115,10 @@ void check_description(const Attention& attention) {
     check_cache(attention);
     if (attention.max_q_len < 1)
         throw std::invalid_argument(fmt::format("max_q_len is {}; allowed: from 1", attention.max_q_len));
+    if (attention.min_q_len < 1 || attention.min_q_len > attention.max_q_len) {
+        throw std::invalid_argument(fmt::format("min_q_len is {}; allowed: 1 to max_q_len, {}",
+                                                attention.min_q_len, attention.max_q_len));
+    }
     if (attention.window != 0 && !attention.causal) {
         throw std::invalid_argument(
             fmt::format("window is {}; allowed without causal: 0; a window ends at the query's own key",
@@ -146,10 +151,28 @@ AttentionProblems attention_problems(const Attention& given) {
     check_description(attention);
     AttentionProblems problems;
     if (!is_decode(attention, attention.max_q_len)) problems.prefill = prefill_problem(attention);
+    problems.least_prefill =
+        attention.packed ? attention.min_q_len : std::max(attention.min_q_len, most_decode_queries + 1);
+    if (!is_decode(attention, attention.min_q_len)) return problems;
     const std::int64_t most = std::min(attention.max_q_len, most_decode_queries);
-    for (std::size_t i = 0; !attention.packed && i <= decode_index(most); ++i)
-        problems.decode.push_back(decode_problem(attention, std::int64_t{1} << i));
+    for (std::size_t i = decode_index(attention.min_q_len); i <= decode_index(most); ++i)
+        problems.decode[i] = decode_problem(attention, std::int64_t{1} << i);
     return problems;
+}
+
+AttentionKernel prepare_attention(Dispatcher& dispatcher, const Attention& attention,
+                                  const DeviceSession* checking) {
+    const AttentionProblems problems = attention_problems(attention);
+    AttentionKernel::Decode decode;
+    for (std::size_t i = 0; i < decode.size(); ++i) {
+        if (problems.decode[i]) decode[i] = dispatcher.prepare(*problems.decode[i], strides_of_decode);
+    }
+    std::shared_ptr<const PreparedOperator> prefill;
+    if (problems.prefill) {
+        const Sizes least = prefill_sizes({.q_len = problems.least_prefill});
+        prefill = dispatcher.prepare(*problems.prefill, strides_of_prefill, least);
+    }
+    return {std::move(decode), std::move(prefill), filled_in(attention), checking};
 }
 
 Problem rope_problem(const RopeKvAppend& given) {
@@ -177,8 +200,6 @@ RopeKvAppend filled_in(RopeKvAppend rope) {
     return rope;
 }
 
-std::span<const RowStride> decode_strides() { return strides_of_decode; }
-std::span<const RowStride> prefill_strides() { return strides_of_prefill; }
 std::span<const RowStride> rope_strides() { return strides_of_rope; }
 
 }  // namespace hone::runtime

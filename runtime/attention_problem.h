@@ -1,17 +1,19 @@
 // From the public descriptions of attention and of its append to problems of their families.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "hone/attention.h"
 #include "kernel_templates/problem.h"
 #include "runtime/prepared_operator.h"
 
 namespace hone::runtime {
+
+class Dispatcher;
 
 /// Whether calls of so many queries a sequence take the kernels of decode.
 [[nodiscard]] bool is_decode(const Attention& attention, std::int64_t q_len) noexcept;
@@ -20,13 +22,18 @@ namespace hone::runtime {
 
 /// What the calls of an operator can reach: problems of the largest call.
 struct AttentionProblems {
-    std::vector<Problem> decode;  ///< for up to 1, 2, 4, 8, 16 queries, as far as there are calls
+    std::array<std::optional<Problem>, 5>
+        decode;  ///< for up to 1, 2, 4, 8, 16 queries, where there are calls
     std::optional<Problem> prefill;
+    std::int64_t least_prefill = 1;  ///< fewest queries of a call that prefill serves
 };
 
 /// Both throw std::invalid_argument naming field, value and what is allowed.
 [[nodiscard]] AttentionProblems attention_problems(const Attention& attention);
 [[nodiscard]] Problem rope_problem(const RopeKvAppend& rope);
+/// The operator with all that its calls can reach; `checking` as AttentionKernel takes it.
+[[nodiscard]] AttentionKernel prepare_attention(Dispatcher& dispatcher, const Attention& attention,
+                                                const DeviceSession* checking);
 
 /// A call's sizes in the order of its family.
 [[nodiscard]] constexpr Sizes decode_sizes(AttentionSizes sizes) noexcept {
@@ -41,8 +48,6 @@ struct AttentionProblems {
 [[nodiscard]] RopeKvAppend filled_in(RopeKvAppend rope);
 
 /// Which scalars of a call are strides, and of what.
-[[nodiscard]] std::span<const RowStride> decode_strides();
-[[nodiscard]] std::span<const RowStride> prefill_strides();
 [[nodiscard]] std::span<const RowStride> rope_strides();
 
 }  // namespace hone::runtime

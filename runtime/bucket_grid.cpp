@@ -8,12 +8,14 @@
 
 namespace hone::runtime {
 
-BucketGrid::BucketGrid(const Problem& largest)
+BucketGrid::BucketGrid(const Problem& largest, const Sizes& least)
     : largest_(largest), fields_(run_time_fields(*largest.family)), maxima_(sizes_of(largest)) {
     for (std::size_t i = 0; i < fields_.count; ++i) {
         if (largest.family->fields[fields_[i]].kind != Field::Kind::dynamic) continue;
-        axes_[axis_count_++] = {i, BucketIndex(bucket_edges(maxima_[i]))};
-        cells_ *= axes_[axis_count_ - 1].index.edges().size();
+        std::vector<std::int64_t> edges = bucket_edges(maxima_[i]);
+        std::erase_if(edges, [&](std::int64_t edge) { return edge < std::min(least[i], maxima_[i]); });
+        cells_ *= edges.size();
+        axes_[axis_count_++] = {i, BucketIndex(edges)};
     }
 }
 

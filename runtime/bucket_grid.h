@@ -15,8 +15,9 @@ namespace hone::runtime {
 
 class BucketGrid {
   public:
-    /// `largest` carries the maxima in its run-time fields.
-    explicit BucketGrid(const Problem& largest);
+    /// `largest` carries the maxima in its run-time fields. Cells all below `least` in some dynamic field are
+    /// left out; smaller sizes then belong to the first that is there.
+    explicit BucketGrid(const Problem& largest, const Sizes& least = {});
 
     /// Buckets of all dynamic fields, multiplied; of cells with neighbouring numbers the last field differs.
     [[nodiscard]] std::size_t cells() const noexcept { return cells_; }

@@ -44,10 +44,11 @@ Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driv
 }
 
 std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& problem,
-                                                            std::span<const RowStride> strides) {
+                                                            std::span<const RowStride> strides,
+                                                            const Sizes& least) {
     const std::lock_guard lock(mutex_);
     const auto start = Clock::now();
-    const BucketGrid grid(problem);
+    const BucketGrid grid(problem, least);
     const Knowledge knowledge = winners_->find(problem);
     PrepareReport report;
     report.problem = to_string(problem);
@@ -59,7 +60,7 @@ std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& probl
     report.tune_command = tune_command(problem, improvable(report.buckets));
     report.elapsed_ms = ms_since(start);
     prepares_.fetch_add(1, std::memory_order_relaxed);
-    return std::make_shared<const PreparedOperator>(session_, problem, strides, std::move(buckets),
+    return std::make_shared<const PreparedOperator>(session_, problem, grid, strides, std::move(buckets),
                                                     std::move(report));
 }
 

@@ -26,9 +26,10 @@ class Dispatcher {
   public:
     explicit Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver = Driver::load());
 
-    /// `problem` carries the maxima in its run-time fields.
+    /// `problem` carries the maxima in its run-time fields; kernels for less than `least` are not needed.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
-                                                                  std::span<const RowStride> strides);
+                                                                  std::span<const RowStride> strides,
+                                                                  const Sizes& least = {});
     /// `problem` carries the sizes asked about, `largest` the maxima.
     [[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest) const;
 

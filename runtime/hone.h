@@ -398,6 +398,7 @@ typedef struct hone_attention {
     int64_t max_batch;  /* most sequences of one call */
     int64_t max_q_len;  /* most queries of a sequence */
     int64_t max_kv_len; /* most keys of a sequence: its capacity in a cache */
+    int64_t min_q_len;  /* fewest queries of a call, from 1: kernels for fewer are not prepared */
     int64_t window;     /* most keys that a query sees, its own included; needs causal; 0: all */
     int64_t page_size;  /* tokens of a page of the cache, for max_q_len up to 16, not packed; 0: not paged */
     int32_t kv_dtype;   /* hone_kv_dtype: of k and v; fp8 for max_q_len up to 16, not packed */
@@ -408,7 +409,7 @@ typedef struct hone_attention {
     int32_t lse;        /* 0 or 1: the log-sum-exp of the scores is written, too */
 } hone_attention;
 #define HONE_ATTENTION_INIT \
-    { sizeof(hone_attention), HONE_BF16, 0, 0, 0, 64, 8192, 8192, 0, 0, HONE_KV_SAME, 1, 0, 0, 0, 0 }
+    { sizeof(hone_attention), HONE_BF16, 0, 0, 0, 64, 8192, 8192, 1, 0, 0, HONE_KV_SAME, 1, 0, 0, 0, 0 }
 
 /* One call. Strides are elements between neighbours of [batch, tokens, heads, head_dim], whose last dimension
  * is contiguous; 0: between heads head_dim, between tokens all heads of a token, between sequences (batch)

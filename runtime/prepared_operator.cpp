@@ -22,11 +22,11 @@ bool is_epsilon(Scalar scalar) noexcept {
 }  // namespace
 
 PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem,
-                                   std::span<const RowStride> strides, std::vector<Bucket> buckets,
-                                   PrepareReport report)
+                                   BucketGrid grid, std::span<const RowStride> strides,
+                                   std::vector<Bucket> buckets, PrepareReport report)
     : session_(std::move(session)),
       problem_(problem),
-      grid_(problem),
+      grid_(std::move(grid)),
       buckets_(std::move(buckets)),
       report_(std::move(report)) {
     const std::vector<Argument> arguments = problem.family->arguments(problem);

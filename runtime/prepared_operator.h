@@ -34,9 +34,9 @@ struct Bucket {
 
 class PreparedOperator {
   public:
-    /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of its BucketGrid,
-    /// one each.
-    PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem,
+    /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of the grid, one
+    /// each.
+    PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem, BucketGrid grid,
                      std::span<const RowStride> strides, std::vector<Bucket> buckets, PrepareReport report);
 
     /// A dynamic size of 0 enqueues nothing. The call's scalars are complete: strides in elements.

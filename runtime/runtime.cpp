@@ -79,15 +79,8 @@ FusedFfnKernel Runtime::prepare(const FusedFfn& ffn) {
 }
 
 AttentionKernel Runtime::prepare(const Attention& attention) {
-    return runtime::guarded("prepare(Attention)", [&]() -> AttentionKernel {
-        const runtime::AttentionProblems problems = runtime::attention_problems(attention);
-        runtime::Dispatcher& dispatcher = state_->dispatcher;
-        AttentionKernel::Decode decode;
-        for (std::size_t i = 0; i < problems.decode.size(); ++i)
-            decode[i] = dispatcher.prepare(problems.decode[i], runtime::decode_strides());
-        std::shared_ptr<const runtime::PreparedOperator> prefill;
-        if (problems.prefill) prefill = dispatcher.prepare(*problems.prefill, runtime::prefill_strides());
-        return {std::move(decode), std::move(prefill), runtime::filled_in(attention), state_->checking};
+    return runtime::guarded("prepare(Attention)", [&] {
+        return runtime::prepare_attention(state_->dispatcher, attention, state_->checking);
     });
 }
 
@@ -126,13 +119,13 @@ std::array<Explanation, 2> Runtime::explain(const FusedFfn& ffn, std::int64_t to
 Explanation Runtime::explain(const Attention& attention, AttentionSizes sizes) const {
     return runtime::guarded("explain(Attention)", [&] {
         const runtime::AttentionProblems problems = runtime::attention_problems(attention);
-        if (sizes.q_len < 1 || sizes.q_len > attention.max_q_len) {
-            throw std::invalid_argument(
-                fmt::format("q_len is {}; allowed: 1 to {}", sizes.q_len, attention.max_q_len));
+        if (sizes.q_len < attention.min_q_len || sizes.q_len > attention.max_q_len) {
+            throw std::invalid_argument(fmt::format("q_len is {}; allowed: {} to {}", sizes.q_len,
+                                                    attention.min_q_len, attention.max_q_len));
         }
         if (!runtime::is_decode(attention, sizes.q_len))
             return explain_at(state_->dispatcher, *problems.prefill, runtime::prefill_sizes(sizes));
-        return explain_at(state_->dispatcher, problems.decode.at(runtime::decode_index(sizes.q_len)),
+        return explain_at(state_->dispatcher, *problems.decode[runtime::decode_index(sizes.q_len)],
                           runtime::decode_sizes(sizes));
     });
 }

@@ -20,7 +20,7 @@ class Attention(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("dtype", c_int32),
-        *_members(c_int64, "heads kv_heads head_dim max_batch max_q_len max_kv_len window page_size"),
+        *_members(c_int64, "heads kv_heads head_dim max_batch max_q_len max_kv_len min_q_len window page_size"),
         *_members(c_int32, "kv_dtype causal lengths packed softcap lse"),
     ]
 

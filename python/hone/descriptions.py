@@ -203,6 +203,7 @@ class Attention(Description):
     max_batch: int = 64  # most sequences of one call
     max_q_len: int = 8192  # most queries of a sequence
     max_kv_len: int = 8192  # most keys of a sequence: its capacity in a cache
+    min_q_len: int = 1  # fewest queries of a call: kernels for fewer are not prepared
     dtype: str = "bf16"  # of q and out, and of k and v
     kv_dtype: str = "same"  # of k and v; "fp8" (E4M3): with a scale for each of kv_heads; max_q_len up to 16
     causal: bool = True
@@ -217,6 +218,7 @@ class Attention(Description):
     STRUCT = _attention_structs.Attention
     SIZES = (
         "heads", "kv_heads", "head_dim", "window", "page_size", "max_batch", "max_q_len", "max_kv_len",
+        "min_q_len",
     )  # fmt: skip
     CALL_SIZES = ("batch", "q_len", "kv_len")
 

@@ -26,6 +26,7 @@ Attention attention_from(const hone_attention& given) {
             .max_batch = given.max_batch,
             .max_q_len = given.max_q_len,
             .max_kv_len = given.max_kv_len,
+            .min_q_len = given.min_q_len,
             .dtype = dtype_from(given.dtype),
             .kv_dtype = kv_dtype_from(given.kv_dtype),
             .causal = flag_from("causal", given.causal),

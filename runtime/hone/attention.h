@@ -4,6 +4,7 @@
 // are int32 on the device: run() does not look at them, so that a captured graph may be replayed with others.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,7 @@ struct Attention {
     std::int64_t max_batch = 64;
     std::int64_t max_q_len = 8192;
     std::int64_t max_kv_len = 8192;
+    std::int64_t min_q_len = 1;        ///< fewest queries of a call: kernels for fewer are not prepared
     Dtype dtype = Dtype::bf16;         ///< of q and out, and of k and v; fp32, fp16 or bf16
     KvDtype kv_dtype = KvDtype::same;  ///< of k and v; fp8 for max_q_len up to 16, not packed
     bool causal = true;
@@ -127,7 +129,10 @@ class AttentionKernel {
     /// Throws Error when the object is empty.
     [[nodiscard]] std::vector<PrepareReport> reports() const;
     /// False for one that Runtime::prepare() did not make.
-    [[nodiscard]] explicit operator bool() const noexcept { return prefill_ != nullptr || decode_[0]; }
+    [[nodiscard]] explicit operator bool() const noexcept {
+        return prefill_ != nullptr ||
+               std::ranges::any_of(decode_, [](const auto& part) { return part != nullptr; });
+    }
 
     /// Kernels for up to 1, 2, 4, 8 and 16 queries a sequence.
     using Decode = std::array<std::shared_ptr<const runtime::PreparedOperator>, 5>;

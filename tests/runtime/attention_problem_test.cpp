@@ -11,7 +11,9 @@ namespace {
 std::vector<std::string> texts(const Attention& attention) {
     const AttentionProblems problems = attention_problems(attention);
     std::vector<std::string> texts;
-    for (const Problem& problem : problems.decode) texts.push_back(to_string(problem));
+    for (const std::optional<Problem>& problem : problems.decode) {
+        if (problem) texts.push_back(to_string(*problem));
+    }
     if (problems.prefill) texts.push_back(to_string(*problems.prefill));
     return texts;
 }
@@ -35,6 +37,9 @@ TEST_CASE("only what calls can reach is prepared") {
     CHECK(texts({.heads = 2, .head_dim = 64, .max_q_len = 3}).size() == 3);
     CHECK(texts({.heads = 2, .head_dim = 64, .max_q_len = 16}).size() == 5);
     CHECK(texts({.heads = 2, .head_dim = 64, .max_q_len = 17}).size() == 6);
+    CHECK(texts({.heads = 2, .head_dim = 64, .max_q_len = 16, .min_q_len = 5}).size() == 2);
+    CHECK(texts({.heads = 2, .head_dim = 64, .max_q_len = 17, .min_q_len = 16}).size() == 2);
+    CHECK(texts({.heads = 2, .head_dim = 64, .min_q_len = 17}).size() == 1);
     const std::vector<std::string> packed =
         texts({.heads = 2, .head_dim = 64, .max_q_len = 4, .packed = true});
     REQUIRE(packed.size() == 1);
@@ -54,6 +59,9 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
     refused({.heads = 2, .head_dim = 264}, "'head_dim' has the value '264'");
     refused({.heads = 2, .head_dim = 64, .max_batch = 0}, "max_batch is 0; allowed: 1 to");
     refused({.heads = 2, .head_dim = 64, .max_q_len = 0}, "max_q_len is 0; allowed: from 1");
+    refused({.heads = 2, .head_dim = 64, .max_q_len = 8, .min_q_len = 9},
+            "min_q_len is 9; allowed: 1 to max_q_len, 8");
+    refused({.heads = 2, .head_dim = 64, .min_q_len = 0}, "min_q_len is 0");
     refused({.heads = 2, .head_dim = 64, .max_kv_len = -1}, "max_kv_len is -1; allowed: 1 to");
     refused({.heads = 2, .head_dim = 64, .dtype = Dtype::int8}, "'dtype' has the value 'int8'");
     refused({.heads = 2, .head_dim = 64, .causal = false, .window = 5},

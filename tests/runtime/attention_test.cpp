@@ -126,6 +126,25 @@ TEST_CASE("queries choose the kernel") {
     CHECK(attention.reports().size() == 6);
 }
 
+TEST_CASE("calls of fewer queries than described are refused, and nothing was prepared for them") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    Attention described = small;
+    described.min_q_len = 17;
+    const AttentionKernel prompts = prepared(dispatcher, described);
+    REQUIRE(prompts.reports().size() == 1);
+    CHECK(prompts.reports()[0].buckets.front().sizes[1].last == 32);
+    CHECK(prompts.run(nullptr, usual_args(), {4, 16, 100}) == Status::bad_rows);
+    CHECK(prompts.run(nullptr, usual_args(), {4, 17, 100}) == Status::ok);
+    CHECK(prompts.run(nullptr, usual_args(), {4, 0, 100}) == Status::ok);
+    CHECK(prompts.workspace_bytes({4, 16, 100}) == 0);
+    described.min_q_len = described.max_q_len = 5;
+    const AttentionKernel few = prepared(dispatcher, described);
+    CHECK(few.reports().size() == 1);
+    CHECK(few.run(nullptr, usual_args(), {4, 5, 100}) == Status::ok);
+    CHECK(few.workspace_bytes({4, 5, 100}) >= 0);
+}
+
 TEST_CASE(
     "a wrong argument of attention is refused before anything is enqueued, and nothing is done for nothing") {
     const FakeMachine machine;

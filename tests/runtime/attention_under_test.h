@@ -29,13 +29,7 @@ inline constexpr Attention small{.heads = 6,
 
 [[nodiscard]] inline AttentionKernel prepared(runtime::Dispatcher& dispatcher, const Attention& attention,
                                               bool checking = false) {
-    const runtime::AttentionProblems problems = runtime::attention_problems(attention);
-    AttentionKernel::Decode decode;
-    for (std::size_t i = 0; i < problems.decode.size(); ++i)
-        decode[i] = dispatcher.prepare(problems.decode[i], runtime::decode_strides());
-    std::shared_ptr<const runtime::PreparedOperator> prefill;
-    if (problems.prefill) prefill = dispatcher.prepare(*problems.prefill, runtime::prefill_strides());
-    return {decode, prefill, runtime::filled_in(attention), checking ? &dispatcher.session() : nullptr};
+    return runtime::prepare_attention(dispatcher, attention, checking ? &dispatcher.session() : nullptr);
 }
 
 [[nodiscard]] inline AttentionArgs usual_args() {

@@ -51,6 +51,16 @@ TEST_CASE("cells tile the sizes, the last field's buckets side by side") {
     CHECK(sizes_of(grid.last(11)) == Sizes{3, 1, 8});
 }
 
+TEST_CASE("cells that no call needs are left out, and smaller sizes belong to the first that is there") {
+    const BucketGrid grid(largest(3, 1, 100), {0, 0, 17});
+    REQUIRE(grid.cells() == 3 * 3);  // lengths up to 32, 64 and 100
+    CHECK(sizes_of(grid.last(0)) == Sizes{1, 1, 32});
+    CHECK(sizes_of(grid.last(8)) == Sizes{3, 1, 100});
+    CHECK(grid.find({1, 0, 2}) == 0);
+    CHECK(grid.find({3, 0, 65}) == 8);
+    CHECK(BucketGrid(largest(3, 1, 10), {0, 0, 17}).cells() == 3);
+}
+
 TEST_CASE("sizes that were not prepared are refused by name") {
     const BucketGrid grid(largest(4, 10, 100));
     CHECK(grid.takes({0, 0, 0}));
