@@ -70,6 +70,10 @@ sanitized_tests() {
             "--source-file=*/norm_gpu_test.cpp" "--test-case=residual and quantised*,rows with a stride*,resident groups*"
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
             "--source-file=*/rmsnorm_backward_gpu_test.cpp" "--test-case=gradients of rows with a stride*"
+        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
+            "--source-file=*/attention_gpu_test.cpp" "--test-case=small calls*"
+        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
+            "--source-file=*/rope_kv_append_gpu_test.cpp" "--test-case=*any head dimension*"
     done
 }
 

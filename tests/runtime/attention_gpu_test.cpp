@@ -29,6 +29,18 @@ std::string decode(const std::string& rest) { return "attention_decode " + rest;
 
 // Compiling takes most of the time: about 20 images a case, so that all cases together take as long as one.
 
+// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+TEST_CASE("small calls of every variant are right") {
+    const std::string prompt = " lse=yes heads=2 kv_heads=1 head_dim=64 batch=2 q_len=70 kv_len=100";
+    check_problem(prefill("dtype=bf16 causal=yes lengths=kv" + prompt), 1);
+    check_problem(prefill("dtype=fp16 lengths=cumulative" + prompt), 1);
+    check_problem(prefill("dtype=fp32 causal=yes lengths=kv" + prompt), 1);
+    const std::string step = " lse=yes heads=4 kv_heads=2 head_dim=64 batch=2 kv_len=200";
+    check_problem(decode("dtype=bf16 lengths=yes page_size=16 q_tokens=2 q_len=2" + step), 2);
+    check_problem(decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1" + step), 1);
+    check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1" + step), 1);
+}
+
 TEST_CASE("prefill of 16-bit elements is right with and without a mask, at sizes that no tile divides") {
     for (const char* dtype : {"dtype=bf16", "dtype=fp16"}) {
         const std::string dims = std::string(dtype) + " head_dim=64 ";
