@@ -20,7 +20,7 @@ def operator_names(descriptions: List[Any]) -> List[str]:
 
 def _size(description: Any) -> str:
     """Its sizes but for those of a call, and what it does not have."""
-    sizes = (getattr(description, field) for field in description.SIZES if not field.startswith("max_"))
+    sizes = (getattr(description, field) for field in description.SIZES if field[:4] not in ("max_", "min_"))
     return "_".join(str(size) for size in sizes if size)
 
 
