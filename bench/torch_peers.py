@@ -17,12 +17,12 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))  # where
 import torch  # noqa: E402
 
 import hone  # noqa: E402
+from hone.descriptions import MOST_DECODED  # noqa: E402
 
 Call = Callable[[Dict[str, Any]], Any]
 Problems = List[Tuple[str, Dict[str, Any]]]
 
 EPSILON = 1e-5
-MOST_DECODED = 16  # queries of a sequence: more are those of a prompt
 
 
 def peers(op: str, case: Dict[str, Any], inputs: Dict[str, Any]) -> Dict[str, Call]:

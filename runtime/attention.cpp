@@ -44,12 +44,6 @@ Status check_numbers(const Attention& attention, const AttentionArgs& args, Atte
     return alike || !runtime::is_decode(attention, sizes.q_len) ? Status::ok : Status::bad_stride;
 }
 
-void check_empty(bool empty, const char* where) {
-    if (!empty) return;
-    throw Error(std::string(describe(Status::not_prepared)), where, "keep what Runtime::prepare() returned",
-                ErrorKind::bad_argument);
-}
-
 void check_size(const char* name, std::int64_t size, std::int64_t most) {
     if (within(size, most)) return;
     throw std::invalid_argument(fmt::format("{} is {}; allowed: 0 to {}, as prepared", name, size, most));
@@ -79,7 +73,7 @@ Status AttentionKernel::run(CUstream_st* stream, const AttentionArgs& args,
 
 std::int64_t AttentionKernel::workspace_bytes(AttentionSizes sizes) const {
     const char* const where = "workspace_bytes()";
-    check_empty(!*this, where);
+    if (!*this) runtime::throw_not_prepared(where);
     return runtime::guarded(where, [&] {
         check_size("batch", sizes.batch, attention_.max_batch);
         check_size("q_len", sizes.q_len, attention_.max_q_len);
@@ -97,7 +91,7 @@ std::int64_t AttentionKernel::workspace_bytes(AttentionSizes sizes) const {
 }
 
 std::vector<PrepareReport> AttentionKernel::reports() const {
-    check_empty(!*this, "reports()");
+    if (!*this) runtime::throw_not_prepared("reports()");
     std::vector<PrepareReport> reports;
     for (const auto& part : decode_) {
         if (part != nullptr) reports.push_back(part->report());

@@ -6,12 +6,13 @@
 
 namespace hone::runtime {
 
-/// Strides with numbers in place of 0, of a tensor [batch, tokens, heads, head_dim].
+/// Of a tensor [batch, tokens, heads, head_dim].
 struct TensorExtents {
     std::int64_t tokens = 0;
     std::int64_t heads = 0;
     std::int64_t head_dim = 0;
 };
+/// Strides with numbers in place of 0.
 [[nodiscard]] AttentionStrides filled_in(AttentionStrides given, const TensorExtents& extents) noexcept;
 
 /// Descriptions are filled in, sizes within what was prepared, from 1.

@@ -21,8 +21,6 @@ namespace decode = attention_decode;
 namespace prefill = attention_prefill;
 namespace rope_append = rope_kv_append;
 
-constexpr std::int64_t most_decode_queries = 16;
-
 constexpr RowStride strides_of_decode[] = {
     {decode::q_batch_stride, decode::q},         {decode::q_token_stride, decode::q},
     {decode::q_head_stride, decode::q},          {decode::out_batch_stride, decode::out},

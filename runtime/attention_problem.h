@@ -15,6 +15,9 @@ namespace hone::runtime {
 
 class Dispatcher;
 
+/// Queries of a sequence that the kernels of decode take at once.
+inline constexpr std::int64_t most_decode_queries = 16;
+
 /// Whether calls of so many queries a sequence take the kernels of decode.
 [[nodiscard]] bool is_decode(const Attention& attention, std::int64_t q_len) noexcept;
 /// Index, in AttentionProblems::decode, of what serves so many queries.

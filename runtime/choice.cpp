@@ -62,15 +62,8 @@ void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowl
     }
 }
 
-double log2_distance(std::int64_t a, std::int64_t b) {
+double doublings_between(std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
-}
-
-/// Summed over the dynamic fields.
-double log2_distance(const Problem& a, const Problem& b) {
-    double sum = 0;
-    for (const std::uint8_t field : dynamic_fields(*a.family)) sum += log2_distance(a[field], b[field]);
-    return sum;
 }
 
 /// By the dynamic fields, then by the free ones.
@@ -96,7 +89,7 @@ bool nearer(const KnownWinner& a, const KnownWinner& b, const Problem& problem) 
 /// Whether the problem's value of a field lies within reach of the winner's, or between those of two.
 bool within_reach(const KnownWinner& winner, std::span<const KnownWinner* const> usable,
                   const Problem& problem, std::size_t field) {
-    if (log2_distance(winner.problem[field], problem[field]) <= reach_log2) return true;
+    if (doublings_between(winner.problem[field], problem[field]) <= reach_log2) return true;
     const auto any = [&](auto holds) { return std::ranges::any_of(usable, holds); };
     return any([&](const KnownWinner* one) { return one->problem[field] < problem[field]; }) &&
            any([&](const KnownWinner* one) { return one->problem[field] > problem[field]; });
@@ -130,6 +123,12 @@ Choice take(const KnownWinner& winner, Origin origin) {
 }
 
 }  // namespace
+
+double log2_distance(const Problem& a, const Problem& b) {
+    double sum = 0;
+    for (const std::uint8_t field : dynamic_fields(*a.family)) sum += doublings_between(a[field], b[field]);
+    return sum;
+}
 
 WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(std::move(winners)) {
     std::ranges::stable_sort(winners_, {}, static_key);

@@ -52,6 +52,9 @@ struct Choice {
     const cache::LoadedWinner* record = nullptr;  ///< nullptr for a fallback
 };
 
+/// Doublings between two problems of a family, summed over its dynamic fields.
+[[nodiscard]] double log2_distance(const Problem& a, const Problem& b);
+
 /// Exact bucket, then the nearest measured bucket in log space (in each dynamic field at most a factor of
 /// four away, or between two measured ones), then the same among results of foreign GPUs, then the fallback.
 /// Candidates that break a constraint here are not taken. nullopt: the family has no candidate for this

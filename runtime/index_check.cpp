@@ -11,23 +11,6 @@
 namespace hone::runtime {
 namespace {
 
-/// The session's context for as long as it lives: a thread may have none of its own yet.
-class CurrentContext {
-  public:
-    explicit CurrentContext(const DeviceSession& session) : driver_(&session.driver()) {
-        check(*driver_, driver_->cuCtxPushCurrent(session.context()), "current context");
-    }
-    CurrentContext(const CurrentContext&) = delete;
-    CurrentContext& operator=(const CurrentContext&) = delete;
-    ~CurrentContext() {
-        CUcontext popped = nullptr;
-        driver_->cuCtxPopCurrent(&popped);
-    }
-
-  private:
-    const Driver* driver_;
-};
-
 /// The legacy default stream cannot be asked while another stream is captured.
 bool is_capturing(const Driver& driver, CUstream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -81,6 +64,14 @@ struct PageTable {
     }
 };
 
+/// Of attention and of the append alike, which have these arguments.
+template <class Args>
+PageTable read_table(const Driver& driver, const Args& args, std::int64_t sequences, std::int64_t page_size,
+                     std::int64_t kv_len) {
+    const std::int64_t stride = page_table_stride(args.page_table_stride, page_size, kv_len);
+    return {read(driver, args.page_table, sequences * stride), stride, page_size, args.pool_pages};
+}
+
 Status check_packed(const Driver& driver, const AttentionArgs& args, AttentionSizes sizes) {
     const bool right =
         are_starts(read(driver, args.q_starts, sizes.batch + 1), sizes.q_len, args.q_tokens) &&
@@ -101,9 +92,7 @@ Status check_attention(const Driver& driver, const Attention& attention, const A
     if (attention.lengths) lengths = read(driver, args.kv_lengths, sizes.batch);
     if (!all_within(lengths, 0, sizes.kv_len)) return Status::bad_lengths;
     if (attention.page_size == 0) return Status::ok;
-    const std::int64_t stride = page_table_stride(args.page_table_stride, attention.page_size, sizes.kv_len);
-    const PageTable table{read(driver, args.page_table, sizes.batch * stride), stride, attention.page_size,
-                          args.pool_pages};
+    const PageTable table = read_table(driver, args, sizes.batch, attention.page_size, sizes.kv_len);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         if (!table.has_room(i, seen_keys(attention, sizes.q_len, lengths[i]))) return Status::bad_pages;
     }
@@ -133,9 +122,7 @@ Status check_append(const Driver& driver, const RopeKvAppend& rope, const RopeKv
     if (!all_within(lengths, 0, std::min(args.kv_len, last_position(rope, args) + 1)))
         return Status::bad_lengths;
     if (rope.page_size == 0) return Status::ok;
-    const std::int64_t stride = page_table_stride(args.page_table_stride, rope.page_size, args.kv_len);
-    const PageTable table{read(driver, args.page_table, sequences * stride), stride, rope.page_size,
-                          args.pool_pages};
+    const PageTable table = read_table(driver, args, sequences, rope.page_size, args.kv_len);
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         const std::int64_t length = lengths[i];
         if (!table.has_room(i, {std::max<std::int64_t>(length - args.q_len, 0), length}))
@@ -148,7 +135,7 @@ template <class Check>
 Status on_the_host(const DeviceSession& session, CUstream stream, Check&& check_read) noexcept {
     try {
         const Driver& driver = session.driver();
-        const CurrentContext context(session);
+        const CurrentContext context(driver, session.context());  // a thread may have none of its own yet
         if (is_capturing(driver, stream)) return Status::capturing;
         check(driver, driver.cuStreamSynchronize(stream), "stream");
         return check_read(driver);

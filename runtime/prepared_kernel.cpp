@@ -7,9 +7,8 @@ namespace hone {
 namespace {
 
 const runtime::PreparedOperator& not_empty(const runtime::PreparedOperator* prepared, const char* where) {
-    if (prepared != nullptr) return *prepared;
-    throw Error(std::string(describe(Status::not_prepared)), where, "keep what Runtime::prepare() returned",
-                ErrorKind::bad_argument);
+    if (prepared == nullptr) runtime::throw_not_prepared(where);
+    return *prepared;
 }
 
 }  // namespace

@@ -27,6 +27,11 @@ std::string cuda_hint(const CudaError& error) {
 
 }  // namespace
 
+void throw_not_prepared(const std::string& where) {
+    throw Error(std::string(describe(Status::not_prepared)), where, "keep what Runtime::prepare() returned",
+                ErrorKind::bad_argument);
+}
+
 void rethrow_as_error(const std::string& where) {
     try {
         throw;

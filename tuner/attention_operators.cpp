@@ -6,12 +6,13 @@
 #include <array>
 #include <set>
 
+#include "runtime/attention_problem.h"
+#include "runtime/describe_problem.h"
+
 namespace hone::tuner {
 namespace {
 
-/// Queries of a sequence that attention over a cache takes at once; longer prompts have a family of their
-/// own.
-constexpr std::int64_t most_decode_queries = 16;
+using runtime::yes_no;
 
 /// How a cache is kept. Fixed sizes of one tensor, which is what a framework's attention without an engine
 /// calls; and what engines do: sequences of any length in pages, of vLLM's usual size.
@@ -34,16 +35,21 @@ constexpr double most_cache_bytes = 0x1p36;
 
 class AttentionOperators {
   public:
-    AttentionOperators(const Model& model, const AttentionShape& shape) : model_(model), shape_(shape) {}
+    AttentionOperators(const Model& model, const AttentionShape& shape,
+                       const std::vector<std::int64_t>& tokens)
+        : model_(model),
+          shape_(shape),
+          tokens_(token_counts({.tokens = tokens, .dtype = {}})),
+          usual_tokens_(tokens.empty()) {}
 
-    std::vector<ModelOperator> list(const std::vector<std::int64_t>& tokens) const {
+    std::vector<ModelOperator> list() const {
         if (model_.latent_attention) return {untuned("latent attention", "attention_latent")};
         std::vector<ModelOperator> list;
         for (const CacheLayout& layout : cache_layouts) {
-            if (model_.rotary_dim > 0) list.push_back(append(layout, tokens));
+            if (model_.rotary_dim > 0) list.push_back(append(layout));
         }
-        list.push_back(prompt(tokens));
-        for (const CacheLayout& layout : cache_layouts) list.push_back(decode(layout, tokens));
+        list.push_back(prompt());
+        for (const CacheLayout& layout : cache_layouts) list.push_back(decode(layout));
         return list;
     }
 
@@ -70,18 +76,18 @@ class AttentionOperators {
         return op;
     }
 
-    ModelOperator append(const CacheLayout& layout, const std::vector<std::int64_t>& tokens) const {
+    ModelOperator append(const CacheLayout& layout) const {
         return tuned(fmt::format("rotary embedding and cache append{}", layout.name), "rope_kv_append",
                      fmt::format("style=half norm={} rotary_dim={} {}", yes_no(model_.qk_norm),
                                  model_.rotary_dim, layout.append),
-                     sizes_at("rope_kv_append", token_counts({.tokens = tokens, .dtype = {}})));
+                     sizes_at("rope_kv_append", tokens_));
     }
 
     /// One sequence, all of whose keys are new.
-    ModelOperator prompt(const std::vector<std::int64_t>& tokens) const {
+    ModelOperator prompt() const {
         std::set<std::int64_t> lengths;
-        for (const std::int64_t count : token_counts({.tokens = tokens, .dtype = {}})) {
-            if (count > most_decode_queries) lengths.insert(std::min(count, positions(count)));
+        for (const std::int64_t count : tokens_) {
+            if (count > runtime::most_decode_queries) lengths.insert(std::min(count, positions(count)));
         }
         std::vector<std::string> sizes;
         for (const std::int64_t length : lengths)
@@ -93,20 +99,20 @@ class AttentionOperators {
     }
 
     /// A single query sees all keys: only a window needs to know where it stands.
-    ModelOperator decode(const CacheLayout& layout, const std::vector<std::int64_t>& tokens) const {
+    ModelOperator decode(const CacheLayout& layout) const {
         return tuned(
             fmt::format("attention over one token{}", layout.name), "attention_decode",
             fmt::format("causal={} window={} softcap={} q_tokens=1 {}", yes_no(model_.sliding_window > 0),
                         model_.sliding_window, yes_no(model_.softcap), layout.decode),
-            decode_sizes(tokens));
+            decode_sizes());
     }
 
-    std::vector<std::string> decode_sizes(const std::vector<std::int64_t>& tokens) const {
+    std::vector<std::string> decode_sizes() const {
         const std::int64_t longest = std::min(positions(longest_cache), longest_cache);
         std::set<std::int64_t> lengths{longest};
         for (const std::int64_t length : cache_lengths) lengths.insert(std::min(length, longest));
         std::vector<std::string> sizes;
-        for (const std::int64_t batch : batches(tokens)) {
+        for (const std::int64_t batch : batches()) {
             for (const std::int64_t length : lengths) {
                 if (!has_room(batch, length)) continue;
                 sizes.push_back(fmt::format("batch={} kv_len={} q_len=1", batch, length));
@@ -115,9 +121,9 @@ class AttentionOperators {
         return sizes;
     }
 
-    static std::vector<std::int64_t> batches(const std::vector<std::int64_t>& tokens) {
-        if (tokens.empty()) return {usual_batches.begin(), usual_batches.end()};
-        std::vector<std::int64_t> batches = token_counts({.tokens = tokens, .dtype = {}});
+    std::vector<std::int64_t> batches() const {
+        if (usual_tokens_) return {usual_batches.begin(), usual_batches.end()};
+        std::vector<std::int64_t> batches = tokens_;
         std::erase_if(batches, [](std::int64_t batch) { return batch > most_sequences; });
         return batches;
     }
@@ -134,19 +140,19 @@ class AttentionOperators {
         return model_.max_position_embeddings > 0 ? model_.max_position_embeddings : unknown;
     }
 
-    static std::string_view yes_no(bool value) { return value ? "yes" : "no"; }
-
     static constexpr std::int64_t most_head_dim = 256;
 
     const Model& model_;
     const AttentionShape& shape_;
+    std::vector<std::int64_t> tokens_;
+    bool usual_tokens_;  ///< nobody asked for others
 };
 
 }  // namespace
 
 std::vector<ModelOperator> attention_operators(const Model& model, const AttentionShape& shape,
                                                const std::vector<std::int64_t>& tokens) {
-    return AttentionOperators(model, shape).list(tokens);
+    return AttentionOperators(model, shape, tokens).list();
 }
 
 }  // namespace hone::tuner

@@ -1,11 +1,11 @@
 #include "tuner/knowledge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "cache/layers.h"
 #include "kernel_templates/catalog.h"
+#include "runtime/choice.h"
 
 namespace hone::tuner {
 namespace {
@@ -34,18 +34,11 @@ bool same_static(const Trial& trial, const Problem& problem) {
     return trial.key.family == problem.family->name && trial.key.static_fields == static_text(problem);
 }
 
-/// How many doublings lie between two problems' dynamic dimensions, added up.
+/// How many doublings lie between two problems; 0 for one that this build does not take.
 double doublings_between(const Trial& trial, const Problem& problem) {
     const auto stored =
         parse_problem(*problem.family, trial.key.static_fields + ' ' + trial.key.dynamic_fields);
-    if (!stored) return 0;
-    const auto size = [](const Problem& of, std::size_t field) {
-        return static_cast<double>(std::max<std::int64_t>(1, of[field]));
-    };
-    double doublings = 0;
-    for (const std::uint8_t field : dynamic_fields(*problem.family))
-        doublings += std::abs(std::log2(size(*stored, field) / size(problem, field)));
-    return doublings;
+    return stored ? runtime::log2_distance(*stored, problem) : 0;
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 #include <set>
 
 #include "kernel_templates/catalog.h"
+#include "runtime/describe_problem.h"
 #include "tuner/attention_operators.h"
 #include "tuner/errors.h"
 
 namespace hone::tuner {
 namespace {
+
+using runtime::yes_no;
 
 constexpr std::int64_t default_max_tokens = 8192;
 
@@ -50,9 +53,8 @@ std::vector<std::int64_t> times(std::vector<std::int64_t> tokens, std::int64_t r
 
 std::string norm_fields(const Part& part, std::int64_t width, bool residual) {
     std::string fields =
-        fmt::format("dtype={} residual={} hidden={}", name(part.dtype), residual ? "yes" : "no", width);
-    if (part.model.norm == "layernorm")
-        fields += fmt::format(" bias={}", part.model.norm_bias ? "yes" : "no");
+        fmt::format("dtype={} residual={} hidden={}", name(part.dtype), yes_no(residual), width);
+    if (part.model.norm == "layernorm") fields += fmt::format(" bias={}", yes_no(part.model.norm_bias));
     return fields;
 }
 
@@ -89,7 +91,6 @@ struct LinearShape {
 };
 
 ModelOperator linear_operator(std::string_view role, const Part& part, const LinearShape& shape) {
-    const auto yes_no = [](bool value) { return value ? "yes" : "no"; };
     return {
         .role = std::string(role),
         .family = "linear",

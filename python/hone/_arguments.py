@@ -135,10 +135,7 @@ class Arguments:
 
 def _check_sizes(array: _arrays.ArrayView, wanted: Sequence[Union[int, str]]) -> None:
     """Raises ValueError; a word allows any size."""
-    same = len(array.shape) == len(wanted) and all(
-        isinstance(size, str) or size == found for size, found in zip(wanted, array.shape)
-    )
-    if not same:
+    if not _arrays.has_sizes(array.shape, wanted):
         allowed = ", ".join(map(str, wanted))
         raise ValueError(f"{array.name}: its shape is {list(array.shape)}; allowed is [{allowed}]")
 

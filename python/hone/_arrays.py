@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _dlpack
 
@@ -208,6 +208,13 @@ def check_writable(array: ArrayView) -> None:
     """Raises ValueError."""
     if array.read_only:
         raise ValueError(f"{array.name}: it is read-only; allowed is memory that may be written")
+
+
+def has_sizes(shape: Sequence[int], wanted: Sequence[Union[int, str]]) -> bool:
+    """Whether a shape is the wanted one, in which a word allows any size."""
+    return len(shape) == len(wanted) and all(
+        isinstance(size, str) or size == found for size, found in zip(wanted, shape)
+    )
 
 
 def check_shape(array: ArrayView, shape: Tuple[int, ...]) -> None:

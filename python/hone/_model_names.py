@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from .descriptions import Attention, FusedFfn, Linear, RmsNorm, RopeKvAppend
-
-_MOST_DECODED = 16  # queries of a sequence, in attention over a cache
+from .descriptions import MOST_DECODED, Attention, FusedFfn, Linear, RmsNorm, RopeKvAppend
 
 
 def operator_names(descriptions: List[Any]) -> List[str]:
@@ -46,7 +44,7 @@ def _short_name(description: Any) -> str:
 
 
 def _attention_name(description: Attention) -> str:
-    words = "attention" if description.max_q_len > _MOST_DECODED else "attention_decode"
+    words = "attention" if description.max_q_len > MOST_DECODED else "attention_decode"
     words += f"_window_{description.window}" if description.window else ""
     return _joined(words, description, "softcap", "lse", "lengths", "packed")
 

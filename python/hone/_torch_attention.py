@@ -26,10 +26,9 @@ from ._torch_heads import (
     readable_heads,
 )
 from ._torch_prepared import DTYPES, PreparedBySize, on
+from .descriptions import MOST_DECODED
 
 Pair = Tuple[Tensor, Tensor]
-
-_MOST_DECODED = 16  # queries of a sequence that the kernels for a cache take
 
 
 class _Kind(NamedTuple):
@@ -50,7 +49,7 @@ class _Kind(NamedTuple):
 
 
 def _describe(kind: _Kind, most: Tuple[int, ...]) -> hone.Attention:
-    fewest = kind.decoded // 2 + 1 if kind.decoded else _MOST_DECODED + 1
+    fewest = kind.decoded // 2 + 1 if kind.decoded else MOST_DECODED + 1
     return hone.Attention(
         kind.heads, kind.kv_heads, kind.head_dim, max_batch=most[0], max_q_len=kind.decoded or most[1],
         min_q_len=fewest, max_kv_len=most[2], dtype=DTYPES[kind.dtype], kv_dtype="fp8" if kind.fp8 else "same",
@@ -115,7 +114,7 @@ def _run(q: Tensor, k: Tensor, v: Tensor, options: _Options, lse: bool) -> Pair:
     batch, q_len, heads, head_dim = q.shape
     page_size = 0 if options.page_table is None else k.shape[1]
     kv_len = _room(k, options) if options.kv_len is None else options.kv_len
-    decoded = 0 if q_len > _MOST_DECODED else 1 << (q_len - 1).bit_length()
+    decoded = 0 if q_len > MOST_DECODED else 1 << (q_len - 1).bit_length()
     kind = _Kind(
         heads, k.shape[2], head_dim, q.dtype, k.dtype == FP8, options.causal, options.window,
         options.softcap > 0, lse, options.kv_lengths is not None, page_size, decoded,

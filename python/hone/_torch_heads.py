@@ -9,6 +9,7 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
+from ._arrays import has_sizes
 from ._torch_prepared import ALIGNMENT, DTYPES
 
 FP8 = torch.float8_e4m3fn
@@ -30,10 +31,7 @@ def check_tensor(q: Tensor, name: str, tensor: Tensor, sizes: Sizes, *dtypes: to
     allowed = dtypes or (q.dtype,)
     if tensor.dtype not in allowed:
         raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is {' or '.join(map(str, allowed))}")
-    fits = tensor.dim() == len(sizes) and all(
-        isinstance(wanted, str) or found == wanted for found, wanted in zip(tensor.shape, sizes)
-    )
-    if not fits:
+    if not has_sizes(tensor.shape, sizes):
         allowed_sizes = ", ".join(map(str, sizes))
         raise ValueError(f"{name}: its shape is {list(tensor.shape)}; allowed is [{allowed_sizes}]")
 

@@ -31,6 +31,9 @@ def _one_of(field: str, value: Any, allowed: Dict[str, int]) -> Any:
     return value
 
 
+# Queries of a sequence that the kernels of attention over a cache take; more are those of a prompt.
+MOST_DECODED = 16
+
 # Fields whose value is one of some words, and the words' numbers in C.
 _WORDS = {
     "dtype": _structs.DTYPES,

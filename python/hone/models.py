@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 from ._operator import Operator
 from ._model_names import operator_names
 from .descriptions import (
+    MOST_DECODED,
     Attention,
     Description,
     FusedFfn,
@@ -20,7 +21,7 @@ from .program import run_json
 
 _SEQUENCES = 512  # that decode together at most
 _CACHE = 8192  # tokens of a sequence that attention is prepared for at least
-_PROMPT = 17  # tokens: the shortest that attention over one token's kernels do not take
+_PROMPT = MOST_DECODED + 1  # tokens of the shortest
 
 
 class ModelOperators(Mapping[str, Operator]):

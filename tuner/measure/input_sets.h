@@ -36,9 +36,8 @@ class InputSets {
 
     [[nodiscard]] int count() const { return count_; }
     /// Of a sample, which goes through all sets. Once, but where a call does little else than read weights or
-    /// a cache:
-    /// there one call's end runs beside the next one's beginning, and it goes on to ten calls at least, so
-    /// that the first one, which begins alone and writes back what stood in L2, weighs little.
+    /// a cache: there one call's end runs beside the next one's beginning, and it goes on to ten calls at
+    /// least, so that the first one, which begins alone and writes back what stood in L2, weighs little.
     [[nodiscard]] int calls() const { return calls_; }
     /// What all sets and the outputs take: more than L2, or small enough to stay there.
     [[nodiscard]] std::int64_t touched_bytes() const { return count_ * set_bytes_ + output_bytes_; }
