@@ -14,8 +14,6 @@ using cache::Provenance;
 using cache::Trial;
 using cache::TrialStatus;
 
-constexpr std::size_t max_seeds = 8;
-
 /// Smaller is more real.
 int distance_from_reality(Provenance provenance) {
     switch (provenance) {
@@ -130,7 +128,7 @@ const Trial* Knowledge::valid_trial(const Problem& problem, const Candidate& can
     return holds ? &trial->second : nullptr;
 }
 
-std::vector<Candidate> Knowledge::seeds(const Problem& problem) const {
+std::vector<Candidate> Knowledge::seeds(const Problem& problem, std::size_t limit) const {
     std::vector<std::pair<double, const Trial*>> near;
     for (const Trial& trial : winners_) {
         if (!same_static(trial, problem)) continue;
@@ -142,8 +140,7 @@ std::vector<Candidate> Knowledge::seeds(const Problem& problem) const {
     for (const auto& [distance, trial] : near) {
         const std::optional<Candidate> candidate = parse_candidate(*problem.family, trial->candidate);
         if (!candidate || std::ranges::find(seeds, *candidate) != seeds.end()) continue;
-        if (seeds.size() < max_seeds && allowed(problem, *candidate, device_.traits))
-            seeds.push_back(*candidate);
+        if (seeds.size() < limit && allowed(problem, *candidate, device_.traits)) seeds.push_back(*candidate);
     }
     return seeds;
 }

@@ -33,7 +33,7 @@ class Knowledge {
     [[nodiscard]] const cache::Trial* valid_trial(const Problem& problem, const Candidate& candidate) const;
     /// Candidates that won nearby: other sizes of the same static problem (nearest first), other GPUs, older
     /// templates.
-    [[nodiscard]] std::vector<Candidate> seeds(const Problem& problem) const;
+    [[nodiscard]] std::vector<Candidate> seeds(const Problem& problem, std::size_t limit) const;
 
     struct Culprit {
         cache::InFlight row;

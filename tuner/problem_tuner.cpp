@@ -28,15 +28,21 @@ void add(std::vector<Candidate>& list, const Candidate& candidate) {
 }
 
 /// A few of every variant, so that a model that misjudges one variant as a whole cannot keep it out.
-void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked,
-                 int seats, std::vector<Candidate>& list) {
+void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked, int seats,
+                 std::vector<Candidate>& list) {
     int taken = 0;
     for (const RankedCandidate& next : ranked) {
+        if (taken == seats) return;
         if (next.candidate.variant != &variant) continue;
         add(list, next.candidate);
-        if (++taken == seats) return;
+        ++taken;
     }
 }
+
+int seats_of_a_variant(Effort effort) {
+    return effort == Effort::known ? 0 : effort == Effort::quick ? 2 : 8;
+}
+std::size_t seed_limit(Effort effort) { return effort == Effort::known ? 2 : 8; }
 
 /// Static plus the largest dynamic shared memory of any launch.
 cache::Resources with_plan(cache::Resources resources, const Plan& plan) {
@@ -68,6 +74,7 @@ std::size_t candidate_limit(Effort effort) {
         case Effort::quick: return 16;
         case Effort::standard: return 128;
         case Effort::exhaustive: return SIZE_MAX;
+        case Effort::known: return 0;
     }
     return 128;
 }
@@ -77,11 +84,12 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     CandidateList list{.order = {}, .fallback = fallback(problem, traits)};
     std::vector<Candidate> wanted;
     if (list.fallback) wanted.push_back(*list.fallback);
-    for (const Candidate& seed : run.knowledge.seeds(problem)) add(wanted, seed);
+    for (const Candidate& seed : run.knowledge.seeds(problem, seed_limit(run.options.effort)))
+        add(wanted, seed);
     const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
     const std::size_t limit = std::min(ranked.size(), candidate_limit(run.options.effort));
     for (std::size_t i = 0; i < limit; ++i) add(wanted, ranked[i].candidate);
-    const int seats = run.options.effort == Effort::quick ? 2 : 8;
+    const int seats = seats_of_a_variant(run.options.effort);
     for (const Variant* variant : problem.family->variants) add_best_of(*variant, ranked, seats, wanted);
     std::erase_if(wanted, [&](const Candidate& c) { return !run.measurer.can_measure(problem, c); });
 

@@ -21,6 +21,7 @@ enum class Effort : std::uint8_t {
     quick,       ///< the best 16 predictions, the default and the neighbours' winners
     standard,    ///< the best 128
     exhaustive,  ///< every allowed candidate
+    known,       ///< the default and the nearest two winners: the problem's own also of an older template
 };
 
 /// Where images come from: the cache, else compile worker processes.

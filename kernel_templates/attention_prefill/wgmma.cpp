@@ -27,6 +27,10 @@ int working_registers(const AttentionProblem& p) {
     return 32 + (p.softcap ? 8 : 0) + (p.window > 0 || p.lengths != Lengths::none ? 8 : 0);
 }
 
+bool is_short(const AttentionProblem& p, const Config& config, const DeviceTraits& traits) {
+    return tiles(p, geometry(p, config)) <= 4 * places(config, traits);
+}
+
 constexpr Constraint constraints[] = {
     {"tensor cores multiply fp16 and bf16",
      [](const Problem& p, const Config&, const DeviceTraits&) {
@@ -73,8 +77,7 @@ constexpr Constraint constraints[] = {
      }},
     {"programmatic launch is for short calls: up to four rounds of tiles",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         const AttentionProblem p = attention_problem(problem);
-         return c[programmatic] == 0 || tiles(p, geometry(p, c)) <= 4 * places(c, t);
+         return c[programmatic] == 0 || is_short(attention_problem(problem), c, t);
      }},
 };
 
@@ -146,8 +149,8 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
                 config[query_in_registers] = 0;
                 config[section_mib] = section;
                 config[dynamic] = drawn;
-                config[softmax_first] = 1;
-                config[programmatic] = 0;
+                config[softmax_first] = 0;
+                config[programmatic] = is_short(attention_problem(problem), config, traits) ? 1 : 0;
             }
         }
     }

@@ -67,6 +67,7 @@ __device__ inline Tile load_tile(uint32 address, const Call& call) {
         tile.sequence = {tile.slot / heads, uniform(words.x), uniform(words.y), uniform(words.z),
                          uniform(words.w)};
     }
+    __syncwarp();  // one lane of the warp will say that all have read
     return tile;
 }
 

@@ -116,7 +116,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
         config[consumers] = shape.consumers;
         config[tile_n] = shape.tile_n;
         config[stages] = shape.stages;
-        config[programmatic] = 0;
+        config[programmatic] = 1;
     }
     return best_of(problem, wgmma_tf32, configs, traits);
 }

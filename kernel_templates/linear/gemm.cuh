@@ -51,7 +51,10 @@ __device__ inline void prepare(uint32 shared, const Maps& maps) {
     if (geometry.staged) prefetch_map(maps.result);
 }
 
-__device__ inline void run(const Maps& maps, const Results& results) {
+/// `weights` fills the weights' part of a stage, as MatrixWeights; `product` multiplies, as ElementProduct.
+template <class Weights, class Product>
+__device__ inline void run(const Maps& maps, const Results& results, const Weights& weights,
+                           const Product& product) {
     extern __shared__ uint8 memory[];
     constexpr uint32 below = Geometry::alignment - 1;
     const uint32 shared = (shared_address(memory) + below) & ~below;
@@ -65,7 +68,7 @@ __device__ inline void run(const Maps& maps, const Results& results) {
 
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
-        if (threadIdx.x == 0) Producer(shared, maps).run(schedule);
+        if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights).run(schedule);
         __syncwarp();
         if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
             meet_cluster();
@@ -74,7 +77,7 @@ __device__ inline void run(const Maps& maps, const Results& results) {
     } else {
         if constexpr (moves_registers) claim_registers<consumer_registers>();
         if constexpr (programmatic) wait_for_predecessor();
-        Consumer(shared, maps, results, warpgroup - 1).run(schedule, rank);
+        Consumer<Product>(shared, maps, results, product, warpgroup - 1).run(schedule, rank);
     }
 }
 

@@ -1,16 +1,25 @@
-// Geometry of variant wgmma (gemm.cuh): what follows from its tunables. Plain C++ that both the host's plan
-// (wgmma.cpp) and the kernel include, so that they cannot disagree.
+// Geometry of products by tensor copies and warpgroups (gemm.cuh): what follows from a variant's operands and
+// tunables. Plain C++ that both the host's plan (wgmma.cpp) and the kernel include, so that they cannot
+// disagree.
 #pragma once
 
 namespace hone::linear::gemm {
 
-/// Columns of a stage, one row of a 128-byte swizzle; and rows of one instruction.
-inline constexpr int stage_columns = 64;
+/// Rows of one instruction.
 inline constexpr int block_rows = 64;
 /// Shared memory of a multiprocessor, and what each block loses of it: compute capability 9.0.
 inline constexpr int shared_bytes_per_sm = 228 * 1024;
 inline constexpr int reserved_bytes = 1024;
 inline constexpr int max_stages = 12;
+
+/// What a stage of the ring holds. The default: 64 elements of 16 bits of each row, a swizzled row of 128
+/// bytes.
+struct Operands {
+    int columns = 64;      ///< of `in`
+    int left_pitch = 128;  ///< bytes of a row
+    int right_pitch = 128;
+    int left_extra = 0;  ///< bytes beside each left row: scales
+};
 
 struct Geometry {
     int tile_m = 0;  ///< rows of the left operand, a block
@@ -22,6 +31,7 @@ struct Geometry {
     bool swapped = false;
     bool ping_pong = false;
     bool staged = false;
+    Operands operands{};
 
     constexpr int threads() const { return 128 * (1 + consumers); }
     /// Warpgroups that share a tile.
@@ -41,9 +51,10 @@ struct Geometry {
     constexpr int weight_box() const { return (swapped ? tile_m : tile_n) / (gated ? 2 : 1); }
     constexpr int x_box() const { return swapped ? tile_n : tile_m; }
 
-    constexpr int left_bytes() const { return tile_m * stage_columns * 2; }
-    constexpr int right_bytes() const { return tile_n * stage_columns * 2; }
-    constexpr int stage_bytes() const { return left_bytes() + right_bytes(); }
+    constexpr int left_bytes() const { return tile_m * operands.left_pitch; }
+    constexpr int right_bytes() const { return tile_n * operands.right_pitch; }
+    constexpr int extra_bytes() const { return tile_m * operands.left_extra; }
+    constexpr int stage_bytes() const { return left_bytes() + right_bytes() + extra_bytes(); }
 
     /// Staged results: panels of `panel_width` results in 64 rows, as wide as a swizzled row can be; swapped,
     /// of 64 results a token.
@@ -64,7 +75,8 @@ struct Geometry {
     /// As many as fit.
     constexpr int stages() const {
         const int room = shared_bytes_per_sm / blocks_per_sm - reserved_bytes - alignment -
-                         consumers * staging_bytes() - 2 * max_stages * 8;
+                         consumers * staging_bytes() - 2 * max_stages * 8 -
+                         (operands.left_extra > 0 ? alignment : 0);
         const int fit = room / stage_bytes();
         return fit < max_stages ? fit : max_stages;
     }
@@ -72,7 +84,10 @@ struct Geometry {
     // Offsets from the aligned base.
     constexpr int left_at() const { return 0; }
     constexpr int right_at() const { return stages() * left_bytes(); }
-    constexpr int staging_at() const { return stages() * stage_bytes(); }
+    constexpr int extra_at() const { return stages() * (left_bytes() + right_bytes()); }
+    constexpr int staging_at() const {
+        return (stages() * stage_bytes() + alignment - 1) / alignment * alignment;
+    }
     constexpr int barriers_at() const { return staging_at() + consumers * staging_bytes(); }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
     constexpr int shared_bytes() const { return barriers_at() + 2 * stages() * 8 + alignment; }

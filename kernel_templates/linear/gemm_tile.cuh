@@ -1,4 +1,5 @@
-// The tensor-core product (gemm.cuh): its tunables, and what follows from them.
+// The tensor-core product (gemm.cuh): its tunables, and what follows from them. The .cu that includes this
+// says first what a stage holds (`gemm::operands`).
 #pragma once
 
 #include "linear/epilogue.cuh"
@@ -15,9 +16,10 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .gated = gated,
                                    .swapped = Tuned::swapped != 0,
                                    .ping_pong = Tuned::ping_pong != 0,
-                                   .staged = Tuned::staged != 0};
+                                   .staged = Tuned::staged != 0,
+                                   .operands = operands};
 inline constexpr Tiling tiling{.out = out,
-                               .k_tiles = (in + stage_columns - 1) / stage_columns,
+                               .k_tiles = (in + operands.columns - 1) / operands.columns,
                                .result_rows = geometry.result_rows(),
                                .result_columns = geometry.result_columns(),
                                .raster = static_cast<int>(Tuned::raster),

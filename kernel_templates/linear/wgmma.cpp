@@ -174,9 +174,9 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g) {
     };
     const auto add_unused = [&] { launch.args[launch.arg_count++] = tensor_map_arg(1); };
     const auto weight_map = [&](int pointer, int stride) {
-        return matrix_map(p.dtype, pointer, stride, p.in, p.out, stage_columns, g.weight_box());
+        return matrix_map(p.dtype, pointer, stride, p.in, p.out, g.operands.columns, g.weight_box());
     };
-    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, stage_columns, g.x_box()));
+    add(matrix_map(p.dtype, x, x_stride, p.in, p.tokens, g.operands.columns, g.x_box()));
     add(weight_map(weight, weight_stride));
     if (p.gated) {
         add(weight_map(up, up_stride));

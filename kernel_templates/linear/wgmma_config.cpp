@@ -18,7 +18,7 @@ Geometry geometry(const LinearProblem& p, const Config& config) {
             .staged = config[staged] != 0};
 }
 
-std::int64_t steps(const LinearProblem& p) { return ceil_div(p.in, stage_columns); }
+std::int64_t steps(const LinearProblem& p) { return ceil_div(p.in, Operands{}.columns); }
 
 std::int64_t tiles_across(const LinearProblem& p, const Geometry& g) {
     return ceil_div(g.swapped ? p.out : p.tokens, g.result_rows());

@@ -73,7 +73,7 @@ def tune(
     The arguments are those of `hone tune`: a known model or a path to a Hugging Face config.json (with
     op="linear": only those operators of it), or op="rmsnorm" with
     fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; gpu=0 or
-    "all"; effort="quick", "standard" or "exhaustive"; budget="10m" or seconds. Progress goes to stderr unless
+    "all"; effort="quick", "standard", "exhaustive" or "known"; budget="10m" or seconds. Progress goes to stderr unless
     `quiet`. Operators that are prepared already keep their kernels; a new process sees what was found.
 
     Returns the `data` of docs/json-output.md. Raises ProgramError with the program's message, hint and exit

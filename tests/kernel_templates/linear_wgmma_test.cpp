@@ -32,7 +32,7 @@ linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidat
     const linear::LinearProblem p = linear::linear_problem(problem);
     const linear::gemm::Geometry g = geometry_of(problem, candidate);
     return {.out = static_cast<int>(p.out),
-            .k_tiles = static_cast<int>(linear::ceil_div(p.in, linear::gemm::stage_columns)),
+            .k_tiles = static_cast<int>(linear::ceil_div(p.in, linear::gemm::Operands{}.columns)),
             .result_rows = g.result_rows(),
             .result_columns = g.result_columns(),
             .raster = static_cast<int>(tunable(candidate, "raster")),

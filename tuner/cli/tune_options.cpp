@@ -1,6 +1,7 @@
 #include "tuner/cli/tune_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,7 @@
 namespace hone::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> effort_names{"quick", "standard", "exhaustive"};
+constexpr std::array<std::string_view, 4> effort_names{"quick", "standard", "exhaustive", "known"};
 
 Failure usage(std::string code, std::string message, std::string hint = {}) {
     return {ExitCode::usage, {std::move(code), std::move(message), std::move(hint)}};
@@ -22,8 +23,9 @@ tuner::Effort effort_from(const std::string& text) {
     for (std::size_t i = 0; i < effort_names.size(); ++i) {
         if (effort_names[i] == text) return static_cast<tuner::Effort>(i);
     }
-    throw usage("unknown_effort", fmt::format("--effort: no effort '{}'{}: quick, standard or exhaustive",
-                                              text, did_you_mean(text, effort_names)));
+    throw usage("unknown_effort",
+                fmt::format("--effort: no effort '{}'{}: {}", text, did_you_mean(text, effort_names),
+                            fmt::join(effort_names, ", ")));
 }
 
 }  // namespace
@@ -48,10 +50,10 @@ std::chrono::milliseconds duration_from(const std::string& text) {
 void TuneCommandOptions::declare(CLI::App& app) {
     target.declare(app);
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
-    app.add_option(
-        "--effort", effort,
-        "quick: 16 candidates of a problem, standard: up to 128, exhaustive: all that are allowed (default: "
-        "standard, and quick without a GPU)");
+    app.add_option("--effort", effort,
+                   "quick: 16 candidates of a problem, standard: up to 128, exhaustive: all that are "
+                   "allowed, known: after "
+                   "an update, the winners from before it (default: standard, and quick without a GPU)");
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
     CLI::Option* off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");
