@@ -50,9 +50,10 @@ struct LinearProblem {
     [[nodiscard]] double x_bytes() const {
         return static_cast<double>(tokens * element_bytes()) * static_cast<double>(in);
     }
-    /// Results, and what is added to them.
+    /// Results, and what is added to them: of products of 8-bit codes they have 16 bits.
     [[nodiscard]] double out_bytes() const {
-        return static_cast<double>(tokens * (residual ? 2 : 1) * element_bytes()) * static_cast<double>(out);
+        const std::int64_t result_bytes = element_bytes() == 1 ? 2 : element_bytes();
+        return static_cast<double>(tokens * (residual ? 2 : 1) * result_bytes) * static_cast<double>(out);
     }
     [[nodiscard]] double flops() const {
         return 2.0 * static_cast<double>(products() * tokens) * static_cast<double>(in) *

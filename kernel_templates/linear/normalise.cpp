@@ -7,14 +7,14 @@ namespace {
 
 constexpr std::int64_t block_threads = 256;  // as in normalise.cuh
 
-Launch norm_launch(const LinearProblem& p, KernelArg normalised, bool programmatic) {
+Launch norm_launch(const LinearProblem& p, const NormArguments& of, KernelArg normalised, bool programmatic) {
     Launch launch;
     launch.kernel = "linear_normalise";
     launch.grid = {static_cast<std::uint32_t>(p.tokens), 1, 1};
     launch.block = {static_cast<std::uint32_t>(block_threads), 1, 1};
     launch.programmatic = programmatic;
-    for (const KernelArg arg :
-         {pointer_arg(x), pointer_arg(norm_weight), normalised, scalar_arg(x_stride), scalar_arg(epsilon)})
+    for (const KernelArg arg : {pointer_arg(of.x), pointer_arg(of.norm_weight), normalised,
+                                scalar_arg(of.x_stride), scalar_arg(of.epsilon)})
         launch.args[launch.arg_count++] = arg;
     return launch;
 }
@@ -30,25 +30,26 @@ void replace_args(Launch& launch, KernelArg old, KernelArg by) {
 
 }  // namespace
 
-Plan normalise_first(const LinearProblem& p, const Plan& product) {
+Plan normalise_first(const LinearProblem& p, const Plan& product, const NormArguments& of) {
     if (!p.norm) return product;
     const std::int64_t offset = ceil_div(product.workspace_bytes, workspace_alignment) * workspace_alignment;
     Plan plan = product;
     plan.workspace_bytes = offset + p.tokens * p.in * p.element_bytes();
-    const KernelArg normalised = add_value(plan, {.number = offset, .pointer = workspace});
+    const KernelArg normalised =
+        add_value(plan, {.number = offset, .pointer = static_cast<std::int8_t>(of.workspace)});
     const KernelArg normalised_stride = add_value(plan, {.number = p.in});
 
     plan.launch_count = product.launch_count + 1;
-    plan.launches[0] = norm_launch(p, normalised, product.launches[0].programmatic);
+    plan.launches[0] = norm_launch(p, of, normalised, product.launches[0].programmatic);
     for (std::size_t i = 0; i < static_cast<std::size_t>(product.launch_count); ++i) {
         plan.launches[i + 1] = product.launches[i];
-        replace_args(plan.launches[i + 1], pointer_arg(x), normalised);
-        replace_args(plan.launches[i + 1], scalar_arg(x_stride), normalised_stride);
+        replace_args(plan.launches[i + 1], pointer_arg(of.x), normalised);
+        replace_args(plan.launches[i + 1], scalar_arg(of.x_stride), normalised_stride);
     }
     for (int i = 0; i < plan.tensor_map_count; ++i) {
         TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
-        if (map.pointer != x) continue;
-        map.pointer = workspace;
+        if (map.pointer != of.x) continue;
+        map.pointer = static_cast<std::uint8_t>(of.workspace);
         map.offset_bytes = offset;
         map.stride_scalars[0] = TensorMap::no_gaps;
     }

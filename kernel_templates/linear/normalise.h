@@ -7,9 +7,18 @@
 
 namespace hone::linear {
 
+/// Where the family has what the launch takes: indices of pointers and scalars.
+struct NormArguments {
+    int x = linear::x;
+    int norm_weight = linear::norm_weight;
+    int workspace = linear::workspace;
+    int x_stride = linear::x_stride;
+    int epsilon = linear::epsilon;
+};
+
 /// `product` behind a launch that writes the normalised x into the workspace, behind what `product` keeps
 /// there; whatever in `product` names x and its stride names that instead. Without a norm `product` itself.
-[[nodiscard]] Plan normalise_first(const LinearProblem&, const Plan& product);
+[[nodiscard]] Plan normalise_first(const LinearProblem&, const Plan& product, const NormArguments& = {});
 
 /// Modelled microseconds of that launch; 0 without a norm.
 [[nodiscard]] double normalise_us(const LinearProblem&, const DeviceTraits&);

@@ -34,8 +34,7 @@ double fix_up_us(const Geometry& g, double parts, double cycles_per_us) {
 /// Rounds of tiles, each as long as its stages take to multiply, against the time that memory needs for the
 /// weights; plus what a call costs before and after. Fitted to measurements of 33 problems on an
 /// H100 (docs/performance.md).
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const LinearProblem p = linear_problem(problem);
+double predict(const LinearProblem& p, const Config& config, const DeviceTraits& traits) {
     const Geometry g = geometry(p, config);
     const double jobs = static_cast<double>(tiles(p, g) * config[cluster_k]);
     const double resident = static_cast<double>(resident_blocks(config, traits));

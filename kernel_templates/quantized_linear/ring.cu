@@ -1,0 +1,76 @@
+// Quantised linear, variant ring (sm_90), for few tokens: packed codes pass through a ring of stages in
+// shared memory at the speed of memory; x stays in shared memory for all of a block's tiles.
+//
+// Data's way: codes, scales and zero points of groups global -> ring by bulk copies, in the order of the
+// tensor cores' left operand; x global -> shared by tensor copies (64 columns x tokens, 128-byte swizzle;
+// tokens that are none read as zeros), once. Codes shared -> registers, less their zero point as 16-bit
+// numbers, exactly -> mma.sync with x (ldmatrix); sums of a group are scaled in float32 when it ends. Sums of
+// a tile registers -> inboxes in the shared memory of the cluster's blocks (ring_geometry.cuh says who owns
+// what) -> added in order, scaled by row, activated -> global.
+//
+// Warps: compute_warps multiply, `finishers` make results of what the inbox received, the last one's first
+// lane copies. Nobody meets at a barrier of the block after the start. Barriers:
+//   full[stage]      bytes of the copies; empty[stage]: one arrival of each compute warp
+//   x_full[step]     bytes of the boxes of x that a step takes; one phase, waited for in the first tile
+//   inbox_full[2]    bytes of all sums of a tile, of all blocks of the cluster; tile n of a block is in inbox
+//                    n % 2. Opened for tile n + 2 when tile n was full: until then its bytes may come early,
+//                    and they come no earlier than
+//   inbox_read[2]    one arrival of each finishing warp of each block of the cluster: sums of tile n + 2 are
+//                    sent when tile n was read everywhere.
+// Before its first remote write or arrival a warp waits for the cluster's barrier: all blocks have opened
+// their inboxes. No block leaves while another may still write there: its finishers have received all that
+// it owns, and its compute warps all arrivals that were sent.
+#include "quantized_linear/ring_consumer.cuh"
+#include "quantized_linear/ring_finisher.cuh"
+#include "quantized_linear/ring_producer.cuh"
+
+namespace hone::quantized_linear::ring {
+
+__device__ inline void initialise(Memory memory, const Schedule& schedule) {
+    for (int stage = 0; stage < stages; ++stage) {
+        barrier_init(memory.full(stage), 1);
+        barrier_init(memory.empty(stage), compute_warps);
+    }
+    for (int step = 0; step < geometry.most_steps(); ++step) barrier_init(memory.x_full(step), 1);
+    for (int inbox = 0; inbox < 2; ++inbox) {
+        barrier_init(memory.inbox_full(inbox), 1);
+        barrier_init(memory.inbox_read(inbox), cluster_k * finishers);
+    }
+    fence_barrier_init();
+    for (int inbox = 0; inbox < 2; ++inbox) Finisher::open(memory, schedule.rank, inbox);
+}
+
+__device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memory memory) {
+    const Schedule schedule;
+    const int warp = threadIdx.x / 32;
+    if (threadIdx.x == 0) initialise(memory, schedule);
+    __syncthreads();
+    if constexpr (cluster_k > 1) cluster_arrive();
+    release_successor();
+    if (warp < compute_warps) {
+        Consumer(tensors, memory, schedule).run();
+    } else if (warp < compute_warps + finishers) {
+        wait_for_predecessor();
+        Finisher(tensors, memory, schedule).run();
+    } else {
+        if (threadIdx.x % 32 == 0) Producer(tensors, x_map, memory, schedule).run();
+        __syncwarp();
+        if constexpr (cluster_k > 1) cluster_wait();
+    }
+}
+
+}  // namespace hone::quantized_linear::ring
+
+extern "C" __global__ void __launch_bounds__(hone::quantized_linear::ring::threads, Tuned::blocks_per_sm)
+    quantized_linear_ring(HONE_QUANTIZED_PARAMETERS, const __grid_constant__ hone::TensorMap x_map) {
+    extern __shared__ unsigned char memory[];
+    const unsigned int start = hone::shared_address(memory);
+    const hone::quantized_linear::Tensors tensors = HONE_QUANTIZED_TENSORS;
+    hone::quantized_linear::ring::run(tensors, x_map, {start + (-start & 1023u)});
+}
+
+namespace hone::linear::normalise {
+inline constexpr int vector = 8;
+}
+
+#include "linear/normalise.cuh"

@@ -1,0 +1,93 @@
+// The producer of variant ring (ring.cu): one thread.
+#pragma once
+
+#include "device/bulk.cuh"
+#include "quantized_linear/ring.cuh"
+
+namespace hone::quantized_linear::ring {
+
+class Producer {
+  public:
+    __device__ Producer(const Tensors& tensors, const TensorMap& x_map, Memory memory,
+                        const Schedule& schedule)
+        : tensors_(tensors), x_map_(x_map), memory_(memory), schedule_(schedule) {}
+
+    /// Weights do not depend on the kernel before: they fill the ring while that one ends.
+    __device__ void run() {
+        prefetch_map(x_map_);
+        int number = 0;
+        int step = 0;
+        const auto advance = [&] {
+            if (++step < schedule_.steps) return;
+            step = 0;
+            ++number;
+        };
+        for (int stage = 0; stage < stages && number < schedule_.tile_count; ++stage, advance())
+            fill(number, step, stage);
+        wait_for_predecessor();
+        fence_async_proxy_global();
+        load_x();
+        RingPosition<stages> ring;
+        for (ring.advance(stages); number < schedule_.tile_count; ring.advance(), advance()) {
+            barrier_wait(memory_.empty(ring.stage), ring.parity ^ 1);
+            fill(number, step, ring.stage);
+        }
+    }
+
+  private:
+    /// Codes, scales and zero points of a step's units for all rows of the tile: each block of 64 rows has
+    /// them side by side.
+    __device__ void fill(int number, int step, int stage) const {
+        const int units = schedule_.units(step);
+        const int unit = schedule_.first_unit + step * geometry.stage_units();
+        const int tile = schedule_.tile(number);
+        const uint32 barrier = memory_.full(stage);
+        const uint32 to = memory_.stage(stage);
+        barrier_arrive_expecting(barrier, units * geometry.unit_bytes());
+#pragma unroll
+        for (int block = 0; block < geometry.tile_blocks(); ++block) {
+            constexpr int product_blocks = geometry.tile_blocks() / products;
+            const Weight& weight = weight_of(tensors_, block / product_blocks);
+            // Behind the last block there is nothing: results of rows that do not exist are not stored.
+            const int64 row = min(tile * product_blocks + block % product_blocks, all_blocks - 1);
+            copy(to + block * geometry.row_code_bytes(), weight.codes, row * units_a_row + unit, units,
+                 geometry.unit_blocks() * geometry.block_bytes(), barrier);
+            if constexpr (has_groups)
+                copy(to + geometry.scales_at() + block * geometry.row_scale_bytes(), weight.scales,
+                     row * units_a_row + unit, units, geometry.unit_scale_bytes(), barrier);
+            if constexpr (geometry.zeros)
+                copy(to + geometry.zeros_at() + block * geometry.row_zero_bytes(), weight.zeros,
+                     row * units_a_row + unit, units, geometry.unit_zero_bytes(), barrier);
+        }
+    }
+
+    /// `units` units of `bytes` each, from number `unit` of the whole weight on.
+    __device__ static void copy(uint32 to, const void* from, int64 unit, int units, int bytes,
+                                uint32 barrier) {
+        load_bytes<L2Hint::evict_first>(to, static_cast<const uint8*>(from) + unit * bytes, units * bytes,
+                                        barrier);
+    }
+
+    __device__ void load_x() const {
+        for (int step = 0; step < schedule_.steps; ++step) {
+            const int boxes = schedule_.units(step) * geometry.unit_blocks();
+            const int first = step * geometry.stage_units() * geometry.unit_blocks();
+            const uint32 barrier = memory_.x_full(step);
+            barrier_arrive_expecting(barrier, boxes * geometry.box_bytes());
+            for (int box = first; box < first + boxes; ++box)
+                load_box<L2Hint::evict_last>(
+                    memory_.x_box(box), x_map_,
+                    schedule_.first_unit * geometry.unit_columns() + box * block_columns, 0, barrier);
+        }
+    }
+
+    static constexpr int all_blocks = static_cast<int>(whole_blocks(out));
+    static constexpr int units_a_row = geometry.units();
+
+    const Tensors& tensors_;
+    const TensorMap& x_map_;
+    Memory memory_;
+    const Schedule& schedule_;
+};
+
+}  // namespace hone::quantized_linear::ring

@@ -1,0 +1,122 @@
+// Quantised linear, the part that all variants share: the tensors of a call, single codes as numbers, and
+// what becomes of sums on their way out. Activations and the order of bias, activation and residual are
+// linear's (linear/epilogue.cuh).
+#pragma once
+
+#include "linear/epilogue.cuh"
+#include "quantized_linear/layout.cuh"
+
+namespace hone::quantized_linear {
+
+using linear::Element;
+using linear::gated;
+using linear::has_bias;
+using linear::has_residual;
+using linear::in;
+using linear::out;
+using linear::products;
+
+enum class Format : int { w4a16 = 0, w8a16 = 1, w8a8 = 2, fp8 = 3 };
+inline constexpr Format format = static_cast<Format>(Shape::format);
+/// x has 16 bits where the weight is packed.
+inline constexpr bool is_packed = format == Format::w4a16 || format == Format::w8a16;
+inline constexpr int group = static_cast<int>(Shape::group);
+inline constexpr int groups = static_cast<int>(groups_of(in, group));
+inline constexpr bool has_zeros = Shape::zeros != 0;
+/// fp8 with a scale for 128 columns of x and for 128 x 128 of the weight.
+inline constexpr bool has_blocks = format == Format::fp8 && group != 0;
+/// x comes as codes.
+inline constexpr bool quantised_x = Shape::quantised_x != 0;
+/// Codes are made of 16-bit x.
+inline constexpr bool quantises_x = !is_packed && !quantised_x;
+
+using Code = Conditional<format == Format::fp8, fp8, int8>::type;
+/// Largest magnitude of a code that x becomes.
+inline constexpr float largest_code = format == Format::fp8 ? 448.0f : 127.0f;
+/// Scales of smaller magnitudes of x than this are its: no code is divided by zero.
+inline constexpr float least_magnitude = 0x1p-100f;
+/// w4a16's scales stand beside the codes, in the element type; the others' are float32.
+using Scale = Conditional<format == Format::w4a16, Element, float>::type;
+
+/// One weight with its scales and zero points.
+struct Weight {
+    const uint8* codes;
+    const Scale* scales;
+    const uint8* zeros;
+    int64 stride;        ///< bytes between rows, of what is not packed
+    int64 scale_stride;  ///< 0: one scale for all rows
+
+    /// The value of one code; slow.
+    __device__ float value(int64 row, int column) const {
+        if constexpr (format == Format::w4a16) {
+            const CodePlace place = place_w4(row, column, in);
+            const int code = codes[place.byte] >> place.bit & 15;
+            const int64 at = scale_place(row, group == 0 ? 0 : column / (group == 0 ? 1 : group), groups);
+            return static_cast<float>(code - (has_zeros ? zeros[at] : 8)) * to_float(scales[at]);
+        } else if constexpr (format == Format::w8a16) {
+            return to_float(static_cast<int8>(codes[place_w8(row, column, in).byte])) * to_float(scales[row]);
+        } else {
+            const float code = to_float(reinterpret_cast<const Code*>(codes)[row * stride + column]);
+            if constexpr (has_blocks)
+                return code * to_float(scales[row / scaled_block * groups + column / scaled_block]);
+            return code * to_float(scales[row * scale_stride]);
+        }
+    }
+};
+
+struct Tensors {
+    const void* x;
+    const float* x_scales;
+    const Element* norm_weight;
+    Weight weight;  ///< the gate where gated
+    Weight up;
+    const Element* bias;
+    const Element* residual;
+    Element* result;
+    uint8* workspace;
+    int64 tokens;
+    int64 x_stride;
+    int64 x_scale_stride;
+    int64 residual_stride;
+    int64 out_stride;
+    float epsilon;
+
+    /// Of x as it is given: an element, or a code with its scale.
+    __device__ float x_value(int64 token, int column) const {
+        if constexpr (quantised_x) {
+            const float code = to_float(static_cast<const Code*>(x)[token * x_stride + column]);
+            return code * x_scales[token * x_scale_stride + (has_blocks ? column / scaled_block : 0)];
+        } else {
+            return to_float(static_cast<const Element*>(x)[token * x_stride + column]);
+        }
+    }
+
+    /// The result from its sums; `token` and `column` exist.
+    __device__ float finish(int64 token, int column, const float (&sums)[products]) const {
+        if constexpr (gated) return linear::join_gated(sums[0], sums[products - 1]);
+        float sum = sums[0];
+        if constexpr (has_bias) sum += to_float(bias[column]);
+        sum = linear::activate(sum);
+        if constexpr (has_residual)
+            sum += to_float(load_packet<Element, 1>(residual + token * residual_stride + column).elements[0]);
+        return sum;
+    }
+};
+
+// Kernels share one signature: the family's pointers and scalars in declared order.
+#define HONE_QUANTIZED_PARAMETERS                                                                           \
+    const void *x, const float *x_scales, const hone::linear::Element *norm_weight,                         \
+        const hone::uint8 *weight, const hone::quantized_linear::Scale *scales, const hone::uint8 *zeros,   \
+        const hone::uint8 *up, const hone::quantized_linear::Scale *up_scales, const hone::uint8 *up_zeros, \
+        const hone::linear::Element *bias, const hone::linear::Element *residual,                           \
+        hone::linear::Element *result, hone::uint8 *workspace, long long tokens, long long x_stride,        \
+        long long x_scale_stride, long long weight_stride, long long up_stride, long long scale_stride,     \
+        long long residual_stride, long long out_stride, float epsilon
+#define HONE_QUANTIZED_TENSORS                                                                             \
+    {                                                                                                      \
+        x, x_scales, norm_weight, {weight, scales, zeros, weight_stride, scale_stride},                    \
+            {up, up_scales, up_zeros, up_stride, scale_stride}, bias, residual, result, workspace, tokens, \
+            x_stride, x_scale_stride, residual_stride, out_stride, epsilon                                 \
+    }
+
+}  // namespace hone::quantized_linear

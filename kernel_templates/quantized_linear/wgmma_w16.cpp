@@ -1,0 +1,273 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernel_templates/linear/wgmma_config.h"
+#include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/quantized_linear/wgmma_w16_stage.cuh"
+
+namespace hone::quantized_linear {
+namespace {
+
+using namespace linear::gemm;
+
+// In linear's order (linear/wgmma_config.h), whose plans and schedules these are.
+constexpr Tunable tunables[] = {
+    {"tile_m", "rows of a tile: of the weight", {64, 128, 256}},
+    {"tile_n", "columns of a tile: tokens", {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}},
+    {"consumers", "warpgroups that multiply", {1, 2}},
+    {"ping_pong", "1: they take tiles in turn instead of sharing one", {0, 1}},
+    {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2, 3}},
+    {"swapped", "the weight is the left operand", {1}},
+    {"tail_split", "1: tiles of a last round that few blocks take are split over all of them", {0, 1}},
+    {"cluster_k", "parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}},
+    {"staged", "1: results leave through shared memory and the copy engine", {0, 1}},
+    {"raster", "rows of tiles that are worked on together", {8, 16}},
+    {"l2_hint", "1: weights leave level 2 first, x last", {0, 1}},
+    {"programmatic",
+     "1: programmatic dependent launch; 2: of the successor, late and beside the block",
+     {0, 1, 2}},
+};
+
+Geometry geometry(const QuantizedProblem& p, const Config& config) {
+    Geometry g = linear::gemm::geometry(p.dense(), config);
+    g.operands =
+        w16::Stage{.bits = p.bits(), .group = static_cast<int>(p.group), .zeros = p.zeros}.operands();
+    return g;
+}
+Geometry geometry(const Problem& problem, const Config& config) {
+    return geometry(quantized_problem(problem), config);
+}
+
+/// A consumer's sums, two sets of fragments, codes and addresses, against what its thread has.
+bool fits_registers(const QuantizedProblem& p, const Geometry& g) {
+    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
+    const bool moves_registers = g.blocks_per_sm == 1 && g.consumers == 2;  // as in linear/gemm.cuh
+    return used <= (moves_registers ? 232 : std::min(255, 65536 / (g.threads() * g.blocks_per_sm)));
+}
+
+constexpr Constraint constraints[] = {
+    {"codes of 4 or 8 bits that stand in blocks are multiplied with 16-bit x",
+     [](const Problem& p, const Config&, const DeviceTraits&) { return quantized_problem(p).is_packed(); }},
+    {"codes are copied 16 bytes at a time, and rows of x and of results start there: in and out are "
+     "multiples of 16",
+     [](const Problem& p, const Config&, const DeviceTraits&) {
+         return quantized_problem(p).in % 16 == 0 && quantized_problem(p).out % 16 == 0;
+     }},
+    {"warpgroups take one or two blocks of 64 rows, of gate and up one each; ping-pong is between two "
+     "warpgroups",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         const Geometry g = geometry(problem, c);
+         return (!g.ping_pong || g.consumers == 2) && g.tile_m % (64 * g.sharers()) == 0 &&
+                g.row_blocks() <= 2 && (!g.gated || g.row_blocks() == 2);
+     }},
+    {"a thread's sums, fragments and codes must fit its registers",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return fits_registers(quantized_problem(problem), geometry(problem, c));
+     }},
+    {"at least three stages must fit shared memory",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return geometry(problem, c).stages() >= 3;
+     }},
+    {"each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
+     "many of 128",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         const std::int64_t count = quantized_problem(problem).tokens;
+         return c[tile_n] >= (count <= 64 ? count : count <= 128 ? 64 : 128);
+     }},
+    {"more than half of a tile's tokens must exist",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[tile_n] == 8 || c[tile_n] < 2 * quantized_problem(problem).tokens;
+     }},
+    {"ping-pong hides the end of a tile behind the next one: with tiles of 64 tokens at least, worked on in "
+     "more than one round",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         const QuantizedProblem p = quantized_problem(problem);
+         return c[ping_pong] == 0 ||
+                (c[tile_n] >= 64 && tiles(p.dense(), geometry(p, c)) > resident_blocks(c, t));
+     }},
+    {"a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
+     [](const Problem&, const Config& c, const DeviceTraits&) {
+         return c[cluster_k] == 1 || (c[tail_split] == 0 && c[ping_pong] == 0 && c[staged] == 0);
+     }},
+    {"a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at least",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         const QuantizedProblem p = quantized_problem(problem);
+         return c[cluster_k] == 1 ||
+                (tiles(p.dense(), geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
+                 4 * c[cluster_k] <= steps(p.dense()));
+     }},
+    {"the parts of sums that meet in a cluster must fit the rings",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         const Geometry g = geometry(problem, c);
+         return c[cluster_k] == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+     }},
+    {"a last round is split that leaves half of the blocks idle, into parts that run at the same steps and "
+     "share level 2",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         return c[tail_split] == 0 || parts_of_tail(quantized_problem(problem).dense(), c, t) > 1;
+     }},
+    {"whole sums go through shared memory, except those of up to 64 tokens",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[staged] != 0 || c[cluster_k] > 1 || quantized_problem(problem).tokens <= 64;
+     }},
+    {"larger groups are for more than 8 rows of tiles, worked on in more than one round",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         const QuantizedProblem p = quantized_problem(problem);
+         const Geometry g = geometry(p, c);
+         return c[raster] == 8 || (tiles_across(p.dense(), g) > 8 && tiles_along(p.dense(), g) > 1 &&
+                                   tiles(p.dense(), g) > resident_blocks(c, t));
+     }},
+    {"hints are for weights that are read once: up to 256 tokens",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[l2_hint] == 0 || quantized_problem(problem).tokens <= 256;
+     }},
+    {"early weights are for up to 256 tokens: with more, they are in the way of the call before",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[programmatic] != 1 || quantized_problem(problem).tokens <= 256;
+     }},
+    {"a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[programmatic] != 2 || quantized_problem(problem).tokens > 64;
+     }},
+};
+
+/// Maps of x and of the result, the kernel's last parameters; where it does not store by the copy engine, x's
+/// stands in.
+void add_maps(Plan& plan, const QuantizedProblem& p, const Geometry& g) {
+    Launch& product = plan.launches[0];
+    plan.tensor_maps[0] = matrix_map(p.dtype, x, x_stride, p.in, p.tokens, g.operands.columns, g.x_box());
+    plan.tensor_map_count = 1;
+    product.args[product.arg_count++] = tensor_map_arg(0);
+    if (g.staged)
+        plan.tensor_maps[static_cast<std::size_t>(plan.tensor_map_count++)] =
+            matrix_map(p.dtype, out, out_stride, p.out, p.tokens, g.panel_width(), g.tile_n);
+    product.args[product.arg_count++] = tensor_map_arg(plan.tensor_map_count - 1);
+}
+
+Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const QuantizedProblem p = quantized_problem(problem);
+    const Geometry g = geometry(p, config);
+    // Clusters have one tile each, other blocks walk.
+    const std::int64_t count = tiles(p.dense(), g);
+    const std::int64_t most = places(config, traits);
+    const std::int64_t blocks = g.cluster_k > 1
+                                    ? count * g.cluster_k
+                                    : std::min(count * parts_of_tail(p.dense(), config, traits), most);
+    Plan plan{.launch_count = 1};
+    Launch& product = plan.launches[0];
+    product = launch("quantized_linear_wgmma_w16", {static_cast<std::uint32_t>(blocks), 1, 1}, g.threads());
+    product.cluster = {static_cast<std::uint32_t>(g.cluster_k), 1, 1};
+    product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    product.programmatic = config[programmatic] != 0;
+    // The same for any number of tokens: fewer of them may leave a larger rest.
+    if (config[tail_split] != 0) plan.workspace_bytes = most * g.workspace_bytes();
+    add_maps(plan, p, g);
+    return linear::normalise_first(p.dense(), plan, norm_arguments);
+}
+
+/// Cycles of one stage of `together` blocks: what takes longest of the tensor cores' own, those of shared
+/// memory's port, 128 bytes each (copies come in; every instruction reads all rows of x, every thread its
+/// codes), and those in which the schedulers issue the widening; or what one warpgroup does alone, which
+/// waits between its stages.
+double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together) {
+    const double blocks = static_cast<double>(g.tile_m) / block_rows;
+    const double multiply = 4 * blocks * std::max(g.tile_n / 2.0, 12.0);
+    const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
+    const double widen = p.bits() == 8 ? 75 : p.group == 0 ? 70 : 90;
+    const double unit = std::max(2.0 * g.tile_n, widen);
+    const double alone = g.row_blocks() * unit * (g.ping_pong ? 2 : 1) + 120;
+    return std::max({together * 1.1 * multiply, together * 0.95 * port, together * blocks * widen, alone});
+}
+
+/// Microseconds between the last product of a tile and the first of the block's next one.
+double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
+    const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
+    const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
+    return (g.ping_pong ? 0.3 : 1.5) * size * work;
+}
+
+/// Rounds of tiles against the time that memory needs for weights and level 2 for x, which every row of tiles
+/// reads; plus what a call costs before and after. As linear's model (linear/wgmma_cost.cpp), whose constants
+/// these are; the widening's are counted, not fitted.
+double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    const QuantizedProblem p = quantized_problem(problem);
+    const Geometry g = geometry(p, config);
+    const double jobs = static_cast<double>(tiles(p.dense(), g) * config[cluster_k]);
+    const double resident = static_cast<double>(resident_blocks(config, traits));
+    const auto parts = static_cast<double>(parts_of_tail(p.dense(), config, traits));
+    const double rounds = parts > 1 ? std::floor(jobs / resident) + 1 / parts : std::ceil(jobs / resident);
+    const double at_once = std::min(jobs * parts, resident);
+    const double together = std::ceil(at_once / traits.sm_count);
+    const double busy = std::min(1.0, at_once / traits.sm_count);
+    const double part_steps =
+        std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(config[cluster_k]));
+
+    const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
+    const double compute_us = rounds * part_steps * stage_cycles(p, g, together) / cycles_per_us;
+    const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
+    const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
+    // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
+    const double in_flight =
+        traits.sm_count * busy * together * g.stages() * (g.left_bytes() + g.extra_bytes());
+    const double draw_us = p.weight_bytes() * 1.2 / in_flight;
+    const double through_level_2 =
+        p.weight_bytes() + static_cast<double>(tiles_across(p.dense(), g)) * p.x_bytes();
+    const double level_2_us = through_level_2 / (40.0 * traits.sm_count * cycles_per_us);
+    const double body_us = std::pow(
+        std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(level_2_us, 4),
+        0.25);
+
+    double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalise_us(p.dense(), traits);
+    if (config[cluster_k] > 1)
+        rest_us += 0.5 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 10.0 / cycles_per_us;
+    if (parts > 1) rest_us += 3.0 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
+    const double early = config[programmatic] == 1 ? -1.0 : 0.0;
+    const double hint = config[l2_hint] == 0 ? 0.0 : jobs <= resident ? -0.1 : 0.1;
+    return body_us + rest_us + early + hint + (config[staged] != 0 && p.tokens <= 64 ? 0.2 : 0.0);
+}
+
+/// The best by the cost model of a few shapes of tiles.
+std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const QuantizedProblem p = quantized_problem(problem);
+    if (p.tokens <= 8) return std::nullopt;  // memory is faster than these tiles: the others
+    struct Shape {
+        std::int64_t tile_m, tile_n, consumers, blocks_per_sm;
+    };
+    const std::int64_t rows = 64 * p.products();  // of one warpgroup
+    const Shape shapes[] = {{rows, 16, 1, 2}, {rows, 32, 1, 2}, {rows, 64, 1, 2}, {rows, 64, 1, 1},
+                            {256, 16, 2, 1},  {256, 64, 2, 1},  {128, 64, 2, 1},  {rows, 128, 1, 1},
+                            {128, 128, 2, 1}, {256, 128, 2, 1}, {128, 256, 2, 1}};
+    std::vector<Config> configs;
+    for (const Shape& shape : shapes) {
+        for (const std::int64_t parts_of_sum : tunables[cluster_k].values.span()) {
+            Config& config = configs.emplace_back();
+            config[tile_m] = shape.tile_m;
+            config[tile_n] = shape.tile_n;
+            config[consumers] = shape.consumers;
+            config[blocks_per_sm] = shape.blocks_per_sm;
+            config[swapped] = 1;
+            config[cluster_k] = parts_of_sum;
+            config[staged] = parts_of_sum == 1 ? 1 : 0;
+            config[raster] = 8;
+            config[l2_hint] = p.tokens <= 64 ? 1 : 0;
+            config[programmatic] = p.tokens <= 128 ? 1 : 2;
+        }
+    }
+    return linear::best_of(problem, wgmma_w16, configs, traits);
+}
+
+}  // namespace
+
+const Variant wgmma_w16{
+    .name = "wgmma_w16",
+    .summary = "warpgroup tensor cores, weights widened to 16 bits in registers on their way from the ring",
+    .source = "quantized_linear/wgmma_w16.cu",
+    .min_arch = {9, 0, true},
+    .tunables = tunables,
+    .constraints = constraints,
+    .plan = plan,
+    .fallback = fallback,
+    .access_elements = [](const Problem&, const Config&) { return std::int64_t{16}; },
+    .predict_us = predict};
+
+}  // namespace hone::quantized_linear

@@ -1,0 +1,196 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/device/int_bits.cuh"
+#include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/quantized_linear/wgmma_w16_stage.cuh"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+
+namespace {
+
+const std::vector<std::string> shapes{
+    "dtype=bf16 format=w4a16 group=128 in=4096 out=28672",
+    "dtype=fp16 format=w4a16 group=32 zeros=yes in=4096 out=1008",
+    "dtype=bf16 format=w4a16 group=64 gated=yes activation=silu in=4096 out=14336",
+    "dtype=bf16 format=w4a16 zeros=yes bias=yes residual=yes activation=gelu_erf in=1040 out=3584",
+    "dtype=fp16 format=w8a16 in=14336 out=4096",
+    "dtype=bf16 format=w8a16 gated=yes activation=silu in=4096 out=14336"};
+
+Problem problem_of(const std::string& text) { return *parse_problem("quantized_linear " + text); }
+
+const DeviceTraits h100 = *representative_device({9, 0, true});
+
+/// Calls visit(problem, config) for every allowed config.
+template <class Visit>
+void for_each_config(const std::vector<std::int64_t>& token_counts, Visit visit) {
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : token_counts) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            for (const Config& config : enumerate(problem, quantized_linear::wgmma_w16, h100)) {
+                INFO(to_string(problem)
+                     << " | " << to_string(Candidate{&quantized_linear::wgmma_w16, config}));
+                visit(quantized_linear::quantized_problem(problem), problem, config);
+            }
+        }
+    }
+}
+
+quantized_linear::w16::Stage stage_of(const quantized_linear::QuantizedProblem& p) {
+    return {.bits = p.bits(), .group = static_cast<int>(p.group), .zeros = p.zeros};
+}
+
+float half_value(bool bf16, unsigned half) {
+    const int mantissa_bits = bf16 ? 7 : 10;
+    const int bias = bf16 ? 127 : 15;
+    const unsigned exponent = (half & 0x7fffu) >> mantissa_bits;
+    const unsigned mantissa = half & ((1u << mantissa_bits) - 1);
+    const float magnitude = std::ldexp(static_cast<float>((1u << mantissa_bits) + mantissa),
+                                       static_cast<int>(exponent) - bias - mantissa_bits);
+    return (half & 0x8000u) != 0 ? -magnitude : magnitude;
+}
+float low_value(bool bf16, unsigned pair) { return half_value(bf16, pair & 0xffffu); }
+float high_value(bool bf16, unsigned pair) { return half_value(bf16, pair >> 16); }
+
+}  // namespace
+
+TEST_CASE("wgmma_w16: 16-bit x and packed weights have configs for any number of tokens, others none") {
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {9, 16, 33, 64, 100, 512, 2048, 10000}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            INFO(to_string(problem));
+            const auto config = quantized_linear::wgmma_w16.fallback(problem, h100);
+            REQUIRE(config);
+            CHECK(why_not(problem, {&quantized_linear::wgmma_w16, *config}, h100) == "");
+        }
+    }
+    for (const std::string other : {"dtype=bf16 format=w8a8 in=4096 out=4096 tokens=64",
+                                    "dtype=bf16 format=fp8 in=4096 out=4096 tokens=64",
+                                    "dtype=bf16 format=w8a16 in=4104 out=4096 tokens=64"}) {
+        CHECK(enumerate(problem_of(other), quantized_linear::wgmma_w16, h100).empty());
+        CHECK(!quantized_linear::wgmma_w16.fallback(problem_of(other), h100));
+    }
+}
+
+TEST_CASE("wgmma_w16: a stage's copies are multiples of 16 bytes, and launches fit the device") {
+    std::set<std::tuple<std::string, std::uint32_t>> seen;
+    for_each_config({16, 200, 2048}, [&](const auto& p, const Problem& problem, const Config& config) {
+        const quantized_linear::w16::Stage stage = stage_of(p);
+        const linear::gemm::Operands operands = stage.operands();
+        CHECK(operands.left_pitch * 64 == stage.code_bytes());
+        CHECK(operands.left_extra * 64 == stage.scale_bytes() + stage.zero_bytes());
+        for (const int bytes : {stage.code_bytes(), stage.scale_bytes(), stage.zero_bytes()})
+            CHECK(bytes % 16 == 0);
+        const Plan plan = quantized_linear::wgmma_w16.plan(problem, config, h100);
+        const Launch& launch = plan.launches[0];
+        CHECK(launch.shared_bytes <= h100.max_shared_bytes_per_block);
+        CHECK(launch.shared_bytes + 1024 <= h100.shared_bytes_per_sm / config[4]);
+        CHECK(launch.block.x * config[4] <= h100.max_threads_per_sm);
+        CHECK(launch.grid.x % launch.cluster.x == 0);
+        for (int a = 0; a < launch.arg_count; ++a) {
+            const KernelArg arg = launch.args[static_cast<std::size_t>(a)];
+            CHECK((arg.kind == KernelArg::Kind::tensor_map) == (a >= launch.arg_count - 2));
+            if (arg.kind == KernelArg::Kind::tensor_map) CHECK(arg.index < plan.tensor_map_count);
+        }
+        seen.insert({to_string(problem), launch.shared_bytes});
+    });
+    CHECK(seen.size() > 50);
+}
+
+TEST_CASE("wgmma_w16: groups of a stage follow one another over a whole row") {
+    for (const int group : {32, 64, 128}) {
+        const quantized_linear::w16::Stage stage{.bits = 4, .group = group, .zeros = true};
+        for (int column = 0; column < 1024; ++column) {
+            const int k = column / 64;
+            const int set = column % 64 / 16 * stage.groups() / 4;  // of the step of 16 columns
+            CHECK(stage.first_group(k) + set == column / group);
+        }
+    }
+    CHECK(quantized_linear::w16::Stage{}.operands().left_extra == 0);
+}
+
+TEST_CASE("wgmma_w16: with a norm the product reads what a launch in front has written") {
+    const Problem problem =
+        problem_of("dtype=bf16 format=w4a16 group=128 norm=yes in=4096 out=4096 tokens=64");
+    const Config config = *quantized_linear::wgmma_w16.fallback(problem, h100);
+    const Plan plan = quantized_linear::wgmma_w16.plan(problem, config, h100);
+    REQUIRE(plan.launch_count == 2);
+    CHECK(plan.launches[0].args[0] == pointer_arg(quantized_linear::x));
+    CHECK(plan.launches[0].args[1] == pointer_arg(quantized_linear::norm_weight));
+    CHECK(plan.launches[0].args[3] == scalar_arg(quantized_linear::x_stride));
+    CHECK(plan.launches[0].args[4] == scalar_arg(quantized_linear::epsilon));
+    CHECK(plan.tensor_maps[0].pointer == quantized_linear::workspace);
+    CHECK(plan.workspace_bytes >= std::int64_t{64} * 4096 * 2);
+}
+
+TEST_CASE("codes of 4 and 8 bits become numbers exactly, in either type") {
+    for (const bool bf16 : {true, false}) {
+        const unsigned base = bf16 ? int_bits::base_bf16 : int_bits::base_fp16;
+        for (unsigned codes = 0; codes < 256; ++codes) {  // every pair of nibbles
+            const unsigned bits = int_bits::above_base((codes & 15u) | codes >> 4 << 16 | 0x5a50a5a0u, base);
+            for (unsigned zero = 0; zero < 16; ++zero) {
+                const float subtracted = low_value(bf16, base + zero);
+                CHECK(low_value(bf16, bits) - subtracted ==
+                      static_cast<int>(codes & 15u) - static_cast<int>(zero));
+                CHECK(high_value(bf16, bits) - subtracted ==
+                      static_cast<int>(codes >> 4) - static_cast<int>(zero));
+            }
+        }
+        for (unsigned byte = 0; byte < 256; ++byte) {
+            const unsigned word = byte | (255u - byte) << 16 | 0xa500c300u;
+            const unsigned from = bf16 ? int_bits::magnitude_bf16(word) : int_bits::signed_fp16(word);
+            const unsigned less = bf16 ? int_bits::offset_bf16(word) : int_bits::signed_base_fp16;
+            CHECK(low_value(bf16, from) - low_value(bf16, less) == static_cast<std::int8_t>(byte));
+            CHECK(high_value(bf16, from) - high_value(bf16, less) == static_cast<std::int8_t>(255u - byte));
+        }
+    }
+}
+
+TEST_CASE("the words of a packed block are fragments of a left operand, as wgmma_w16 widens them") {
+    // Thread t of the warpgroup: row 16 w + g and 8 below, columns 2 q, 2 q + 1 and 8 further of every 16.
+    std::mt19937 random(3);
+    std::vector<std::uint8_t> codes(64 * 64);
+    for (auto& code : codes) code = static_cast<std::uint8_t>(random());
+    std::vector<std::uint8_t> packed4(2048), packed8(4096);
+    for (int row = 0; row < 64; ++row) {
+        for (int column = 0; column < 64; ++column) {
+            const std::uint8_t code = codes[static_cast<std::size_t>(row * 64 + column)];
+            const auto four = quantized_linear::place_w4(row, column, 64);
+            packed4[static_cast<std::size_t>(four.byte)] |=
+                static_cast<std::uint8_t>((code & 15) << four.bit);
+            packed8[static_cast<std::size_t>(quantized_linear::place_w8(row, column, 64).byte)] = code;
+        }
+    }
+    const auto word = [](const std::vector<std::uint8_t>& bytes, int at) {
+        std::uint32_t value = 0;
+        for (int i = 3; i >= 0; --i) value = value << 8 | bytes[static_cast<std::size_t>(at + i)];
+        return value;
+    };
+    for (int thread = 0; thread < 128; ++thread) {
+        for (int step = 0; step < 4; ++step) {
+            for (int i = 0; i < 4; ++i) {
+                const int row = thread / 32 * 16 + thread % 32 / 4 + i % 2 * 8;
+                const auto first =
+                    static_cast<std::size_t>(row * 64 + step * 16 + thread % 4 * 2 + i / 2 * 8);
+                const unsigned four =
+                    int_bits::above_base(word(packed4, thread * 16 + step * 4) >> 4 * i, int_bits::base_bf16);
+                CHECK(low_value(true, four) - 128 == (codes[first] & 15));
+                CHECK(high_value(true, four) - 128 == (codes[first + 1] & 15));
+                const std::uint32_t eight =
+                    word(packed8, step / 2 * 2048 + thread * 16 + step % 2 * 8 + i / 2 * 4) >> 8 * (i % 2);
+                CHECK((eight & 255u) == codes[first]);
+                CHECK((eight >> 16 & 255u) == codes[first + 1]);
+            }
+        }
+    }
+}
