@@ -9,6 +9,7 @@
 #include "hone/linear.h"           // IWYU pragma: export
 #include "hone/norm.h"             // IWYU pragma: export
 #include "hone/prepared_kernel.h"  // IWYU pragma: export
+#include "hone/quantize.h"         // IWYU pragma: export
 #include "hone/report.h"           // IWYU pragma: export
 #include "hone/rope_table.h"       // IWYU pragma: export
 #include "hone/runtime.h"          // IWYU pragma: export

@@ -1,0 +1,22 @@
+// The halves of quantise(): codes of 4 bits, and of 8.
+#pragma once
+
+#include "hone/quantize.h"
+#include "runtime/quantize/weight_rows.h"
+
+namespace hone::runtime {
+
+/// All that a half works on; checked.
+struct QuantizeJob {
+    const WeightRows& weights;
+    const PackedShape& shape;
+    const PackedSpans& stored;
+    const QuantizeOptions& options;
+};
+
+/// w4a16.
+QuantLoss quantise_w4(const QuantizeJob& job);
+/// w8a16, w8a8 and fp8.
+QuantLoss quantise_8_bits(const QuantizeJob& job);
+
+}  // namespace hone::runtime
