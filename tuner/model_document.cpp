@@ -3,55 +3,23 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <vector>
 
 #include "kernel_templates/text.h"
 #include "tuner/config_files.h"
 #include "tuner/errors.h"
+#include "tuner/strict_json.h"
 
 namespace hone::tuner {
 namespace {
 
 constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
-constexpr int max_depth = 32;
 constexpr std::string_view nested_key = "text_config";
-
-/// Line of the n-th byte, counted from 1.
-int line_at(std::string_view text, std::size_t offset) {
-    return 1 + static_cast<int>(
-                   std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
-}
 
 int line_of_key(const std::string& text, const std::string& key) {
     const std::size_t offset = text.find('"' + key + '"');
     return offset == std::string::npos ? 0 : line_at(text, offset);
 }
-
-/// Refuses, while nlohmann parses, what its tree would hide (repeated keys) or suffer from (depth).
-class StructureCheck {
-  public:
-    explicit StructureCheck(std::string file_name) : file_name_(std::move(file_name)) {}
-
-    bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-        using Event = nlohmann::json::parse_event_t;
-        if (depth > max_depth)
-            throw ConfigError(fmt::format("{}: nested deeper than {} levels", file_name_, max_depth));
-        if (event == Event::object_start) keys_.emplace_back();
-        if (event == Event::object_end) keys_.pop_back();
-        if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-            throw ConfigError(
-                fmt::format("{}: key \"{}\" stands twice", file_name_, parsed.get<std::string>()));
-        }
-        return true;
-    }
-
-  private:
-    std::string file_name_;
-    std::vector<std::set<std::string>> keys_;
-};
 
 ModelDocument::Value value_of(const nlohmann::json& json) {
     if (json.is_null()) return std::monostate{};
@@ -84,16 +52,7 @@ ModelDocument ModelDocument::read(const std::filesystem::path& file) {
 }
 
 ModelDocument ModelDocument::from_json(const std::string& text, const std::string& file_name) {
-    nlohmann::json root;
-    try {
-        root = nlohmann::json::parse(text, StructureCheck(file_name), true, true);
-    } catch (const nlohmann::json::parse_error& error) {
-        const int line = line_at(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
-        throw ConfigError(fmt::format("{}:{}: not valid JSON: {}", file_name, line, error.what()));
-    } catch (const nlohmann::json::exception& error) {  // a number beyond double's range
-        throw ConfigError(fmt::format("{}: not valid JSON: {}", file_name, error.what()));
-    }
-    if (!root.is_object()) throw ConfigError(fmt::format("{}: the top level is not an object", file_name));
+    const nlohmann::json root = parse_json_object(text, file_name);
     ModelDocument document;
     document.file_name_ = file_name;
     const auto fill = [&](const nlohmann::json& object, Entries& entries) {
