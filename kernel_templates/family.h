@@ -108,7 +108,7 @@ struct Variant {
     /// A config that is safe and decent for this problem, or nothing when the variant does not cover it.
     std::optional<Config> (*fallback)(const Problem&, const DeviceTraits&) = nullptr;
     /// Width of the kernel's memory accesses in elements: every pointer and every row stride of a call must
-    /// be a multiple of this many of the argument's own elements.
+    /// be a multiple of this many of the argument's own elements, or of 16 bytes where those are more.
     std::int64_t (*access_elements)(const Problem&, const Config&) = nullptr;
     /// Modelled time in microseconds: orders candidates before anything is compiled. Only the order matters.
     double (*predict_us)(const Problem&, const Config&, const DeviceTraits&) = nullptr;

@@ -55,19 +55,30 @@ __device__ inline void store_tile(uint32 address, const Tile& tile) {
     store_shared(address + 16, uint4{static_cast<uint32>(s.q_len), static_cast<uint32>(s.kv_len),
                                      static_cast<uint32>(s.q_start), static_cast<uint32>(s.kv_start)});
 }
+/// By the warp's first lane alone, the one that will say that the tile was read; no branch, since products
+/// are under way. The others' words are zeros.
+__device__ inline uint4 load_by_first_lane(uint32 address) {
+    uint4 word{0, 0, 0, 0};
+    asm volatile(
+        "{\n.reg .pred leads;\nsetp.eq.u32 leads, %5, 0;\n"
+        "@leads ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+        : "+r"(word.x), "+r"(word.y), "+r"(word.z), "+r"(word.w)
+        : "r"(address), "r"(threadIdx.x % 32)
+        : "memory");
+    return word;
+}
 /// In registers that are the same in the whole warp.
 __device__ inline Tile load_tile(uint32 address, const Call& call) {
     const auto uniform = [](uint32 word) { return static_cast<int>(__shfl_sync(0xffffffffu, word, 0)); };
-    const uint4 place = load_shared_16(address);
+    const uint4 place = load_by_first_lane(address);
     Tile tile{uniform(place.x), uniform(place.y), uniform(place.z), uniform(place.w), {}};
     if constexpr (lengths == Lengths::none) {
         tile.sequence = call.sequence(tile.slot / heads);
     } else {
-        const uint4 words = load_shared_16(address + 16);
+        const uint4 words = load_by_first_lane(address + 16);
         tile.sequence = {tile.slot / heads, uniform(words.x), uniform(words.y), uniform(words.z),
                          uniform(words.w)};
     }
-    __syncwarp();  // one lane of the warp will say that all have read
     return tile;
 }
 

@@ -9,13 +9,26 @@ namespace hone::int_bits {
 inline constexpr unsigned base_bf16 = 0x43004300u;
 inline constexpr unsigned base_fp16 = 0x64006400u;
 
+/// (bits & mask) | base. With two constants ptxas makes two instructions of it, unless it is told.
+constexpr unsigned masked_above(unsigned bits, unsigned mask, unsigned base) {
+#ifdef __CUDA_ARCH__
+    unsigned result = 0;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(bits), "r"(mask), "r"(base));
+    return result;
+#else
+    return (bits & mask) | base;
+#endif
+}
+
 /// Codes 0 to 15 in the low bits of each half: base + code.
-constexpr unsigned above_base(unsigned codes, unsigned base) { return (codes & 0x000f000fu) | base; }
+constexpr unsigned above_base(unsigned codes, unsigned base) {
+    return masked_above(codes, 0x000f000fu, base);
+}
 
 /// Two's complement, a byte in the low half of each half. bf16: 128 + the lower 7 bits, and what to subtract:
 /// 128, or 256 where the sign is set, whose exponent is the next one. Their difference is the code.
-constexpr unsigned magnitude_bf16(unsigned bytes) { return (bytes & 0x007f007fu) | base_bf16; }
-constexpr unsigned offset_bf16(unsigned bytes) { return (bytes & 0x00800080u) | base_bf16; }
+constexpr unsigned magnitude_bf16(unsigned bytes) { return masked_above(bytes, 0x007f007fu, base_bf16); }
+constexpr unsigned offset_bf16(unsigned bytes) { return masked_above(bytes, 0x00800080u, base_bf16); }
 
 /// fp16: 1152 + code, by way of code + 128 without a sign; and 1152.0 twice.
 constexpr unsigned signed_fp16(unsigned bytes) { return (bytes & 0x00ff00ffu) ^ 0x64806480u; }

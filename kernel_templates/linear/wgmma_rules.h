@@ -31,11 +31,15 @@ inline constexpr Tunable tunables[] = {
 
 /// A table behind another.
 template <class T, std::size_t first, std::size_t second>
-constexpr std::array<T, first + second> joined(const T (&a)[first], const T (&b)[second]) {
+constexpr std::array<T, first + second> joined(const T (&a)[first], const std::array<T, second>& b) {
     return [&]<std::size_t... i, std::size_t... j>(std::index_sequence<i...>, std::index_sequence<j...>) {
         return std::array<T, first + second>{a[i]..., b[j]...};
     }
     (std::make_index_sequence<first>{}, std::make_index_sequence<second>{});
+}
+template <class T, std::size_t first, std::size_t second>
+constexpr std::array<T, first + second> joined(const T (&a)[first], const T (&b)[second]) {
+    return joined(a, std::to_array(b));
 }
 
 /// A thread's registers, where the roles do not exchange theirs.
@@ -46,9 +50,58 @@ constexpr std::array<T, first + second> joined(const T (&a)[first], const T (&b)
     return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
 }
 
-/// `product` reads the product of a problem.
+/// How tiles are shared out and leave, whatever a stage of the ring holds. `product` reads the product of a
+/// problem.
 template <LinearProblem (*product)(const Problem&)>
-inline constexpr Constraint rules[] = {
+inline constexpr Constraint schedule_rules[] = {
+    {"more than half of a tile's tokens must exist",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         const LinearProblem p = product(problem);
+         return c[swapped] != 0 ? c[tile_n] == 8 || c[tile_n] < 2 * p.tokens : c[tile_m] < 2 * p.tokens;
+     }},
+    {"a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
+     [](const Problem&, const Config& c, const DeviceTraits&) {
+         return c[cluster_k] == 1 || (c[tail_split] == 0 && c[ping_pong] == 0 && c[staged] == 0);
+     }},
+    {"a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at least",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         const LinearProblem p = product(problem);
+         return c[cluster_k] == 1 || (tiles(p, geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
+                                      4 * c[cluster_k] <= steps(p));
+     }},
+    {"a last round is split that leaves half of the blocks idle, into parts that run at the same steps and "
+     "share level 2",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         return c[tail_split] == 0 || parts_of_tail(product(problem), c, t) > 1;
+     }},
+    {"whole sums go through shared memory, except those of up to 64 tokens as columns",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[staged] != 0 || c[cluster_k] > 1 || (c[swapped] != 0 && product(problem).tokens <= 64);
+     }},
+    {"larger groups are for more than 8 rows of tiles, worked on in more than one round",
+     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
+         const LinearProblem p = product(problem);
+         const Geometry g = geometry(p, c);
+         return c[raster] == 8 ||
+                (tiles_across(p, g) > 8 && tiles_along(p, g) > 1 && tiles(p, g) > resident_blocks(c, t));
+     }},
+    {"hints are for weights that are read once: up to 256 tokens",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[l2_hint] == 0 || product(problem).tokens <= 256;
+     }},
+    {"early weights are for up to 256 tokens: with more, they are in the way of the call before",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[programmatic] != 1 || product(problem).tokens <= 256;
+     }},
+    {"a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return c[programmatic] != 2 || product(problem).tokens > 64;
+     }},
+};
+
+/// What tiles there are, of operands that both go through shared memory.
+template <LinearProblem (*product)(const Problem&)>
+inline constexpr Constraint tile_rules[] = {
     {"warpgroups take whole blocks of 64 rows; ping-pong is between two of them",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          const LinearProblem p = product(problem);
@@ -89,60 +142,20 @@ inline constexpr Constraint rules[] = {
      }},
     {"tiles with x as the left operand have 64 columns at least",
      [](const Problem&, const Config& c, const DeviceTraits&) { return c[swapped] != 0 || c[tile_n] >= 64; }},
-    {"more than half of a tile's tokens must exist",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         const LinearProblem p = product(problem);
-         return c[swapped] != 0 ? c[tile_n] == 8 || c[tile_n] < 2 * p.tokens : c[tile_m] < 2 * p.tokens;
-     }},
     {"tiles of less than 128 x 128 are for problems that such tiles cover in four rounds",
      [](const Problem& problem, const Config& c, const DeviceTraits& t) {
          const LinearProblem p = product(problem);
          const std::int64_t large = ceil_div(p.tokens, 128) * ceil_div(p.products() * p.out, 128);
          return c[swapped] != 0 || c[tile_m] * c[tile_n] >= 128 * 128 || large <= 4 * t.sm_count;
      }},
-    {"a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
-     [](const Problem&, const Config& c, const DeviceTraits&) {
-         return c[cluster_k] == 1 || (c[tail_split] == 0 && c[ping_pong] == 0 && c[staged] == 0);
-     }},
-    {"a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at least",
-     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         const LinearProblem p = product(problem);
-         return c[cluster_k] == 1 || (tiles(p, geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
-                                      4 * c[cluster_k] <= steps(p));
-     }},
-    {"a last round is split that leaves half of the blocks idle, into parts that run at the same steps and "
-     "share level 2",
-     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         return c[tail_split] == 0 || parts_of_tail(product(problem), c, t) > 1;
-     }},
     {"the parts of sums that meet in a cluster must fit the rings",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          const Geometry g = geometry(product(problem), c);
          return c[cluster_k] == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
      }},
-    {"whole sums go through shared memory, except those of up to 64 tokens as columns",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[staged] != 0 || c[cluster_k] > 1 || (c[swapped] != 0 && product(problem).tokens <= 64);
-     }},
-    {"larger groups are for more than 8 rows of tiles, worked on in more than one round",
-     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         const LinearProblem p = product(problem);
-         const Geometry g = geometry(p, c);
-         return c[raster] == 8 ||
-                (tiles_across(p, g) > 8 && tiles_along(p, g) > 1 && tiles(p, g) > resident_blocks(c, t));
-     }},
-    {"hints are for weights that are read once: up to 256 tokens",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[l2_hint] == 0 || product(problem).tokens <= 256;
-     }},
-    {"early weights are for up to 256 tokens: with more, they are in the way of the call before",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[programmatic] != 1 || product(problem).tokens <= 256;
-     }},
-    {"a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[programmatic] != 2 || product(problem).tokens > 64;
-     }},
 };
+
+template <LinearProblem (*product)(const Problem&)>
+inline constexpr auto rules = joined(tile_rules<product>, schedule_rules<product>);
 
 }  // namespace hone::linear::gemm

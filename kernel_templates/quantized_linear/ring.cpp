@@ -27,12 +27,10 @@ constexpr Tunable tunables[] = {
     {"warp_rows", "rows of the weight that a warp multiplies", {16, 32, 64}},
     {"k_warps", "warps that share them", {1, 2, 4}},
     {"stage_columns", "columns of a stage", {128, 256, 512}},
-    {"stages", "in shared memory", {3, 4, 6, 8, 12}},
+    {"stages", "in shared memory", {3, 4, 6, 8}},
     {"cluster_k", "blocks that share the columns of a tile, and add up their sums", {1, 2, 4, 8}},
-    {"tiles",
-     "that a block takes one after another",
-     {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32}},
-    {"blocks_per_sm", "that a multiprocessor has room for", {1, 2}},
+    {"tiles", "that a block takes one after another", {1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 28}},
+    {"blocks_per_sm", "that a multiprocessor has room for", {1, 2, 3, 4}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
 };
 

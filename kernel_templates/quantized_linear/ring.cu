@@ -12,11 +12,11 @@
 // lane copies. Nobody meets at a barrier of the block after the start. Barriers:
 //   full[stage]      bytes of the copies; empty[stage]: one arrival of each compute warp
 //   x_full[step]     bytes of the boxes of x that a step takes; one phase, waited for in the first tile
-//   inbox_full[2]    bytes of all sums of a tile, of all blocks of the cluster; tile n of a block is in inbox
-//                    n % 2. Opened for tile n + 2 when tile n was full: until then its bytes may come early,
-//                    and they come no earlier than
-//   inbox_read[2]    one arrival of each finishing warp of each block of the cluster: sums of tile n + 2 are
-//                    sent when tile n was read everywhere.
+//   inbox_full[2]    all sums of a tile; tile n of a block is in inbox n % 2. In a cluster, bytes of all its
+//                    blocks: announced for tile n + 2, if there is one, when tile n was full. A block alone:
+//                    one arrival of each thread of the compute warps
+//   inbox_read[2]    one arrival of each finishing warp of each block of the cluster, or of each finishing
+//                    thread of a block alone: sums of tile n + 2 are sent when tile n was read everywhere.
 // Before its first remote write or arrival a warp waits for the cluster's barrier: all blocks have opened
 // their inboxes. No block leaves while another may still write there: its finishers have received all that
 // it owns, and its compute warps all arrivals that were sent.
@@ -32,12 +32,10 @@ __device__ inline void initialise(Memory memory, const Schedule& schedule) {
         barrier_init(memory.empty(stage), compute_warps);
     }
     for (int step = 0; step < geometry.most_steps(); ++step) barrier_init(memory.x_full(step), 1);
-    for (int inbox = 0; inbox < 2; ++inbox) {
-        barrier_init(memory.inbox_full(inbox), 1);
-        barrier_init(memory.inbox_read(inbox), cluster_k * finishers);
-    }
+    for (int number = 0; number < 2; ++number) Inbox(memory, number).initialise();
     fence_barrier_init();
-    for (int inbox = 0; inbox < 2; ++inbox) Finisher::open(memory, schedule.rank, inbox);
+    for (int number = 0; number < min(2, schedule.tile_count); ++number)
+        Inbox(memory, number).open(schedule.rank);
 }
 
 __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memory memory) {
@@ -45,7 +43,7 @@ __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memor
     const int warp = threadIdx.x / 32;
     if (threadIdx.x == 0) initialise(memory, schedule);
     __syncthreads();
-    if constexpr (cluster_k > 1) cluster_arrive();
+    if constexpr (has_cluster) cluster_arrive();
     release_successor();
     if (warp < compute_warps) {
         Consumer(tensors, memory, schedule).run();
@@ -55,7 +53,7 @@ __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memor
     } else {
         if (threadIdx.x % 32 == 0) Producer(tensors, x_map, memory, schedule).run();
         __syncwarp();
-        if constexpr (cluster_k > 1) cluster_wait();
+        if constexpr (has_cluster) cluster_wait();
     }
 }
 

@@ -26,6 +26,7 @@ inline constexpr RingGeometry geometry{.bits = format == Format::w4a16 ? 4 : 8,
                                        .cluster_k = Tuned::cluster_k};
 inline constexpr int stages = geometry.stages;
 inline constexpr int cluster_k = geometry.cluster_k;
+inline constexpr bool has_cluster = cluster_k > 1;
 inline constexpr int compute_warps = geometry.compute_warps();
 inline constexpr int finishers = RingGeometry::finishers;
 inline constexpr int threads = geometry.threads();
@@ -39,7 +40,7 @@ static_assert(geometry.fragments() >= cluster_k, "every block of a cluster owns 
 /// What a block has to do: the cluster's tiles one after another, of each the same units.
 struct Schedule {
     __device__ Schedule()
-        : rank(cluster_k == 1 ? 0 : static_cast<int>(cluster_rank())),
+        : rank(has_cluster ? static_cast<int>(cluster_rank()) : 0),
           first_tile(static_cast<int>(blockIdx.x) / cluster_k),
           tile_step(static_cast<int>(gridDim.x) / cluster_k),
           tile_count((tiles - first_tile + tile_step - 1) / tile_step),
@@ -71,24 +72,16 @@ struct Memory {
     }
     /// Of 64 columns of x, by their number in the slice.
     __device__ uint32 x_box(int number) const { return base + number * geometry.box_bytes(); }
-    __device__ uint32 place(int number, int place) const {
-        return base + geometry.inbox_at() + number % 2 * geometry.inbox_bytes() +
-               place * geometry.place_bytes();
+    __device__ uint32 inbox(int index) const {
+        return base + geometry.inbox_at() + index * geometry.inbox_bytes();
     }
     __device__ uint32 barrier(int index) const { return base + geometry.barriers_at() + 8 * index; }
     __device__ uint32 full(int stage) const { return barrier(stage); }
     __device__ uint32 empty(int stage) const { return barrier(stages + stage); }
-    /// Of tile `number` of the block.
-    __device__ uint32 inbox_full(int number) const { return barrier(2 * stages + number % 2); }
-    __device__ uint32 inbox_read(int number) const { return barrier(2 * stages + 2 + number % 2); }
+    __device__ uint32 inbox_full(int index) const { return barrier(2 * stages + index); }
+    __device__ uint32 inbox_read(int index) const { return barrier(2 * stages + 2 + index); }
     __device__ uint32 x_full(int step) const { return barrier(2 * stages + 4 + step); }
 };
-
-/// Of the barriers of inboxes: which are taken in turn.
-__device__ inline uint32 inbox_parity(int number) { return static_cast<uint32>(number / 2 & 1); }
-
-/// Bytes that an inbox receives for one tile.
-__device__ inline uint32 inbox_bytes(int rank) { return geometry.owned(rank) * geometry.place_bytes(); }
 
 __device__ inline const Weight& weight_of(const Tensors& tensors, int product) {
     return gated && product == 1 ? tensors.up : tensors.weight;

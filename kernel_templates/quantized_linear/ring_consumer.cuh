@@ -3,9 +3,8 @@
 
 #include "device/mma.cuh"
 #include "device/shared_tile.cuh"
-#include "device/stream.cuh"
 #include "device/widen_int.cuh"
-#include "quantized_linear/ring.cuh"
+#include "quantized_linear/ring_inbox.cuh"
 
 namespace hone::quantized_linear::ring {
 
@@ -82,9 +81,8 @@ class Consumer {
                 if (lane() == 0) barrier_arrive(memory_.empty(ring.stage));
             }
             // All blocks of the cluster must run before anything is written there.
-            if (cluster_k > 1 && number == 0) cluster_wait();
-            if (number >= 2) barrier_wait_cluster(memory_.inbox_read(number), inbox_parity(number - 2));
-            send(sums, number);
+            if (has_cluster && number == 0) cluster_wait();
+            send(sums, Inbox(memory_, number));
         }
     }
 
@@ -194,7 +192,8 @@ class Consumer {
     }
 
     /// Every fragment to the block that owns it.
-    __device__ void send(const Sums& sums, int number) const {
+    __device__ void send(const Sums& sums, const Inbox& inbox) const {
+        inbox.wait_free();
         const int source = schedule_.rank * geometry.k_warps + k_warp_;
 #pragma unroll
         for (int f = 0; f < row_fragments; ++f) {
@@ -203,14 +202,12 @@ class Consumer {
             const int product = fragment / product_fragments;
 #pragma unroll
             for (int n = 0; n < token_blocks; ++n) {
-                const int result = fragment % product_fragments * token_blocks + n;
-                const uint32 to = memory_.place(number, result / cluster_k) +
-                                  ((product * geometry.sources() + source) * 32 + lane()) * 16;
                 const float(&v)[4] = sums[f][n].values;
-                store_remote_4(remote_address(to, result % cluster_k), {v[0], v[1], v[2], v[3]},
-                               remote_address(memory_.inbox_full(number), result % cluster_k));
+                inbox.send(fragment % product_fragments * token_blocks + n, product, source,
+                           {v[0], v[1], v[2], v[3]});
             }
         }
+        inbox.sent();
     }
 
     const Tensors& tensors_;

@@ -2,8 +2,7 @@
 // of the sources, and turn it into results while the compute warps are at the next tiles.
 #pragma once
 
-#include "device/stream.cuh"
-#include "quantized_linear/ring.cuh"
+#include "quantized_linear/ring_inbox.cuh"
 
 namespace hone::quantized_linear::ring {
 
@@ -17,26 +16,23 @@ class Finisher {
           lane_(threadIdx.x % 32) {}
 
     __device__ void run() const {
-        if constexpr (cluster_k > 1) cluster_wait();
+        if constexpr (has_cluster) cluster_wait();
         const int owned = geometry.owned(schedule_.rank);
         for (int number = 0; number < schedule_.tile_count; ++number) {
             // What results need besides is asked for before their sums are there.
             Results results(*this, number, warp_);
-            barrier_wait_cluster(memory_.inbox_full(number), inbox_parity(number));
-            open_next(number);
+            const Inbox inbox(memory_, number);
+            inbox.wait_full();
+            const bool is_followed = number + 2 < schedule_.tile_count;
+            if (is_followed && warp_ == 0 && lane_ == 0) inbox.open(schedule_.rank);
             for (int place = warp_; place < owned; place += finishers) {
                 const Results next(*this, number, place + finishers);
-                finish(results, number, place);
+                finish(results, inbox, place);
                 results = next;
             }
-            __syncwarp();
-            tell_read(number);
+            // Without a tile that follows nobody waits for it, and who does not wait may have left.
+            if (is_followed) inbox.tell_read();
         }
-    }
-
-    /// By one thread before the kernel's first barrier, and when the inbox was full: of tile `number`.
-    __device__ static void open(Memory memory, int rank, int number) {
-        barrier_arrive_expecting(memory.inbox_full(number), inbox_bytes(rank));
     }
 
   private:
@@ -92,10 +88,11 @@ class Finisher {
         return to_float(weight.scales[format == Format::w8a16 ? row : scale_place(row, 0, 1)]);
     }
 
-    __device__ void finish(const Results& results, int number, int place) const {
+    __device__ void finish(const Results& results, const Inbox& inbox, int place) const {
         float4 sums[products];
 #pragma unroll
-        for (int product = 0; product < products; ++product) sums[product] = add_up(number, place, product);
+        for (int product = 0; product < products; ++product) sums[product] = add_up(inbox, place, product);
+        Packet<Element, 2> values[2];  // of a token, both rows
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -104,37 +101,63 @@ class Finisher {
 #pragma unroll
                 for (int product = 0; product < products; ++product)
                     both[product] = (&sums[product].x)[2 * i + j];
-                const int64 row = results.row + 8 * i;
-                const int64 token = results.token + j;
-                const Element value = from_float<Element>(results.result(both, i, j));
-                if (row < out && token < tensors_.tokens)
-                    tensors_.result[token * tensors_.out_stride + row] = value;
+                values[j].elements[i] = from_float<Element>(results.result(both, i, j));
             }
         }
+        if constexpr (has_pairs)
+            store_pairs(results, values);
+        else
+            store(results, values);
     }
 
-    __device__ float4 add_up(int number, int place, int product) const {
-        const uint32 from = memory_.place(number, place) + (product * geometry.sources() * 32 + lane_) * 16;
+    __device__ static float4 add_up(const Inbox& inbox, int place, int product) {
         float4 sums{0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
         for (int source = 0; source < geometry.sources(); ++source) {
-            const uint4 word = load_shared_16(from + source * 512);
-            sums.x += __uint_as_float(word.x);
-            sums.y += __uint_as_float(word.y);
-            sums.z += __uint_as_float(word.z);
-            sums.w += __uint_as_float(word.w);
+            const float4 more = inbox.sums(place, product, source);
+            sums.x += more.x;
+            sums.y += more.y;
+            sums.z += more.z;
+            sums.w += more.w;
         }
         return sums;
     }
 
-    __device__ void open_next(int number) const {
-        if (warp_ == 0 && lane_ == 0) open(memory_, schedule_.rank, number + 2);
+    __device__ void store(const Results& results, const Packet<Element, 2> (&values)[2]) const {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                const int64 row = results.row + 8 * i;
+                const int64 token = results.token + j;
+                if (row < out && token < tensors_.tokens)
+                    tensors_.result[token * tensors_.out_stride + row] = values[j].elements[i];
+            }
+        }
     }
-    /// To all blocks of the cluster, where someone will wait for it: nobody may have left.
-    __device__ void tell_read(int number) const {
-        if (number + 2 >= schedule_.tile_count || lane_ >= cluster_k) return;
-        barrier_arrive_remote(remote_address(memory_.inbox_read(number), lane_));
+    /// Lanes of neighbouring rows exchange: the even row's has both rows of the first token then, the odd
+    /// row's those of the second.
+    __device__ void store_pairs(const Results& results, const Packet<Element, 2> (&values)[2]) const {
+        const bool odd = lane_ / 4 % 2 != 0;
+        uint32 words[2];
+        memcpy(words, values, 8);
+        const uint32 kept = odd ? words[1] : words[0];
+        const uint32 taken = __shfl_xor_sync(0xffffffffu, odd ? words[0] : words[1], 4);
+        const uint32 low = odd ? taken : kept;
+        const uint32 high = odd ? kept : taken;
+        const int64 token = results.token + (odd ? 1 : 0);
+        if (token >= tensors_.tokens) return;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int64 row = results.row - (odd ? 1 : 0) + 8 * i;
+            if (row < out)
+                store_word<StoreHint::normal, 4>(tensors_.result + token * tensors_.out_stride + row,
+                                                 __byte_perm(low, high, i == 0 ? 0x5410 : 0x7632));
+        }
     }
+
+    /// Then rows of results begin at multiples of 32 bytes.
+    static constexpr bool has_pairs = out % 16 == 0;
 
     const Tensors& tensors_;
     Memory memory_;

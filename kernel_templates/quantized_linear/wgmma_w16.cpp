@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/wgmma_config.h"
+#include "kernel_templates/linear/wgmma_rules.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/wgmma_w16_stage.cuh"
 
@@ -26,7 +26,9 @@ constexpr Tunable tunables[] = {
     {"programmatic",
      "1: programmatic dependent launch; 2: of the successor, late and beside the block",
      {0, 1, 2}},
+    {"stages_together", "stages between whose products the tensor cores do not wait", {1, 2, 4}},
 };
+constexpr std::size_t stages_together = linear::gemm::programmatic + 1;
 
 Geometry geometry(const QuantizedProblem& p, const Config& config) {
     Geometry g = linear::gemm::geometry(p.dense(), config);
@@ -45,7 +47,9 @@ bool fits_registers(const QuantizedProblem& p, const Geometry& g) {
     return used <= (moves_registers ? 232 : std::min(255, 65536 / (g.threads() * g.blocks_per_sm)));
 }
 
-constexpr Constraint constraints[] = {
+linear::LinearProblem dense(const Problem& problem) { return quantized_problem(problem).dense(); }
+
+constexpr Constraint own_constraints[] = {
     {"codes of 4 or 8 bits that stand in blocks are multiplied with 16-bit x",
      [](const Problem& p, const Config&, const DeviceTraits&) { return quantized_problem(p).is_packed(); }},
     {"codes are copied 16 bytes at a time, and rows of x and of results start there: in and out are "
@@ -64,19 +68,19 @@ constexpr Constraint constraints[] = {
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          return fits_registers(quantized_problem(problem), geometry(problem, c));
      }},
-    {"at least three stages must fit shared memory",
+    {"at least three stages must fit shared memory, and two beside those that are worked on together",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return geometry(problem, c).stages() >= 3;
+         return geometry(problem, c).stages() >= std::max<std::int64_t>(3, c[stages_together] + 2);
+     }},
+    {"up to four blocks of rows and stages are worked on together: more instructions than are kept at hand",
+     [](const Problem& problem, const Config& c, const DeviceTraits&) {
+         return geometry(problem, c).row_blocks() * c[stages_together] <= 4;
      }},
     {"each tile of tokens widens its weights anew: up to 64 tokens share a tile, more share tiles of 64, "
      "many of 128",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          const std::int64_t count = quantized_problem(problem).tokens;
          return c[tile_n] >= (count <= 64 ? count : count <= 128 ? 64 : 128);
-     }},
-    {"more than half of a tile's tokens must exist",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[tile_n] == 8 || c[tile_n] < 2 * quantized_problem(problem).tokens;
      }},
     {"ping-pong hides the end of a tile behind the next one: with tiles of 64 tokens at least, worked on in "
      "more than one round",
@@ -85,51 +89,13 @@ constexpr Constraint constraints[] = {
          return c[ping_pong] == 0 ||
                 (c[tile_n] >= 64 && tiles(p.dense(), geometry(p, c)) > resident_blocks(c, t));
      }},
-    {"a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
-     [](const Problem&, const Config& c, const DeviceTraits&) {
-         return c[cluster_k] == 1 || (c[tail_split] == 0 && c[ping_pong] == 0 && c[staged] == 0);
-     }},
-    {"a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at least",
-     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         const QuantizedProblem p = quantized_problem(problem);
-         return c[cluster_k] == 1 ||
-                (tiles(p.dense(), geometry(p, c)) * c[cluster_k] <= resident_blocks(c, t) &&
-                 4 * c[cluster_k] <= steps(p.dense()));
-     }},
     {"the parts of sums that meet in a cluster must fit the rings",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
          const Geometry g = geometry(problem, c);
          return c[cluster_k] == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
      }},
-    {"a last round is split that leaves half of the blocks idle, into parts that run at the same steps and "
-     "share level 2",
-     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         return c[tail_split] == 0 || parts_of_tail(quantized_problem(problem).dense(), c, t) > 1;
-     }},
-    {"whole sums go through shared memory, except those of up to 64 tokens",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[staged] != 0 || c[cluster_k] > 1 || quantized_problem(problem).tokens <= 64;
-     }},
-    {"larger groups are for more than 8 rows of tiles, worked on in more than one round",
-     [](const Problem& problem, const Config& c, const DeviceTraits& t) {
-         const QuantizedProblem p = quantized_problem(problem);
-         const Geometry g = geometry(p, c);
-         return c[raster] == 8 || (tiles_across(p.dense(), g) > 8 && tiles_along(p.dense(), g) > 1 &&
-                                   tiles(p.dense(), g) > resident_blocks(c, t));
-     }},
-    {"hints are for weights that are read once: up to 256 tokens",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[l2_hint] == 0 || quantized_problem(problem).tokens <= 256;
-     }},
-    {"early weights are for up to 256 tokens: with more, they are in the way of the call before",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[programmatic] != 1 || quantized_problem(problem).tokens <= 256;
-     }},
-    {"a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return c[programmatic] != 2 || quantized_problem(problem).tokens > 64;
-     }},
 };
+constexpr auto constraints = joined(own_constraints, schedule_rules<dense>);
 
 /// Maps of x and of the result, the kernel's last parameters; where it does not store by the copy engine, x's
 /// stands in.
@@ -168,14 +134,14 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
 /// Cycles of one stage of `together` blocks: what takes longest of the tensor cores' own, those of shared
 /// memory's port, 128 bytes each (copies come in; every instruction reads all rows of x, every thread its
 /// codes), and those in which the schedulers issue the widening; or what one warpgroup does alone, which
-/// waits between its stages.
-double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together) {
+/// waits between its stages, or `joined` of them.
+double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together, double joined) {
     const double blocks = static_cast<double>(g.tile_m) / block_rows;
     const double multiply = 4 * blocks * std::max(g.tile_n / 2.0, 12.0);
     const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
-    const double widen = p.bits() == 8 ? 75 : p.group == 0 ? 70 : 90;
-    const double unit = std::max(2.0 * g.tile_n, widen);
-    const double alone = g.row_blocks() * unit * (g.ping_pong ? 2 : 1) + 120;
+    const double widen = p.bits() == 8 ? 65 : p.group == 0 ? 50 : 70;
+    const double unit = std::max(2.0 * g.tile_n, 150.0);
+    const double alone = g.row_blocks() * unit * (g.ping_pong ? 2 : 1) + 200 / joined;
     return std::max({together * 1.1 * multiply, together * 0.95 * port, together * blocks * widen, alone});
 }
 
@@ -203,7 +169,9 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
         std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(config[cluster_k]));
 
     const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
-    const double compute_us = rounds * part_steps * stage_cycles(p, g, together) / cycles_per_us;
+    const double compute_us = rounds * part_steps *
+                              stage_cycles(p, g, together, static_cast<double>(config[stages_together])) /
+                              cycles_per_us;
     const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
     // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
@@ -251,6 +219,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
             config[raster] = 8;
             config[l2_hint] = p.tokens <= 64 ? 1 : 0;
             config[programmatic] = p.tokens <= 128 ? 1 : 2;
+            config[stages_together] = 2;
         }
     }
     return linear::best_of(problem, wgmma_w16, configs, traits);

@@ -4,8 +4,11 @@
 // therefore is waited for before.
 //
 // No branch and no loop stands between products and the wait for them: registers of a left operand would be
-// given to others (NVRTC 13.0). So a stage's units are unrolled, and a stage ends with no product under way:
-// the other warpgroup's keep the tensor cores busy.
+// given to others (NVRTC 13.0). So the units of some stages are unrolled, and only behind them no product is
+// under way: the other warpgroup's, or block's, keep the tensor cores busy.
+//
+// Codes are read behind the wait for the unit before: ptxas moves no load across it. Read earlier, their
+// widening would stand between the products of the unit that it should run beside.
 #pragma once
 
 #include "device/wgmma_left.cuh"
@@ -13,6 +16,44 @@
 #include "quantized_linear/wgmma_w16_fragments.cuh"
 
 namespace hone::quantized_linear::w16 {
+
+/// Stages whose products have no pause between them.
+inline constexpr int together = static_cast<int>(Tuned::stages_together);
+static_assert(gemm::stages >= together + 2, "the next ones come while these are worked on");
+
+/// Whether that phase of a barrier is over; blocks nobody (device/mbarrier.cuh).
+__device__ inline uint32 barrier_test(uint32 barrier, uint32 parity) {
+    uint32 done;
+    asm volatile(
+        "{\n.reg .pred done;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, done;\n}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return done;
+}
+
+/// As gemm::release_stage, without a branch.
+__device__ inline void release_beside_products(uint32 shared, int stage) {
+    asm volatile(
+        "{\n.reg .pred leads;\nsetp.eq.u32 leads, %1, 0;\n"
+        "@leads mbarrier.arrive.shared::cta.b64 _, [%0];\n}" ::"r"(gemm::empty_barrier(shared, stage)),
+        "r"(threadIdx.x % 32)
+        : "memory");
+}
+
+/// A store that never happens, of something that all fragments are needed for: ptxas moves no store across
+/// the wait for products, as it would move the widening.
+__device__ inline void pin(uint32 shared, const Fragments& fragments) {
+    uint32 all = 0;
+#pragma unroll
+    for (int i = 0; i < 4 * steps; ++i) all |= fragments.words[i];
+    asm volatile(
+        "{\n.reg .pred never;\nsetp.eq.u32 never, %0, 0;\n@never st.shared.u32 [%0], %1;\n}" ::"r"(shared),
+        "r"(all)
+        : "memory");
+}
 
 /// As linear::gemm::ElementProduct.
 class WidenedProduct {
@@ -28,10 +69,14 @@ class WidenedProduct {
         for (int b = 0; b < gemm::row_blocks; ++b) fence_accumulators(sums[b]);
         Fragments even, odd;
         pass.begin(even);
-        for (int k = 0; k < tile.k_count; ++k) {
-            pass.stage(k, even, odd);
+        int k = 0;
+        if constexpr (together > 1) {
+            for (; k + together <= tile.k_count; k += together) pass.template stages<together>(k, even, odd);
+        }
+        for (; k < tile.k_count; ++k) {
+            pass.template stages<1>(k, even, odd);
             if constexpr (gemm::row_blocks % 2 != 0) {
-                if (++k < tile.k_count) pass.stage(k, odd, even);
+                if (++k < tile.k_count) pass.template stages<1>(k, odd, even);
             }
         }
         last_issued();
@@ -48,6 +93,7 @@ class WidenedProduct {
         gemm::Ring& ring;
         gemm::Sums& sums;
         const RowFactors& factors;
+        bool are_full = false;  ///< the `together` stages behind ring's
 
         __device__ int block(int b) const { return gemm::block_row(warpgroup, b) / block_rows; }
         __device__ Codes codes(int stage, int b) const {
@@ -60,41 +106,66 @@ class WidenedProduct {
             codes(ring.stage, 0).widen(fragments);
         }
 
-        /// Stage k. `first` holds its first unit's fragments, and the last one of the two the next stage's:
-        /// with an odd number of units that is `second`.
-        __device__ void stage(int k, Fragments& first, Fragments& second) {
-            const int current = ring.stage;
-            const uint64 right =
-                panel_descriptor(shared + gemm::geometry.right_at() + current * gemm::geometry.right_bytes());
-            ring.advance();
-            int next = current;  // behind the last stage: fragments that nobody uses
-            if (k + 1 < k_count) {
-                next = ring.stage;
-                barrier_wait(gemm::full_barrier(shared, next), ring.parity);
-            }
+        /// `count` stages from the k-th on. `first` holds their first unit's fragments, and the last one of
+        /// the two those of the first unit behind them: with an odd number of units that is `second`. Behind
+        /// the tile's last stage they are made of anything, and nobody uses them.
+        template <int count>
+        __device__ void stages(int k, Fragments& first, Fragments& second) {
+            constexpr int units = count * gemm::row_blocks;
+            gemm::Ring places[count + 1];
+            take<count>(k, places);
 #pragma unroll
-            for (int b = 0; b < gemm::row_blocks; ++b) {
-                Fragments& now = b % 2 == 0 ? first : second;
-                Fragments& then = b % 2 == 0 ? second : first;
-                const bool last = b + 1 == gemm::row_blocks;
-                multiply_unit(now, right, sums[b], k);
-                const Codes coming = codes(last ? next : current, last ? 0 : b + 1);
-                if (b > 0) wgmma_wait<1>();
-                coming.widen(then);
+            for (int unit = 0; unit < units; ++unit) {
+                const int i = unit / gemm::row_blocks;
+                const int b = unit % gemm::row_blocks;
+                Fragments& now = unit % 2 == 0 ? first : second;
+                Fragments& then = unit % 2 == 0 ? second : first;
+                if (unit + 1 == units) are_full = test_next();
+                multiply_unit(now, places[i].stage, sums[b], k + i);
+                wgmma_wait<1>();
+                if (b == 0 && i > 0) release_beside_products(shared, places[i - 1].stage);
+                codes(places[(unit + 1) / gemm::row_blocks].stage, (unit + 1) % gemm::row_blocks).widen(then);
                 fence_fragments(then.words);
+                if (unit + 1 == units) pin(shared, then);
             }
             wgmma_wait<0>();
-            gemm::release_stage(shared, current);
+            gemm::release_stage(shared, places[count - 1].stage);
         }
 
-        __device__ static void multiply_unit(Fragments& left, uint64 right, float (&sums)[gemm::tile_n / 2],
-                                             int k) {
+        /// Waits until those stages, and the one behind them, are full; ring goes on to that one.
+        template <int count>
+        __device__ void take(int k, gemm::Ring (&places)[count + 1]) {
+            places[0] = ring;
+#pragma unroll
+            for (int i = 1; i <= count; ++i) {
+                ring.advance();
+                places[i] = ring;
+                if (!are_full && (i < count || k + count < k_count))
+                    barrier_wait(gemm::full_barrier(shared, ring.stage), ring.parity);
+            }
+        }
+        /// Beside products there is no waiting, but time to see whether there will be need to.
+        __device__ bool test_next() const {
+            uint32 full = 1;
+            gemm::Ring place = ring;
+#pragma unroll
+            for (int i = 0; i < together; ++i) {
+                place.advance();
+                full &= barrier_test(gemm::full_barrier(shared, place.stage), place.parity);
+            }
+            return full != 0;
+        }
+
+        __device__ void multiply_unit(Fragments& left, int stage, float (&to)[gemm::tile_n / 2],
+                                      int k) const {
+            const uint64 right =
+                panel_descriptor(shared + gemm::geometry.right_at() + stage * gemm::geometry.right_bytes());
             fence_fragments(left.words);
             wgmma_fence();
 #pragma unroll
             for (int step = 0; step < steps; ++step)
                 WgmmaLeft<Element, gemm::tile_n, false>::multiply(
-                    sums, left.words + 4 * step, advance_descriptor(right, step * 32), k | step);
+                    to, left.words + 4 * step, advance_descriptor(right, step * 32), k | step);
             wgmma_commit();
         }
     };
