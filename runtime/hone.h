@@ -375,6 +375,151 @@ HONE_API hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const h
                                             int64_t tokens, hone_text_format format, char* text,
                                             size_t capacity, size_t* length);
 
+/* How a weight is stored: value = (code - zero point) * scale. docs/formats.md says where each bit stands. */
+typedef enum hone_quant_format {
+    HONE_QUANT_W4A16 = 0, /* codes 0 to 15 in blocks of 64 x 64; zero points 0 to 15, or 8 for all */
+    HONE_QUANT_W8A16 = 1, /* codes -127 to 127 in blocks of 64 x 64 */
+    HONE_QUANT_W8A8 = 2,  /* codes -127 to 127, [out, in]; x is multiplied as such codes, too */
+    HONE_QUANT_FP8 = 3    /* codes are E4M3 numbers, [out, in]; x is multiplied as such codes, too */
+} hone_quant_format;
+
+/* hone_linear with a weight of 4 or 8 bits. w4a16 and w8a16 multiply x as it is; weights may be rounded to
+ * dtype before that. w8a8 and fp8 multiply codes with codes: either the caller gives those of x
+ * (quantised_x), as hone_norm_run() writes them, or they are made of x first, with a scale for each token
+ * (fp8 with a group: for each 128 columns of it), the largest magnitude at 127 or 448. */
+typedef struct hone_quantized_linear {
+    uint32_t struct_size;
+    int32_t dtype; /* hone_dtype: fp16 or bf16, of x that is no codes, bias, residual, norm_weight, out */
+    int64_t in;    /* elements of a row of x, 1 to 262144 */
+    int64_t out;   /* elements of a row of out, 1 to 1048576 */
+    int64_t max_tokens;  /* most rows of one call */
+    int64_t group;       /* columns of the weight that share a scale, 0: all. w4a16: 32, 64, 128, dividing in;
+                            fp8: 128, dividing in, for a scale each 128 x 128 of the weight and each 128
+                            columns of x; others: 0 */
+    int32_t format;      /* hone_quant_format */
+    int32_t zeros;       /* 0 or 1: w4a16's codes have zero points, one a group */
+    int32_t one_scale;   /* 0 or 1: w8a8, fp8 with group 0: one scale for the whole weight, not one a row */
+    int32_t quantised_x; /* 0 or 1: w8a8, fp8: x comes as codes with scales; not with norm */
+    int32_t one_x_scale; /* 0 or 1: quantised_x, group 0: one scale for all of x, not one a token */
+    int32_t activation;  /* hone_activation */
+    int32_t bias;        /* 0 or 1 */
+    int32_t residual;    /* 0 or 1 */
+    int32_t norm;        /* 0 or 1: x is normalised first */
+    uint32_t reserved;   /* 0 */
+} hone_quantized_linear;
+#define HONE_QUANTIZED_LINEAR_INIT                                                             \
+    {                                                                                          \
+        sizeof(hone_quantized_linear), HONE_BF16, 0, 0, 8192, 0, HONE_QUANT_W4A16, 0, 0, 0, 0, \
+            HONE_ACTIVATION_NONE, 0, 0, 0, 0                                                   \
+    }
+
+/* As hone_linear_args. weight has bytes: of w4a16 and w8a16 [ceil(out / 64)][ceil(in / 64)] blocks of 2048 or
+ * 4096 without gaps, of w8a8 (two's complement) and fp8 [out, in], whose rows may lie weight_stride apart.
+ * scales of w4a16 are of dtype, [ceil(out / 64)][groups][64] with groups = ceil(ceil(in / 64) * 64 / group),
+ * or 1, in the order of docs/formats.md, with zeros of one byte each at the same places; of the others fp32,
+ * [out], or one, or, in groups, [ceil(out / 128), in / 128]. */
+typedef struct hone_quantized_linear_args {
+    uint32_t struct_size;
+    float epsilon;           /* of the norm, from 0 */
+    const void* x;           /* [tokens, in], dtype; quantised_x: int8 or E4M3 */
+    const float* x_scales;   /* quantised_x: [tokens], [tokens, in / 128] in groups, or one */
+    const void* norm_weight; /* [in]; for operators with a norm */
+    const void* weight;
+    const void* scales;
+    const void* zeros;
+    const void* bias;     /* [out]; for operators with a bias */
+    const void* residual; /* [tokens, out]; for operators with a residual */
+    void* out;            /* [tokens, out] */
+    void* workspace;      /* hone_operator_workspace() bytes; NULL when that is 0 */
+    int64_t x_stride;
+    int64_t x_scale_stride; /* between the scales of two tokens; one_x_scale: has no meaning */
+    int64_t weight_stride;  /* w8a8 and fp8; packed codes have no rows */
+    int64_t residual_stride;
+    int64_t out_stride;
+} hone_quantized_linear_args;
+#define HONE_QUANTIZED_LINEAR_ARGS_INIT                                                                  \
+    {                                                                                                    \
+        sizeof(hone_quantized_linear_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, 0, 0, 0, 0, 0                                                                          \
+    }
+
+HONE_API hone_status hone_quantized_linear_prepare(hone_runtime* runtime, const hone_quantized_linear* linear,
+                                                   hone_operator** op);
+HONE_API hone_status hone_quantized_linear_run(const hone_operator* op, void* stream,
+                                               const hone_quantized_linear_args* args, int64_t tokens);
+HONE_API hone_status hone_quantized_linear_explain(const hone_runtime* runtime,
+                                                   const hone_quantized_linear* linear, int64_t tokens,
+                                                   hone_text_format format, char* text, size_t capacity,
+                                                   size_t* length);
+
+/* hone_fused_ffn with quantised weights, all of one format. The product of the first half lies in the
+ * workspace, in dtype; where codes are multiplied with codes, the second half makes its own of that. */
+typedef struct hone_quantized_ffn {
+    uint32_t struct_size;
+    int32_t dtype;        /* hone_dtype: fp16 or bf16 */
+    int64_t hidden;       /* elements of a row of x and out */
+    int64_t intermediate; /* elements of a row between the halves */
+    int64_t max_tokens;   /* most rows of one call */
+    int64_t group;        /* as in hone_quantized_linear; divides hidden and intermediate */
+    int32_t format;       /* hone_quant_format */
+    int32_t zeros;        /* 0 or 1: of all weights */
+    int32_t one_scale;    /* 0 or 1: one for each weight */
+    int32_t quantised_x;  /* 0 or 1: x, and only x, comes as codes with scales; not with norm */
+    int32_t one_x_scale;  /* 0 or 1 */
+    int32_t activation;   /* hone_activation */
+    int32_t gated;        /* 0 or 1 */
+    int32_t bias;         /* 0 or 1: of both halves; not with gated */
+    int32_t residual;     /* 0 or 1 */
+    int32_t norm;         /* 0 or 1: x is normalised first */
+} hone_quantized_ffn;
+#define HONE_QUANTIZED_FFN_INIT                                                                              \
+    {                                                                                                        \
+        sizeof(hone_quantized_ffn), HONE_BF16, 0, 0, 8192, 0, HONE_QUANT_W4A16, 0, 0, 0, 0, HONE_SILU, 1, 0, \
+            0, 0                                                                                             \
+    }
+
+/* As hone_quantized_linear_args; weights have no gaps. `out` may be the residual itself also where that is x.
+ */
+typedef struct hone_quantized_ffn_args {
+    uint32_t struct_size;
+    float epsilon;           /* of the norm, from 0 */
+    const void* x;           /* [tokens, hidden], dtype; quantised_x: int8 or E4M3 */
+    const float* x_scales;   /* as in hone_quantized_linear_args */
+    const void* norm_weight; /* [hidden]; for operators with a norm */
+    const void* gate;        /* [intermediate, hidden]; for gated operators */
+    const void* gate_scales;
+    const void* gate_zeros;
+    const void* up; /* [intermediate, hidden] */
+    const void* up_scales;
+    const void* up_zeros;
+    const void* down; /* [hidden, intermediate] */
+    const void* down_scales;
+    const void* down_zeros;
+    const void* up_bias;   /* [intermediate]; for operators with biases */
+    const void* down_bias; /* [hidden]; for operators with biases */
+    const void* residual;  /* [tokens, hidden]; for operators with a residual */
+    void* out;             /* [tokens, hidden] */
+    void* workspace;       /* hone_operator_workspace() bytes */
+    int64_t x_stride;
+    int64_t x_scale_stride;
+    int64_t residual_stride;
+    int64_t out_stride;
+} hone_quantized_ffn_args;
+#define HONE_QUANTIZED_FFN_ARGS_INIT                                                                        \
+    {                                                                                                       \
+        sizeof(hone_quantized_ffn_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0                                            \
+    }
+
+HONE_API hone_status hone_quantized_ffn_prepare(hone_runtime* runtime, const hone_quantized_ffn* ffn,
+                                                hone_operator** op);
+HONE_API hone_status hone_quantized_ffn_run(const hone_operator* op, void* stream,
+                                            const hone_quantized_ffn_args* args, int64_t tokens);
+/* The text tells of both halves, in JSON as "first" and "second". */
+HONE_API hone_status hone_quantized_ffn_explain(const hone_runtime* runtime, const hone_quantized_ffn* ffn,
+                                                int64_t tokens, hone_text_format format, char* text,
+                                                size_t capacity, size_t* length);
+
 /* What a KV cache holds. */
 typedef enum hone_kv_dtype {
     HONE_KV_SAME = 0, /* the operator's dtype */

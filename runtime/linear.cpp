@@ -2,8 +2,6 @@
 // kernel_templates/linear/linear.h declares.
 #include "hone/linear.h"
 
-#include <algorithm>
-
 #include "kernel_templates/linear/linear.h"
 #include "runtime/call_arguments.h"
 #include "runtime/prepared_operator.h"
@@ -13,14 +11,6 @@ namespace {
 
 using runtime::pointer;
 using runtime::stride;
-
-constexpr std::int64_t aligned(std::int64_t bytes) {
-    return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-}
-
-std::int64_t intermediate_bytes(const FusedFfn& ffn, std::int64_t tokens) {
-    return aligned(tokens * ffn.intermediate * size_bytes(ffn.dtype));
-}
 
 Call linear_call(const LinearArgs& args, std::int64_t in, std::int64_t out, std::int64_t tokens) {
     Call call;
@@ -50,39 +40,27 @@ Status LinearKernel::run(CUstream_st* stream, const LinearArgs& args, std::int64
 
 Status FusedFfnKernel::run(CUstream_st* stream, const FusedFfnArgs& args,
                            std::int64_t tokens) const noexcept {
-    if (!*this) return Status::not_prepared;
-    if (tokens < 0 || tokens > ffn_.max_tokens) return Status::bad_rows;
-    if (tokens > 0 && args.workspace == nullptr) return Status::null_pointer;
-    auto* const intermediate = static_cast<std::byte*>(args.workspace);
-    std::byte* const rest = tokens > 0 ? intermediate + intermediate_bytes(ffn_, tokens) : nullptr;
+    Rooms rooms;
+    if (const Status wrong = divide(args.workspace, tokens, rooms); wrong != Status::ok) return wrong;
     Call first_call = linear_call({.x = args.x,
                                    .weight = ffn_.gated ? args.gate : args.up,
                                    .bias = args.up_bias,
-                                   .out = intermediate,
-                                   .workspace = rest,
+                                   .out = rooms.intermediate,
+                                   .workspace = rooms.rest,
                                    .x_stride = args.x_stride,
                                    .norm_weight = args.norm_weight,
                                    .epsilon = args.epsilon},
                                   ffn_.hidden, ffn_.intermediate, tokens);
     first_call.pointers[linear::up] = pointer(args.up);
-    const LinearArgs second{.x = intermediate,
+    const LinearArgs second{.x = rooms.intermediate,
                             .weight = args.down,
                             .bias = args.down_bias,
                             .residual = args.residual,
                             .out = args.out,
-                            .workspace = rest,
+                            .workspace = rooms.rest,
                             .residual_stride = args.residual_stride,
                             .out_stride = args.out_stride};
-    const Call second_call = linear_call(second, ffn_.intermediate, ffn_.hidden, tokens);
-    if (const Status wrong = second_.prepared().check(second_call, {tokens}); wrong != Status::ok)
-        return wrong;
-    const Status status = first_.prepared().run(stream, first_call, {tokens});
-    return status == Status::ok ? second_.prepared().run(stream, second_call, {tokens}) : status;
-}
-
-std::int64_t FusedFfnKernel::workspace_bytes(std::int64_t tokens) const {
-    const std::int64_t beside = std::max(first_.workspace_bytes(tokens), second_.workspace_bytes(tokens));
-    return intermediate_bytes(ffn_, tokens) + beside;
+    return run_both(stream, first_call, linear_call(second, ffn_.intermediate, ffn_.hidden, tokens), tokens);
 }
 
 }  // namespace hone

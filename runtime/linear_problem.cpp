@@ -16,6 +16,17 @@ constexpr RowStride strides[] = {{linear::x_stride, linear::x},
                                  {linear::residual_stride, linear::residual},
                                  {linear::out_stride, linear::out}};
 
+Problem problem_of(const Linear& linear, bool gated) {
+    return describe_problem(
+        "linear",
+        fmt::format("dtype={} norm={} activation={} gated={} bias={} residual={} in={} out={}",
+                    dtype_name(linear.dtype), yes_no(linear.norm), activation_name(linear.activation),
+                    yes_no(gated), yes_no(linear.bias), yes_no(linear.residual), linear.in, linear.out),
+        {{"max_tokens", linear.max_tokens}});
+}
+
+}  // namespace
+
 std::string_view activation_name(Activation activation) {
     switch (activation) {
         case Activation::none: return "none";
@@ -27,17 +38,6 @@ std::string_view activation_name(Activation activation) {
     throw std::invalid_argument(fmt::format(
         "activation is {}; allowed: none, gelu_tanh, gelu_erf, silu, relu", static_cast<int>(activation)));
 }
-
-Problem problem_of(const Linear& linear, bool gated) {
-    return describe_problem(
-        "linear",
-        fmt::format("dtype={} norm={} activation={} gated={} bias={} residual={} in={} out={}",
-                    dtype_name(linear.dtype), yes_no(linear.norm), activation_name(linear.activation),
-                    yes_no(gated), yes_no(linear.bias), yes_no(linear.residual), linear.in, linear.out),
-        {{"max_tokens", linear.max_tokens}});
-}
-
-}  // namespace
 
 Problem linear_problem(const Linear& linear) { return problem_of(linear, false); }
 

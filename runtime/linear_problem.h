@@ -1,6 +1,9 @@
 // From the public descriptions of linear layers to problems of their family.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "hone/linear.h"
 #include "kernel_templates/problem.h"
 #include "runtime/prepared_operator.h"
@@ -13,6 +16,9 @@ namespace hone::runtime {
 /// The halves of a feed-forward network.
 [[nodiscard]] Problem first_half(const FusedFfn& ffn);
 [[nodiscard]] Problem second_half(const FusedFfn& ffn);
+
+/// Throws std::invalid_argument for a number that is no Activation.
+[[nodiscard]] std::string_view activation_name(Activation activation);
 
 /// Which scalars of a call are row strides, and of what.
 [[nodiscard]] std::span<const RowStride> linear_row_strides();

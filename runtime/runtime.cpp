@@ -10,6 +10,7 @@
 #include "runtime/linear_problem.h"
 #include "runtime/norm_problem.h"
 #include "runtime/public_error.h"
+#include "runtime/quantized_linear_problem.h"
 
 namespace hone {
 namespace {
@@ -78,6 +79,24 @@ FusedFfnKernel Runtime::prepare(const FusedFfn& ffn) {
     });
 }
 
+QuantizedLinearKernel Runtime::prepare(const QuantizedLinear& linear) {
+    return runtime::guarded("prepare(QuantizedLinear)", [&]() -> QuantizedLinearKernel {
+        return {state_->dispatcher.prepare(runtime::quantized_problem(linear), runtime::row_strides(linear)),
+                linear};
+    });
+}
+
+QuantizedFfnKernel Runtime::prepare(const QuantizedFfn& ffn) {
+    return runtime::guarded("prepare(QuantizedFfn)", [&]() -> QuantizedFfnKernel {
+        runtime::Dispatcher& dispatcher = state_->dispatcher;
+        auto first =
+            dispatcher.prepare(runtime::first_half(ffn), runtime::row_strides(runtime::first_layer(ffn)));
+        auto second =
+            dispatcher.prepare(runtime::second_half(ffn), runtime::row_strides(runtime::second_layer(ffn)));
+        return {std::move(first), std::move(second), ffn};
+    });
+}
+
 AttentionKernel Runtime::prepare(const Attention& attention) {
     return runtime::guarded("prepare(Attention)", [&] {
         return runtime::prepare_attention(state_->dispatcher, attention, state_->checking);
@@ -111,6 +130,19 @@ Explanation Runtime::explain(const Linear& linear, std::int64_t tokens) const {
 
 std::array<Explanation, 2> Runtime::explain(const FusedFfn& ffn, std::int64_t tokens) const {
     return runtime::guarded("explain(FusedFfn)", [&] {
+        return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), {tokens}),
+                          explain_at(state_->dispatcher, runtime::second_half(ffn), {tokens})};
+    });
+}
+
+Explanation Runtime::explain(const QuantizedLinear& linear, std::int64_t tokens) const {
+    return runtime::guarded("explain(QuantizedLinear)", [&] {
+        return explain_at(state_->dispatcher, runtime::quantized_problem(linear), {tokens});
+    });
+}
+
+std::array<Explanation, 2> Runtime::explain(const QuantizedFfn& ffn, std::int64_t tokens) const {
+    return runtime::guarded("explain(QuantizedFfn)", [&] {
         return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), {tokens}),
                           explain_at(state_->dispatcher, runtime::second_half(ffn), {tokens})};
     });

@@ -3,20 +3,6 @@
 namespace hone::c_api {
 namespace {
 
-Activation activation_from(std::int32_t given) {
-    switch (given) {
-        case HONE_ACTIVATION_NONE: return Activation::none;
-        case HONE_GELU_TANH: return Activation::gelu_tanh;
-        case HONE_GELU_ERF: return Activation::gelu_erf;
-        case HONE_SILU: return Activation::silu;
-        case HONE_RELU: return Activation::relu;
-        default:
-            refuse("activation", given,
-                   "HONE_ACTIVATION_NONE (0), HONE_GELU_TANH (1), HONE_GELU_ERF (2), HONE_SILU (3), "
-                   "HONE_RELU (4)");
-    }
-}
-
 Linear linear_from(const hone_linear& given) {
     return {.in = given.in,
             .out = given.out,

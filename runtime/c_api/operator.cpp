@@ -20,6 +20,20 @@ Dtype dtype_from(std::int32_t given) {
     }
 }
 
+Activation activation_from(std::int32_t given) {
+    switch (given) {
+        case HONE_ACTIVATION_NONE: return Activation::none;
+        case HONE_GELU_TANH: return Activation::gelu_tanh;
+        case HONE_GELU_ERF: return Activation::gelu_erf;
+        case HONE_SILU: return Activation::silu;
+        case HONE_RELU: return Activation::relu;
+        default:
+            refuse("activation", given,
+                   "HONE_ACTIVATION_NONE (0), HONE_GELU_TANH (1), HONE_GELU_ERF (2), HONE_SILU (3), "
+                   "HONE_RELU (4)");
+    }
+}
+
 bool flag_from(const char* field, std::int32_t given) {
     if (given != 0 && given != 1) refuse(field, given, "0, 1");
     return given == 1;

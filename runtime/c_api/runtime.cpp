@@ -48,14 +48,14 @@ std::string text_of_parts(const std::vector<PrepareReport>& reports, hone_text_f
 }
 
 std::string report_of(const hone_operator& op, hone_text_format format) {
-    if (const auto* ffn = std::get_if<FusedFfnKernel>(&op.kernel))
-        return text_of(ffn->first().report(), ffn->second().report(), format);
     if (const auto* attention = std::get_if<AttentionKernel>(&op.kernel))
         return text_of_parts(attention->reports(), format);
     return std::visit(
         [&](const auto& kernel) {
-            if constexpr (std::is_base_of_v<PreparedKernel, std::decay_t<decltype(kernel)>>)
-                return text_of(kernel.report(), format);
+            using Kernel = std::decay_t<decltype(kernel)>;
+            if constexpr (std::is_base_of_v<PreparedKernel, Kernel>) return text_of(kernel.report(), format);
+            if constexpr (std::is_base_of_v<PreparedHalves, Kernel>)
+                return text_of(kernel.first().report(), kernel.second().report(), format);
             return std::string();
         },
         op.kernel);

@@ -106,9 +106,8 @@ struct FusedFfnArgs {
     float epsilon = 1e-5F;              ///< of the norm, from 0
 };
 
-/// A prepared FusedFfn: two prepared operators that run one after the other. Small; copies share the loaded
-/// kernels and may outlive the Runtime.
-class FusedFfnKernel {
+/// A prepared FusedFfn. Small; copies share the loaded kernels and may outlive the Runtime.
+class FusedFfnKernel : public PreparedHalves {
   public:
     FusedFfnKernel() = default;
 
@@ -116,32 +115,14 @@ class FusedFfnKernel {
     [[nodiscard]] Status run(CUstream_st* stream, const FusedFfnArgs& args,
                              std::int64_t tokens) const noexcept;
 
-    /// Bytes of device memory, aligned to 256, that any call of up to `tokens` rows needs: the intermediate,
-    /// and what the halves' kernels need beside it. Throws Error for tokens below 0 or above the prepared
-    /// maximum, and when the object is empty.
-    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
-
-    /// The halves, for their reports.
-    [[nodiscard]] const PreparedKernel& first() const noexcept { return first_; }
-    [[nodiscard]] const PreparedKernel& second() const noexcept { return second_; }
-    [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(first_); }
-
     /// For Runtime::prepare().
     FusedFfnKernel(std::shared_ptr<const runtime::PreparedOperator> first,
                    std::shared_ptr<const runtime::PreparedOperator> second, const FusedFfn& ffn)
-        : first_(std::move(first)), second_(std::move(second)), ffn_(ffn) {}
+        : PreparedHalves(std::move(first), std::move(second), ffn.intermediate * size_bytes(ffn.dtype),
+                         ffn.max_tokens),
+          ffn_(ffn) {}
 
   private:
-    /// Gives run() a half's operator.
-    struct Half : PreparedKernel {
-        Half() = default;
-        explicit Half(std::shared_ptr<const runtime::PreparedOperator> prepared)
-            : PreparedKernel(std::move(prepared)) {}
-        [[nodiscard]] const runtime::PreparedOperator& prepared() const { return *operator_; }
-    };
-
-    Half first_;
-    Half second_;
     FusedFfn ffn_;
 };
 

@@ -12,17 +12,10 @@
 #include <vector>
 
 #include "hone/error.h"
+#include "hone/quant_format.h"
 #include "kernel_templates/dtype.h"
 
 namespace hone {
-
-/// How a weight is stored. value = (code - zero point) * scale.
-enum class QuantFormat : std::uint8_t {
-    w4a16,  ///< codes 0 to 15 in blocks of 64 x 64; zero points 0 to 15, or 8 for all
-    w8a16,  ///< codes -127 to 127 in blocks of 64 x 64
-    w8a8,   ///< codes -127 to 127, [out, in]
-    fp8,    ///< codes are numbers of 8 bits (E4M3: 4 of exponent, 3 of mantissa, no infinity), [out, in]
-};
 
 /// Of the places that docs/formats.md describes. Another number: weights have to be packed again.
 inline constexpr int packed_layout_version = 1;

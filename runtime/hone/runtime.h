@@ -15,6 +15,7 @@
 #include "hone/error.h"
 #include "hone/linear.h"
 #include "hone/norm.h"
+#include "hone/quantized_linear.h"
 #include "hone/report.h"
 
 namespace hone {
@@ -69,6 +70,8 @@ class Runtime {
     [[nodiscard]] RmsNormBackwardKernel prepare(const RmsNormBackward& norm);
     [[nodiscard]] LinearKernel prepare(const Linear& linear);
     [[nodiscard]] FusedFfnKernel prepare(const FusedFfn& ffn);
+    [[nodiscard]] QuantizedLinearKernel prepare(const QuantizedLinear& linear);
+    [[nodiscard]] QuantizedFfnKernel prepare(const QuantizedFfn& ffn);
     [[nodiscard]] AttentionKernel prepare(const Attention& attention);
     [[nodiscard]] RopeKvAppendKernel prepare(const RopeKvAppend& rope);
 
@@ -80,6 +83,8 @@ class Runtime {
     [[nodiscard]] Explanation explain(const Linear& linear, std::int64_t tokens) const;
     /// Of the first half and the second.
     [[nodiscard]] std::array<Explanation, 2> explain(const FusedFfn& ffn, std::int64_t tokens) const;
+    [[nodiscard]] Explanation explain(const QuantizedLinear& linear, std::int64_t tokens) const;
+    [[nodiscard]] std::array<Explanation, 2> explain(const QuantizedFfn& ffn, std::int64_t tokens) const;
     [[nodiscard]] Explanation explain(const Attention& attention, AttentionSizes sizes) const;
     [[nodiscard]] Explanation explain(const RopeKvAppend& rope, std::int64_t tokens) const;
 

@@ -137,6 +137,109 @@ static void check_linear(hone_runtime* runtime) {
     CHECK(strstr(hone_last_error(), "'in' has the value '0'") != NULL);
 }
 
+static void check_quantized_linear(hone_runtime* runtime) {
+    hone_quantized_linear linear = HONE_QUANTIZED_LINEAR_INIT;
+    linear.in = 256;
+    linear.out = 320;
+    linear.max_tokens = 64;
+    linear.group = 128;
+    linear.zeros = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_OK);
+    hone_quantized_linear_args args = HONE_QUANTIZED_LINEAR_ARGS_INIT;
+    args.x = address(1);
+    args.weight = address(2);
+    args.scales = address(3);
+    args.out = address(4);
+    args.workspace = address(5);
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* zeros */
+    args.zeros = address(6);
+    args.weight_stride = 1; /* has no meaning */
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_OK);
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 65) == HONE_BAD_ROWS);
+    args.x_stride = 255;
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_BAD_STRIDE);
+    hone_linear_args other = HONE_LINEAR_ARGS_INIT;
+    CHECK(hone_linear_run(op, NULL, &other, 16) == HONE_BAD_HANDLE);
+    size_t length = 0;
+    CHECK(hone_operator_report(op, HONE_JSON, NULL, 0, &length) == HONE_OK && length > 50);
+    hone_operator_destroy(op);
+    CHECK(hone_quantized_linear_explain(runtime, &linear, 16, HONE_TEXT, NULL, 0, &length) == HONE_OK);
+    CHECK(length > 50);
+    linear.format = 4;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "format is 4; allowed: HONE_QUANT_W4A16 (0)") != NULL);
+    linear.format = HONE_QUANT_W8A16;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "group=128: codes of 8 bits have a scale a row; allowed: 0") != NULL);
+    linear.reserved = 1;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+}
+
+static void check_one_scale(hone_runtime* runtime) {
+    hone_quantized_linear linear = HONE_QUANTIZED_LINEAR_INIT;
+    linear.in = 256;
+    linear.out = 320;
+    linear.max_tokens = 64;
+    linear.format = HONE_QUANT_W8A8;
+    linear.quantised_x = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_OK);
+    hone_quantized_linear_args args = HONE_QUANTIZED_LINEAR_ARGS_INIT;
+    args.x = address(1);
+    args.weight = address(2);
+    args.scales = address(3);
+    args.out = address(4);
+    args.workspace = address(5);
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* x_scales */
+    args.x_scales = (const float*)address(6);
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_OK);
+    args.x_scale_stride = -1;
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_BAD_STRIDE);
+    hone_operator_destroy(op);
+    linear.one_scale = 1;
+    linear.one_x_scale = 1;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_OK);
+    CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_OK);
+    hone_operator_destroy(op);
+    linear.quantised_x = 0;
+    CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "one_x_scale is for quantised_x=yes with group=0") != NULL);
+}
+
+static void check_quantized_ffn(hone_runtime* runtime) {
+    hone_quantized_ffn ffn = HONE_QUANTIZED_FFN_INIT;
+    ffn.hidden = 256;
+    ffn.intermediate = 640;
+    ffn.max_tokens = 64;
+    ffn.format = HONE_QUANT_W8A16;
+    ffn.residual = 1;
+    hone_operator* op = NULL;
+    CHECK(hone_quantized_ffn_prepare(runtime, &ffn, &op) == HONE_OK);
+    size_t bytes = 0;
+    CHECK(hone_operator_workspace(op, 64, &bytes) == HONE_OK && bytes >= 64 * 640 * 2);
+    hone_quantized_ffn_args args = HONE_QUANTIZED_FFN_ARGS_INIT;
+    args.x = args.residual = address(1);
+    args.gate = address(2);
+    args.gate_scales = address(3);
+    args.up = address(4);
+    args.up_scales = address(5);
+    args.down = address(6);
+    args.out = address(7);
+    args.workspace = address(8);
+    CHECK(hone_quantized_ffn_run(op, NULL, &args, 16) == HONE_NULL_POINTER); /* down_scales */
+    args.down_scales = address(9);
+    CHECK(hone_quantized_ffn_run(op, NULL, &args, 16) == HONE_OK);
+    size_t length = 0;
+    CHECK(hone_operator_report(op, HONE_JSON, NULL, 0, &length) == HONE_OK && length > 100);
+    hone_operator_destroy(op);
+    CHECK(hone_quantized_ffn_explain(runtime, &ffn, 16, HONE_JSON, NULL, 0, &length) == HONE_OK);
+    CHECK(length > 100);
+    ffn.bias = 1;
+    CHECK(hone_quantized_ffn_prepare(runtime, &ffn, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "gated=yes has no bias") != NULL);
+}
+
 static void check_ffn(hone_runtime* runtime) {
     hone_fused_ffn ffn = HONE_FUSED_FFN_INIT;
     ffn.hidden = 256;
@@ -521,6 +624,9 @@ int main(void) {
     check_norms(runtime);
     check_backward(runtime);
     check_linear(runtime);
+    check_quantized_linear(runtime);
+    check_one_scale(runtime);
+    check_quantized_ffn(runtime);
     check_ffn(runtime);
     check_attention(runtime);
     check_paged_attention(runtime);

@@ -40,15 +40,18 @@ class HostTensor {
         return decoded(load<std::uint16_t>(i), dtype_ == Dtype::fp16 ? fp16_format : bf16_format);
     }
     /// Whether the bytes between this row and the next still hold what they were filled with.
-    [[nodiscard]] bool padding_untouched(std::int64_t row) const {
-        const auto begin = bytes.begin() + (row * stride_ + columns_) * size_bytes(dtype_);
-        return std::all_of(begin, bytes.begin() + (row + 1) * stride_ * size_bytes(dtype_),
-                           [](std::byte b) { return b == std::byte{0xff}; });
-    }
+    [[nodiscard]] bool padding_untouched(std::int64_t row) const { return untouched(row, columns_); }
+    /// The same of the whole row.
+    [[nodiscard]] bool row_untouched(std::int64_t row) const { return untouched(row, 0); }
 
     std::vector<std::byte> bytes;
 
   private:
+    [[nodiscard]] bool untouched(std::int64_t row, std::int64_t first_column) const {
+        const auto begin = bytes.begin() + (row * stride_ + first_column) * size_bytes(dtype_);
+        return std::all_of(begin, bytes.begin() + (row + 1) * stride_ * size_bytes(dtype_),
+                           [](std::byte b) { return b == std::byte{0xff}; });
+    }
     template <class T>
     [[nodiscard]] T load(std::int64_t i) const {
         T value;
@@ -61,6 +64,7 @@ class HostTensor {
     }
     void store(std::int64_t i, double value) {
         if (dtype_ == Dtype::fp32) return put(i, static_cast<float>(value));
+        if (dtype_ == Dtype::int8) return put(i, static_cast<std::int8_t>(value));
         if (dtype_ == Dtype::fp8_e4m3)
             return put(i, static_cast<std::uint8_t>(encoded(rounded(value, fp8_format), fp8_format)));
         const MinifloatFormat& format = dtype_ == Dtype::fp16 ? fp16_format : bf16_format;
@@ -90,14 +94,14 @@ struct Bench {
     }
 };
 
-/// Compiles the candidate and launches it once, with a workspace of just the size that it asks for, filled
-/// with NaN. `host` are the call's tensors, one an argument (workspaces: empty); returns them as the launch
-/// left them.
-/// `in_place`: the first of the two arguments is the second one itself.
+/// Compiles the candidate and launches it, `launches` times back to back, with a workspace of just the size
+/// that it asks for, filled with NaN. `host` are the call's tensors, one an argument (workspaces: empty);
+/// returns them as the launch left them. `in_place`: the first of the two arguments is the second one itself.
 inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidate& candidate,
                                           const std::vector<HostTensor>& host,
                                           const std::array<Scalar, max_call_scalars>& scalars,
-                                          std::optional<std::pair<std::size_t, std::size_t>> in_place = {}) {
+                                          std::optional<std::pair<std::size_t, std::size_t>> in_place = {},
+                                          int launches = 1) {
     using namespace runtime;
     Bench& bench = Bench::get();
     const CompiledImage image =
@@ -118,7 +122,8 @@ inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidat
         call.pointers[i] = buffers.back().data();
     }
     if (in_place) call.pointers[in_place->first] = call.pointers[in_place->second];
-    REQUIRE(launch(*bench.driver, loaded, plan, call, stream.get()) == CUDA_SUCCESS);
+    for (int i = 0; i < launches; ++i)
+        REQUIRE(launch(*bench.driver, loaded, plan, call, stream.get()) == CUDA_SUCCESS);
     REQUIRE(bench.driver->cuStreamSynchronize(stream.get()) == CUDA_SUCCESS);
     for (std::size_t i = 0; i < host.size(); ++i)
         results[i].bytes = download(*bench.driver, buffers[i].span());

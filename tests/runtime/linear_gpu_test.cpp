@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "kernel_templates/linear/linear.h"
+#include "tests/runtime/activation.h"
 #include "tests/runtime/gpu_run.h"
 
 using namespace hone;
@@ -14,23 +14,10 @@ using namespace hone::test;
 
 namespace {
 
-using linear::Activation;
 using linear::LinearProblem;
 
 /// Large enough to be seen.
 constexpr float epsilon = 0.1F;
-
-double activate(Activation activation, double x) {
-    switch (activation) {
-        case Activation::none: return x;
-        case Activation::gelu_tanh:
-            return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-        case Activation::gelu_erf: return 0.5 * x * std::erfc(-x * 0.7071067811865476);
-        case Activation::silu: return x / (1 + std::exp(-x));
-        case Activation::relu: return std::max(x, 0.0);
-    }
-    return x;
-}
 
 /// Elements between rows of each matrix.
 struct Padding {

@@ -1,0 +1,18 @@
+// The formats of quantised weights, which packing them and multiplying with them have in common.
+#pragma once
+
+#include <cstdint>
+
+namespace hone {
+
+/// How a weight is stored: value = (code - zero point) * scale. docs/formats.md says where each bit stands.
+/// The numbers never change their meaning.
+enum class QuantFormat : std::uint8_t {
+    w4a16,  ///< codes 0 to 15 in blocks of 64 x 64; zero points 0 to 15, or 8 for all
+    w8a16,  ///< codes -127 to 127 in blocks of 64 x 64
+    w8a8,   ///< codes -127 to 127, [out, in]; x is multiplied as such codes, too
+    fp8,  ///< codes are numbers of 8 bits (E4M3: 4 of exponent, 3 of mantissa, no infinity), [out, in]; so is
+          ///< x
+};
+
+}  // namespace hone

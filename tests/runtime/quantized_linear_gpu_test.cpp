@@ -1,0 +1,299 @@
+// Every variant of quantized_linear on the GPU against double arithmetic on the host: all formats, groups and
+// zero points, packed by hone/quantize.h from plain codes; x as it is and as codes; odd sizes, strides,
+// scales of every kind, and NaN wherever nobody may look.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/runtime/quantized_linear_case.h"
+
+using namespace hone;
+using namespace hone::test;
+
+namespace {
+
+void check_candidate(const QuantizedCase& quantized, const Candidate& candidate, int launches = 1) {
+    INFO(to_string(quantized.problem()) << " | " << to_string(candidate));
+    CHECK(quantized.fault_of(quantized.run(candidate, launches)) == "");
+}
+
+void check_problem(const std::string& text, std::size_t each = 1, QuantizedLayout layout = {}) {
+    const QuantizedCase quantized(text, layout);
+    for (const Candidate& candidate : sample(quantized.problem(), each)) {
+        if (quantized.suits(candidate)) check_candidate(quantized, candidate);
+    }
+}
+
+struct TunableRange {
+    std::string_view name;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+};
+
+/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space.
+std::vector<Candidate> sample_with(const Problem& problem, TunableRange wanted, std::size_t count) {
+    const DeviceTraits& traits = Bench::get().traits;
+    std::vector<Candidate> chosen;
+    for (const Variant* variant : problem.family->variants) {
+        const auto named = std::ranges::find(variant->tunables, wanted.name, &Tunable::name);
+        if (named == variant->tunables.end() || !runs_on(*variant, traits)) continue;
+        const auto index = static_cast<std::size_t>(named - variant->tunables.begin());
+        std::vector<Config> configs = enumerate(problem, *variant, traits);
+        std::erase_if(configs, [&](const Config& config) {
+            return config[index] < wanted.least || config[index] > wanted.most;
+        });
+        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
+            chosen.push_back({variant, configs[i]});
+    }
+    return chosen;
+}
+
+void check_with(const std::string& text, TunableRange wanted, std::size_t count, int launches = 1) {
+    const QuantizedCase quantized(text);
+    for (const Candidate& candidate : sample_with(quantized.problem(), wanted, count))
+        check_candidate(quantized, candidate, launches);
+}
+
+std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_string(tokens); }
+
+constexpr std::array<std::int64_t, 7> token_counts{1, 3, 7, 16, 40, 100, 200};
+
+}  // namespace
+
+// Compiling takes most of the time: 20 to 50 images a case, so that all cases together take as long as one.
+
+// Small enough to run under a sanitizer (tests/run_gpu_tests.sh --sanitize).
+TEST_CASE("small calls of every variant of quantized_linear are right") {
+    check_problem("dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=9");
+    check_problem("dtype=fp16 format=w8a16 gated=yes activation=silu in=128 out=64 tokens=3");
+    check_problem("dtype=bf16 format=w8a8 bias=yes residual=yes in=128 out=80 tokens=9");
+    check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes in=256 out=144 tokens=20");
+}
+
+TEST_CASE("weights of 4 bits are right for every number of tokens") {
+    for (const std::int64_t tokens : token_counts)
+        check_problem("dtype=bf16 format=w4a16 group=128 in=1152 out=208" + tokens_text(tokens));
+}
+
+TEST_CASE("weights of 8 bits under x of 16 are right for every number of tokens") {
+    for (const std::int64_t tokens : token_counts)
+        check_problem("dtype=bf16 format=w8a16 in=1088 out=208" + tokens_text(tokens));
+}
+
+TEST_CASE("int8 codes of weight and x are right for every number of tokens") {
+    for (const std::int64_t tokens : token_counts)
+        check_problem("dtype=bf16 format=w8a8 quantised_x=yes in=1088 out=208" + tokens_text(tokens));
+}
+
+TEST_CASE("fp8 codes of weight and x are right for every number of tokens") {
+    for (const std::int64_t tokens : token_counts)
+        check_problem("dtype=bf16 format=fp8 quantised_x=yes in=1088 out=208" + tokens_text(tokens));
+}
+
+TEST_CASE("fp8 codes with scales of blocks are right for every number of tokens") {
+    for (const std::int64_t tokens : token_counts)
+        check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes in=1152 out=208" +
+                      tokens_text(tokens));
+}
+
+TEST_CASE("weights of 4 bits are right in groups of every size") {
+    for (const char* group : {"group=0", "group=32", "group=64", "group=128"}) {
+        const std::string text = std::string(" format=w4a16 in=1152 out=208 ") + group;
+        check_problem("dtype=fp16" + text + tokens_text(5));
+        check_problem("dtype=bf16" + text + tokens_text(50));
+    }
+}
+
+TEST_CASE("weights of 4 bits with zero points are right in groups of every size") {
+    for (const char* group : {"group=0", "group=32", "group=64", "group=128"}) {
+        const std::string text = std::string(" format=w4a16 zeros=yes in=1152 out=208 ") + group;
+        check_problem("dtype=fp16" + text + tokens_text(70));
+        check_problem("dtype=bf16" + text + tokens_text(4));
+    }
+}
+
+TEST_CASE("quantized_linear is right where blocks of the weight have padding") {
+    for (const std::int64_t tokens : {7, 100}) {
+        for (const char* format : {"w4a16 group=32 zeros=yes", "w4a16 zeros=yes", "w8a16"}) {
+            for (const char* sizes : {" in=96 out=71", " in=96 out=80"})
+                check_problem(std::string("dtype=bf16 format=") + format + sizes + tokens_text(tokens));
+        }
+    }
+}
+
+TEST_CASE("quantized_linear of codes is right at sizes that no tile divides") {
+    for (const std::int64_t tokens : {3, 150}) {
+        for (const char* format : {"w8a8 quantised_x=yes", "w8a8", "fp8"}) {
+            for (const char* sizes : {" in=1104 out=71", " in=96 out=80"})
+                check_problem(std::string("dtype=fp16 format=") + format + sizes + tokens_text(tokens));
+        }
+    }
+}
+
+TEST_CASE("quantized_linear is right at odd sizes") {
+    for (const char* format : {"w4a16", "w4a16 zeros=yes", "w8a16", "w8a8", "w8a8 quantised_x=yes", "fp8"}) {
+        const std::string text = std::string("dtype=bf16 format=") + format;
+        check_problem(text + " in=77 out=71 tokens=3");
+        check_problem(text + " in=100 out=208 tokens=40");
+    }
+    check_problem("dtype=fp16 format=w4a16 in=1 out=1 tokens=1");
+    check_problem("dtype=fp16 format=fp8 in=33 out=130 tokens=19 gated=yes activation=silu");
+}
+
+TEST_CASE("packed weights are right with every activation, with bias and residual") {
+    for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
+        const std::string text = std::string(" bias=yes in=192 activation=") + activation;
+        check_problem("dtype=bf16 format=w4a16 group=64 residual=yes out=208 tokens=20" + text);
+        check_problem("dtype=fp16 format=w8a16 out=71 tokens=5" + text);
+    }
+}
+
+TEST_CASE("codes are right with every activation, with bias and residual") {
+    for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
+        const std::string text = std::string(" residual=yes activation=") + activation;
+        check_problem("dtype=bf16 format=w8a8 bias=yes in=192 out=208 tokens=150" + text);
+        check_problem("dtype=fp16 format=fp8 quantised_x=yes in=256 out=71 tokens=20" + text);
+    }
+}
+
+TEST_CASE("gated packed weights are right for every number of tokens") {
+    for (const std::int64_t tokens : {1, 12, 50, 150}) {
+        check_problem("dtype=bf16 format=w4a16 group=128 gated=yes activation=silu in=640 out=208" +
+                      tokens_text(tokens));
+        check_problem("dtype=fp16 format=w8a16 gated=yes activation=gelu_tanh in=528 out=80" +
+                      tokens_text(tokens));
+    }
+}
+
+TEST_CASE("gated codes are right for every number of tokens") {
+    for (const std::int64_t tokens : {1, 12, 50, 150}) {
+        check_problem("dtype=bf16 format=w8a8 gated=yes activation=silu in=528 out=208" +
+                      tokens_text(tokens));
+        check_problem(
+            "dtype=bf16 format=fp8 group=128 quantised_x=yes gated=yes activation=relu in=640 out=144" +
+            tokens_text(tokens));
+    }
+}
+
+TEST_CASE("quantized_linear behind a norm is right") {
+    for (const std::int64_t tokens : {1, 30, 150}) {
+        check_problem("dtype=bf16 norm=yes format=w4a16 group=64 zeros=yes in=576 out=208" +
+                      tokens_text(tokens));
+        check_problem("dtype=bf16 norm=yes format=w8a8 in=528 out=208" + tokens_text(tokens));
+        check_problem("dtype=bf16 norm=yes format=fp8 group=128 gated=yes activation=silu in=640 out=80" +
+                      tokens_text(tokens));
+    }
+    check_problem("dtype=fp16 norm=yes format=w8a16 residual=yes in=77 out=71 tokens=5");
+    check_problem("dtype=bf16 norm=yes format=w8a8 in=18944 out=16 tokens=5");  // more than threads keep
+}
+
+TEST_CASE("x becomes codes as the reference's does, rows of zeros too") {
+    const QuantizedLayout layout{.behind_x = 16, .zero_rows = true};
+    for (const std::int64_t tokens : {4, 40, 200}) {
+        check_problem("dtype=bf16 format=w8a8 in=1088 out=208" + tokens_text(tokens), 1, layout);
+        check_problem("dtype=fp16 format=fp8 in=1088 out=208" + tokens_text(tokens), 1, layout);
+        check_problem("dtype=bf16 format=fp8 group=128 in=1152 out=208" + tokens_text(tokens), 1, layout);
+    }
+    check_problem("dtype=fp16 format=w8a8 norm=yes bias=yes in=384 out=80 tokens=20", 1, layout);
+}
+
+TEST_CASE("one scale for a whole weight, and one for all tokens, is right") {
+    for (const std::int64_t tokens : {1, 16, 150}) {
+        for (const char* format : {"w8a8", "fp8"}) {
+            const std::string text =
+                std::string("dtype=bf16 in=336 out=208 format=") + format + tokens_text(tokens);
+            check_problem(text, 1, {.one_scale = true});
+            check_problem(text + " quantised_x=yes", 1, {.one_scale = true, .one_x_scale = true});
+        }
+    }
+}
+
+TEST_CASE("quantized_linear with strides is right, and what stands between the rows is not touched") {
+    const QuantizedLayout layout{
+        .behind_x = 16, .behind_x_scales = 3, .behind_weight = 32, .behind_residual = 48, .behind_out = 64};
+    for (const std::int64_t tokens : {1, 17, 150}) {
+        check_problem("dtype=bf16 format=w4a16 group=32 residual=yes in=352 out=208" + tokens_text(tokens), 1,
+                      layout);
+        check_problem("dtype=fp16 format=w8a8 quantised_x=yes gated=yes activation=silu in=352 out=208" +
+                          tokens_text(tokens),
+                      1, layout);
+        check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes residual=yes in=384 out=208" +
+                          tokens_text(tokens),
+                      1, layout);
+    }
+    const QuantizedLayout odd{.behind_x = 1, .behind_x_scales = 1, .behind_weight = 3, .behind_out = 5};
+    for (const char* format : {"w4a16 zeros=yes", "w8a16 norm=yes", "w8a8", "fp8 quantised_x=yes"})
+        check_problem(std::string("dtype=bf16 in=77 out=71 tokens=20 format=") + format, 1, odd);
+}
+
+TEST_CASE("quantized_linear may write over its residual") {
+    for (const std::int64_t tokens : {1, 30, 200}) {
+        for (const char* format : {"w4a16 group=64", "w8a8"}) {
+            const QuantizedCase quantized(std::string("dtype=bf16 residual=yes in=320 out=144 format=") +
+                                          format + tokens_text(tokens));
+            for (const Candidate& candidate : sample(quantized.problem(), 1)) {
+                INFO(to_string(quantized.problem()) << " | " << to_string(candidate));
+                CHECK(quantized.fault_of(quantized.run_in_place(candidate)) == "");
+            }
+        }
+    }
+}
+
+TEST_CASE("blocks of ring without a cluster are right in calls back to back") {
+    const QuantizedCase quantized("dtype=bf16 format=w4a16 group=128 in=4096 out=128 tokens=1");
+    const auto candidate = parse_candidate(
+        *quantized.problem().family,
+        "ring tokens=8 rows=64 warp_rows=32 k_warps=2 stage_columns=256 stages=4 cluster_k=1 tiles=1 "
+        "blocks_per_sm=2 programmatic=1");
+    REQUIRE(candidate);
+    if (!allowed(quantized.problem(), *candidate, Bench::get().traits)) return;
+    check_candidate(quantized, *candidate, 20);
+}
+
+TEST_CASE("sums that no cluster splits are right in calls back to back") {
+    const TunableRange alone{"cluster_k", 1, 1};
+    check_with("dtype=bf16 format=w4a16 group=128 in=4096 out=128 tokens=1", alone, 6, 20);
+    check_with("dtype=fp16 format=w8a16 norm=yes in=2048 out=208 tokens=16", alone, 4, 20);
+    check_with("dtype=bf16 format=w4a16 zeros=yes gated=yes activation=silu in=1088 out=80 tokens=64", alone,
+               4, 20);
+    check_with("dtype=bf16 format=w8a8 in=1088 out=208 tokens=16", alone, 4, 20);
+}
+
+TEST_CASE("sums that a cluster splits are right in calls back to back") {
+    const TunableRange split{"cluster_k", 2, 8};
+    check_with("dtype=bf16 format=w4a16 group=32 zeros=yes in=4096 out=128 tokens=5", split, 4, 20);
+    check_with("dtype=fp16 format=w8a16 bias=yes activation=relu in=3088 out=80 tokens=40", split, 4, 20);
+    check_with("dtype=bf16 format=w4a16 gated=yes activation=silu in=4096 out=64 tokens=100", split, 4, 20);
+    check_with("dtype=bf16 format=fp8 group=128 in=4096 out=64 tokens=40", split, 4, 20);
+    check_with("dtype=fp16 format=w8a8 quantised_x=yes in=3088 out=80 tokens=150", split, 4, 20);
+}
+
+TEST_CASE("quantized_linear is right where the last tiles are split") {
+    const TunableRange split{"tail_split", 1, 1};
+    check_with("dtype=bf16 format=w4a16 group=128 in=2048 out=2576 tokens=16", split, 4, 3);
+    check_with("dtype=bf16 format=w8a16 residual=yes in=1040 out=2576 tokens=200", split, 4, 3);
+    check_with("dtype=fp16 format=w8a8 bias=yes in=1040 out=2576 tokens=200", split, 4, 3);
+    check_with("dtype=bf16 format=fp8 group=128 gated=yes activation=silu in=1152 out=2064 tokens=150", split,
+               4, 3);
+}
+
+TEST_CASE("quantized_linear with many tiles a block is right") {
+    check_with("dtype=bf16 format=w4a16 group=128 in=512 out=16912 tokens=3", {"tiles", 2, 32}, 4, 3);
+    check_with("dtype=fp16 format=w8a16 gated=yes activation=silu in=256 out=17000 tokens=20",
+               {"tiles", 2, 32}, 3, 3);
+    check_problem("dtype=bf16 format=w4a16 group=32 zeros=yes in=192 out=2064 tokens=1100", 2);
+    check_problem("dtype=bf16 format=w8a8 residual=yes in=192 out=2064 tokens=1100", 2);
+    check_problem("dtype=bf16 format=fp8 group=128 in=256 out=2064 tokens=1100", 2);
+}
+
+TEST_CASE("two runs of quantized_linear give the same bits") {
+    for (const char* text : {"dtype=bf16 format=w4a16 group=128 norm=yes in=4096 out=192 tokens=48",
+                             "dtype=bf16 format=fp8 in=4096 out=192 tokens=48"}) {
+        const QuantizedCase quantized(text);
+        for (const Candidate& candidate : sample(quantized.problem(), 2)) {
+            INFO(text << " | " << to_string(candidate));
+            CHECK(quantized.run(candidate)[quantized_linear::out].bytes ==
+                  quantized.run(candidate, 5)[quantized_linear::out].bytes);
+        }
+    }
+}
