@@ -8,8 +8,8 @@ pointers.
     y = norm(x, weight)                                # from then on: launches, on the current stream
 
 Importing needs neither a GPU nor the library; the first call that does says what is missing. ``hone.ops``
-(operators with autograd), ``hone.nn`` (modules) and ``hone.patch`` (swaps the norms of a model) need PyTorch,
-and are imported when they are first used.
+(operators with autograd), ``hone.nn`` (modules), ``hone.patch`` (swaps the norms of a model) and
+``hone.replace_linear_with_quantized`` need PyTorch, and are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from .linear_operators import FusedFfnOperator, LinearOperator
 from .models import ModelOperators
 from .operators import Norm, NormBackward
 from .program import tune
+from .quantized_descriptions import QuantizedFfn, QuantizedLinear
+from .quantized_operators import QuantizedFfnOperator, QuantizedLinearOperator
 from .rope_operators import RopeKvAppendOperator
 from .runtime import counters, device_name, freeze
 
@@ -63,6 +65,10 @@ __all__ = [
     "NormBackward",
     "OutOfMemoryError",
     "ProgramError",
+    "QuantizedFfn",
+    "QuantizedFfnOperator",
+    "QuantizedLinear",
+    "QuantizedLinearOperator",
     "RmsNorm",
     "RmsNormBackward",
     "RopeKvAppend",
@@ -77,7 +83,12 @@ __all__ = [
 ]
 
 # Need PyTorch: imported when they are asked for. Module, and a name in it or None for the module itself.
-_LAZY = {"nn": ("hone.nn", None), "ops": ("hone.torch_ops", None), "patch": ("hone.patching", "patch")}
+_LAZY = {
+    "nn": ("hone.nn", None),
+    "ops": ("hone.torch_ops", None),
+    "patch": ("hone.patching", "patch"),
+    "replace_linear_with_quantized": ("hone.quantization", "replace_linear_with_quantized"),
+}
 
 
 def __getattr__(name: str) -> Any:

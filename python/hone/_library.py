@@ -13,7 +13,7 @@ from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import _attention_structs, _structs, errors
+from . import _attention_structs, _quantized_structs, _structs, errors
 
 VERSION = "0.1.0"  # of the package; the C struct layouts are those of this version's header
 FILE_NAME = "libhone.so.0"
@@ -141,6 +141,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
         ("rms_norm_backward", _structs.RmsNormBackward),
         ("linear", _structs.Linear),
         ("fused_ffn", _structs.FusedFfn),
+        ("quantized_linear", _quantized_structs.QuantizedLinear),
+        ("quantized_ffn", _quantized_structs.QuantizedFfn),
         ("attention", _attention_structs.Attention),
         ("rope_kv_append", _attention_structs.RopeKvAppend),
     ):
@@ -148,7 +150,10 @@ def _declare(loaded: ctypes.CDLL) -> None:
         _function(loaded, f"hone_{name}_prepare", c_void_p, POINTER(description), POINTER(c_void_p))
         _function(loaded, f"hone_{name}_explain", c_void_p, POINTER(description), *sizes, *_TEXT_ARGUMENTS)
     # The arguments of a call come as bytes: immutable, so that threads share nothing.
-    for name in ("norm", "rms_norm_backward", "linear", "fused_ffn", "rope_kv_append"):
+    for name in (
+        "norm", "rms_norm_backward", "linear", "fused_ffn", "quantized_linear", "quantized_ffn",
+        "rope_kv_append",
+    ):  # fmt: skip
         _function(loaded, f"hone_{name}_run", c_void_p, c_void_p, c_char_p, c_int64)
     sizes = [c_int64] * 3
     _function(loaded, "hone_attention_run", c_void_p, c_void_p, c_char_p, *sizes)

@@ -19,12 +19,16 @@ class PlainArguments:
         self._device = device
         self._dtypes: Dict[Sequence[str], Tuple[Any, ...]] = {}  # PyTorch's by the words for them
 
+    def takes(self, value: Any, dtypes: Sequence[str]) -> bool:
+        """Whether a tensor has one of these dtypes and the operator's device."""
+        return value.get_device() == self._device and value.dtype in self._allowed(dtypes)
+
     def heads(
         self, value: Any, name: str, dtypes: Sequence[str], shape: Sequence[Union[int, str]]
     ) -> Tuple[Tuple[int, ...], int, Tuple[int, ...]]:
         """As that of Arguments."""
         found = value.shape
-        if value.get_device() != self._device or value.dtype not in self._allowed(dtypes):
+        if not self.takes(value, dtypes):
             raise NotPlain
         if len(found) != len(shape):
             raise NotPlain
@@ -39,8 +43,7 @@ class PlainArguments:
 
     def compact(self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...]) -> int:
         """As that of Arguments."""
-        fits = value.get_device() == self._device and value.dtype in self._allowed(dtypes)
-        if fits and value.shape == shape and value.is_contiguous():
+        if self.takes(value, dtypes) and value.shape == shape and value.is_contiguous():
             return value.data_ptr()
         raise NotPlain
 
@@ -54,3 +57,42 @@ class PlainArguments:
             found = tuple(_arrays.torch_dtype(self._torch, dtype) for dtype in dtypes)
             self._dtypes[dtypes] = found
         return found
+
+
+class PlainRows:
+    """One for a call, for operators of matrices: the methods of Arguments that those use. Raises as
+    PlainArguments does."""
+
+    def __init__(self, plain: PlainArguments, most_rows: int) -> None:
+        self.rows = -1  # until the first matrix sets them
+        self.compact = plain.compact
+        self.allocate = plain.allocate
+        self._plain = plain
+        self._most_rows = most_rows
+        self._leading: Any = None
+
+    def matrix(self, value: Any, name: str, dtypes: Sequence[str], columns: int) -> Tuple[int, int]:
+        """As that of Arguments, for a tensor [..., columns] without gaps, or [rows, columns]."""
+        shape = value.shape
+        if self.rows < 0:
+            self._leading, self.rows = shape[:-1], value.numel() // columns
+        if shape[:-1] != self._leading or self.rows > self._most_rows:
+            raise NotPlain
+        return self.weight(value, name, dtypes, (*self._leading, columns))
+
+    def weight(
+        self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...]
+    ) -> Tuple[int, int]:
+        """As that of Arguments."""
+        if not self._plain.takes(value, dtypes) or value.shape != shape:
+            raise NotPlain
+        columns = shape[-1]
+        if value.is_contiguous():
+            return value.data_ptr(), columns
+        if value.dim() == 2 and value.stride(1) == 1 and value.stride(0) >= columns:
+            return value.data_ptr(), value.stride(0)
+        raise NotPlain
+
+    def shape(self, *last: int) -> Tuple[int, ...]:
+        """As that of Arguments."""
+        return (*self._leading, *last)

@@ -21,6 +21,8 @@ from .descriptions import (
 )
 from .linear_operators import FusedFfnOperator, LinearOperator
 from .operators import Norm, NormBackward
+from .quantized_descriptions import QuantizedFfn, QuantizedLinear
+from .quantized_operators import QuantizedFfnOperator, QuantizedLinearOperator
 from .rope_operators import RopeKvAppendOperator
 from .runtime import device_ordinal, runtime_of
 
@@ -33,6 +35,8 @@ _KINDS: Dict[Type[Description], Type[Operator]] = {
     RmsNormBackward: NormBackward,
     Linear: LinearOperator,
     FusedFfn: FusedFfnOperator,
+    QuantizedLinear: QuantizedLinearOperator,
+    QuantizedFfn: QuantizedFfnOperator,
     Attention: AttentionOperator,
     RopeKvAppend: RopeKvAppendOperator,
 }
@@ -44,8 +48,9 @@ def prepare(
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
-    ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear, FusedFfn, Attention or RopeKvAppend,
-    for one operator, or the name of a model or the path of a Hugging Face config.json, for a
+    ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear, FusedFfn, QuantizedLinear,
+    QuantizedFfn, Attention or RopeKvAppend, for one operator, or the name of a model or the path of a Hugging
+    Face config.json, for a
     :class:`hone.ModelOperators` of all its operators that have a kernel. dtype (None: the model's), tp
     (tensor-parallel GPUs, 1) and max_rows (8192) go with a model alone. ``device`` is an int as the CUDA
     driver counts, "cuda:1" or a torch.device; None: PyTorch's current one, or 0.
@@ -77,8 +82,8 @@ def prepare_operator(description: Description, device: int, stacklevel: int) -> 
 
 def explain(description: Description, rows: Rows, device: Any = None) -> Dict[str, Any]:
     """Which kernel a call of `rows` rows takes, for an Attention one of (batch, q_len, kv_len), and why; the
-    members are those of docs/json-output.md, and for a FusedFfn "first" and "second", with those of its
-    halves.
+    members are those of docs/json-output.md, and for a FusedFfn or QuantizedFfn "first" and "second", with
+    those of its halves.
 
     Loads nothing. Raises HoneError.
     """

@@ -6,7 +6,7 @@ from ctypes import Structure, sizeof
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Dict, Tuple, Type
 
-from . import _attention_structs, _structs
+from . import _attention_structs, _quantized_structs, _structs
 
 _ALIASES = {
     "float32": "fp32",
@@ -41,6 +41,7 @@ _WORDS = {
     "activation": _structs.ACTIVATIONS,
     "kv_dtype": _attention_structs.KV_DTYPES,
     "style": _attention_structs.ROPE_STYLES,
+    "format": _quantized_structs.QUANT_FORMATS,
 }
 
 

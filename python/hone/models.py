@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
 
 from ._operator import Operator
 from ._model_names import operator_names
@@ -18,6 +18,7 @@ from .descriptions import (
     dtype_name,
 )
 from .program import run_json
+from .quantized_descriptions import QuantizedFfn, QuantizedLinear
 
 _SEQUENCES = 512  # that decode together at most
 _CACHE = 8192  # tokens of a sequence that attention is prepared for at least
@@ -116,6 +117,11 @@ def description_of(problem: str, max_rows: int) -> Description:
             residual=fields["residual"] == "yes",
             norm=fields["norm"] == "yes",
         )
+    if family == "quantized_linear":
+        return QuantizedLinear(
+            int(fields["in"]), int(fields["out"]), residual=fields["residual"] == "yes",
+            **_quantised(fields, max_rows),
+        )  # fmt: skip
     if family in ("attention_prefill", "attention_decode"):
         return _attention_of(family, fields, max_rows)
     if family == "rope_kv_append":
@@ -136,16 +142,37 @@ def _fields(problem: str) -> Dict[str, str]:
     return dict(word.split("=", 1) for word in problem.split()[1:])
 
 
-def _ffn_of(first: Dict[str, str], second: Dict[str, str], max_tokens: int) -> FusedFfn:
+def _quantised(fields: Dict[str, str], max_tokens: int) -> Dict[str, Any]:
+    """What a QuantizedLinear and the first half of a QuantizedFfn say alike. Whether there is one scale for
+    all of a tensor is a call's affair, not a problem's."""
+    return {
+        "format": fields["format"],
+        "group": int(fields["group"]),
+        "max_tokens": max_tokens,
+        "dtype": fields["dtype"],
+        "zeros": fields["zeros"] == "yes",
+        "quantised_x": fields["quantised_x"] == "yes",
+        "activation": fields["activation"],
+        "bias": fields["bias"] == "yes",
+        "norm": fields["norm"] == "yes",
+    }
+
+
+def _ffn_of(first: Dict[str, str], second: Dict[str, str], max_tokens: int) -> Union[FusedFfn, QuantizedFfn]:
+    hidden, intermediate = int(first["in"]), int(first["out"])
+    gated, residual = first["gated"] == "yes", second["residual"] == "yes"
+    if "format" in first:
+        quantised = _quantised(first, max_tokens)
+        return QuantizedFfn(hidden, intermediate, gated=gated, residual=residual, **quantised)
     return FusedFfn(
-        int(first["in"]),
-        int(first["out"]),
+        hidden,
+        intermediate,
         max_tokens=max_tokens,
         dtype=first["dtype"],
         activation=first["activation"],
-        gated=first["gated"] == "yes",
+        gated=gated,
         bias=first["bias"] == "yes",
-        residual=second["residual"] == "yes",
+        residual=residual,
         norm=first["norm"] == "yes",
     )
 

@@ -1,6 +1,6 @@
-"""Modules that take the place of torch.nn.RMSNorm, LayerNorm and Linear, with the same parameters, and the
-feed-forward network and the attention of a transformer layer as modules; and rope_table(), the cosines and
-sines of rotary embeddings.
+"""Modules that take the place of torch.nn.RMSNorm, LayerNorm and Linear, with the same parameters, of Linear
+also with a weight of 4 or 8 bits, and the feed-forward network and the attention of a transformer layer as
+modules; and rope_table(), the cosines and sines of rotary embeddings.
 
 They run Hone's kernels for CUDA tensors of bf16, fp16 and fp32 with weights of the same dtype, and PyTorch's
 functions for everything else: on the CPU, for float64, with mixed dtypes, without a weight, and under
@@ -19,6 +19,8 @@ from torch.nn import functional
 
 from . import torch_ops
 from ._nn_attention import Attention as Attention
+from ._nn_common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
+from ._nn_quantized import QuantizedLinear as QuantizedLinear
 from ._rope_table import rope_table as rope_table
 from ._torch_prepared import DTYPES
 
@@ -67,10 +69,6 @@ def _epsilon(eps: Optional[float], dtype: torch.dtype) -> float:
     return _FLOAT32_EPSILON if _IN_FLOAT32 else torch.finfo(dtype).eps
 
 
-def _needs_gradient(*tensors: Optional[Tensor]) -> bool:
-    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-
-
 class RMSNorm(torch.nn.RMSNorm):
     """torch.nn.RMSNorm over the last dimension, in place of which it can stand; trainable.
 
@@ -110,7 +108,7 @@ class LayerNorm(torch.nn.LayerNorm):
     def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Any:
         """x and residual [..., hidden] -> y, or (y, x + residual); all like x."""
         parameters = (self.weight, self.bias)
-        if not _takes_kernel(x, residual, self.weight) or _needs_gradient(x, residual, *parameters):
+        if not _takes_kernel(x, residual, self.weight) or needs_gradient(x, residual, *parameters):
             total = x if residual is None else x + residual
             y = functional.layer_norm(total, self.normalized_shape, self.weight, self.bias, self.eps)
             return y if residual is None else (y, total)
@@ -129,7 +127,7 @@ class Linear(torch.nn.Linear):
         eps: Optional[float] = None,
     ) -> None:  # fmt: skip
         super().__init__(in_features, out_features, bias, device, dtype)
-        self.activation = _checked_activation(activation)
+        self.activation = checked_activation(activation)
         self.norm = RMSNorm(in_features, eps, device=device, dtype=dtype) if norm else None
 
     def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Tensor:
@@ -140,7 +138,7 @@ class Linear(torch.nn.Linear):
             return torch_ops.linear(x, self.weight, self.bias, residual, self.activation, *norm)
         if self.norm is not None:
             x = self.norm(x)
-        y = _ACTIVATIONS[self.activation](functional.linear(x, self.weight, self.bias))
+        y = ACTIVATIONS[self.activation](functional.linear(x, self.weight, self.bias))
         return y if residual is None else y + residual
 
     def extra_repr(self) -> str:
@@ -166,7 +164,7 @@ class FusedFFN(torch.nn.Module):
             raise ValueError("bias: True; allowed is False where gated is True")
         if gated and activation == "none":
             raise ValueError("activation: 'none'; it is allowed where gated is False")
-        self.activation = _checked_activation(activation)
+        self.activation = checked_activation(activation)
         options = {"bias": bias, "device": device, "dtype": dtype}
         self.norm = RMSNorm(hidden, eps, device=device, dtype=dtype) if norm else None
         self.gate_proj = torch.nn.Linear(hidden, intermediate, **options) if gated else None
@@ -183,7 +181,7 @@ class FusedFFN(torch.nn.Module):
             return torch_ops.fused_ffn(x, *weights, residual, self.activation, *norm)
         if self.norm is not None:
             x = self.norm(x)
-        activate = _ACTIVATIONS[self.activation]
+        activate = ACTIVATIONS[self.activation]
         between = activate(up(x)) if self.gate_proj is None else activate(self.gate_proj(x)) * up(x)
         y = down(between)
         return y if residual is None else y + residual
@@ -192,32 +190,9 @@ class FusedFFN(torch.nn.Module):
         return f"activation={self.activation!r}"
 
 
-def _gelu_tanh(x: Tensor) -> Tensor:
-    return functional.gelu(x, approximate="tanh")
-
-
-def _identity(x: Tensor) -> Tensor:
-    return x
-
-
-_ACTIVATIONS = {
-    "none": _identity,
-    "gelu_tanh": _gelu_tanh,
-    "gelu_erf": functional.gelu,
-    "silu": functional.silu,
-    "relu": functional.relu,
-}
-
-
 def _norm_arguments(norm: Optional[RMSNorm], x: Tensor) -> Tuple[Optional[Tensor], Optional[float]]:
     """norm_weight and epsilon of the operators."""
     return (None, None) if norm is None else (norm.weight, _epsilon(norm.eps, x.dtype))
-
-
-def _checked_activation(activation: str) -> str:
-    if activation not in _ACTIVATIONS:
-        raise ValueError(f"activation: {activation!r}; allowed are {', '.join(_ACTIVATIONS)}")
-    return activation
 
 
 def _multiplies(x: Tensor, residual: Optional[Tensor], columns: int, *parameters: Optional[Tensor]) -> bool:
@@ -226,13 +201,7 @@ def _multiplies(x: Tensor, residual: Optional[Tensor], columns: int, *parameters
         x.is_cuda
         and x.dtype in _KERNEL_DTYPES
         and all(tensor is None or tensor.dtype == x.dtype for tensor in (residual, *parameters))
-        and (residual is None or _has_columns(residual, x, columns))
+        and (residual is None or has_columns(residual, x, columns))
         and not torch.is_autocast_enabled()  # that is, for CUDA
-        and not _needs_gradient(x, residual, *parameters)
-    )
-
-
-def _has_columns(residual: Tensor, x: Tensor, columns: int) -> bool:
-    return (
-        residual.dim() == x.dim() and residual.shape[:-1] == x.shape[:-1] and residual.shape[-1] == columns
+        and not needs_gradient(x, residual, *parameters)
     )

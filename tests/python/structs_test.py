@@ -10,7 +10,7 @@ import unittest
 
 import fakes
 
-from hone import _attention_structs, _library, _structs, errors
+from hone import _attention_structs, _library, _quantized_structs, _structs, errors
 
 HEADER = re.sub(r"/\*.*?\*/", "", (fakes.TREE / "runtime" / "hone.h").read_text(), flags=re.DOTALL)
 
@@ -26,6 +26,10 @@ MIRRORS = {
     "hone_linear_args": _structs.LinearArgs,
     "hone_fused_ffn": _structs.FusedFfn,
     "hone_fused_ffn_args": _structs.FusedFfnArgs,
+    "hone_quantized_linear": _quantized_structs.QuantizedLinear,
+    "hone_quantized_linear_args": _quantized_structs.QuantizedLinearArgs,
+    "hone_quantized_ffn": _quantized_structs.QuantizedFfn,
+    "hone_quantized_ffn_args": _quantized_structs.QuantizedFfnArgs,
     "hone_attention": _attention_structs.Attention,
     "hone_attention_args": _attention_structs.AttentionArgs,
     "hone_rope_kv_append": _attention_structs.RopeKvAppend,
@@ -76,6 +80,8 @@ class Layout(unittest.TestCase):
             (_structs.RmsNormBackwardArgs, _structs.NORM_ARGS_FORMAT),
             (_structs.LinearArgs, _structs.LINEAR_ARGS_FORMAT),
             (_structs.FusedFfnArgs, _structs.FUSED_FFN_ARGS_FORMAT),
+            (_quantized_structs.QuantizedLinearArgs, _quantized_structs.QUANTIZED_LINEAR_ARGS_FORMAT),
+            (_quantized_structs.QuantizedFfnArgs, _quantized_structs.QUANTIZED_FFN_ARGS_FORMAT),
             (_attention_structs.AttentionArgs, _attention_structs.ATTENTION_ARGS_FORMAT),
             (_attention_structs.RopeKvAppendArgs, _attention_structs.ROPE_KV_APPEND_ARGS_FORMAT),
         ):
@@ -96,6 +102,7 @@ class Numbers(unittest.TestCase):
             **{f"HONE_{name.upper()}": number for name, number in _structs.DTYPES.items()},
             **{f"HONE_OUTPUT_{name.upper()}": number for name, number in _structs.OUTPUTS.items()},
             **{f"HONE_{name.upper()}": number for name, number in _structs.ACTIVATIONS.items()},
+            **{f"HONE_QUANT_{name.upper()}": n for name, n in _quantized_structs.QUANT_FORMATS.items()},
             **{f"HONE_KV_{name.upper()}": n for name, n in _attention_structs.KV_DTYPES.items()},
             **{f"HONE_ROPE_{name.upper()}": n for name, n in _attention_structs.ROPE_STYLES.items()},
         }

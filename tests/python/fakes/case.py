@@ -9,7 +9,7 @@ from . import arrays
 from .driver import FakeDriver
 
 import hone
-from hone import _attention_structs, _structs
+from hone import _attention_structs, _quantized_structs, _structs
 
 HIDDEN = 64
 _TYPESTR = {"fp32": "<f4", "fp16": "<f2", "bf16": "<V2"}
@@ -35,6 +35,8 @@ _ARGS = {
     hone.RmsNormBackward: _structs.RmsNormBackwardArgs,
     hone.Linear: _structs.LinearArgs,
     hone.FusedFfn: _structs.FusedFfnArgs,
+    hone.QuantizedLinear: _quantized_structs.QuantizedLinearArgs,
+    hone.QuantizedFfn: _quantized_structs.QuantizedFfnArgs,
     hone.Attention: _attention_structs.AttentionArgs,
     hone.RopeKvAppend: _attention_structs.RopeKvAppendArgs,
 }
