@@ -8,7 +8,7 @@ using namespace hone::test;
 TEST_CASE("help starts with examples, for the program and for each command") {
     const Sandbox sandbox;
     for (const char* command : {"", "tune", "list", "show", "explain", "bench", "export", "import", "merge",
-                                "compile", "cache", "spaces", "doctor"}) {
+                                "compile", "quantize", "cache", "spaces", "doctor"}) {
         CAPTURE(command);
         const Ended help = *command == '\0' ? sandbox.run({"--help"}) : sandbox.run({command, "--help"});
         CHECK(help.code == 0);
@@ -66,6 +66,9 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"import"}, "FILE"},
         {{"import", "missing.json"}, "no such file"},
         {{"bench"}, "give a problem or --model"},
+        {{"quantize", "x", "-o", "y"}, "--format is required"},
+        {{"quantize", "x", "--format", "w4a16"}, "--output is required"},
+        {{"quantize", "missing", "--format", "w4a16", "-o", "y"}, "missing: cannot be read: No such file"},
     };
     for (const Case& one : cases) {
         CAPTURE(one.words);

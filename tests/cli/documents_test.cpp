@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "tests/cli/made_checkpoints.h"
 #include "tests/cli/program.h"
 
 using namespace hone::test;
@@ -215,6 +216,7 @@ TEST_CASE("every code block in the documents is real") {
     sandbox.write("config.json",
                   R"({"hidden_size":64,"intermediate_size":128,"num_attention_heads":4,"num_hidden_layers":2,
         "vocab_size":100,"rms_norm_eps":1e-5,"torch_dtype":"bfloat16"})");
+    write_checkpoint(sandbox.path("checkpoint"), small_model());
     for (const fs::path& file : documents()) {
         for (const Block& block : blocks_of(file)) {
             CAPTURE(block.file.string());

@@ -78,7 +78,7 @@ class TensorFile {
         std::vector<tuner::TensorToWrite> tensors;
         for (const auto& [name, entry] : entries_)
             tensors.push_back({name, entry.type, entry.shape, entry.bytes});
-        tuner::write_safetensors(file, std::move(tensors));
+        tuner::write_safetensors(file, tensors);
     }
 
   private:

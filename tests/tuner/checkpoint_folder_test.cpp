@@ -35,6 +35,9 @@ TEST_CASE("a checkpoint is a folder with one file, or the file") {
         CHECK(checkpoint.at("a").bytes[0] == std::byte{7});
         CHECK(checkpoint.find("b") == nullptr);
         CHECK(contains(refusal([&] { return checkpoint.at("b").type; }), "no tensor 'b'"));
+        CHECK(checkpoint.file_of("a") == "model.safetensors");
+        CHECK_FALSE(checkpoint.is_sharded());
+        CHECK(fs::equivalent(checkpoint.folder(), scratch.path("")));
     }
 }
 
@@ -52,6 +55,9 @@ TEST_CASE("shards are read by their index; tensors that it does not list are not
     CHECK(checkpoint.at("a").bytes[0] == std::byte{1});
     CHECK(contains(checkpoint.at("b").place, "x-2.safetensors: tensor 'b'"));
     CHECK(checkpoint.find("extra") == nullptr);
+    CHECK(checkpoint.is_sharded());
+    CHECK(checkpoint.file_of("b") == "x-2.safetensors");
+    CHECK(contains(refusal([&] { return checkpoint.file_of("extra"); }), "no tensor 'extra'"));
 }
 
 TEST_CASE("a folder with neither or both is refused") {

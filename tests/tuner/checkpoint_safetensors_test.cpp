@@ -251,14 +251,14 @@ TEST_CASE("nothing is written of what could not be read, and the file that was t
     const Bytes data(4);
     const auto refused = [&](std::vector<TensorToWrite> tensors) {
         return refusal([&] {
-            write_safetensors(file, std::move(tensors));
+            write_safetensors(file, tensors);
             return 0;
         });
     };
     CHECK(contains(refused({{"", StoredType::u8, {4}, data}}), "no tensor may have this name"));
     CHECK(contains(refused({{"__metadata__", StoredType::u8, {4}, data}}), "no tensor may have this name"));
     CHECK(contains(refused({{"a", StoredType::u8, {5}, data}}), "4 bytes do not fill U8 of shape [5]"));
-    CHECK(contains(refused({{"a", StoredType::u8, {UINT64_MAX, 2}, data}}), "do not fill"));
+    CHECK(contains(refused({{"a", StoredType::u8, {UINT64_MAX, 2}, data}}), "is too large"));
     CHECK(contains(refused({{"a", StoredType::u8, {4}, data}, {"a", StoredType::u8, {4}, data}}),
                    "stands twice"));
     CHECK(contains(refused({{"a", StoredType::u8, {4}, data}, {"a", StoredType::i32, {}, data}}),
@@ -280,6 +280,34 @@ TEST_CASE("nothing is written of what could not be read, and the file that was t
                    }),
                    "cannot be written"));
     CHECK(files_in(file.parent_path()) == 2);
+}
+
+TEST_CASE("a writer takes each tensor once, in any order, and no file appears before the last") {
+    const Scratch scratch;
+    const fs::path file = scratch.path("m.safetensors");
+    const Bytes small{std::byte{1}};
+    const Bytes large(8, std::byte{2});
+    {
+        SafetensorsWriter writer(file, {{"small", StoredType::u8, {1}}, {"large", StoredType::i64, {}}});
+        const auto refused = [&](const auto& action) {
+            return refusal([&] {
+                action();
+                return 0;
+            });
+        };
+        writer.write("small", small);
+        CHECK(contains(refused([&] { writer.write("small", small); }), "'small': is written already"));
+        CHECK(contains(refused([&] { writer.write("other", small); }), "'other': the file has no such"));
+        CHECK(contains(refused([&] { writer.write("large", small); }), "1 bytes do not fill I64"));
+        CHECK(contains(refused([&] { writer.publish(); }), "'large': is not written yet"));
+        CHECK_FALSE(fs::exists(file));
+        writer.write("large", large);
+        writer.publish();
+    }
+    CHECK(files_in(file.parent_path()) == 1);
+    const SafetensorsFile written = SafetensorsFile::open(file);
+    CHECK(std::ranges::equal(written.contents().tensors.find("small")->second.bytes, small));
+    CHECK(std::ranges::equal(written.contents().tensors.find("large")->second.bytes, large));
 }
 
 TEST_CASE("what is no regular file is refused without waiting for it") {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tuner/config_files.h"
@@ -48,6 +49,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
     if (single) {
         checkpoint.open_file(path / single_name);
     } else {
+        checkpoint.sharded_ = true;
         checkpoint.open_shards(path / index_name);
     }
     return checkpoint;
@@ -93,6 +95,22 @@ const StoredTensor* Checkpoint::find(std::string_view name) const {
 const StoredTensor& Checkpoint::at(std::string_view name) const {
     if (const StoredTensor* tensor = find(name)) return *tensor;
     throw ConfigError(fmt::format("{}: no tensor {}", path_.string(), shown(name)));
+}
+
+const std::string& Checkpoint::file_of(std::string_view name) const {
+    const StoredTensor* const tensor = &at(name);
+    const auto file = std::ranges::find_if(files_, [&](const auto& entry) {
+        const auto& held = entry.second.contents().tensors;
+        const auto found = held.find(name);
+        return found != held.end() && &found->second == tensor;
+    });
+    return file->first;
+}
+
+fs::path Checkpoint::folder() const {
+    std::error_code ignored;
+    if (fs::is_directory(path_, ignored)) return path_;
+    return path_.has_parent_path() ? path_.parent_path() : fs::path(".");
 }
 
 }  // namespace hone::tuner

@@ -28,8 +28,15 @@ class Checkpoint {
     [[nodiscard]] const std::map<std::string, const StoredTensor*, std::less<>>& tensors() const {
         return tensors_;
     }
+    /// Name of the file, without folders, that has the tensor: "model-00001-of-00002.safetensors". Throws
+    /// ConfigError when there is no such tensor.
+    [[nodiscard]] const std::string& file_of(std::string_view name) const;
     /// The folder's or the file's, as given.
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    /// The one that the files are in, and whose config.json describes them.
+    [[nodiscard]] std::filesystem::path folder() const;
+    /// It has the file that lists its tensors, and not only one of them.
+    [[nodiscard]] bool is_sharded() const { return sharded_; }
 
   private:
     Checkpoint() = default;
@@ -37,6 +44,7 @@ class Checkpoint {
     void open_file(const std::filesystem::path& file);
 
     std::filesystem::path path_;
+    bool sharded_ = false;
     std::map<std::string, SafetensorsFile, std::less<>> files_;  ///< by file name
     std::map<std::string, const StoredTensor*, std::less<>> tensors_;
 };

@@ -28,6 +28,11 @@ const std::vector<Command>& commands() {
          declare_merge},
         {"compile", "Compile ahead of time for an architecture, without a GPU",
          "  hone compile llama-3-8b --arch sm_90a\n", declare_compile},
+        {"quantize", "Pack the linear layers of a checkpoint as codes of 4 or 8 bits, without a GPU",
+         "  hone quantize path/to/checkpoint --format w4a16 -o path/to/output\n"
+         "  hone quantize model.safetensors --format w4a16 --group 64 --zeros -o out --skip layers.0 o_proj\n"
+         "  hone quantize a-gptq-checkpoint --format w4a16 -o out      GPTQ, AWQ and FP8 keep their codes\n",
+         declare_quantize},
         {"cache", "Look after the cache: path, stats, verify, gc, clear",
          "  hone cache path\n  hone cache stats --json\n  hone cache verify\n  hone cache gc\n  hone cache "
          "clear --yes\n",

@@ -16,6 +16,7 @@ Runner declare_import(CLI::App& app);
 Runner declare_merge(CLI::App& app);
 Runner declare_compile(CLI::App& app);
 Runner declare_cache(CLI::App& app);
+Runner declare_quantize(CLI::App& app);
 Runner declare_spaces(CLI::App& app);
 Runner declare_doctor(CLI::App& app);
 

@@ -47,25 +47,27 @@ double share_done(const tuner::Progress& progress) {
 
 }  // namespace
 
-std::string progress_line(const tuner::Progress& progress, milliseconds elapsed) {
-    std::string line = fmt::format("{}/{} problems, {} candidates", progress.problems_done,
-                                   progress.problems_total, progress.candidates_done);
+std::string progress_line(const tuner::Progress& progress, milliseconds elapsed, const ProgressUnits& units) {
+    std::string line = fmt::format("{}/{} {}, {} {}", progress.problems_done, progress.problems_total,
+                                   units.problems, progress.candidates_done, units.candidates);
     if (const double rate = rate_per_s(progress, elapsed); rate > 0) line += fmt::format(", {:.0f}/s", rate);
     if (const std::string left = remaining(progress, elapsed); !left.empty()) line += ", " + left;
     return line;
 }
 
-std::string progress_bar(const tuner::Progress& progress, milliseconds elapsed, std::size_t width) {
+std::string progress_bar(const tuner::Progress& progress, milliseconds elapsed, std::size_t width,
+                         const ProgressUnits& units) {
     constexpr std::size_t cells = 20;
     const auto full = static_cast<std::size_t>(share_done(progress) * cells);
     std::string line =
         fmt::format("[{}{}] {}  {}", std::string(full, '#'), std::string(cells - full, '-'),
-                    progress_line(progress, elapsed), tuner::escape_controls(progress.current));
+                    progress_line(progress, elapsed, units), tuner::escape_controls(progress.current));
     if (line.size() > width) line.resize(width);  // ASCII but for a problem's text, which is ASCII too
     return line;
 }
 
-ProgressDisplay::ProgressDisplay(const Console& console) : console_(console) {}
+ProgressDisplay::ProgressDisplay(const Console& console, const ProgressUnits& units)
+    : console_(console), units_(units) {}
 
 void ProgressDisplay::update(const tuner::Progress& progress) {
     const auto now = Clock::now();
@@ -74,10 +76,10 @@ void ProgressDisplay::update(const tuner::Progress& progress) {
     shown_ = now;
     const auto elapsed = std::chrono::duration_cast<milliseconds>(now - started_);
     if (!console_.stderr_terminal) {
-        console_.note(progress_line(progress, elapsed));
+        console_.note(progress_line(progress, elapsed, units_));
         return;
     }
-    fmt::print(stderr, "\r\033[K{}", progress_bar(progress, elapsed, terminal_width() - 1));
+    fmt::print(stderr, "\r\033[K{}", progress_bar(progress, elapsed, terminal_width() - 1, units_));
     std::fflush(stderr);
     bar_visible_ = true;
 }

@@ -1,0 +1,206 @@
+// hone quantize: a checkpoint with its linear layers packed as codes of 4 or 8 bits. Needs no GPU.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "kernel_templates/text.h"
+#include "tuner/cli/command_list.h"
+#include "tuner/cli/interrupt.h"
+#include "tuner/cli/progress.h"
+#include "tuner/quantize/quantize_checkpoint.h"
+#include "tuner/report_text.h"
+
+namespace hone::cli {
+namespace {
+
+using tuner::LayerReport;
+using tuner::QuantizeReport;
+
+struct Options {
+    std::string checkpoint;
+    std::string output;
+    std::string format;
+    std::string dtype;
+    bool no_search = false;
+    tuner::QuantizeRequest request;
+};
+
+constexpr std::array<QuantFormat, 4> formats{QuantFormat::w4a16, QuantFormat::w8a16, QuantFormat::w8a8,
+                                             QuantFormat::fp8};
+
+/// The choice whose name is `text`.
+template <class Choice, std::size_t count, class NameOf>
+Choice chosen(const char* option, const std::string& text, const std::array<Choice, count>& choices,
+              const NameOf& name_of) {
+    std::array<std::string_view, count> names;
+    for (std::size_t i = 0; i < count; ++i) {
+        names[i] = name_of(choices[i]);
+        if (names[i] == text) return choices[i];
+    }
+    throw Failure(ExitCode::usage, {"bad_option",
+                                    fmt::format("{}: no '{}'{}: allowed is {}", option, text,
+                                                did_you_mean(text, names), fmt::join(names, ", ")),
+                                    ""});
+}
+
+tuner::QuantizeRequest request_of(const Options& options) {
+    tuner::QuantizeRequest request = options.request;
+    request.format = chosen("--format", options.format, formats,
+                            [](QuantFormat format) { return tuner::name_of(format); });
+    request.search = !options.no_search;
+    if (!options.dtype.empty())
+        request.dtype = chosen("--dtype", options.dtype, std::array{Dtype::fp16, Dtype::bf16},
+                               [](Dtype dtype) { return name(dtype); });
+    const bool is_w4 = request.format == QuantFormat::w4a16;
+    if (is_w4 || (!request.zeros && request.search)) return request;
+    throw Failure(
+        ExitCode::usage,
+        {"bad_option", fmt::format("{} goes with --format w4a16", request.zeros ? "--zeros" : "--no-search"),
+         ""});
+}
+
+tuner::Progress as_progress(const tuner::QuantizeProgress& progress) {
+    const auto mebibytes = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes >> 20); };
+    return {.problems_done = progress.layers_done,
+            .problems_total = progress.layers_total,
+            .candidates_done = mebibytes(progress.bytes_done),
+            .candidates_total = mebibytes(progress.bytes_total),
+            .current = progress.current,
+            .finished_winner = std::nullopt};
+}
+
+Json as_json(const LayerReport& layer) {
+    return {{"name", layer.name},
+            {"out", layer.shape.out},
+            {"in", layer.shape.in},
+            {"relative_error", layer.loss.relative_l2},
+            {"largest_error", layer.loss.largest},
+            {"source_bytes", layer.source_bytes},
+            {"bytes", layer.bytes},
+            {"notes", layer.notes}};
+}
+
+Json as_json(const QuantizeReport& report, const tuner::LayerSource& source, const Options& options) {
+    const PackedShape& shape = report.layers.front().shape;
+    Json layers = Json::array();
+    for (const LayerReport& layer : report.layers) layers.push_back(as_json(layer));
+    return {{"checkpoint", options.checkpoint},
+            {"output", options.output},
+            {"source", source.kind()},
+            {"format", tuner::name_of(shape.format)},
+            {"group", shape.group},
+            {"zeros", shape.zeros},
+            {"dtype", name(source.dtype())},
+            {"layers", std::move(layers)},
+            {"copied_tensors", report.copied_tensors},
+            {"copied_bytes", report.copied_bytes},
+            {"source_bytes", report.source_bytes()},
+            {"bytes", report.bytes()},
+            {"relative_error", report.relative_error()}};
+}
+
+std::string share(std::int64_t bytes, std::int64_t source_bytes) {
+    return tuner::format_share(static_cast<double>(bytes) / static_cast<double>(source_bytes));
+}
+
+std::string error_text(double error) { return error == 0 ? "0" : fmt::format("{:.3g}", error); }
+
+std::string table_of(const QuantizeReport& report, bool colour) {
+    using tuner::Align;
+    tuner::Table table({{"layer"},
+                        {"out", Align::right},
+                        {"in", Align::right},
+                        {"relative error", Align::right},
+                        {"largest error", Align::right},
+                        {"bytes", Align::right},
+                        {"of before", Align::right}});
+    for (const LayerReport& layer : report.layers) {
+        table.add({layer.name, std::to_string(layer.shape.out), std::to_string(layer.shape.in),
+                   error_text(layer.loss.relative_l2), error_text(layer.loss.largest),
+                   tuner::format_bytes(layer.bytes), share(layer.bytes, layer.source_bytes)});
+    }
+    return table.render(colour);
+}
+
+/// "w4a16, groups of 128, zero points, scales of bf16"
+std::string described(const PackedShape& shape) {
+    std::string text(tuner::name_of(shape.format));
+    if (shape.group != 0) text += fmt::format(", groups of {}", shape.group);
+    if (shape.zeros) text += ", zero points";
+    if (shape.format == QuantFormat::w4a16) text += fmt::format(", scales of {}", name(shape.scale_dtype));
+    return text;
+}
+
+/// One of them, and how many there are: most layers have the same to say.
+std::string notes_of(const QuantizeReport& report) {
+    std::string first;
+    std::size_t count = 0;
+    for (const LayerReport& layer : report.layers) {
+        for (const std::string& note : layer.notes) {
+            if (count++ == 0) first = note;
+        }
+    }
+    if (count == 0) return {};
+    return fmt::format("note: {}{}\n", tuner::escape_controls(first),
+                       count == 1 ? "" : fmt::format(" (and {} more such)", count - 1));
+}
+
+std::string text_of(const QuantizeReport& report, const tuner::LayerSource& source, const Options& options,
+                    bool colour) {
+    return fmt::format(
+        "{}\n{} layers, {} to {}: relative error {}\n{} tensors copied as they are\n{}{}: {} "
+        "of tensors, {} of the {} before\n",
+        table_of(report, colour), report.layers.size(), source.kind(), described(report.layers.front().shape),
+        error_text(report.relative_error()), report.copied_tensors, notes_of(report),
+        tuner::escape_controls(options.output), tuner::format_bytes(report.bytes()),
+        share(report.bytes(), report.source_bytes()), tuner::format_bytes(report.source_bytes()));
+}
+
+Outcome quantize(const Options& options, const Console& console) {
+    const tuner::QuantizeRequest request = request_of(options);
+    const tuner::Checkpoint checkpoint = tuner::Checkpoint::open(options.checkpoint);
+    const std::unique_ptr<tuner::LayerSource> source = tuner::layer_source(checkpoint, request);
+    const std::atomic<bool>& stop = stop_on_interrupt(
+        "stopping after this layer; nothing is left behind (again: stop at once, and leave an unfinished "
+        "folder)");
+    ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB"});
+    const std::optional<QuantizeReport> report = tuner::quantise_checkpoint(
+        checkpoint, *source, options.output,
+        [&](const tuner::QuantizeProgress& progress) { display.update(as_progress(progress)); }, stop);
+    display.finish();
+    if (!report)
+        throw Failure(ExitCode::interrupted, {"interrupted", "stopped by Ctrl-C; nothing was written", ""});
+    return {.data = as_json(*report, *source, options),
+            .text = text_of(*report, *source, options, console.stdout_colour)};
+}
+
+}  // namespace
+
+Runner declare_quantize(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option(
+           "CHECKPOINT", options->checkpoint,
+           "A folder with model.safetensors or its shards, or one such file: weights of 16 or 32 bits, "
+           "or GPTQ, AWQ (4 bits: w4a16; GPTQ 8 bits a row: w8a16, w8a8) or FP8 (fp8) codes, which stay "
+           "as they are")
+        ->required();
+    app.add_option("--format", options->format, "w4a16, w8a16, w8a8 or fp8")->required();
+    app.add_option("-o,--output", options->output, "Folder to make")->required();
+    app.add_option(
+        "--group", options->request.group,
+        "Columns that share a scale: 32, 64, 128, 0 for whole rows (default 128 with w4a16, else 0); "
+        "fp8 takes 128 for blocks of 128 x 128");
+    app.add_flag("--zeros", options->request.zeros, "w4a16: zero points, for weights that are not symmetric");
+    app.add_flag("--no-search", options->no_search,
+                 "w4a16: the scale that clips nothing, not the one of least squared error");
+    app.add_flag("--lm-head", options->request.lm_head, "The language head too");
+    app.add_option("--skip", options->request.skip,
+                   "Layers to leave as they are: whole words of their names, as down_proj or layers.0");
+    app.add_option("--dtype", options->dtype,
+                   "fp16 or bf16, of x and of the scales of w4a16 (default: the checkpoint's)");
+    return [options](const Console& console) { return quantize(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,67 @@
+#include "tuner/quantize/layer_source.h"
+
+#include <fmt/format.h>
+
+#include "tuner/errors.h"
+
+namespace hone::tuner {
+namespace {
+
+/// Options that choose how to quantise mean nothing where that has been done.
+void refuse_choices(const QuantizeRequest& request, const QuantizationConfig& config) {
+    const char* given = request.group           ? "--group"
+                        : request.zeros         ? "--zeros"
+                        : !request.search       ? "--no-search"
+                        : request.lm_head       ? "--lm-head"
+                        : !request.skip.empty() ? "--skip"
+                                                : nullptr;
+    if (given == nullptr) return;
+    throw ConfigError(fmt::format(
+        "{} goes with weights of 16 or 32 bits; {} says that these are quantised ({}), and they are "
+        "packed as they are",
+        given, config.place(), shown(config.method())));
+}
+
+std::unique_ptr<LayerSource> source_of(const Checkpoint& checkpoint, const QuantizeRequest& request) {
+    const std::optional<QuantizationConfig> config = QuantizationConfig::read(checkpoint.folder());
+    if (!config) return number_layers(checkpoint, request);
+    refuse_choices(request, *config);
+    const std::string& method = config->method();
+    if (method == "gptq" || method == "awq") return grouped_layers(checkpoint, *config, request);
+    if (method == "fp8" || method == "compressed-tensors") return fp8_layers(checkpoint, *config, request);
+    if (method == "hone") config->refuse("quant_method", "a checkpoint that Hone has not packed yet");
+    config->refuse("quant_method", "gptq, awq, fp8, compressed-tensors, or weights of 16 or 32 bits");
+}
+
+void check_shape(const LayerOutline& layer, const LayerOutline& first) {
+    try {
+        check(layer.shape);
+    } catch (const Error& error) {
+        throw ConfigError(fmt::format("layer {}: {}", shown(layer.name), error.what()));
+    }
+    if (layer.shape.group == first.shape.group) return;
+    throw ConfigError(
+        fmt::format("layer {} has groups of {} columns, and {} of {} (0: whole rows); allowed: "
+                    "the same for all layers",
+                    shown(layer.name), layer.shape.group, shown(first.name), first.shape.group));
+}
+
+}  // namespace
+
+std::string_view name_of(QuantFormat format) {
+    switch (format) {
+        case QuantFormat::w4a16: return "w4a16";
+        case QuantFormat::w8a16: return "w8a16";
+        case QuantFormat::w8a8: return "w8a8";
+        case QuantFormat::fp8: break;
+    }
+    return "fp8";
+}
+
+std::unique_ptr<LayerSource> layer_source(const Checkpoint& checkpoint, const QuantizeRequest& request) {
+    std::unique_ptr<LayerSource> source = source_of(checkpoint, request);
+    for (const LayerOutline& layer : source->layers()) check_shape(layer, source->layers().front());
+    return source;
+}
+
+}  // namespace hone::tuner

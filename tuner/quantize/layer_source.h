@@ -1,0 +1,62 @@
+// The linear layers of a checkpoint, whatever it holds, as weights packed in Hone's layout. One kind of
+// checkpoint a class; layer_source() knows which one takes what. Reading keeps no state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hone/quantize.h"
+#include "tuner/checkpoint/checkpoint.h"
+#include "tuner/checkpoint/quantization_config.h"
+#include "tuner/quantize/request.h"
+
+namespace hone::tuner {
+
+/// A layer before it is read: its tensors, and what it will be.
+struct LayerOutline {
+    std::string name;                  ///< "model.layers.0.mlp.up_proj"
+    std::vector<std::string> tensors;  ///< that it is made of; the weight or its codes are the first
+    PackedShape shape;
+};
+
+struct PackedLayer {
+    /// Its loss is against what the checkpoint says, codes times scales where it holds codes.
+    QuantizedWeight weight;
+    std::vector<std::string> notes;  ///< what of the layer was left aside, in words
+};
+
+class LayerSource {
+  public:
+    LayerSource() = default;
+    LayerSource(const LayerSource&) = delete;
+    LayerSource& operator=(const LayerSource&) = delete;
+    virtual ~LayerSource() = default;
+
+    /// What the weights are: "bf16", "gptq", "awq", "fp8".
+    [[nodiscard]] virtual std::string kind() const = 0;
+    /// fp16 or bf16: of w4a16's scales, and what x is meant to be.
+    [[nodiscard]] virtual Dtype dtype() const = 0;
+    /// All layers, at least one, with shapes that check() accepts; they have group and zeros in common.
+    [[nodiscard]] virtual const std::vector<LayerOutline>& layers() const = 0;
+    /// One of layers(). Throws ConfigError or Error for what the format cannot hold.
+    [[nodiscard]] virtual PackedLayer pack(const LayerOutline& layer) const = 0;
+};
+
+/// Reads names and shapes alone. `checkpoint` has to live as long as what is returned. Throws ConfigError
+/// where the checkpoint's kind does not go with the request.
+[[nodiscard]] std::unique_ptr<LayerSource> layer_source(const Checkpoint& checkpoint,
+                                                        const QuantizeRequest& request);
+
+/// Of layer_source(): the three kinds. `config` is the checkpoint's quantization config.
+[[nodiscard]] std::unique_ptr<LayerSource> number_layers(const Checkpoint& checkpoint,
+                                                         const QuantizeRequest& request);
+[[nodiscard]] std::unique_ptr<LayerSource> grouped_layers(const Checkpoint& checkpoint,
+                                                          const QuantizationConfig& config,
+                                                          const QuantizeRequest& request);
+[[nodiscard]] std::unique_ptr<LayerSource> fp8_layers(const Checkpoint& checkpoint,
+                                                      const QuantizationConfig& config,
+                                                      const QuantizeRequest& request);
+
+}  // namespace hone::tuner
