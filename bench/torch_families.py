@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import torch_attention
+import torch_quantized
 from torch_cases import Call, Case, Family, Inputs, as_tuple, compiled, dtype_of, randn, wide
 
 EPSILON = 1e-5
@@ -212,6 +213,7 @@ FAMILIES: Dict[str, Family] = {
     "linear": Family(_linear_inputs, lambda _: {"cuBLAS": _linear_function}, _linear_reference, _linear_work),
     "ffn_swiglu": _FFN,
     "ffn_gelu": _FFN,
+    **torch_quantized.FAMILIES,
     "attention": torch_attention.FAMILY,
     "attention_paged": torch_attention.FAMILY,
 }

@@ -17,6 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))  # where
 import torch  # noqa: E402
 
 import hone  # noqa: E402
+from hone import _packing  # noqa: E402
 from hone.descriptions import MOST_DECODED  # noqa: E402
 
 Call = Callable[[Dict[str, Any]], Any]
@@ -107,6 +108,76 @@ def _ffn(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
     )
 
 
+def _four_bits(t: Dict[str, Any], name: str = "") -> Tuple[Any, Any]:
+    """Packed codes and scales of a weight of 4 bits, made once for an input set."""
+    codes = f"{name}packed"
+    if codes not in t:
+        scales = t[f"{name}scales"]
+        t[codes] = _packing.pack_w4(t[f"{name}codes"])
+        t[f"{name}packed_scales"] = _packing.pack_scales(scales, scales.shape[1])
+    return t[codes], t[f"{name}packed_scales"]
+
+
+def _eight_bits(t: Dict[str, Any]) -> Any:
+    if "packed" not in t:
+        t["packed"] = _packing.pack_w8(t["codes"])
+    return t["packed"]
+
+
+def _group(case: Dict[str, Any]) -> int:
+    return case.get("group", 128) if "w4a16" in case["op"] else 0
+
+
+def _quantized_linear(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
+    tokens, format = case["tokens"], case["op"].removeprefix("linear_")
+    linear = _prepare(
+        hone.QuantizedLinear(
+            case["in"],
+            case["out"],
+            format=format,
+            group=_group(case),
+            max_tokens=tokens,
+            dtype=case.get("dtype", "bf16"),
+            quantised_x="x_codes" in inputs,
+        ),
+        tokens,
+    )
+    workspace = _workspace(linear, inputs["x"], tokens)
+    if format == "w4a16":
+        return lambda t: linear(t["x"], *_four_bits(t), workspace=workspace)
+    if format == "w8a16":
+        return lambda t: linear(t["x"], _eight_bits(t), t["scales"], workspace=workspace)
+    return lambda t: linear(
+        t["x_codes"], t["codes"], t["scales"], x_scales=t["x_scales"], workspace=workspace
+    )
+
+
+def _quantized_ffn(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
+    tokens = case["tokens"]
+    ffn = _prepare(
+        hone.QuantizedFfn(
+            case["hidden"],
+            case["intermediate"],
+            group=_group(case),
+            max_tokens=tokens,
+            dtype=case.get("dtype", "bf16"),
+        ),
+        tokens,
+    )
+    workspace = _workspace(ffn, inputs["x"], tokens)
+
+    def call(t: Dict[str, Any]) -> Any:
+        (gate, gate_scales), (up, up_scales), (down, down_scales) = (
+            _four_bits(t, f"{name}_") for name in ("gate", "up", "down")
+        )
+        return ffn(
+            t["x"], gate=gate, gate_scales=gate_scales, up=up, up_scales=up_scales, down=down,
+            down_scales=down_scales, workspace=workspace,
+        )  # fmt: skip
+
+    return call
+
+
 def _attention(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
     """q, and k and v that are not in pages, are [batch, heads, tokens, head_dim]."""
     sizes = case["batch"], case["q_len"], case["kv_len"]
@@ -144,6 +215,8 @@ PEERS: Dict[str, Callable[[Dict[str, Any], Dict[str, Any]], Call]] = {
     "linear": _linear,
     "ffn_swiglu": _ffn,
     "ffn_gelu": _ffn,
+    **{f"linear_{format}": _quantized_linear for format in ("w4a16", "w8a16", "w8a8", "fp8")},
+    "ffn_swiglu_w4a16": _quantized_ffn,
     "attention": _attention,
     "attention_paged": _attention,
 }
@@ -181,6 +254,24 @@ def _ffn_fields(case: Dict[str, Any]) -> Problems:
     ]
 
 
+def _quantized_fields(case: Dict[str, Any]) -> Problems:
+    format = case["op"].removeprefix("linear_")
+    sizes = {"group": _group(case), "in": case["in"], "out": case["out"]}
+    given = {"format": format, "quantised_x": format in ("w8a8", "fp8")}
+    return [("quantized_linear", {"dtype": case.get("dtype", "bf16"), **given, **sizes})]
+
+
+def _quantized_ffn_fields(case: Dict[str, Any]) -> Problems:
+    """The two halves."""
+    hidden, intermediate = case["hidden"], case["intermediate"]
+    common = {"dtype": case.get("dtype", "bf16"), "format": "w4a16", "group": _group(case)}
+    first = {**common, "activation": "silu", "gated": True, "in": hidden, "out": intermediate}
+    return [
+        ("quantized_linear", first),
+        ("quantized_linear", {**common, "in": intermediate, "out": hidden}),
+    ]
+
+
 def _attention_fields(case: Dict[str, Any]) -> Problems:
     """Of a cache where the queries are as few as its kernels take."""
     names = ("causal", "heads", "kv_heads", "head_dim", "batch", "kv_len", "q_len")
@@ -197,6 +288,8 @@ TUNE_FIELDS: Dict[str, Callable[[Dict[str, Any]], Problems]] = {
     "linear": _linear_fields,
     "ffn_swiglu": _ffn_fields,
     "ffn_gelu": _ffn_fields,
+    **{f"linear_{format}": _quantized_fields for format in ("w4a16", "w8a16", "w8a8", "fp8")},
+    "ffn_swiglu_w4a16": _quantized_ffn_fields,
     "attention": _attention_fields,
     "attention_paged": _attention_fields,
 }

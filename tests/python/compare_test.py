@@ -30,6 +30,8 @@ def shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
     op = case["op"]
     if op.startswith("attention"):
         return attention_shapes_of(case)
+    if "group" in case or op.startswith("linear_"):
+        return quantized_shapes_of(case)
     if op == "linear":
         return {"x": (case["tokens"], case["in"]), "w": (case["out"], case["in"])}
     hidden = case["hidden"]
@@ -59,6 +61,29 @@ def attention_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
     return found
 
 
+def quantized_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
+    """Packed already: that is PyTorch's work."""
+
+    def of_four_bits(name: str, rows: int, columns: int) -> Dict[str, tuple]:
+        blocks, scales = -(-rows // 64), -(-columns // 64) * 64 // case["group"]
+        bytes_of = (blocks, -(-columns // 64) * 2048)
+        return {f"{name}packed": bytes_of, f"{name}packed_scales": (blocks, scales, 64)}
+
+    op, tokens = case["op"], case["tokens"]
+    if op == "ffn_swiglu_w4a16":
+        hidden, between = case["hidden"], case["intermediate"]
+        found = {"x": (tokens, hidden), **of_four_bits("down_", hidden, between)}
+        return {**found, **of_four_bits("gate_", between, hidden), **of_four_bits("up_", between, hidden)}
+    rows, columns = case["out"], case["in"]
+    found = {"x": (tokens, columns)}
+    if op == "linear_w4a16":
+        return {**found, **of_four_bits("", rows, columns)}
+    found["scales"] = (rows,)
+    if op == "linear_w8a16":
+        return {**found, "packed": (-(-rows // 64), -(-columns // 64) * 4096)}
+    return {**found, "codes": (rows, columns), "x_codes": (tokens, columns), "x_scales": (tokens,)}
+
+
 class Peers(Case):
     def setUp(self) -> None:
         self.torch = fake_torch.install()
@@ -72,17 +97,28 @@ class Peers(Case):
         self.torch_peers = torch_peers
 
     def inputs(self, case: Dict[str, Any]) -> Dict[str, Any]:
-        names = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
-        dtype = getattr(self.torch, names[case["dtype"]])
         return {
-            name: fake_torch.cuda_tensor(
-                self.torch, *shape, dtype=self.torch.int32 if name == "page_table" else dtype
-            )
+            name: fake_torch.cuda_tensor(self.torch, *shape, dtype=self.dtype_of(name, case))
             for name, shape in shapes_of(case).items()
         }
 
+    def dtype_of(self, name: str, case: Dict[str, Any]) -> Any:
+        if name == "page_table":
+            return self.torch.int32
+        if name in ("scales", "x_scales"):
+            return self.torch.float32
+        if name.endswith("packed"):
+            return self.torch.uint8
+        if name.endswith("codes"):
+            return self.torch.int8 if case["op"] == "linear_w8a8" else self.torch.float8_e4m3fn
+        names = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+        return getattr(self.torch, names[case["dtype"]])
+
     def test_every_case_is_launched(self) -> None:
         smaller = [{k: -(-v // 64) if k in SIZES else v for k, v in case.items()} for case in cases()]
+        for case in smaller:
+            if "group" in case:
+                case["group"] = 32
         for case in map(json.loads, sorted(set(map(json.dumps, smaller)))):
             with self.subTest(case=case), contextlib.redirect_stderr(io.StringIO()) as said:
                 inputs = self.inputs(case)
@@ -112,6 +148,7 @@ class Peers(Case):
         calls = [call.kwargs for call in tune.call_args_list]
         families = {
             "rmsnorm", "layernorm", "rmsnorm_backward", "linear", "attention_prefill", "attention_decode",
+            "quantized_linear",
         }  # fmt: skip
         self.assertEqual({call["op"] for call in calls}, families)
         for family in families:
