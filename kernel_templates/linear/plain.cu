@@ -1,190 +1,37 @@
-// Linear, variant plain: any size, any type, any chip; CUDA cores alone.
-//
-// Data's way: a block computes tile_tokens x tile_out results. It walks over `in`, tile_in columns a step: x
-// and the weights (two where gated) come from global memory into registers one step ahead, then, converted to
-// floats, into one of two buffers in shared memory, column-major, so that a thread reads the numbers of its
-// neighbouring tokens and results as vectors; it adds their products for thread_tokens x thread_out results
-// in registers. One barrier a step: a buffer is written again only after the barrier in between. A norm is a
-// launch before it.
-#include "device/sync.cuh"
-#include "linear/epilogue.cuh"
+// Linear, variant plain: any size, any type, any chip; CUDA cores alone. plain_product.cuh says how. A norm
+// is a launch before it.
+#include "linear/plain_product.cuh"
 
 namespace hone::linear::plain {
 
-inline constexpr int tile_tokens = Tuned::tile_tokens;
-inline constexpr int tile_out = Tuned::tile_out;
-inline constexpr int tile_in = Tuned::tile_in;
-inline constexpr int thread_tokens = Tuned::thread_tokens;
-inline constexpr int thread_out = Tuned::thread_out;
-inline constexpr int vector = Tuned::vector;
-inline constexpr bool programmatic = Tuned::programmatic != 0;
-/// Threads that share a row of results of the tile, and all.
-inline constexpr int threads_across = tile_out / thread_out;
-inline constexpr int threads = tile_tokens / thread_tokens * threads_across;
-inline constexpr int steps = (in + tile_in - 1) / tile_in;
-static_assert(in % vector == 0, "packets must not reach past the end of a row");
-static_assert(tile_in % vector == 0, "packets must not reach past the end of a step");
+using plain_product::StagedRows;
 
-/// `rows` x tile_in elements of a matrix on their way to shared memory.
-template <int rows>
-struct Staged {
-    static constexpr int packets_a_row = tile_in / vector;
-    static constexpr int count = rows * packets_a_row;
-    static constexpr int rounds = (count + threads - 1) / threads;
-    /// Four more than rows, so that vectors stay aligned and columns start in distinct banks.
-    static constexpr int pitch = rows + 4;
-    struct Buffer {
-        alignas(16) float values[tile_in][pitch];
-    };
+__device__ inline float unscaled(int64, int) { return 1.0f; }
 
-    Packet<Element, vector> packets[rounds];
-
-    /// Rows beyond `limit` repeat the last; columns beyond the matrix are zeros.
-    __device__ void load(const Element* from, int64 stride, int64 first_row, int64 limit, int step) {
-#pragma unroll
-        for (int i = 0; i < rounds; ++i) {
-            const int index = threadIdx.x + i * threads;
-            const int64 row = min(first_row + index / packets_a_row, limit - 1);
-            const int column = step * tile_in + index % packets_a_row * vector;
-            packets[i] = load_packet<Element, vector>(from + row * stride + (column < in ? column : 0));
-            if (column >= in) packets[i] = {};
-        }
-    }
-    __device__ void store(Buffer& to) const {
-#pragma unroll
-        for (int i = 0; i < rounds; ++i) {
-            const int index = threadIdx.x + i * threads;
-            if ((i + 1) * threads > count && index >= count) continue;
-            float values[vector];
-            unpack(packets[i], values);
-#pragma unroll
-            for (int v = 0; v < vector; ++v)
-                to.values[index % packets_a_row * vector + v][index / packets_a_row] = values[v];
-        }
+struct StagedX : StagedRows<Element, plain_product::tile_tokens> {
+    __device__ void load(const Tensors& from, int64 first_token, int step) {
+        StagedRows::load(from.x, from.x_stride, first_token, from.tokens, step, unscaled);
     }
 };
-using StagedX = Staged<tile_tokens>;
-using StagedWeight = Staged<tile_out>;
 
-struct Buffers {
-    StagedX::Buffer x;
-    StagedWeight::Buffer weight[products];
-};
-
-/// A thread's numbers of one column: every group of `width` neighbours is a vector, groups are
-/// `width` * `lanes` apart.
-template <int count_, int lanes>
-struct Numbers {
-    static constexpr int count = count_;
-    static constexpr int width = count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
-    float values[count];
-
-    __device__ static int place(int lane, int i) { return (i / width * lanes + lane) * width + i % width; }
-    __device__ void read(const float* column, int lane) {
-#pragma unroll
-        for (int i = 0; i < count; i += width) {
-            const float* from = column + place(lane, i);
-            if constexpr (width == 4) {
-                const float4 v = *reinterpret_cast<const float4*>(from);
-                values[i] = v.x;
-                values[i + 1] = v.y;
-                values[i + 2] = v.z;
-                values[i + 3] = v.w;
-            } else {
-#pragma unroll
-                for (int j = 0; j < width; ++j) values[i + j] = from[j];
-            }
-        }
+struct StagedWeight : StagedRows<Element, plain_product::tile_out> {
+    __device__ void load(const Tensors& from, int product, int first_row, int step) {
+        const Element* weight = product == 0 ? from.weight : from.up;
+        const int64 stride = product == 0 ? from.weight_stride : from.up_stride;
+        StagedRows::load(weight, stride, first_row, out, step, unscaled);
     }
 };
-using TokenNumbers = Numbers<thread_tokens, tile_tokens / thread_tokens>;
-using OutNumbers = Numbers<thread_out, threads_across>;
-
-struct Sums {
-    float values[products][thread_tokens][thread_out];
-};
-
-__device__ inline void multiply(const Buffers& from, int token_lane, int out_lane, Sums& sums) {
-#pragma unroll
-    for (int k = 0; k < tile_in; ++k) {
-        TokenNumbers x;
-        x.read(from.x.values[k], token_lane);
-#pragma unroll
-        for (int product = 0; product < products; ++product) {
-            OutNumbers weight;
-            weight.read(from.weight[product].values[k], out_lane);
-#pragma unroll
-            for (int i = 0; i < thread_tokens; ++i) {
-#pragma unroll
-                for (int j = 0; j < thread_out; ++j)
-                    sums.values[product][i][j] =
-                        fmaf(x.values[i], weight.values[j], sums.values[product][i][j]);
-            }
-        }
-    }
-}
-
-__device__ inline void store(const Tensors& tensors, int64 first_token, int first_column, int token_lane,
-                             int out_lane, const Sums& sums) {
-#pragma unroll
-    for (int i = 0; i < thread_tokens; ++i) {
-        const int64 token = first_token + TokenNumbers::place(token_lane, i);
-#pragma unroll
-        for (int j = 0; j < thread_out; ++j) {
-            const int column = first_column + OutNumbers::place(out_lane, j);
-            if (token >= tensors.tokens || column >= out) continue;
-            float both[products];
-#pragma unroll
-            for (int product = 0; product < products; ++product) both[product] = sums.values[product][i][j];
-            tensors.result[token * tensors.out_stride + column] =
-                from_float<Element>(tensors.finish(token, column, both));
-        }
-    }
-}
-
-__device__ inline void run(const Tensors& tensors) {
-    __shared__ Buffers buffers[2];
-    if constexpr (programmatic) {
-        release_successor();
-        wait_for_predecessor();
-    }
-    constexpr int across = (out + tile_out - 1) / tile_out;
-    const int64 first_token = static_cast<int64>(blockIdx.x / across) * tile_tokens;
-    const int first_column = static_cast<int>(blockIdx.x % across) * tile_out;
-    const int token_lane = threadIdx.x / threads_across;
-    const int out_lane = threadIdx.x % threads_across;
-
-    StagedX x;
-    StagedWeight weight[products];
-    const auto load = [&](int step) {
-        x.load(tensors.x, tensors.x_stride, first_token, tensors.tokens, step);
-        weight[0].load(tensors.weight, tensors.weight_stride, first_column, out, step);
-        if constexpr (gated)
-            weight[products - 1].load(tensors.up, tensors.up_stride, first_column, out, step);
-    };
-    Sums sums = {};
-    load(0);
-    for (int step = 0; step < steps; ++step) {
-        Buffers& buffer = buffers[step % 2];
-        x.store(buffer.x);
-#pragma unroll
-        for (int product = 0; product < products; ++product) weight[product].store(buffer.weight[product]);
-        __syncthreads();
-        if (step + 1 < steps) load(step + 1);
-        multiply(buffer, token_lane, out_lane, sums);
-    }
-    store(tensors, first_token, first_column, token_lane, out_lane, sums);
-}
 
 }  // namespace hone::linear::plain
 
-extern "C" __global__ void __launch_bounds__(hone::linear::plain::threads)
+extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
     linear_plain(HONE_LINEAR_PARAMETERS) {
-    hone::linear::plain::run(HONE_LINEAR_TENSORS);
+    using namespace hone::linear;
+    plain_product::run<plain::StagedX, plain::StagedWeight>(Tensors HONE_LINEAR_TENSORS);
 }
 
 namespace hone::linear::normalise {
-inline constexpr int vector = plain::vector;
+inline constexpr int vector = plain_product::vector;
 }
 
 #include "linear/normalise.cuh"

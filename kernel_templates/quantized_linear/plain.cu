@@ -1,77 +1,14 @@
-// Quantised linear, variant plain: any format, any size, any chip; CUDA cores alone.
-//
-// Data's way: a block computes tile_tokens x tile_out results. It walks over `in`, 16 columns a step: x and
-// the codes of the weights (two where gated), with their scales, come from global memory into registers one
-// step ahead, then, as the floats that they stand for, into one of two buffers in shared memory,
-// column-major, so that a thread reads the numbers of its neighbouring tokens and results as vectors; it adds
-// their products for thread_tokens x thread_out results in registers. One barrier a step: a buffer is written
-// again only after the barrier in between. A norm, and codes of 16-bit x, are a launch before it.
-#include "device/sync.cuh"
+// Quantised linear, variant plain: any format, any size, any chip; CUDA cores alone. linear/plain_product.cuh
+// says how. Of the weights, codes and their scales come from global memory one step ahead; into shared memory
+// go the floats that they stand for. A norm, and codes of 16-bit x, are a launch before it.
+#include "linear/plain_product.cuh"
 #include "quantized_linear/tensors.cuh"
 
 namespace hone::quantized_linear::plain {
 
-inline constexpr int tile_tokens = Tuned::tile_tokens;
-inline constexpr int tile_out = Tuned::tile_out;
-inline constexpr int thread_tokens = Tuned::thread_tokens;
-inline constexpr int thread_out = Tuned::thread_out;
-/// Elements or bytes of a load.
-inline constexpr int vector = Tuned::vector;
-inline constexpr bool programmatic = Tuned::programmatic != 0;
-/// Columns of a step: those that a thread's word of packed codes covers.
-inline constexpr int tile_in = 16;
-/// Threads that share a row of results of the tile, and all.
-inline constexpr int threads_across = tile_out / thread_out;
-inline constexpr int threads = tile_tokens / thread_tokens * threads_across;
-inline constexpr int steps = (in + tile_in - 1) / tile_in;
-static_assert(in % vector == 0, "packets must not reach past the end of a row");
+using namespace linear::plain_product;
+static_assert(tile_in == 16, "a step multiplies the columns that a thread's word of packed codes covers");
 static_assert(tile_out % block_rows == 0, "tiles are whole blocks of packed codes");
-
-/// A tile of one operand in shared memory. Four floats more than rows, so that vectors stay aligned and
-/// columns start in distinct banks.
-template <int rows>
-struct Tile {
-    alignas(16) float values[tile_in][rows + 4];
-};
-
-/// `rows` x tile_in elements of a matrix that stands row by row, on their way to shared memory.
-template <class T, int rows>
-struct StagedRows {
-    static constexpr int packets_a_row = tile_in / vector;
-    static constexpr int count = rows * packets_a_row;
-    static constexpr int rounds = (count + threads - 1) / threads;
-
-    Packet<T, vector> packets[rounds];
-    float scales[rounds];
-
-    /// Rows beyond `limit` repeat the last; columns beyond the matrix are zeros. `scale` knows that of a
-    /// (row, column), which a packet shares.
-    template <class ScaleOf>
-    __device__ void load(const T* from, int64 stride, int64 first_row, int64 limit, int step, ScaleOf scale) {
-#pragma unroll
-        for (int i = 0; i < rounds; ++i) {
-            const int index = threadIdx.x + i * threads;
-            const int64 row = min(first_row + index / packets_a_row, limit - 1);
-            const int wanted = step * tile_in + index % packets_a_row * vector;
-            const int column = wanted < in ? wanted : 0;
-            packets[i] = load_packet<T, vector>(from + row * stride + column);
-            scales[i] = scale(row, column);
-            if (wanted >= in) packets[i] = {};
-        }
-    }
-    __device__ void store(Tile<rows>& to, int) const {
-#pragma unroll
-        for (int i = 0; i < rounds; ++i) {
-            const int index = threadIdx.x + i * threads;
-            if ((i + 1) * threads > count && index >= count) continue;
-            float values[vector];
-            unpack(packets[i], values);
-#pragma unroll
-            for (int v = 0; v < vector; ++v)
-                to.values[index % packets_a_row * vector + v][index / packets_a_row] = values[v] * scales[i];
-        }
-    }
-};
 
 /// x as the products take it: 16-bit elements, or codes with a scale a row or a block.
 struct StagedX : StagedRows<Conditional<is_packed, Element, Code>::type, tile_tokens> {
@@ -88,7 +25,8 @@ struct StagedX : StagedRows<Conditional<is_packed, Element, Code>::type, tile_to
 
 /// Codes that stand row by row: w8a8 and fp8.
 struct StagedCodes : StagedRows<Code, tile_out> {
-    __device__ void load(const Weight& from, int first_row, int step) {
+    __device__ void load(const Tensors& tensors, int product, int first_row, int step) {
+        const Weight& from = product == 0 ? tensors.weight : tensors.up;
         StagedRows::load(
             reinterpret_cast<const Code*>(from.codes), from.stride, first_row, out, step,
             [&](int64 row, int column) {
@@ -122,7 +60,8 @@ struct StagedPacked {
     };
 
     /// Blocks beyond the weight repeat the last.
-    __device__ void load(const Weight& from, int first_row, int step) {
+    __device__ void load(const Tensors& tensors, int product, int first_row, int step) {
+        const Weight& from = product == 0 ? tensors.weight : tensors.up;
         constexpr int last_block = static_cast<int>(whole_blocks(out)) - 1;
         constexpr int blocks_across = static_cast<int>(whole_blocks(in));
 #pragma unroll
@@ -183,128 +122,19 @@ struct StagedPacked {
 };
 using StagedWeight = Conditional<is_packed, StagedPacked, StagedCodes>::type;
 
-struct Buffers {
-    Tile<tile_tokens> x;
-    Tile<tile_out> weight[products];
-};
-
-/// A thread's numbers of one column: every group of `width` neighbours is a vector, groups are
-/// `width` * `lanes` apart.
-template <int count_, int lanes>
-struct Numbers {
-    static constexpr int count = count_;
-    static constexpr int width = count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
-    float values[count];
-
-    __device__ static int place(int lane, int i) { return (i / width * lanes + lane) * width + i % width; }
-    __device__ void read(const float* column, int lane) {
-#pragma unroll
-        for (int i = 0; i < count; i += width) {
-            const float* from = column + place(lane, i);
-            if constexpr (width == 4) {
-                const float4 v = *reinterpret_cast<const float4*>(from);
-                values[i] = v.x;
-                values[i + 1] = v.y;
-                values[i + 2] = v.z;
-                values[i + 3] = v.w;
-            } else {
-#pragma unroll
-                for (int j = 0; j < width; ++j) values[i + j] = from[j];
-            }
-        }
-    }
-};
-using TokenNumbers = Numbers<thread_tokens, tile_tokens / thread_tokens>;
-using OutNumbers = Numbers<thread_out, threads_across>;
-
-struct Sums {
-    float values[products][thread_tokens][thread_out];
-};
-
-__device__ inline void multiply(const Buffers& from, int token_lane, int out_lane, Sums& sums) {
-#pragma unroll
-    for (int k = 0; k < tile_in; ++k) {
-        TokenNumbers x;
-        x.read(from.x.values[k], token_lane);
-#pragma unroll
-        for (int product = 0; product < products; ++product) {
-            OutNumbers weight;
-            weight.read(from.weight[product].values[k], out_lane);
-#pragma unroll
-            for (int i = 0; i < thread_tokens; ++i) {
-#pragma unroll
-                for (int j = 0; j < thread_out; ++j)
-                    sums.values[product][i][j] =
-                        fmaf(x.values[i], weight.values[j], sums.values[product][i][j]);
-            }
-        }
-    }
-}
-
-__device__ inline void store(const Tensors& tensors, int64 first_token, int first_column, int token_lane,
-                             int out_lane, const Sums& sums) {
-#pragma unroll
-    for (int i = 0; i < thread_tokens; ++i) {
-        const int64 token = first_token + TokenNumbers::place(token_lane, i);
-#pragma unroll
-        for (int j = 0; j < thread_out; ++j) {
-            const int column = first_column + OutNumbers::place(out_lane, j);
-            if (token >= tensors.tokens || column >= out) continue;
-            float both[products];
-#pragma unroll
-            for (int product = 0; product < products; ++product) both[product] = sums.values[product][i][j];
-            tensors.result[token * tensors.out_stride + column] =
-                from_float<Element>(tensors.finish(token, column, both));
-        }
-    }
-}
-
-__device__ inline void run(const Tensors& tensors) {
-    __shared__ Buffers buffers[2];
-    if constexpr (programmatic) {
-        release_successor();
-        wait_for_predecessor();
-    }
-    constexpr int across = (out + tile_out - 1) / tile_out;
-    const int64 first_token = static_cast<int64>(blockIdx.x / across) * tile_tokens;
-    const int first_column = static_cast<int>(blockIdx.x % across) * tile_out;
-    const int token_lane = threadIdx.x / threads_across;
-    const int out_lane = threadIdx.x % threads_across;
-
-    StagedX x;
-    StagedWeight weight[products];
-    const auto load = [&](int step) {
-        x.load(tensors, first_token, step);
-        weight[0].load(tensors.weight, first_column, step);
-        if constexpr (gated) weight[products - 1].load(tensors.up, first_column, step);
-    };
-    Sums sums = {};
-    load(0);
-    for (int step = 0; step < steps; ++step) {
-        Buffers& buffer = buffers[step % 2];
-        x.store(buffer.x, step);
-#pragma unroll
-        for (int product = 0; product < products; ++product)
-            weight[product].store(buffer.weight[product], step);
-        __syncthreads();
-        if (step + 1 < steps) load(step + 1);
-        multiply(buffer, token_lane, out_lane, sums);
-    }
-    store(tensors, first_token, first_column, token_lane, out_lane, sums);
-}
-
 }  // namespace hone::quantized_linear::plain
 
-extern "C" __global__ void __launch_bounds__(hone::quantized_linear::plain::threads)
+extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
     quantized_linear_plain(HONE_QUANTIZED_PARAMETERS) {
-    hone::quantized_linear::plain::run(HONE_QUANTIZED_TENSORS);
+    using namespace hone::quantized_linear;
+    plain::run<plain::StagedX, plain::StagedWeight>(Tensors HONE_QUANTIZED_TENSORS);
 }
 
 namespace hone::linear::normalise {
-inline constexpr int vector = quantized_linear::plain::vector;
+inline constexpr int vector = plain_product::vector;
 }
 namespace hone::quantized_linear::quantise {
-inline constexpr int vector = plain::vector;
+inline constexpr int vector = linear::plain_product::vector;
 }
 
 #include "linear/normalise.cuh"
