@@ -1,51 +1,34 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/linear.h"
+#include "kernel_templates/linear/family_parts.h"
 
 namespace hone {
 namespace linear {
 namespace {
 
-constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
-constexpr std::string_view activation_choices[] = {"none", "gelu_tanh", "gelu_erf", "silu", "relu"};
-constexpr std::string_view yes_no[] = {"no", "yes"};
-
-constexpr std::int64_t max_tokens = std::int64_t{1} << 24;
-constexpr std::int64_t max_elements = std::int64_t{1} << 40;
-
 constexpr Field fields[] = {
     {"dtype", Field::Kind::choice, "element type of every tensor", 0, 2, -1, dtype_choices},
-    {"norm", Field::Kind::choice, "takes x / sqrt(mean(x^2) + epsilon) * norm_weight for x", 0, 1, 0, yes_no},
-    {"activation", Field::Kind::choice, "of x * weight^T + bias", 0, 4, 0, activation_choices},
-    {"gated", Field::Kind::choice, "multiplies the activation with x * up^T", 0, 1, 0, yes_no},
-    {"bias", Field::Kind::choice, "adds bias[out] before the activation", 0, 1, 0, yes_no},
-    {"residual", Field::Kind::choice, "adds residual[tokens, out] after the activation", 0, 1, 0, yes_no},
-    {"in", Field::Kind::extent, "columns of x and of the weight", 1, 262144},
-    {"out", Field::Kind::extent, "rows of the weight, columns of the result", 1, 1048576},
-    {"tokens", Field::Kind::dynamic, "rows of x and of the result", 1, max_tokens},
+    norm_field,
+    activation_field,
+    gated_field,
+    bias_field,
+    residual_field,
+    in_field,
+    out_field,
+    tokens_field,
 };
 
 const Variant* const variants[] = {&wgmma, &wgmma_tf32, &mma, &mma_tiles, &gemv, &plain};
 
-Argument matrix(std::string_view name, Role role, Dtype dtype, std::int64_t rows, std::int64_t columns,
-                bool present = true) {
-    return {.name = name, .role = role, .dtype = dtype, .shape = {1, 1, rows, columns}, .present = present};
-}
-
 std::vector<Argument> arguments(const Problem& problem) {
     const LinearProblem p = linear_problem(problem);
-    // So that results have the size of x.
-    const double weight_scale = 1.0 / std::sqrt(static_cast<double>(p.in));
     Argument weight_argument = matrix("weight", Role::weight, p.dtype, p.out, p.in);
     Argument up_argument = matrix("up", Role::weight, p.dtype, p.out, p.in, p.gated);
-    weight_argument.fill_scale = weight_scale;
-    up_argument.fill_scale = weight_scale;
-    Argument norm_argument = matrix("norm_weight", Role::weight, p.dtype, 1, p.in, p.norm);
-    norm_argument.fill_scale = 0.25;
-    norm_argument.fill_offset = 1.0;
+    weight_argument.fill_scale = weight_deviation(p);
+    up_argument.fill_scale = weight_deviation(p);
     return {matrix("x", Role::input, p.dtype, p.tokens, p.in),
-            norm_argument,
+            norm_weight_argument(p),
             weight_argument,
             up_argument,
             matrix("bias", Role::weight, p.dtype, 1, p.out, p.bias),
@@ -67,18 +50,9 @@ std::vector<ScalarArgument> scalars(const Problem& problem) {
             {"epsilon", Scalar::of(1e-5f), true}};
 }
 
-std::string too_large(std::string_view what, std::int64_t rows, std::int64_t columns) {
-    if (rows <= max_elements / columns) return {};
-    return std::string(what) + " is " + std::to_string(rows) + " x " + std::to_string(columns) +
-           "; allowed: at most 2^40 elements";
-}
-
 std::string validate(const Problem& problem) {
     const LinearProblem p = linear_problem(problem);
-    if (p.gated && p.activation == Activation::none)
-        return "gated=yes needs an activation other than none: the gate would be a plain product";
-    if (p.gated && p.bias) return "gated=yes has no bias; allowed with gated=no";
-    if (p.gated && p.residual) return "gated=yes has no residual; allowed with gated=no";
+    if (std::string error = wrong_gate(p); !error.empty()) return error;
     if (std::string error = too_large("tokens x in", p.tokens, p.in); !error.empty()) return error;
     return too_large("tokens x out", p.tokens, p.out);
 }
@@ -110,20 +84,11 @@ Tolerance tolerance(const Problem& problem, int) {
     return {.relative_l2 = 3e-6 * walk, .max_abs = 2e-5 * amplified * walk, .max_rel = 2e-5};
 }
 
-Work work(const Problem& problem) {
-    double bytes = 0;
-    for (const Argument& argument : arguments(problem)) {
-        if (argument.role != Role::workspace) bytes += static_cast<double>(argument.bytes());
-    }
-    return {.bytes = bytes, .flops = linear_problem(problem).flops()};
-}
+Work work(const Problem& problem) { return work_of(linear_problem(problem), arguments(problem)); }
 
 Plan reference_plan(const Problem& problem) {
-    const LinearProblem p = linear_problem(problem);
-    constexpr std::int64_t tile = 64;
-    const std::int64_t tiles = ceil_div(p.out, tile) * ceil_div(p.tokens, tile);
     Plan plan{.launch_count = 1};
-    plan.launches[0] = launch("linear_reference", {static_cast<std::uint32_t>(tiles), 1, 1}, 256);
+    plan.launches[0] = launch("linear_reference", reference_grid(linear_problem(problem)), 256);
     return plan;
 }
 

@@ -1,19 +1,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/linear/family_parts.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 
 namespace hone {
 namespace quantized_linear {
 namespace {
 
-constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
-constexpr std::string_view format_choices[] = {"w4a16", "w8a16", "w8a8", "fp8"};
-constexpr std::string_view activation_choices[] = {"none", "gelu_tanh", "gelu_erf", "silu", "relu"};
-constexpr std::string_view yes_no[] = {"no", "yes"};
+using namespace linear;
 
-constexpr std::int64_t max_tokens = std::int64_t{1} << 24;
-constexpr std::int64_t max_elements = std::int64_t{1} << 40;
+constexpr std::string_view format_choices[] = {"w4a16", "w8a16", "w8a8", "fp8"};
 
 constexpr Field fields[] = {
     {"dtype", Field::Kind::choice, "element type of results, bias and residual, and of x that is not codes",
@@ -22,22 +19,17 @@ constexpr Field fields[] = {
     {"group", Field::Kind::extent, "columns of the weight that share a scale; 0: all", 0, 128, 0},
     {"zeros", Field::Kind::choice, "codes have zero points, one a group", 0, 1, 0, yes_no},
     {"quantised_x", Field::Kind::choice, "x comes as codes with scales, as the weight's", 0, 1, 0, yes_no},
-    {"norm", Field::Kind::choice, "takes x / sqrt(mean(x^2) + epsilon) * norm_weight for x", 0, 1, 0, yes_no},
-    {"activation", Field::Kind::choice, "of x * weight^T + bias", 0, 4, 0, activation_choices},
-    {"gated", Field::Kind::choice, "multiplies the activation with x * up^T", 0, 1, 0, yes_no},
-    {"bias", Field::Kind::choice, "adds bias[out] before the activation", 0, 1, 0, yes_no},
-    {"residual", Field::Kind::choice, "adds residual[tokens, out] after the activation", 0, 1, 0, yes_no},
-    {"in", Field::Kind::extent, "columns of x and of the weight", 1, 262144},
-    {"out", Field::Kind::extent, "rows of the weight, columns of the result", 1, 1048576},
-    {"tokens", Field::Kind::dynamic, "rows of x and of the result", 1, max_tokens},
+    norm_field,
+    activation_field,
+    gated_field,
+    bias_field,
+    residual_field,
+    in_field,
+    out_field,
+    tokens_field,
 };
 
 const Variant* const variants[] = {&ring, &wgmma_w16, &wgmma_w8, &mma, &plain};
-
-Argument tensor(std::string_view name, Role role, Dtype dtype, std::int64_t rows, std::int64_t columns,
-                bool present = true) {
-    return {.name = name, .role = role, .dtype = dtype, .shape = {1, 1, rows, columns}, .present = present};
-}
 
 /// Codes as they are drawn: the standard deviation of their values. Uniform over all of 4 or 8 bits; fp8
 /// normal, far from its largest number.
@@ -66,26 +58,26 @@ void fill_scales(const QuantizedProblem& p, Argument& scales, double wanted) {
 }
 
 Argument weight_argument(const QuantizedProblem& p, std::string_view name, bool present) {
-    Argument codes = p.is_packed() ? tensor(name, Role::weight, Dtype::int8, whole_blocks(p.out),
+    Argument codes = p.is_packed() ? matrix(name, Role::weight, Dtype::int8, whole_blocks(p.out),
                                             packed_bytes(1, p.in, p.bits()), present)
-                                   : tensor(name, Role::weight, code_dtype(p), p.out, p.in, present);
+                                   : matrix(name, Role::weight, code_dtype(p), p.out, p.in, present);
     fill_codes(p, codes);
     return codes;
 }
 
 Argument scales_argument(const QuantizedProblem& p, std::string_view name, bool present) {
-    Argument scales = tensor(name, Role::weight, Dtype::fp32, 1, p.out, present);
+    Argument scales = matrix(name, Role::weight, Dtype::fp32, 1, p.out, present);
     if (p.format == Format::w4a16)
-        scales = tensor(name, Role::weight, p.dtype, whole_blocks(p.out) * p.groups(), block_rows, present);
+        scales = matrix(name, Role::weight, p.dtype, whole_blocks(p.out) * p.groups(), block_rows, present);
     if (p.format == Format::fp8 && p.group != 0)
-        scales = tensor(name, Role::weight, Dtype::fp32, ceil_div(p.out, scaled_block), p.groups(), present);
-    fill_scales(p, scales, 1.0 / std::sqrt(static_cast<double>(p.in)));  // results then have the size of x
+        scales = matrix(name, Role::weight, Dtype::fp32, ceil_div(p.out, scaled_block), p.groups(), present);
+    fill_scales(p, scales, weight_deviation(p.dense()));
     return scales;
 }
 
 Argument zeros_argument(const QuantizedProblem& p, std::string_view name, bool present) {
     Argument zeros =
-        tensor(name, Role::weight, Dtype::int8, whole_blocks(p.out) * p.groups(), block_rows, present);
+        matrix(name, Role::weight, Dtype::int8, whole_blocks(p.out) * p.groups(), block_rows, present);
     zeros.fill = Fill::uniform;
     zeros.fill_offset = 7.5;
     zeros.fill_scale = 7.5;
@@ -94,30 +86,27 @@ Argument zeros_argument(const QuantizedProblem& p, std::string_view name, bool p
 
 std::vector<Argument> arguments(const Problem& problem) {
     const QuantizedProblem p = quantized_problem(problem);
-    Argument x_argument = tensor("x", Role::input, p.dtype, p.tokens, p.in);
+    Argument x_argument = matrix("x", Role::input, p.dtype, p.tokens, p.in);
     Argument x_scales_argument =
-        tensor("x_scales", Role::input, Dtype::fp32, p.tokens, p.groups(), p.quantised_x);
+        matrix("x_scales", Role::input, Dtype::fp32, p.tokens, p.groups(), p.quantised_x);
     if (p.quantised_x) {
-        x_argument = tensor("x", Role::input, code_dtype(p), p.tokens, p.in);
+        x_argument = matrix("x", Role::input, code_dtype(p), p.tokens, p.in);
         fill_codes(p, x_argument);
         fill_scales(p, x_scales_argument, 1.0);
     }
-    Argument norm_argument = tensor("norm_weight", Role::weight, p.dtype, 1, p.in, p.norm);
-    norm_argument.fill_scale = 0.25;
-    norm_argument.fill_offset = 1.0;
     return {x_argument,
             x_scales_argument,
-            norm_argument,
+            norm_weight_argument(p.dense()),
             weight_argument(p, "weight", true),
             scales_argument(p, "scales", true),
             zeros_argument(p, "zeros", p.zeros),
             weight_argument(p, "up", p.gated),
             scales_argument(p, "up_scales", p.gated),
             zeros_argument(p, "up_zeros", p.gated && p.zeros),
-            tensor("bias", Role::weight, p.dtype, 1, p.out, p.bias),
-            tensor("residual", Role::input, p.dtype, p.tokens, p.out, p.residual),
-            tensor("out", Role::output, p.dtype, p.tokens, p.out),
-            tensor("workspace", Role::workspace, Dtype::fp32, 1, 1)};
+            matrix("bias", Role::weight, p.dtype, 1, p.out, p.bias),
+            matrix("residual", Role::input, p.dtype, p.tokens, p.out, p.residual),
+            matrix("out", Role::output, p.dtype, p.tokens, p.out),
+            matrix("workspace", Role::workspace, Dtype::fp32, 1, 1)};
 }
 
 std::vector<ScalarArgument> scalars(const Problem& problem) {
@@ -133,12 +122,6 @@ std::vector<ScalarArgument> scalars(const Problem& problem) {
             {"residual_stride", out},
             {"out_stride", out},
             {"epsilon", Scalar::of(1e-5f), true}};
-}
-
-std::string too_large(std::string_view what, std::int64_t rows, std::int64_t columns) {
-    if (rows <= max_elements / columns) return {};
-    return std::string(what) + " is " + std::to_string(rows) + " x " + std::to_string(columns) +
-           "; allowed: at most 2^40 elements";
 }
 
 std::string wrong_group(const QuantizedProblem& p) {
@@ -161,10 +144,7 @@ std::string validate(const Problem& problem) {
     if (p.zeros && p.format != Format::w4a16) return "zeros=yes is for format=w4a16 alone";
     if (p.quantised_x && p.is_packed()) return "quantised_x=yes is for format=w8a8 and fp8";
     if (p.quantised_x && p.norm) return "norm=yes needs x as it is: quantised_x=no";
-    if (p.gated && p.activation == Activation::none)
-        return "gated=yes needs an activation other than none: the gate would be a plain product";
-    if (p.gated && p.bias) return "gated=yes has no bias; allowed with gated=no";
-    if (p.gated && p.residual) return "gated=yes has no residual; allowed with gated=no";
+    if (std::string error = wrong_gate(p.dense()); !error.empty()) return error;
     if (std::string error = too_large("tokens x in", p.tokens, p.in); !error.empty()) return error;
     if (std::string error = too_large("out x in", p.out, p.in); !error.empty()) return error;
     return too_large("tokens x out", p.tokens, p.out);
@@ -192,20 +172,12 @@ Tolerance tolerance(const Problem& problem, int) {
             .max_rel = bf16 ? 0x1.1p-8 : 0x1.1p-11};
 }
 
-Work work(const Problem& problem) {
-    double bytes = 0;
-    for (const Argument& argument : arguments(problem)) {
-        if (argument.role != Role::workspace) bytes += static_cast<double>(argument.bytes());
-    }
-    return {.bytes = bytes, .flops = quantized_problem(problem).flops()};
-}
+Work work(const Problem& problem) { return work_of(quantized_problem(problem).dense(), arguments(problem)); }
 
 Plan reference_plan(const Problem& problem) {
-    const QuantizedProblem p = quantized_problem(problem);
-    constexpr std::int64_t tile = 64;
-    const std::int64_t tiles = ceil_div(p.out, tile) * ceil_div(p.tokens, tile);
     Plan plan{.launch_count = 1};
-    plan.launches[0] = launch("quantized_linear_reference", {static_cast<std::uint32_t>(tiles), 1, 1}, 256);
+    plan.launches[0] =
+        launch("quantized_linear_reference", reference_grid(quantized_problem(problem).dense()), 256);
     return plan;
 }
 
