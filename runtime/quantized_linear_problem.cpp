@@ -13,17 +13,6 @@ namespace {
 
 constexpr const char* family = "quantized_linear";
 
-std::string_view format_name(QuantFormat format) {
-    switch (format) {
-        case QuantFormat::w4a16: return "w4a16";
-        case QuantFormat::w8a16: return "w8a16";
-        case QuantFormat::w8a8: return "w8a8";
-        case QuantFormat::fp8: return "fp8";
-    }
-    throw std::invalid_argument(
-        fmt::format("{}: format is {}; allowed: w4a16, w8a16, w8a8, fp8", family, static_cast<int>(format)));
-}
-
 bool is_packed(QuantFormat format) { return format == QuantFormat::w4a16 || format == QuantFormat::w8a16; }
 
 /// Of what a problem does not tell: it is in the strides of a call.
@@ -31,7 +20,7 @@ void check_single_scales(const QuantizedLinear& linear) {
     if (linear.one_scale && (is_packed(linear.format) || linear.group != 0)) {
         throw std::invalid_argument(
             fmt::format("{}: one_scale is for format=w8a8 and fp8 with group=0; here are format={} group={}",
-                        family, format_name(linear.format), linear.group));
+                        family, name(linear.format), linear.group));
     }
     if (linear.one_x_scale && (!linear.quantised_x || linear.group != 0)) {
         throw std::invalid_argument(fmt::format(
@@ -46,7 +35,7 @@ Problem problem_of(const QuantizedLinear& linear, bool gated) {
         family,
         fmt::format("dtype={} format={} group={} zeros={} quantised_x={} norm={} activation={} gated={} "
                     "bias={} residual={} in={} out={}",
-                    dtype_name(linear.dtype), format_name(linear.format), linear.group, yes_no(linear.zeros),
+                    dtype_name(linear.dtype), name(linear.format), linear.group, yes_no(linear.zeros),
                     yes_no(linear.quantised_x), yes_no(linear.norm), activation_name(linear.activation),
                     yes_no(gated), yes_no(linear.bias), yes_no(linear.residual), linear.in, linear.out),
         {{"max_tokens", linear.max_tokens}});

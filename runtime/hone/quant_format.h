@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace hone {
 
@@ -14,5 +15,8 @@ enum class QuantFormat : std::uint8_t {
     fp8,  ///< codes are numbers of 8 bits (E4M3: 4 of exponent, 3 of mantissa, no infinity), [out, in]; so is
           ///< x
 };
+
+/// "w4a16". Throws std::invalid_argument for a number that is no format.
+[[nodiscard]] std::string_view name(QuantFormat format);
 
 }  // namespace hone

@@ -31,12 +31,11 @@ constexpr std::array<QuantFormat, 4> formats{QuantFormat::w4a16, QuantFormat::w8
                                              QuantFormat::fp8};
 
 /// The choice whose name is `text`.
-template <class Choice, std::size_t count, class NameOf>
-Choice chosen(const char* option, const std::string& text, const std::array<Choice, count>& choices,
-              const NameOf& name_of) {
+template <class Choice, std::size_t count>
+Choice chosen(const char* option, const std::string& text, const std::array<Choice, count>& choices) {
     std::array<std::string_view, count> names;
     for (std::size_t i = 0; i < count; ++i) {
-        names[i] = name_of(choices[i]);
+        names[i] = name(choices[i]);
         if (names[i] == text) return choices[i];
     }
     throw Failure(ExitCode::usage, {"bad_option",
@@ -47,12 +46,10 @@ Choice chosen(const char* option, const std::string& text, const std::array<Choi
 
 tuner::QuantizeRequest request_of(const Options& options) {
     tuner::QuantizeRequest request = options.request;
-    request.format = chosen("--format", options.format, formats,
-                            [](QuantFormat format) { return tuner::name_of(format); });
+    request.format = chosen("--format", options.format, formats);
     request.search = !options.no_search;
     if (!options.dtype.empty())
-        request.dtype = chosen("--dtype", options.dtype, std::array{Dtype::fp16, Dtype::bf16},
-                               [](Dtype dtype) { return name(dtype); });
+        request.dtype = chosen("--dtype", options.dtype, std::array{Dtype::fp16, Dtype::bf16});
     const bool is_w4 = request.format == QuantFormat::w4a16;
     if (is_w4 || (!request.zeros && request.search)) return request;
     throw Failure(
@@ -89,7 +86,7 @@ Json as_json(const QuantizeReport& report, const tuner::LayerSource& source, con
     return {{"checkpoint", options.checkpoint},
             {"output", options.output},
             {"source", source.kind()},
-            {"format", tuner::name_of(shape.format)},
+            {"format", name(shape.format)},
             {"group", shape.group},
             {"zeros", shape.zeros},
             {"dtype", name(source.dtype())},
@@ -126,7 +123,7 @@ std::string table_of(const QuantizeReport& report, bool colour) {
 
 /// "w4a16, groups of 128, zero points, scales of bf16"
 std::string described(const PackedShape& shape) {
-    std::string text(tuner::name_of(shape.format));
+    std::string text(name(shape.format));
     if (shape.group != 0) text += fmt::format(", groups of {}", shape.group);
     if (shape.zeros) text += ", zero points";
     if (shape.format == QuantFormat::w4a16) text += fmt::format(", scales of {}", name(shape.scale_dtype));

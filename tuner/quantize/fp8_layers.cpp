@@ -22,9 +22,9 @@ class Fp8Layers : public LayerSource {
         : checkpoint_(checkpoint), dtype_(request.dtype.value_or(model_dtype(model_config(checkpoint)))) {
         require_fp8(config);
         if (request.format != QuantFormat::fp8)
-            config.refuse("quant_method",
-                          fmt::format("gptq, awq, or weights of 16 or 32 bits with --format {}",
-                                      name_of(request.format)));
+            config.refuse(
+                "quant_method",
+                fmt::format("gptq, awq, or weights of 16 or 32 bits with --format {}", name(request.format)));
         for (const auto& [name, tensor] : checkpoint.tensors()) {
             const std::optional<std::string> layer = layer_named(name, ".weight");
             if (layer && tensor->type == StoredType::f8_e4m3) layers_.push_back(outline_of(*layer, *tensor));

@@ -113,7 +113,7 @@ class GroupedLayers : public LayerSource {
 
   private:
     void check_format(const QuantizationConfig& config) const {
-        const std::string with = fmt::format(" with --format {}", name_of(format_));
+        const std::string with = fmt::format(" with --format {}", name(format_));
         if (format_ == QuantFormat::fp8) config.refuse("quant_method", "fp8 and compressed-tensors" + with);
         const bool is_w4 = format_ == QuantFormat::w4a16;
         if ((bits_ == 4) != is_w4)
@@ -179,7 +179,7 @@ class GroupedLayers : public LayerSource {
         if (negative != weight.scales.end())
             throw ConfigError(fmt::format("layer {}: the scale of row {} is {}; allowed with {}: above 0",
                                           shown(layer.name), negative - weight.scales.begin(), *negative,
-                                          name_of(format_)));
+                                          name(format_)));
         std::vector<std::int8_t> codes;
         codes.reserve(weight.codes.size());
         for (const std::uint8_t code : weight.codes) codes.push_back(static_cast<std::int8_t>(code - 128));

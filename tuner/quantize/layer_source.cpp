@@ -48,16 +48,6 @@ void check_shape(const LayerOutline& layer, const LayerOutline& first) {
 
 }  // namespace
 
-std::string_view name_of(QuantFormat format) {
-    switch (format) {
-        case QuantFormat::w4a16: return "w4a16";
-        case QuantFormat::w8a16: return "w8a16";
-        case QuantFormat::w8a8: return "w8a8";
-        case QuantFormat::fp8: break;
-    }
-    return "fp8";
-}
-
 std::unique_ptr<LayerSource> layer_source(const Checkpoint& checkpoint, const QuantizeRequest& request) {
     std::unique_ptr<LayerSource> source = source_of(checkpoint, request);
     for (const LayerOutline& layer : source->layers()) check_shape(layer, source->layers().front());

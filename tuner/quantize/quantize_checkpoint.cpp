@@ -49,12 +49,9 @@ json config_of(const LayerSource& source) {
     const PackedShape& shape = source.layers().front().shape;
     json layers = json::object();
     for (const LayerOutline& layer : source.layers()) layers[layer.name] = {layer.shape.out, layer.shape.in};
-    return {{"quant_method", "hone"},
-            {"layout", packed_layout_version},
-            {"format", name_of(shape.format)},
-            {"group", shape.group},
-            {"zeros", shape.zeros},
-            {"dtype", name(source.dtype())},
+    return {{"quant_method", "hone"},       {"layout", packed_layout_version},
+            {"format", name(shape.format)}, {"group", shape.group},
+            {"zeros", shape.zeros},         {"dtype", name(source.dtype())},
             {"layers", std::move(layers)}};
 }
 

@@ -22,7 +22,4 @@ struct QuantizeRequest {
         dtype;  ///< fp16 or bf16, of the operator and of w4a16's scales; default: the checkpoint's
 };
 
-/// "w4a16"
-[[nodiscard]] std::string_view name_of(QuantFormat format);
-
 }  // namespace hone::tuner
