@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "cache/layers.h"
 #include "kernel_templates/catalog.h"
@@ -61,8 +62,13 @@ cache::TuningKey tuning_key(const Problem& problem, const cache::GpuKey& gpu) {
             .dynamic_fields = dynamic_text(problem)};
 }
 
-Knowledge::Knowledge(const cache::Cache& cache, const DeviceInfo& device, Provenance provenance)
-    : device_(device), provenance_(provenance), winners_(cache.winners()), abandoned_(cache.abandoned()) {
+Knowledge::Knowledge(const cache::Cache& cache, std::vector<Trial> lower_winners, const DeviceInfo& device,
+                     Provenance provenance)
+    : device_(device),
+      provenance_(provenance),
+      winners_(cache.winners()),
+      lower_winners_(std::move(lower_winners)),
+      abandoned_(cache.abandoned()) {
     for (const Trial& trial :
          cache.trials({.gpu = device.gpu, .family = {}, .static_fields = {}, .dynamic_fields = {}})) {
         learn(trial);
@@ -130,10 +136,12 @@ const Trial* Knowledge::valid_trial(const Problem& problem, const Candidate& can
 
 std::vector<Candidate> Knowledge::seeds(const Problem& problem, std::size_t limit) const {
     std::vector<std::pair<double, const Trial*>> near;
-    for (const Trial& trial : winners_) {
-        if (!same_static(trial, problem)) continue;
-        const double other_gpu = trial.key.gpu == device_.gpu ? 0 : 0.5;
-        near.emplace_back(doublings_between(trial, problem) + other_gpu, &trial);
+    for (const std::vector<Trial>* layer : {&winners_, &lower_winners_}) {
+        for (const Trial& trial : *layer) {
+            if (!same_static(trial, problem)) continue;
+            const double other_gpu = trial.key.gpu == device_.gpu ? 0 : 0.5;
+            near.emplace_back(doublings_between(trial, problem) + other_gpu, &trial);
+        }
     }
     std::ranges::stable_sort(near, {}, &std::pair<double, const Trial*>::first);
     std::vector<Candidate> seeds;

@@ -1,6 +1,7 @@
 // What the cache already knows about a workload on this GPU: finished problems, trials of interrupted runs,
-// candidates that failed, winners of neighbours, and candidates that an earlier run did not survive. Read
-// once when a run starts, then kept up to date by the run itself. Used by one thread.
+// candidates that failed, winners of neighbours, and candidates that an earlier run did not survive; and what
+// won according to other cache layers. Read once when a run starts, then kept up to date by the run itself.
+// Used by one thread.
 #pragma once
 
 #include <map>
@@ -18,7 +19,9 @@ namespace hone::tuner {
 
 class Knowledge {
   public:
-    Knowledge(const cache::Cache& cache, const DeviceInfo& device, cache::Provenance provenance);
+    /// `lower_winners`: of the layers below the cache; candidates to try, never results.
+    Knowledge(const cache::Cache& cache, std::vector<cache::Trial> lower_winners, const DeviceInfo& device,
+              cache::Provenance provenance);
 
     /// A stored winner that makes measuring this problem again pointless: same GPU kind, template and
     /// toolchain, its race ran to the end, and measured at least as really as this run would.
@@ -31,8 +34,8 @@ class Knowledge {
     /// The trial of this candidate that holds here and now (same template, toolchain and kind of
     /// measurement).
     [[nodiscard]] const cache::Trial* valid_trial(const Problem& problem, const Candidate& candidate) const;
-    /// Candidates that won nearby: other sizes of the same static problem (nearest first), other GPUs, older
-    /// templates.
+    /// Candidates that won nearby: other sizes of the same static problem (nearest first, of equally near the
+    /// cache's before those of lower layers), other GPUs, older templates.
     [[nodiscard]] std::vector<Candidate> seeds(const Problem& problem, std::size_t limit) const;
 
     struct Culprit {
@@ -49,7 +52,8 @@ class Knowledge {
 
     DeviceInfo device_;
     cache::Provenance provenance_;
-    std::vector<cache::Trial> winners_;  ///< of all GPUs
+    std::vector<cache::Trial> winners_;        ///< of the cache, of all GPUs
+    std::vector<cache::Trial> lower_winners_;  ///< of lower layers, of all GPUs
     std::map<ProblemName, std::map<std::string, cache::Trial>>
         trials_;  ///< this GPU; newest valid by candidate text
     std::vector<cache::InFlight> abandoned_;

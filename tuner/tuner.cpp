@@ -18,7 +18,7 @@ class Run {
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),
-          knowledge_(cache, measurer.device(), measurer.provenance()),
+          knowledge_(cache, options.lower_winners, measurer.device(), measurer.provenance()),
           context_{options,
                    measurer,
                    images,

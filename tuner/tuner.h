@@ -45,6 +45,8 @@ struct TuneOptions {
     Effort effort = Effort::standard;
     std::optional<std::chrono::milliseconds> budget;
     bool retune = false;  ///< measure again even where an exact winner is stored
+    /// Of the cache layers below the cache: candidates to try as the neighbours' winners are, never results.
+    std::vector<cache::Trial> lower_winners = {};
 };
 
 /// One problem's end.

@@ -6,6 +6,7 @@
 
 #include "tests/tuner/made_up_measurer.h"
 #include "tests/tuner/scratch.h"
+#include "tuner/knowledge.h"
 
 using namespace hone;
 using namespace hone::tuner;
@@ -91,6 +92,31 @@ TEST_CASE("a predicted winner does not stop a real measurement, and a measured o
     CHECK_FALSE(tune_quickly(workload({1}), measurer, cache).problems[0].reused);
     measurer.kind = cache::Provenance::replayed;
     CHECK(tune_quickly(workload({1}), measurer, cache).problems[0].reused);
+}
+
+TEST_CASE("effort known measures a winner of a lower layer, which is not believed") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    const Problem problem = test::norm_problem(64);
+    const Candidate last = ranked_space(problem, measurer.device().traits).back().candidate;
+    (void)tune_quickly(workload({64}), measurer, cache, {.effort = Effort::known, .budget = {}});
+    CHECK_FALSE(measurer.verified.contains(to_string(last)));
+
+    cache::Trial won;
+    won.key = tuning_key(problem, measurer.device().gpu);
+    won.toolchain = measurer.device().toolchain;
+    won.candidate = to_string(last);
+    won.template_hash = template_hash(*last.variant);
+    won.stage = cache::Stage::final_round;
+    won.winner = true;
+    const Scratch other;
+    auto empty = other.cache();
+    const TuneResult result = tune_quickly(workload({64}), measurer, empty,
+                                           {.effort = Effort::known, .budget = {}, .lower_winners = {won}});
+    CHECK(measurer.verified.contains(to_string(last)));
+    CHECK_FALSE(result.problems[0].reused);
+    CHECK(result.problems[0].candidates == 2);
 }
 
 TEST_CASE("a candidate that failed for good is not tried again, and never wins") {

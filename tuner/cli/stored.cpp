@@ -22,9 +22,12 @@ void append(std::vector<StoredTrial>& all, std::vector<cache::Trial> trials, con
     for (cache::Trial& trial : trials) all.push_back({std::move(trial), layer});
 }
 
-/// `query` on the database of each layer that has one; a layer that cannot be read is a warning.
+/// Every layer that has a database, or those below the user's.
+enum class Databases : std::uint8_t { all, below_user };
+
+/// `query` on each of them; a layer that cannot be read is a warning.
 template <class Query>
-std::vector<StoredTrial> from_databases(const Console& console, Query query) {
+std::vector<StoredTrial> from_databases(Databases which, const Console& console, Query query) {
     std::vector<StoredTrial> all;
     const auto read = [&](const std::filesystem::path& file, const std::string& layer) {
         std::error_code error;
@@ -37,7 +40,7 @@ std::vector<StoredTrial> from_databases(const Console& console, Query query) {
     };
     try {
         const cache::LayerPaths paths = cache::layer_paths();
-        read(paths.user, "user");
+        if (which == Databases::all) read(paths.user, "user");
         if (paths.site) read(*paths.site, "site");
     } catch (const cache::CacheError& nowhere) {
         console.warn(nowhere.what());
@@ -45,11 +48,10 @@ std::vector<StoredTrial> from_databases(const Console& console, Query query) {
     return all;
 }
 
-}  // namespace
-
-std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {
+/// And the packaged ones.
+std::vector<StoredTrial> winners_of(Databases which, const cache::Filter& filter, const Console& console) {
     std::vector<StoredTrial> all =
-        from_databases(console, [&](const cache::Cache& cache) { return cache.winners(filter); });
+        from_databases(which, console, [&](const cache::Cache& cache) { return cache.winners(filter); });
     for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
         try {
             std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
@@ -62,8 +64,22 @@ std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Conso
     return all;
 }
 
+}  // namespace
+
+std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {
+    return winners_of(Databases::all, filter, console);
+}
+
+std::vector<cache::Trial> lower_winners(const Console& console) {
+    std::vector<cache::Trial> lower;
+    for (StoredTrial& stored : winners_of(Databases::below_user, filter_of(""), console))
+        lower.push_back(std::move(stored.trial));
+    return lower;
+}
+
 std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console) {
-    return from_databases(console, [&](const cache::Cache& cache) { return cache.trials(filter); });
+    return from_databases(Databases::all, console,
+                          [&](const cache::Cache& cache) { return cache.trials(filter); });
 }
 
 cache::Cache open_user_cache(cache::OpenMode mode) {

@@ -17,6 +17,8 @@ struct StoredTrial {
 
 /// Winners of all layers, user first; nothing is resolved between layers.
 [[nodiscard]] std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console);
+/// Winners of the layers below the user's: the site's, then the packaged ones.
+[[nodiscard]] std::vector<cache::Trial> lower_winners(const Console& console);
 /// Trials of the user's and the site's cache.
 [[nodiscard]] std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console);
 

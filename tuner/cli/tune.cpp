@@ -7,6 +7,7 @@
 #include "kernel_templates/space.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/interrupt.h"
+#include "tuner/cli/stored.h"
 #include "tuner/cli/tune_runs.h"
 #include "tuner/report.h"
 #include "tuner/report_text.h"
@@ -164,7 +165,10 @@ Outcome tune(const TuneCommandOptions& options, const Console& console) {
     const Workload workload = options.target.workload();
     check_not_empty(workload);
     if (options.dry_run) return dry_run(workload, options, console);
-    const TuneContext context{.options = options, .console = console, .stop = stop_on_interrupt()};
+    const TuneContext context{.options = options,
+                              .console = console,
+                              .stop = stop_on_interrupt(),
+                              .lower_winners = lower_winners(console)};
     return describe(workload, run(workload, context), options, console);
 }
 

@@ -52,8 +52,8 @@ void TuneCommandOptions::declare(CLI::App& app) {
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
     app.add_option("--effort", effort,
                    "quick: 16 candidates of a problem, standard: up to 128, exhaustive: all that are "
-                   "allowed, known: after "
-                   "an update, the winners from before it (default: standard, and quick without a GPU)");
+                   "allowed, known: after an update, the winners from before it; each besides the nearest "
+                   "winners of the cache and of this build (default: standard, and quick without a GPU)");
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
     CLI::Option* off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");

@@ -153,6 +153,7 @@ std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tun
 
 std::optional<tuner::TuneOptions> TuneContext::options_now() const {
     tuner::TuneOptions now = options.tune_options();
+    now.lower_winners = lower_winners;
     if (!now.budget) return now;
     const auto used =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
