@@ -195,6 +195,23 @@ void read_rotation(const Keys& keys, Model& model) {
     model.rotary_dim = 2 * static_cast<std::int64_t>(pairs);
 }
 
+/// A packed checkpoint says of which dtype x is, which is not always that of the weights it was made of.
+void read_quantization(const ModelDocument& document, Model& model) {
+    model.quantization = document.quantization();
+    if (!model.quantization || model.quantization->method() != "hone") return;
+    const std::optional<std::string> dtype = model.quantization->text({"dtype"});
+    if (dtype != "fp16" && dtype != "bf16") model.quantization->refuse("dtype", "fp16 and bf16");
+    model.dtype = *dtype_from_name(*dtype);
+}
+
+/// What `file` says, and files beside a config.json.
+Model read_model_file(const std::filesystem::path& file, const std::string& name) {
+    Model model = model_from(ModelDocument::read(file), name);
+    if (!model.quantization && file.filename() == "config.json")
+        model.quantization = QuantizationConfig::read(file.parent_path());
+    return model;
+}
+
 }  // namespace
 
 Model model_from(const ModelDocument& document, const std::string& name) {
@@ -210,6 +227,7 @@ Model model_from(const ModelDocument& document, const std::string& name) {
     read_feed_forward(keys, model);
     read_biases(keys, model);
     model.dtype = *dtype_from_name(one_of(keys, dtype_keys, dtypes, "bf16"));
+    read_quantization(document, model);
     return model;
 }
 
@@ -228,10 +246,10 @@ Model read_model(const std::string& name_or_path) {
     const std::filesystem::path path(name_or_path);
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) {
-        return model_from(ModelDocument::read(path / "config.json"), path.filename().string());
+        return read_model_file(path / "config.json", path.filename().string());
     }
     if (std::filesystem::exists(path, error)) {
-        return model_from(ModelDocument::read(path), name_or_path);
+        return read_model_file(path, name_or_path);
     }
     const std::vector<std::string_view> names(known.begin(), known.end());
     throw ConfigError(

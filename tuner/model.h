@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,13 +39,17 @@ struct Model {
     bool softcap = false;           ///< of attention's scores
     std::int64_t experts = 0;       ///< mixture of experts; 0 or 1: one dense feed-forward
     bool latent_attention = false;  ///< compressed keys and values (MLA)
+    /// What the file says of stored weights; weight_format() judges it.
+    std::optional<QuantizationConfig> quantization;
 };
 
 /// Throws ConfigError naming file, line and key for a missing key (with every accepted spelling), a value of
 /// the wrong kind, out of 1 .. 2^24, or sizes that contradict each other.
 [[nodiscard]] Model model_from(const ModelDocument& document, const std::string& name);
 
-/// Throws ConfigError (file, line, key) for an unreadable model and for sizes that make no sense.
+/// A known model, a config.json, or the folder of one, where the files that older GPTQ and AWQ checkpoints
+/// have beside it count as well. Throws ConfigError (file, line, key) for an unreadable model and for sizes
+/// that make no sense.
 [[nodiscard]] Model read_model(const std::string& name_or_path);
 /// Names of configs/models/*.yaml.
 [[nodiscard]] std::vector<std::string> known_models();

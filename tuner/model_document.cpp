@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
 constexpr std::string_view nested_key = "text_config";
+constexpr const char* quantization_key = "quantization_config";
 
 int line_of_key(const std::string& text, const std::string& key) {
     const std::size_t offset = text.find('"' + key + '"');
@@ -43,6 +44,31 @@ ModelDocument::Value value_of(const YAML::Node& node) {
     return text;
 }
 
+/// null for null.
+nlohmann::json json_of(const ModelDocument::Value& value) {
+    return std::visit(
+        [](const auto& one) -> nlohmann::json {
+            if constexpr (std::is_constructible_v<nlohmann::json, decltype(one)>) return one;
+            return nullptr;
+        },
+        value);
+}
+
+/// A YAML map of scalars.
+nlohmann::json object_of(const YAML::Node& map, const std::string& place) {
+    if (!map.IsMap()) throw ConfigError(fmt::format("{}: not a map", place));
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& item : map) {
+        const std::string& key = item.first.Scalar();
+        const ModelDocument::Value value = value_of(item.second);
+        if (std::holds_alternative<ModelDocument::Other>(value))
+            throw ConfigError(
+                fmt::format("{}: {} is a list or a map; allowed in YAML are scalars", place, key));
+        object[key] = json_of(value);
+    }
+    return object;
+}
+
 }  // namespace
 
 ModelDocument ModelDocument::read(const std::filesystem::path& file) {
@@ -61,9 +87,16 @@ ModelDocument ModelDocument::from_json(const std::string& text, const std::strin
         }
     };
     fill(root, document.top_);
+    const auto read_quantization = [&](const nlohmann::json& object) {
+        const auto found = object.find(quantization_key);
+        if (found == object.end() || found->is_null() || document.quantization_) return;
+        document.quantization_.emplace(*found, fmt::format("{}: {}", file_name, quantization_key));
+    };
     if (const auto nested = root.find(nested_key); nested != root.end() && nested->is_object()) {
         fill(*nested, document.nested_);
+        read_quantization(*nested);
     }
+    read_quantization(root);
     return document;
 }
 
@@ -85,8 +118,18 @@ ModelDocument ModelDocument::from_yaml(const std::string& text, const std::strin
         const YAML::Node root = YAML::Load(text);
         if (!root.IsMap()) throw ConfigError(fmt::format("{}: the top level is not a map", file_name));
         fill(root, document.top_);
-        if (const YAML::Node nested = root[std::string(nested_key)]; nested && nested.IsMap())
+        const auto read_quantization = [&](const YAML::Node& map) {
+            const YAML::Node found = map[quantization_key];
+            if (!found || found.IsNull() || document.quantization_) return;
+            const std::string place =
+                fmt::format("{}:{}: {}", file_name, found.Mark().line + 1, quantization_key);
+            document.quantization_.emplace(object_of(found, place), place);
+        };
+        if (const YAML::Node nested = root[std::string(nested_key)]; nested && nested.IsMap()) {
             fill(nested, document.nested_);
+            read_quantization(nested);
+        }
+        read_quantization(root);
     } catch (const YAML::Exception& error) {
         throw ConfigError(
             fmt::format("{}:{}: not valid YAML: {}", file_name, error.mark.line + 1, error.msg));

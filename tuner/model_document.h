@@ -11,6 +11,8 @@
 #include <string_view>
 #include <variant>
 
+#include "tuner/checkpoint/quantization_config.h"
+
 namespace hone::tuner {
 
 class ModelDocument {
@@ -26,13 +28,15 @@ class ModelDocument {
 
     /// By extension: .yaml and .yml as YAML, anything else as JSON (// and /* */ comments allowed). Throws
     /// ConfigError with file and line for files above 4 MiB, nesting above 32 levels, repeated keys, and what
-    /// is not an object at the top.
+    /// is not an object at the top; for a quantization_config that is no object or does not say quant_method.
     [[nodiscard]] static ModelDocument read(const std::filesystem::path& file);
     [[nodiscard]] static ModelDocument from_json(const std::string& text, const std::string& file_name);
     [[nodiscard]] static ModelDocument from_yaml(const std::string& text, const std::string& file_name);
 
     /// The first of `spellings` that is there and not null; in `text_config` first, then at the top level.
     [[nodiscard]] const Entry* find(std::span<const std::string_view> spellings) const;
+    /// The object quantization_config, which says how weights are stored; found as other keys are.
+    [[nodiscard]] const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
     [[nodiscard]] const std::string& file_name() const { return file_name_; }
 
     /// "config.json:12: ", for messages.
@@ -42,6 +46,7 @@ class ModelDocument {
     using Entries = std::map<std::string, Entry, std::less<>>;
     std::string file_name_;
     Entries top_;
+    std::optional<QuantizationConfig> quantization_;
     Entries nested_;  ///< of `text_config`, where multimodal models keep the language model
 };
 

@@ -1,6 +1,7 @@
 #include "tuner/operators.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -9,6 +10,7 @@
 #include "runtime/describe_problem.h"
 #include "tuner/attention_operators.h"
 #include "tuner/errors.h"
+#include "tuner/quantize/request.h"
 
 namespace hone::tuner {
 namespace {
@@ -26,11 +28,24 @@ struct Part {
     std::int64_t intermediate;
     std::int64_t vocab;
     std::vector<std::int64_t> tokens;
+    WeightFormat weights;
 };
 
 std::int64_t divide(std::string_view what, std::int64_t value, int parts) {
     if (value % parts == 0) return value / parts;
     throw ConfigError(fmt::format("--tp {}: does not divide {} = {}", parts, what, value));
+}
+
+WeightFormat weights_of(const Model& model, const WorkloadOptions& options) {
+    if (options.weights) return *options.weights;
+    if (!model.quantization) return {};
+    try {
+        return weight_format(*model.quantization);
+    } catch (const ConfigError& error) {
+        throw ConfigError(fmt::format(
+            "{}; --format {} or dense (weights of 16 or 32 bits) says what to take the layers for instead",
+            error.what(), fmt::join(quant_format_names, ", ")));
+    }
 }
 
 Part part_of(const Model& model, const WorkloadOptions& options) {
@@ -42,7 +57,8 @@ Part part_of(const Model& model, const WorkloadOptions& options) {
             .kv_heads = divide("num_key_value_heads", model.num_key_value_heads, parts),
             .intermediate = divide("intermediate_size", model.intermediate_size, parts),
             .vocab = (model.vocab_size + parts - 1) / parts,  // engines pad the vocabulary
-            .tokens = token_counts(options)};
+            .tokens = token_counts(options),
+            .weights = weights_of(model, options)};
 }
 
 /// Every token has this many rows.
@@ -90,15 +106,24 @@ struct LinearShape {
     bool gated = false;
 };
 
-ModelOperator linear_operator(std::string_view role, const Part& part, const LinearShape& shape) {
-    return {
-        .role = std::string(role),
-        .family = "linear",
-        .fields = fmt::format("dtype={} activation={} gated={} bias={} in={} out={}", name(part.dtype),
-                              shape.activation, yes_no(shape.gated), yes_no(shape.bias), shape.in, shape.out),
-        .sizes = sizes_at("linear", part.tokens),
-        .count = part.model.num_hidden_layers,
-        .shape = fmt::format("{} -> {}", shape.in, shape.out)};
+/// Fields that only layers with codes have.
+std::string format_fields(const WeightFormat& weights) {
+    if (!weights.format) return {};
+    return fmt::format(" format={} group={} zeros={}", name(*weights.format), weights.group,
+                       yes_no(weights.zeros));
+}
+
+ModelOperator linear_operator(std::string_view role, const Part& part, const LinearShape& shape,
+                              const WeightFormat& weights) {
+    const std::string_view family = weights.format ? "quantized_linear" : "linear";
+    return {.role = std::string(role),
+            .family = std::string(family),
+            .fields = fmt::format("dtype={}{} activation={} gated={} bias={} in={} out={}", name(part.dtype),
+                                  format_fields(weights), shape.activation, yes_no(shape.gated),
+                                  yes_no(shape.bias), shape.in, shape.out),
+            .sizes = sizes_at(family, part.tokens),
+            .count = part.model.num_hidden_layers,
+            .shape = fmt::format("{} -> {}", shape.in, shape.out)};
 }
 
 void add_feed_forward(const Part& part, std::vector<ModelOperator>& list) {
@@ -112,7 +137,7 @@ void add_feed_forward(const Part& part, std::vector<ModelOperator>& list) {
         return;
     }
     const auto half = [&](std::string_view role, const LinearShape& shape) {
-        list.push_back(linear_operator(role, part, shape));
+        list.push_back(linear_operator(role, part, shape, part.weights));
         if (model.gated_ffn && model.ffn_bias) list.back().fields.clear();  // no operator has both
     };
     half(first_half, {.in = model.hidden_size,
@@ -123,10 +148,11 @@ void add_feed_forward(const Part& part, std::vector<ModelOperator>& list) {
     half(second_half, {.in = part.intermediate, .out = model.hidden_size, .bias = model.ffn_bias});
 }
 
-/// It sees a row a sequence, not a row a token.
+/// It sees a row a sequence, not a row a token, and has numbers for weights unless something else is said.
 ModelOperator language_head(const Part& part) {
     ModelOperator head =
-        linear_operator("language head", part, {.in = part.model.hidden_size, .out = part.vocab});
+        linear_operator("language head", part, {.in = part.model.hidden_size, .out = part.vocab},
+                        part.weights.lm_head ? part.weights : WeightFormat{});
     std::vector<std::int64_t> rows = part.tokens;
     for (std::int64_t& count : rows) count = std::min(count, most_sequences);
     head.sizes = sizes_at(head.family, rows);
@@ -139,10 +165,12 @@ void add_linears(const Part& part, std::vector<ModelOperator>& list) {
     list.push_back(linear_operator("query, key, value projection", part,
                                    {.in = model.hidden_size,
                                     .out = (part.heads + 2 * part.kv_heads) * model.head_dim,
-                                    .bias = model.qkv_bias}));
+                                    .bias = model.qkv_bias},
+                                   part.weights));
     list.push_back(linear_operator(
         "output projection", part,
-        {.in = part.heads * model.head_dim, .out = model.hidden_size, .bias = model.output_bias}));
+        {.in = part.heads * model.head_dim, .out = model.hidden_size, .bias = model.output_bias},
+        part.weights));
     add_feed_forward(part, list);
     list.push_back(language_head(part));
 }

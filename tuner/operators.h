@@ -9,6 +9,7 @@
 
 #include "kernel_templates/problem.h"
 #include "tuner/model.h"
+#include "tuner/quantize/weight_format.h"
 
 namespace hone::tuner {
 
@@ -16,6 +17,7 @@ struct WorkloadOptions {
     std::vector<std::int64_t> tokens;  ///< of a forward pass; empty: bucket_edges(8192)
     std::optional<Dtype> dtype;        ///< empty: the model's
     int tensor_parallel = 1;
+    std::optional<WeightFormat> weights{};  ///< of linear layers; empty: as the model's file says
 };
 
 /// An operator of the model: the static problem, the sizes of its calls, and how many calls there are.
@@ -31,7 +33,8 @@ struct ModelOperator {
 /// Sequences that decode together at most: each has one token in a forward pass.
 inline constexpr std::int64_t most_sequences = 512;
 
-/// Throws ConfigError for options that do not fit the model.
+/// Throws ConfigError for options that do not fit the model, and for weights that are stored as no kernel
+/// takes them.
 [[nodiscard]] std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& options);
 
 /// Those asked for, ascending, each once, or the usual ones. Throws ConfigError for counts out of range.

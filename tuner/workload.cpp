@@ -27,6 +27,15 @@ std::vector<Problem> at_sizes(const Family& family, const std::string& fields,
     return problems;
 }
 
+/// An error says which layer of the model it is about.
+std::vector<Problem> problems_of(const ModelOperator& op, const Family& family, const std::string& model) {
+    try {
+        return at_sizes(family, op.fields, op.sizes);
+    } catch (const ConfigError& error) {
+        throw ConfigError(fmt::format("{}: {} ({}): {}", model, op.role, op.shape, error.what()));
+    }
+}
+
 void append_new(std::vector<Problem>& problems, std::vector<Problem> more) {
     for (const Problem& problem : more) {
         if (std::find(problems.begin(), problems.end(), problem) == problems.end())
@@ -91,7 +100,7 @@ Workload model_workload(const Model& model, const WorkloadOptions& options) {
             workload.without_family.push_back(op);
             continue;
         }
-        std::vector<Problem> problems = at_sizes(*family, op.fields, op.sizes);
+        std::vector<Problem> problems = problems_of(op, *family, model.name);
         if (problems.empty()) continue;  // no call has as few tokens, or as many
         workload.tuned.push_back({.role = op.role, .problem = problems.front(), .count = op.count});
         append_new(workload.problems, std::move(problems));

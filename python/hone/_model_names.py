@@ -6,6 +6,9 @@ from __future__ import annotations
 from typing import Any, List
 
 from .descriptions import MOST_DECODED, Attention, FusedFfn, Linear, RmsNorm, RopeKvAppend
+from .quantized_descriptions import QuantizedFfn, QuantizedLinear
+
+_SAME_IN_A_MODEL = ("group",)
 
 
 def operator_names(descriptions: List[Any]) -> List[str]:
@@ -17,8 +20,9 @@ def operator_names(descriptions: List[Any]) -> List[str]:
 
 
 def _size(description: Any) -> str:
-    """Its sizes but for those of a call, and what it does not have."""
-    sizes = (getattr(description, field) for field in description.SIZES if field[:4] not in ("max_", "min_"))
+    """Its sizes but for those of a call, of all its kind, and what it does not have."""
+    fields = (field for field in description.SIZES if field[:4] not in ("max_", "min_"))
+    sizes = (getattr(description, field) for field in fields if field not in _SAME_IN_A_MODEL)
     return "_".join(str(size) for size in sizes if size)
 
 
@@ -27,10 +31,10 @@ def _short_name(description: Any) -> str:
         return _attention_name(description)
     if isinstance(description, RopeKvAppend):
         return _joined("rope_kv_append", description, "norm", "slots")
-    if isinstance(description, FusedFfn):
-        return "fused_ffn"
-    if isinstance(description, Linear):
-        words = ["linear", description.activation if description.activation != "none" else ""]
+    if isinstance(description, (FusedFfn, QuantizedFfn)):
+        return description.C_NAME
+    if isinstance(description, (Linear, QuantizedLinear)):
+        words = [description.C_NAME, description.activation if description.activation != "none" else ""]
         words += [option for option in ("norm", "bias", "residual") if getattr(description, option)]
         return "_".join(filter(None, words))
     words = ["rmsnorm" if isinstance(description, RmsNorm) else "layernorm"]

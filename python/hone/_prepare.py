@@ -44,28 +44,35 @@ _KINDS: Dict[Type[Description], Type[Operator]] = {
 
 def prepare(
     description: Union[Description, str], device: Any = None, *, dtype: Any = None, tp: Optional[int] = None,
-    max_rows: Optional[int] = None,
+    max_rows: Optional[int] = None, format: Optional[str] = None, group: Optional[int] = None,
+    zeros: Optional[bool] = None, lm_head: Optional[bool] = None,
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
     ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear, FusedFfn, QuantizedLinear,
     QuantizedFfn, Attention or RopeKvAppend, for one operator, or the name of a model or the path of a Hugging
-    Face config.json, for a
-    :class:`hone.ModelOperators` of all its operators that have a kernel. dtype (None: the model's), tp
-    (tensor-parallel GPUs, 1) and max_rows (8192) go with a model alone. ``device`` is an int as the CUDA
-    driver counts, "cuda:1" or a torch.device; None: PyTorch's current one, or 0.
+    Face config.json, for a :class:`hone.ModelOperators` of all its operators that have a kernel.
+
+    With a model alone go dtype (None: the model's), tp (tensor-parallel GPUs, 1), max_rows (8192), and format
+    ("w4a16", "w8a16", "w8a8", "fp8", "dense"; None: what the config.json says, else dense) with group, zeros
+    and lm_head, as hone.tune() takes them: linear layers are then a QuantizedLinear, the feed-forward network
+    a QuantizedFfn. ``device`` is an int as the CUDA driver counts, "cuda:1" or a torch.device; None:
+    PyTorch's current one, or 0.
 
     Raises HoneError: BadArgumentError, NoGpuError, CompileError, FrozenError, ProgramError (a model that is
     not known); MissingLibraryError.
     """
     ordinal = device_ordinal(device)
+    of_model = {
+        "dtype": dtype, "tp": tp, "format": format, "group": group, "zeros": zeros, "lm_head": lm_head
+    }  # fmt: skip
     if isinstance(description, str):
         from .models import prepare_model
 
         rows = _DEFAULT_MAX_ROWS if max_rows is None else max_rows
-        return prepare_model(description, ordinal, dtype=dtype, tp=1 if tp is None else tp, max_rows=rows)
+        return prepare_model(description, ordinal, rows, of_model)
     _check_description(description)
-    for name, value in (("dtype", dtype), ("tp", tp), ("max_rows", max_rows)):
+    for name, value in {**of_model, "max_rows": max_rows}.items():
         if value is not None:
             raise TypeError(f"{name}: it goes with a model's name; an operator says it in its description")
     return prepare_operator(description, ordinal, stacklevel=3)

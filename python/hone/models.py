@@ -15,9 +15,8 @@ from .descriptions import (
     Linear,
     RmsNorm,
     RopeKvAppend,
-    dtype_name,
 )
-from .program import run_json
+from .program import tune
 from .quantized_descriptions import QuantizedFfn, QuantizedLinear
 
 _SEQUENCES = 512  # that decode together at most
@@ -27,9 +26,9 @@ _PROMPT = MOST_DECODED + 1  # tokens of the shortest
 
 class ModelOperators(Mapping[str, Operator]):
     """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual", "linear_bias",
-    "fused_ffn", "attention", "attention_decode", "attention_decode_lengths_paged", "rope_kv_append"; where a
-    model has one kind in several sizes, with the elements of a row, "rmsnorm_4096", or those of x and out,
-    "linear_4096_14336".
+    "fused_ffn", "quantized_linear", "quantized_ffn", "attention", "attention_decode",
+    "attention_decode_lengths_paged", "rope_kv_append"; where a model has one kind in several sizes, with the
+    elements of a row, "rmsnorm_4096", or those of x and out, "linear_4096_14336".
 
     Attention over a prompt is prepared for as many queries as max_rows says, that over one token for as many
     sequences (up to 512), both for caches of up to 8192 tokens.
@@ -66,15 +65,14 @@ class ModelOperators(Mapping[str, Operator]):
         return f"<hone operators of {self}>"
 
 
-def prepare_model(model: str, device: int, *, dtype: Any, tp: int, max_rows: int) -> ModelOperators:
-    """Prepares every operator of a model that Hone has. Raises as hone.prepare()."""
+def prepare_model(model: str, device: int, max_rows: int, options: Dict[str, Any]) -> ModelOperators:
+    """Prepares every operator of a model that Hone has; `options` are those of hone.tune() that say which
+    these are, None: not given. Raises as hone.prepare()."""
     from ._prepare import prepare_operator
 
-    tokens = f"1,{_PROMPT}" if max_rows >= _PROMPT else "1"
-    arguments = ["tune", "--dry-run", "--json", f"--tokens={tokens}", f"--tp={tp}"]
-    if dtype is not None:
-        arguments.append(f"--dtype={dtype_name(dtype)}")
-    data = run_json([*arguments, "--", model], quiet=True)
+    tokens = [1, _PROMPT] if max_rows >= _PROMPT else [1]
+    given = {name: value for name, value in options.items() if value is not None}
+    data = tune(model, tokens=tokens, dry_run=True, quiet=True, **given)
     by_role = descriptions_by_role(data["operators"], max_rows)
     distinct = list(dict.fromkeys(by_role.values()))
     names = dict(zip(distinct, operator_names(distinct)))

@@ -63,7 +63,8 @@ def main() -> NoReturn:
 def tune(
     model: Optional[str] = None, *, op: Optional[str] = None,
     fields: Union[str, Mapping[str, Any], None] = None, tokens: Union[int, str, Sequence[int], None] = None,
-    dtype: Any = None, tp: Optional[int] = None,
+    dtype: Any = None, tp: Optional[int] = None, format: Optional[str] = None, group: Optional[int] = None,
+    zeros: bool = False, lm_head: bool = False,
     gpu: Union[int, str, None] = None, effort: Optional[str] = None, budget: Union[float, str, None] = None,
     retune: bool = False, offline: bool = False, arch: Optional[str] = None, dry_run: bool = False,
     quiet: bool = False,
@@ -72,9 +73,11 @@ def tune(
 
     The arguments are those of `hone tune`: a known model or a path to a Hugging Face config.json (with
     op="linear": only those operators of it), or op="rmsnorm" with
-    fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; gpu=0 or
-    "all"; effort="quick", "standard", "exhaustive" or "known"; budget="10m" or seconds. Progress goes to stderr unless
-    `quiet`. Operators that are prepared already keep their kernels; a new process sees what was found.
+    fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; format="w4a16", "w8a16",
+    "w8a8", "fp8" or "dense", of a model's linear layers (None: what its config.json says, else dense), with
+    group, zeros and lm_head; gpu=0 or "all"; effort="quick", "standard", "exhaustive" or "known";
+    budget="10m" or seconds. Progress goes to stderr unless `quiet`. Operators that are prepared already keep
+    their kernels; a new process sees what was found.
 
     Returns the `data` of docs/json-output.md. Raises ProgramError with the program's message, hint and exit
     code (and `data` where it got something done), MissingLibraryError without a program; after Ctrl-C, which
@@ -89,6 +92,8 @@ def tune(
         "--tokens": _tokens_text(tokens),
         "--dtype": None if dtype is None else dtype_name(dtype),
         "--tp": tp,
+        "--format": format,
+        "--group": group,
         "--gpu": gpu,
         "--effort": effort,
         "--budget": _budget_text(budget),
@@ -96,7 +101,10 @@ def tune(
     }
     # "--op=x" and not "--op", "x": a value that begins with a dash stays a value.
     arguments += [f"{option}={value}" for option, value in options.items() if value is not None]
-    flags = {"--retune": retune, "--offline": offline, "--dry-run": dry_run}
+    flags = {
+        "--zeros": zeros, "--lm-head": lm_head, "--retune": retune, "--offline": offline,
+        "--dry-run": dry_run,
+    }  # fmt: skip
     arguments += [flag for flag, wanted in flags.items() if wanted]
     if model is not None:
         arguments += ["--", str(model)]

@@ -1,6 +1,7 @@
 // The formats of quantised weights, which packing them and multiplying with them have in common.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -16,6 +17,8 @@ enum class QuantFormat : std::uint8_t {
           ///< x
 };
 
+/// By their numbers.
+inline constexpr std::array<std::string_view, 4> quant_format_names{"w4a16", "w8a16", "w8a8", "fp8"};
 /// "w4a16". Throws std::invalid_argument for a number that is no format.
 [[nodiscard]] std::string_view name(QuantFormat format);
 

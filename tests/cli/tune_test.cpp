@@ -224,6 +224,41 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }
 
+TEST_CASE("a model with quantised weights: by option, by its config.json, or not") {
+    const Sandbox sandbox;
+    const auto families = [&](Sandbox::Words words) {
+        words.insert(words.end(), {"--dry-run", "--json", "--tokens", "1"});
+        const Ended ended = sandbox.run(words);
+        INFO(ended.err);
+        CHECK(ended.code == 0);
+        const nlohmann::json problems = ended.json()["data"]["problems"];
+        std::string found;
+        for (const nlohmann::json& problem : problems) {
+            const auto text = problem["problem"].get<std::string>();
+            CHECK(problem["candidates"].get<int>() > 0);
+            if (text.find("linear ") == std::string::npos) continue;
+            found += text.substr(0, text.find(" quantised_x=")).substr(0, text.find(" norm=")) + "\n";
+        }
+        return found;
+    };
+    const std::string head = "linear dtype=bf16\n";
+    const std::string codes = "quantized_linear dtype=bf16 format=w4a16 group=64 zeros=yes\n";
+    CHECK(families({"tune", "llama-3-8b", "--format", "w4a16", "--group", "64", "--zeros"}) ==
+          codes + codes + codes + codes + head);
+    const nlohmann::json config{
+        {"hidden_size", 256},
+        {"intermediate_size", 512},
+        {"num_attention_heads", 4},
+        {"vocab_size", 100},
+        {"num_hidden_layers", 2},
+        {"rms_norm_eps", 1e-5},
+        {"quantization_config", {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 64}}}};
+    const std::string file = sandbox.write("config.json", config.dump()).string();
+    CHECK(families({"tune", file}) == codes + codes + codes + codes + head);
+    CHECK(families({"tune", file, "--format", "dense"}) == head + head + head + head + head);
+    CHECK(families({"tune", file, "--op", "quantized_linear"}) == codes + codes + codes + codes);
+}
+
 TEST_CASE("one operator of a model") {
     Sandbox sandbox;
     const Ended ended = sandbox.run({"tune", "llama-3-8b", "--op", "linear", "--dry-run", "--json"});

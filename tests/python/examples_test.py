@@ -42,7 +42,9 @@ class Examples(unittest.TestCase):
         return printed.getvalue()
 
     def run_less(self, arguments: list, quiet: bool) -> dict:
-        """What the example tunes, with less to do; a whole model takes a while."""
+        """What the example tunes, with less to do; a whole model takes a while. What it prepares stays."""
+        if "--dry-run" in arguments:
+            return self.run_json(arguments, quiet=quiet)
         self.tuned.append(arguments)
         return self.run_json(arguments[:2] + ["--tokens=1", "--effort=quick"] + arguments[2:], quiet=True)
 

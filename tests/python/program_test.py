@@ -106,6 +106,10 @@ class Arguments(Case):
              "--tokens=1,8", "--gpu=0", "--budget=10m", "--arch=sm_90a", "--retune", "--offline",
              "--dry-run"],
         )  # fmt: skip
+        self.assertEqual(
+            self.arguments_of("gpt2", format="w4a16", group=0, zeros=True, lm_head=True),
+            ["tune", "--json", "--format=w4a16", "--group=0", "--zeros", "--lm-head", "--", "gpt2"],
+        )
         self.assertIn("--tokens=16", self.arguments_of("gpt2", tokens=16))
         self.assertIn("--tokens=1,2", self.arguments_of("gpt2", tokens="1,2"))
 
@@ -114,6 +118,7 @@ class Arguments(Case):
         for words in (
             self.arguments_of("gpt2", op="x", fields="x", tokens=1, dtype="bf16", tp=1, gpu=0, effort="x"),
             self.arguments_of(budget=1, arch="x", retune=True, offline=True, dry_run=True),
+            self.arguments_of(format="x", group=1, zeros=True, lm_head=True),
         ):
             options |= {word.partition("=")[0] for word in words if len(word) > 2 and word.startswith("--")}
         command = [fakes.PROGRAM, "tune", "--help"]
@@ -237,6 +242,39 @@ class Models(Case):
         self.assertEqual(llama.roles["feed-forward"], "fused_ffn")
         self.assertEqual(llama.without_family, [])
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
+
+    def test_the_operators_of_a_quantised_model(self) -> None:
+        llama = hone.prepare("llama-3-8b", max_rows=2, format="w4a16", group=64, zeros=True)
+        self.assertEqual([name for name in llama if "linear" in name or "ffn" in name], [
+            "quantized_linear_4096_6144", "quantized_linear_4096_4096", "quantized_ffn", "linear"
+        ])  # fmt: skip
+        weights = {"group": 64, "zeros": True, "max_tokens": 2}
+        self.assertEqual(
+            llama[llama.roles["query, key, value projection"]].description,
+            hone.QuantizedLinear(4096, 6144, "w4a16", **weights),
+        )
+        self.assertEqual(
+            llama[llama.roles["feed-forward"]].description,
+            hone.QuantizedFfn(4096, 14336, "w4a16", **weights),
+        )
+        head = llama[llama.roles["language head"]].description
+        self.assertEqual(head, hone.Linear(4096, 128256, max_tokens=2))
+
+    def test_a_config_says_how_it_is_quantised(self) -> None:
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({
+            "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,
+            "vocab_size": 100, "rms_norm_eps": 1e-5, "torch_dtype": "float16",
+            "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128},
+        }))  # fmt: skip
+        wanted = hone.QuantizedFfn(
+            256, 512, "w4a16", group=128, zeros=True, max_tokens=1, dtype="fp16"
+        )
+        self.assertEqual(hone.prepare(str(config), max_rows=1)["quantized_ffn"].description, wanted)
+        dense = hone.prepare(str(config), max_rows=1, format="dense")
+        self.assertEqual(dense["fused_ffn"].description, hone.FusedFfn(256, 512, max_tokens=1, dtype="fp16"))
+        with self.assertRaisesRegex(hone.ProgramError, "--group goes with --format"):
+            hone.prepare(str(config), max_rows=1, group=32)
 
     def test_attention_of_a_model(self) -> None:
         gpt2 = hone.prepare("gpt2", max_rows=32)

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/tuner/scratch.h"
 #include "tuner/errors.h"
 #include "tuner/model_document.h"
 
@@ -106,6 +107,34 @@ TEST_CASE("comments are allowed, sliding windows can be switched off, Qwen 3 nor
     CHECK(from_json(replaced(llama, "{", R"({"kv_lora_rank": 512, )")).latent_attention);
 }
 
+TEST_CASE("what a file says of quantised weights is kept, wherever it says it") {
+    CHECK_FALSE(from_json(llama).quantization.has_value());
+    CHECK_FALSE(
+        from_json(replaced(llama, "{", R"({"quantization_config": null, )")).quantization.has_value());
+    const std::string awq = R"("quantization_config": {"quant_method": "awq", "bits": 4}, )";
+    CHECK(from_json(replaced(llama, "{", "{" + awq)).quantization->method() == "awq");
+    const Model nested =
+        from_json(replaced(llama, "{", "{\"text_config\": {" + awq + "\"dtype\": \"float16\"}, "));
+    CHECK(nested.quantization->method() == "awq");
+    CHECK(error_of(replaced(llama, "{", R"({"quantization_config": 4, )")) ==
+          "config.json: quantization_config: not an object");
+    const Model packed = from_json(
+        replaced(llama, "{", R"({"quantization_config": {"quant_method": "hone", "dtype": "fp16"}, )"));
+    CHECK(packed.dtype == Dtype::fp16);
+    CHECK(error_of(
+              replaced(llama, "{", R"({"quantization_config": {"quant_method": "hone", "dtype": "fp32"}, )"))
+              .find("dtype is \"fp32\"; allowed: fp16 and bf16") != std::string::npos);
+}
+
+TEST_CASE("a config.json has the files that older checkpoints have beside it") {
+    const test::Scratch scratch;
+    std::ofstream(scratch.path("config.json")) << llama;
+    std::ofstream(scratch.path("quantize_config.json")) << R"({"bits": 4, "group_size": 128})";
+    for (const std::filesystem::path& path :
+         {scratch.path("config.json"), scratch.path("config.json").parent_path()})
+        CHECK(read_model(path.string()).quantization->method() == "gptq");
+}
+
 TEST_CASE("bad model files name file, key and what is allowed") {
     struct Case {
         std::string json;
@@ -167,6 +196,15 @@ TEST_CASE("YAML says the same with the same errors") {
         "hidden_size: 4096\nintermediate_size: 14336\nnum_attention_heads: 32\nnum_hidden_layers: 32\n"
         "vocab_size: 1000\nrms_norm_eps: 1e-5\ndtype: bfloat16\n";
     CHECK(from_yaml(yaml).hidden_size == 4096);
+    const std::string quantised =
+        yaml + "quantization_config: {quant_method: gptq, bits: 4, sym: true, a: null}\n";
+    CHECK(from_yaml(quantised).quantization->integer({"bits"}) == 4);
+    CHECK(from_yaml(quantised).quantization->boolean("sym") == true);
+    CHECK_THROWS_WITH_AS(
+        from_yaml(yaml + "quantization_config: {quant_method: gptq, bits: [4]}\n"),
+        "model.yaml:8: quantization_config: bits is a list or a map; allowed in YAML are scalars",
+        ConfigError);
+    CHECK_THROWS_AS(from_yaml(yaml + "quantization_config: 4\n"), ConfigError);
     CHECK_THROWS_AS(from_yaml(yaml + "hidden_size: 1\n"), ConfigError);
     CHECK_THROWS_AS(from_yaml("- 1\n- 2\n"), ConfigError);
     CHECK_THROWS_AS(from_yaml("a: [1, 2"), ConfigError);

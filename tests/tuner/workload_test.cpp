@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "hone/quantized_linear.h"
+#include "runtime/linear_problem.h"
+#include "runtime/quantized_linear_problem.h"
 #include "tuner/errors.h"
 
 using namespace hone;
@@ -54,6 +57,128 @@ TEST_CASE("a gated feed-forward network with biases is not tuned: no operator ha
     model.ffn_bias = true;
     CHECK(by_role(operators(model, {}), "feed-forward, first half").fields.empty());
     CHECK(by_role(operators(model, {}), "feed-forward, second half").fields.empty());
+}
+
+TEST_CASE("what a model's quantised layers look up at run time is in its workload, and nothing else is") {
+    struct Case {
+        const char* model;
+        WeightFormat weights;
+        int tensor_parallel = 1;
+    };
+    const Case cases[] = {{"llama-3-8b", {.format = QuantFormat::w4a16, .group = 128}},
+                          {"llama-3-8b", {.format = QuantFormat::w4a16, .group = 32, .zeros = true}, 2},
+                          {"llama-2-13b", {.format = QuantFormat::w8a16}},
+                          {"qwen2.5-7b", {.format = QuantFormat::w8a8}},
+                          {"mistral-7b", {.format = QuantFormat::fp8, .group = 128}, 8},
+                          {"gpt2", {.format = QuantFormat::w4a16, .group = 64}}};
+    for (const Case& one : cases) {
+        CAPTURE(one.model);
+        const Model model = read_model(one.model);
+        const auto heads = model.num_attention_heads / one.tensor_parallel;
+        const auto kv_heads = model.num_key_value_heads / one.tensor_parallel;
+        const auto [format, group, zeros, lm_head] = one.weights;
+        std::set<std::string> wanted;
+        for (const std::int64_t tokens : bucket_edges(8192)) {
+            QuantizedLinear linear{.in = model.hidden_size,
+                                   .out = (heads + 2 * kv_heads) * model.head_dim,
+                                   .max_tokens = tokens,
+                                   .dtype = model.dtype,
+                                   .format = *format,
+                                   .group = group,
+                                   .zeros = zeros,
+                                   .bias = model.qkv_bias};
+            wanted.insert(to_string(runtime::quantized_problem(linear)));
+            linear.in = heads * model.head_dim;
+            linear.out = model.hidden_size;
+            linear.bias = model.output_bias;
+            wanted.insert(to_string(runtime::quantized_problem(linear)));
+            const QuantizedFfn ffn{
+                .hidden = model.hidden_size,
+                .intermediate = model.intermediate_size / one.tensor_parallel,
+                .max_tokens = tokens,
+                .dtype = model.dtype,
+                .format = *format,
+                .group = group,
+                .zeros = zeros,
+                .activation = model.gated_ffn ? Activation::silu : Activation::gelu_tanh,
+                .gated = model.gated_ffn,
+                .bias = model.ffn_bias,
+            };
+            wanted.insert(to_string(runtime::first_half(ffn)));
+            wanted.insert(to_string(runtime::second_half(ffn)));
+        }
+        const Workload workload = model_workload(
+            model,
+            {.tokens = {}, .dtype = {}, .tensor_parallel = one.tensor_parallel, .weights = one.weights});
+        std::set<std::string> found;
+        for (const Problem& problem : workload.problems) {
+            const std::string text = to_string(problem);
+            if (text.starts_with("quantized_linear ")) found.insert(text);
+            if (text.starts_with("linear "))
+                CHECK(text.find("in=" + std::to_string(model.hidden_size)) != text.npos);
+        }
+        CHECK(found == wanted);
+    }
+}
+
+TEST_CASE("the language head of a quantised model has numbers, unless asked for; all else stays") {
+    const Model model = read_model("llama-3-8b");
+    WorkloadOptions options{.tokens = {1, 512}, .dtype = {}};
+    const Workload dense = model_workload(model, options);
+    options.weights = WeightFormat{.format = QuantFormat::fp8};
+    const Workload codes = model_workload(model, options);
+    const auto family_of = [](const Workload& workload, const std::string& role) {
+        const auto found = std::ranges::find(workload.tuned, role, &TunedOperator::role);
+        REQUIRE(found != workload.tuned.end());
+        return found->problem.family->name;
+    };
+    CHECK(family_of(codes, "language head") == "linear");
+    CHECK(family_of(codes, "output projection") == "quantized_linear");
+    CHECK(codes.problems.size() == dense.problems.size());
+    const auto others = [](const Workload& workload) {
+        std::set<std::string> texts;
+        for (const Problem& problem : workload.problems) {
+            const std::string text = to_string(problem);
+            if (text.find("linear ") == std::string::npos) texts.insert(text);
+        }
+        return texts;
+    };
+    CHECK(others(codes) == others(dense));
+    options.weights->lm_head = true;
+    CHECK(family_of(model_workload(model, options), "language head") == "quantized_linear");
+}
+
+TEST_CASE("weights that no kernel takes are refused with the layer they are of") {
+    const auto refused = [](const char* name, const WorkloadOptions& options, const char* text) {
+        CHECK_THROWS_WITH_AS(static_cast<void>(model_workload(read_model(name), options)),
+                             doctest::Contains(text), ConfigError);
+    };
+    const WeightFormat w4{.format = QuantFormat::w4a16, .group = 128};
+    refused("llama-2-7b", {.tokens = {1}, .dtype = {}, .tensor_parallel = 4, .weights = w4},
+            "llama-2-7b: feed-forward, second half (2752 -> 4096): group=128 does not divide in=2752");
+    refused("llama-2-7b", {.tokens = {1}, .dtype = Dtype::fp32, .weights = w4}, "allowed: fp16, bf16");
+    refused("gpt2",
+            {.tokens = {1}, .dtype = {}, .weights = WeightFormat{.format = QuantFormat::w8a16, .group = 64}},
+            "codes of 8 bits have a scale a row");
+}
+
+TEST_CASE("a model whose file says how it is quantised is tuned so, unless something else is asked for") {
+    Model model = read_model("llama-3-8b");
+    model.quantization.emplace(nlohmann::json{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 64}},
+                               "config.json: quantization_config");
+    const std::string projection = "query, key, value projection";
+    CHECK(by_role(operators(model, {}), projection).fields.find("format=w4a16 group=64 zeros=yes") !=
+          std::string::npos);
+    CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = WeightFormat{}}), projection)
+              .family == "linear");
+    model.quantization.emplace(nlohmann::json{{"quant_method", "bitsandbytes"}},
+                               "config.json: quantization_config");
+    CHECK_THROWS_WITH_AS(static_cast<void>(operators(model, {})),
+                         doctest::Contains("quant_method is \"bitsandbytes\"; allowed: gptq, awq, fp8, "
+                                           "compressed-tensors and hone; --format w4a16, w8a16"),
+                         ConfigError);
+    CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = WeightFormat{}}), projection)
+              .family == "linear");
 }
 
 TEST_CASE("the language head sees a row a sequence, not a row a token") {

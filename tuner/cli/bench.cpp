@@ -19,8 +19,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> words;
-    std::string model;
-    std::string tokens;
+    Target target;  ///< of --model
     std::string gpu;
     int rounds = 50;
 };
@@ -34,15 +33,12 @@ struct Contender {
 };
 
 std::vector<Problem> problems_of(const Options& options) {
-    if (options.words.empty() == options.model.empty()) {
+    if (options.words.empty() == options.target.model.empty()) {
         throw Failure(ExitCode::usage, {"no_target", "give a problem or --model",
                                         "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16"});
     }
     if (!options.words.empty()) return {problem_from_words(options.words)};
-    Target target;
-    target.model = options.model;
-    target.tokens = options.tokens;
-    return target.workload().problems;
+    return options.target.workload().problems;
 }
 
 /// Those that dispatch knows, each once.
@@ -179,8 +175,12 @@ Outcome bench(const Options& options, const Console& console) {
 Runner declare_bench(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     app.add_option("PROBLEM", options->words, "An operator and its fields");
-    app.add_option("--model", options->model, "Every problem of a model instead");
-    app.add_option("--tokens", options->tokens, "Token counts for --model");
+    CLI::Option* model = app.add_option("--model", options->target.model, "Every problem of a model instead");
+    app.add_option("--op", options->target.op, "Only this operator of --model");
+    app.add_option("--tokens", options->target.tokens, "Token counts for --model");
+    options->target.declare_format(app);
+    for (const char* of_model : {"--op", "--tokens", "--format", "--group", "--zeros", "--lm-head"})
+        app.get_option(of_model)->needs(model);
     app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
     app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)")
         ->check(CLI::Range(1, 10000));

@@ -7,6 +7,7 @@ const std::vector<Command>& commands() {
         {"tune", "Find the fastest kernels for a model or an operator and remember them",
          "  hone tune llama-3-8b\n"
          "  hone tune path/to/config.json --tp 2 --budget 10m\n"
+         "  hone tune llama-3-8b --format w4a16 --group 64   linear layers with weights of 4 bits\n"
          "  hone tune --op rmsnorm --fields \"dtype=bf16 hidden=4096 residual=yes\" --tokens 1,8,512\n"
          "  hone tune llama-3-8b --dry-run            what would be tuned\n"
          "  hone tune llama-3-8b --offline --arch sm_90a   predict, without a GPU\n",
@@ -17,8 +18,9 @@ const std::vector<Command>& commands() {
         {"explain", "Which kernel a call would run, and why",
          "  hone explain rmsnorm dtype=bf16 hidden=4096 rows=16\n", declare_explain},
         {"bench", "Measure winner, default and runner-up against the bandwidth floor",
-         "  hone bench rmsnorm dtype=bf16 hidden=4096 rows=16\n  hone bench --model llama-3-8b --tokens "
-         "1,4096\n",
+         "  hone bench rmsnorm dtype=bf16 hidden=4096 rows=16\n"
+         "  hone bench --model llama-3-8b --tokens 1,4096\n"
+         "  hone bench --model llama-3-8b --format w4a16 --op quantized_linear --tokens 1\n",
          declare_bench},
         {"export", "Write winners as one text file",
          "  hone export -o h100.json\n  hone export --family rmsnorm\n", declare_export},

@@ -1,14 +1,13 @@
 // hone quantize: a checkpoint with its linear layers packed as codes of 4 or 8 bits. Needs no GPU.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
-#include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/progress.h"
+#include "tuner/cli/targets.h"
 #include "tuner/quantize/quantize_checkpoint.h"
 #include "tuner/report_text.h"
 
@@ -27,29 +26,14 @@ struct Options {
     tuner::QuantizeRequest request;
 };
 
-constexpr std::array<QuantFormat, 4> formats{QuantFormat::w4a16, QuantFormat::w8a16, QuantFormat::w8a8,
-                                             QuantFormat::fp8};
-
-/// The choice whose name is `text`.
-template <class Choice, std::size_t count>
-Choice chosen(const char* option, const std::string& text, const std::array<Choice, count>& choices) {
-    std::array<std::string_view, count> names;
-    for (std::size_t i = 0; i < count; ++i) {
-        names[i] = name(choices[i]);
-        if (names[i] == text) return choices[i];
-    }
-    throw Failure(ExitCode::usage, {"bad_option",
-                                    fmt::format("{}: no '{}'{}: allowed is {}", option, text,
-                                                did_you_mean(text, names), fmt::join(names, ", ")),
-                                    ""});
-}
+constexpr std::array<std::string_view, 2> dtype_names{"fp16", "bf16"};
 
 tuner::QuantizeRequest request_of(const Options& options) {
     tuner::QuantizeRequest request = options.request;
-    request.format = chosen("--format", options.format, formats);
+    request.format = static_cast<QuantFormat>(chosen("--format", options.format, quant_format_names));
     request.search = !options.no_search;
     if (!options.dtype.empty())
-        request.dtype = chosen("--dtype", options.dtype, std::array{Dtype::fp16, Dtype::bf16});
+        request.dtype = dtype_from_name(dtype_names[chosen("--dtype", options.dtype, dtype_names)]);
     const bool is_w4 = request.format == QuantFormat::w4a16;
     if (is_w4 || (!request.zeros && request.search)) return request;
     throw Failure(

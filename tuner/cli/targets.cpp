@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command.h"
 #include "tuner/errors.h"
+#include "tuner/quantize/request.h"
 
 namespace hone::cli {
 namespace {
@@ -25,6 +27,8 @@ std::optional<Dtype> parsed_dtype(const std::string& text) {
     throw usage("unknown_dtype", fmt::format("--dtype: no dtype '{}'{}: allowed is {}", text,
                                              did_you_mean(text, names), fmt::join(names, ", ")));
 }
+
+constexpr std::string_view dense = "dense";
 
 void keep_only(const Family& family, tuner::Workload& workload) {
     const auto other = [&](const Problem& problem) { return problem.family != &family; };
@@ -45,6 +49,39 @@ void Target::declare(CLI::App& app) {
         "size that these leave open");
     app.add_option("--dtype", dtype, "fp32, fp16 or bf16 instead of the model's");
     app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
+    declare_format(app);
+}
+
+void Target::declare_format(CLI::App& app) {
+    app.add_option("--format", format,
+                   "Weights of the model's linear layers: w4a16, w8a16, w8a8, fp8, or dense: of its dtype "
+                   "(default: as quantization_config of its config.json says, else dense)");
+    app.add_option("--group", group,
+                   "With --format: columns that share a scale, as `hone quantize` takes it (default 128 "
+                   "with w4a16, else 0: whole rows)");
+    app.add_flag("--zeros", zeros, "With --format w4a16: zero points");
+    app.add_flag("--lm-head", lm_head, "With --format: the language head too");
+}
+
+std::optional<tuner::WeightFormat> Target::weights() const {
+    const std::string_view given = group ? "--group" : zeros ? "--zeros" : lm_head ? "--lm-head" : "";
+    if ((format.empty() || format == dense) && !given.empty()) {
+        throw usage("bad_option",
+                    fmt::format("{} goes with --format {}", given, fmt::join(quant_format_names, ", ")));
+    }
+    if (format.empty()) return std::nullopt;
+    if (model.empty()) {
+        throw usage("no_target", "--format goes with a MODEL; of one operator --fields says it",
+                    "--op quantized_linear --fields \"format=w4a16 ...\"");
+    }
+    if (format == dense) return tuner::WeightFormat{};
+    std::array<std::string_view, quant_format_names.size() + 1> names{};
+    *std::ranges::copy(quant_format_names, names.begin()).out = dense;
+    const auto codes = static_cast<QuantFormat>(chosen("--format", format, names));
+    return tuner::WeightFormat{.format = codes,
+                               .group = group.value_or(tuner::usual_group(codes)),
+                               .zeros = zeros,
+                               .lm_head = lm_head};
 }
 
 tuner::Workload Target::workload() const {
@@ -54,8 +91,10 @@ tuner::Workload Target::workload() const {
     }
     if (!fields.empty() && (op.empty() || !model.empty()))
         throw usage("no_target", "--fields goes with --op and without a MODEL");
-    const tuner::WorkloadOptions options{
-        .tokens = tokens_from(tokens), .dtype = parsed_dtype(dtype), .tensor_parallel = tensor_parallel};
+    const tuner::WorkloadOptions options{.tokens = tokens_from(tokens),
+                                         .dtype = parsed_dtype(dtype),
+                                         .tensor_parallel = tensor_parallel,
+                                         .weights = weights()};
     if (model.empty()) return tuner::operator_workload(op, fields, options);
     tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options);
     if (!op.empty()) keep_only(family_named(op), workload);
@@ -69,7 +108,19 @@ std::string Target::command_words() const {
     if (!tokens.empty()) words += fmt::format(" --tokens {}", tokens);
     if (!dtype.empty()) words += fmt::format(" --dtype {}", dtype);
     if (tensor_parallel != 1) words += fmt::format(" --tp {}", tensor_parallel);
+    if (!format.empty()) words += fmt::format(" --format {}", format);
+    if (group) words += fmt::format(" --group {}", *group);
+    if (zeros) words += " --zeros";
+    if (lm_head) words += " --lm-head";
     return words;
+}
+
+std::size_t chosen(std::string_view option, const std::string& text,
+                   std::span<const std::string_view> names) {
+    const auto found = std::ranges::find(names, text);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    throw usage("bad_option", fmt::format("{}: no '{}'{}: allowed is {}", option, text,
+                                          did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
 std::vector<std::int64_t> tokens_from(const std::string& list) {

@@ -4,7 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuner/workload.h"
@@ -19,15 +22,28 @@ struct Target {
     std::string tokens;  ///< "1,8,512"
     std::string dtype;
     int tensor_parallel = 1;
+    std::string format;  ///< of the model's linear layers: "w4a16", "dense"; empty: what its file says
+    std::optional<std::int64_t> group;
+    bool zeros = false;
+    bool lm_head = false;
 
-    /// MODEL, --op, --fields, --tokens, --dtype, --tp.
+    /// MODEL, --op, --fields, --tokens, --dtype, --tp, and those of declare_format().
     void declare(CLI::App& app);
-    /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither is
-    /// given or --fields goes with a model, and ConfigError.
+    /// --format, --group, --zeros, --lm-head.
+    void declare_format(CLI::App& app);
+    /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither
+    /// is given, --fields goes with a model or a format with none, and ConfigError.
     [[nodiscard]] tuner::Workload workload() const;
     /// The same target as words of a command line.
     [[nodiscard]] std::string command_words() const;
+
+  private:
+    [[nodiscard]] std::optional<tuner::WeightFormat> weights() const;
 };
+
+/// The place of `text` among `names`. Throws Failure (usage) with the option, the nearest name, and all.
+[[nodiscard]] std::size_t chosen(std::string_view option, const std::string& text,
+                                 std::span<const std::string_view> names);
 
 /// "1,8,512"; empty for "". Throws Failure (usage).
 [[nodiscard]] std::vector<std::int64_t> tokens_from(const std::string& list);

@@ -13,8 +13,6 @@
 namespace hone::tuner {
 namespace {
 
-constexpr std::int64_t usual_group = 128;
-
 Dtype dtype_of(StoredType type) {
     if (type == StoredType::f16) return Dtype::fp16;
     return type == StoredType::bf16 ? Dtype::bf16 : Dtype::fp32;
@@ -115,7 +113,6 @@ class NumberLayers : public LayerSource {
     }
 
     LayerOutline outline_of(const std::string& layer) const {
-        const bool is_w4 = request_.format == QuantFormat::w4a16;
         const std::string weight = layer + ".weight";
         const StoredTensor& tensor = checkpoint_.at(weight);
         return {.name = layer,
@@ -123,7 +120,7 @@ class NumberLayers : public LayerSource {
                 .shape = {.format = request_.format,
                           .out = static_cast<std::int64_t>(tensor.shape[0]),
                           .in = static_cast<std::int64_t>(tensor.shape[1]),
-                          .group = request_.group.value_or(is_w4 ? usual_group : 0),
+                          .group = request_.group.value_or(usual_group(request_.format)),
                           .zeros = request_.zeros,
                           .scale_dtype = dtype_}};
     }
