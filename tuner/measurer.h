@@ -2,6 +2,7 @@
 // offline (the cost model). The race above it does not know which one answers. Used by one thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,19 @@ struct Samples {
     Verdict verdict;
     std::vector<double> us;  ///< microseconds a call, one entry a graph replay, disturbed ones left out
     double energy_mj = 0;    ///< a call; 0: not measured
+};
+
+/// A candidate that ran without pause on an otherwise idle GPU.
+struct Sustained {
+    Verdict verdict;
+    double us = 0;         ///< a call, with what lies between calls
+    double power_w = 0;    ///< mean, of the whole GPU; 0: not measured
+    bool counted = false;  ///< by the GPU's energy counter; false: mean of NVML's power readings
+    double seconds = 0;    ///< measured so long, after warming up
+    std::int64_t calls = 0;
+
+    /// A call; means what Samples::energy_mj does.
+    [[nodiscard]] double energy_mj() const { return power_w * us * 1e-3; }
 };
 
 struct CandidateImage {

@@ -75,6 +75,8 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"tune", "--op", "linear", "--fields", "dtype=bf16", "--format", "fp8"},
          "--format goes with a MODEL"},
         {{"bench", "rmsnorm", "dtype=bf16", "--format", "fp8"}, "--format requires --model"},
+        {{"bench", "rmsnorm", "dtype=bf16", "--seconds", "3"}, "--seconds requires --energy"},
+        {{"bench", "rmsnorm", "dtype=bf16", "--energy", "--seconds", "0"}, "not in range"},
         {{"bench"}, "give a problem or --model"},
         {{"quantize", "x", "-o", "y"}, "--format is required"},
         {{"quantize", "x", "--format", "w4a16"}, "--output is required"},

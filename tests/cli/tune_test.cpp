@@ -80,6 +80,52 @@ TEST_CASE("bench measures winner, default and runner-up") {
     CHECK(problem["rows"][0]["median_us"].get<double>() > 0);
 }
 
+TEST_CASE("bench --energy says what a call takes, of a quantised product beside the dense one") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("nvml:power_mw=400000");
+    const auto bench = [&](Sandbox::Words words) {
+        words.insert(words.begin(), "bench");
+        words.insert(words.end(), {"--rounds", "1", "--energy", "--seconds", "0.2"});
+        return sandbox.run(words);
+    };
+    const Sandbox::Words norm{"rmsnorm", "dtype=bf16", "hidden=4096", "rows=16"};
+    REQUIRE(sandbox.run(small_tune()).code == 0);
+    const Ended text = bench(norm);
+    INFO(text.err);
+    REQUIRE(text.code == 0);
+    CHECK(text.out.find("mJ a call  calls a joule") != std::string::npos);
+    CHECK(text.out.find("counter over 0.2 s") != std::string::npos);
+
+    const Ended ended = bench({"quantized_linear", "dtype=bf16", "format=w4a16", "group=64",
+                               "activation=silu", "gated=yes", "in=256", "out=128", "tokens=3", "--json"});
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const nlohmann::json rows = ended.json()["data"]["problems"][0]["energy"];
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0]["which"] == "default");
+    CHECK(rows[1]["which"] == "dense default");
+    CHECK(rows[1]["problem"] ==
+          "linear dtype=bf16 norm=no activation=silu gated=yes bias=no residual=no in=256 out=128 tokens=3");
+    for (const nlohmann::json& row : rows) {
+        const auto energy_mj = row["energy_mj"].get<double>();
+        CHECK(row["status"] == "ok");
+        CHECK(row["source"] == "counter");
+        CHECK(row["power_w"].get<double>() == doctest::Approx(400).epsilon(0.1));
+        CHECK(energy_mj == doctest::Approx(row["power_w"].get<double>() * row["us"].get<double>() / 1e3));
+        CHECK(row["calls_per_joule"].get<double>() == doctest::Approx(1e3 / energy_mj));
+    }
+
+    const std::string no_counter = "nvml:refuse=nvmlDeviceGetTotalEnergyConsumption";
+    sandbox.use_fake_gpus(no_counter);
+    CHECK(bench(norm).out.find("power over 0.2 s") != std::string::npos);
+    sandbox.use_fake_gpus(no_counter + ";nvml:refuse=nvmlDeviceGetPowerUsage");
+    const Ended refused = bench(norm);
+    CHECK(refused.code == 4);
+    CHECK(refused.err.find("gives neither nvmlDeviceGetTotalEnergyConsumption nor") != std::string::npos);
+    sandbox.use_fake_gpus("nvml:none");
+    CHECK(bench(norm).err.find("NVML is missing or does not know it") != std::string::npos);
+}
+
 TEST_CASE("two GPUs of one kind share the problems") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("device:count=2");

@@ -2,6 +2,7 @@
 // otherwise. With prototypes of its own, as there is no nvml.h to build with. Thread-safe.
 #include <strings.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -67,6 +68,11 @@ int max_clock_mhz(const FakeDevice& device, int which) {
     const auto attribute =
         which == clock_memory ? CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE : CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
     return device.attribute(attribute) / 1000;
+}
+
+long long power_mw() {
+    const Rule* rule = script().setting("nvml", "power_mw");
+    return rule == nullptr ? 350'000 : rule->number("power_mw");
 }
 
 }  // namespace
@@ -135,13 +141,17 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned int* count, P
 }
 
 int nvmlDeviceGetTotalEnergyConsumption(void* handle, unsigned long long* millijoules) {
-    static unsigned long long total = 1'000'000;
-    return answer("nvmlDeviceGetTotalEnergyConsumption", handle, millijoules,
-                  [](const FakeDevice&) { return total += 35'000; });
+    return answer("nvmlDeviceGetTotalEnergyConsumption", handle, millijoules, [](const FakeDevice&) {
+        using std::chrono::milliseconds;
+        static const auto loaded = std::chrono::steady_clock::now();
+        const auto time = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - loaded);
+        return 1'000'000 + power_mw() * time.count() / 1000;
+    });
 }
 
 int nvmlDeviceGetPowerUsage(void* handle, unsigned int* milliwatts) {
-    return answer("nvmlDeviceGetPowerUsage", handle, milliwatts, [](const FakeDevice&) { return 350'000; });
+    return answer("nvmlDeviceGetPowerUsage", handle, milliwatts,
+                  [](const FakeDevice&) { return power_mw(); });
 }
 
 int nvmlDeviceGetTemperature(void* handle, int, unsigned int* celsius) {

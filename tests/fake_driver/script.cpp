@@ -43,7 +43,7 @@ const std::map<std::string, std::string>& known_keys() {
         {"noise", " percent seed "},
         {"compile", " match fail hang signal exit sleep_us spill registers shared after times once "},
         {"nvrtc", " version archs "},
-        {"nvml", " none version throttle tenant refuse sm_mhz after times once "},
+        {"nvml", " none version throttle tenant refuse sm_mhz power_mw after times once "},
     };
     return keys;
 }

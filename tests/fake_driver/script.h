@@ -51,6 +51,7 @@
 //          tenant=PID              another process on every GPU; may be repeated
 //          refuse=FUNCTION         that function says NOT_SUPPORTED
 //          sm_mhz=N                the SM clock now
+//          power_mw=N              power now, by which energy rises in real time; 0: it stands still
 #pragma once
 
 #include <map>

@@ -116,6 +116,9 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     CHECK(to_json(device_info_from_json(device)) == device);
     const json samples = to_json(Samples{.verdict = {.detail = "why"}, .us = {1.5, 2.25}, .energy_mj = 3});
     CHECK(to_json(samples_from_json(samples)) == samples);
+    const json sustained = to_json(Sustained{
+        .verdict = {.detail = "why"}, .us = 2.5, .power_w = 350, .counted = true, .seconds = 2, .calls = 7});
+    CHECK(to_json(sustained_from_json(sustained)) == sustained);
 }
 
 TEST_CASE("a damaged message is a ProtocolError at worst") {
@@ -127,6 +130,7 @@ TEST_CASE("a damaged message is a ProtocolError at worst") {
              [&](const json& object) { (void)plan_from_json(object, names); });
     survives(to_json(plan_with_tensor_maps()),
              [&](const json& object) { (void)plan_from_json(object, names); });
+    survives(to_json(Sustained{}), [](const json& object) { (void)sustained_from_json(object); });
     survives(to_json(made_up_device()), [](const json& object) { (void)device_info_from_json(object); });
     survives(to_json(Samples{.verdict = {}, .us = {1, 2, 3}}),
              [](const json& object) { (void)samples_from_json(object); });

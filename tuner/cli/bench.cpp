@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 
 #include "runtime/explain.h"
+#include "tuner/cli/bench_energy.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/interrupt.h"
@@ -22,6 +25,19 @@ struct Options {
     Target target;  ///< of --model
     std::string gpu;
     int rounds = 50;
+    bool energy = false;
+    double energy_seconds = 2;
+};
+
+/// What all problems are measured with.
+struct Bench {
+    const Options& options;
+    const Console& console;
+    tuner::GpuSession& session;
+    const runtime::WinnerTable& winners;
+    const cache::Cache& cache;
+
+    [[nodiscard]] const DeviceTraits& traits() const { return session.measurer->device().traits; }
 };
 
 /// A candidate with what it is to this problem: "winner", "default", "runner-up", or two of them.
@@ -42,7 +58,9 @@ std::vector<Problem> problems_of(const Options& options) {
 }
 
 /// Those that dispatch knows, each once.
-std::vector<Contender> contenders(const Problem& problem, const Explanation& explained) {
+std::vector<Contender> contenders(const Problem& problem, const Bench& bench) {
+    const Explanation explained =
+        runtime::explain(problem, problem, {&bench.winners, &bench.traits(), &bench.cache});
     std::vector<Contender> list;
     const auto add = [&](const std::string& part, const std::string& text) {
         const std::optional<Candidate> candidate = parse_candidate(*problem.family, text);
@@ -93,6 +111,34 @@ double default_us(const std::vector<Contender>& list) {
     return 0;
 }
 
+/// The one that dispatch takes; the next one where that does not run.
+void add_energy(const Problem& problem, const std::string& prefix, const std::vector<Contender>& list,
+                const Bench& bench, std::vector<EnergyRow>& rows) {
+    const auto runs = std::ranges::find(list, cache::TrialStatus::ok,
+                                        [](const Contender& c) { return c.samples.verdict.status; });
+    if (runs == list.end()) return;
+    const auto duration = std::chrono::milliseconds(std::llround(bench.options.energy_seconds * 1e3));
+    rows.push_back({.part = prefix + runs->part,
+                    .problem = problem,
+                    .candidate = runs->candidate,
+                    .sustained = bench.session.measurer->sustain({runs->candidate, &runs->image}, duration)});
+}
+
+/// The product that a quantised one stands for, with a weight that is not.
+void add_dense_energy(const Problem& problem, const Bench& bench, std::vector<EnergyRow>& rows) {
+    const std::optional<Problem> dense = dense_problem(problem);
+    if (!dense) return;
+    const tuner::Verdict ready = bench.session.measurer->begin_problem(*dense);
+    if (ready.status != cache::TrialStatus::ok) {
+        bench.console.warn(fmt::format("{}: {}", to_string(*dense), ready.detail));
+        return;
+    }
+    std::vector<Contender> list = contenders(*dense, bench);
+    prepare(*dense, bench.session, list);
+    add_energy(*dense, "dense ", list, bench, rows);
+    bench.session.measurer->end_problem();
+}
+
 void report(const Problem& problem, const DeviceTraits& traits, const std::vector<Contender>& list,
             const Console& console, Outcome& outcome) {
     using tuner::Align;
@@ -131,35 +177,44 @@ void report(const Problem& problem, const DeviceTraits& traits, const std::vecto
                                 table.render(console.stdout_colour, "  "));
 }
 
-bool bench_problem(const Problem& problem, tuner::GpuSession& session, const runtime::WinnerTable& winners,
-                   const cache::Cache& cache, int rounds, const Console& console, Outcome& outcome) {
-    const DeviceTraits& traits = session.measurer->device().traits;
-    const Explanation explained = runtime::explain(problem, problem, {&winners, &traits, &cache});
-    std::vector<Contender> list = contenders(problem, explained);
+void report_energy(const std::vector<EnergyRow>& rows, const Console& console, Outcome& outcome) {
+    outcome.data["problems"].back()["energy"] = energy_json(rows);
+    outcome.text += energy_text(rows, console.stdout_colour) + '\n';
+}
+
+bool bench_problem(const Problem& problem, const Bench& bench, Outcome& outcome) {
+    tuner::GpuSession& session = bench.session;
+    std::vector<Contender> list = contenders(problem, bench);
     const tuner::Verdict ready = session.measurer->begin_problem(problem);
     if (ready.status != cache::TrialStatus::ok) {
-        console.warn(fmt::format("{}: {}", to_string(problem), ready.detail));
+        bench.console.warn(fmt::format("{}: {}", to_string(problem), ready.detail));
         return false;
     }
     prepare(problem, session, list);
-    race(session, list, rounds);
+    race(session, list, bench.options.rounds);
+    std::vector<EnergyRow> energy;
+    if (bench.options.energy) add_energy(problem, "", list, bench, energy);
     session.measurer->end_problem();
-    report(problem, traits, list, console, outcome);
+    if (bench.options.energy) add_dense_energy(problem, bench, energy);
+    report(problem, bench.traits(), list, bench.console, outcome);
+    if (bench.options.energy) report_energy(energy, bench.console, outcome);
     return std::any_of(list.begin(), list.end(), [](const Contender& c) { return !c.samples.us.empty(); });
 }
 
 Outcome bench(const Options& options, const Console& console) {
     const std::vector<Problem> problems = problems_of(options);
     const tuner::DeviceInfo device = chosen_gpus(find_gpus(), options.gpu).front();
+    if (options.energy) check_energy(device);
     const std::atomic<bool>& stop = stop_on_interrupt();
     cache::Cache cache = open_user_cache();
     const runtime::WinnerTable winners(cache::load_winners(
         device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
     tuner::GpuSession session = tuner::open_gpu(cache, {.ordinal = device.ordinal});
     Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
+    const Bench bench{options, console, session, winners, cache};
     for (const Problem& problem : problems) {
         if (stop) break;
-        if (bench_problem(problem, session, winners, cache, options.rounds, console, outcome)) continue;
+        if (bench_problem(problem, bench, outcome)) continue;
         outcome.exit = ExitCode::nothing_valid;
         outcome.error = {"nothing_valid", "nothing could be measured for " + to_string(problem),
                          "hone show lists what was tried"};
@@ -184,6 +239,13 @@ Runner declare_bench(CLI::App& app) {
     app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
     app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)")
         ->check(CLI::Range(1, 10000));
+    CLI::Option* energy = app.add_flag("--energy", options->energy,
+                                       "Power, energy of a call and calls a joule too, of what dispatch "
+                                       "takes, without pause; of a quantised "
+                                       "product also of the one with weights of 16 bits");
+    app.add_option("--seconds", options->energy_seconds, "Of each such loop (default 2)")
+        ->check(CLI::Range(0.1, 600.0))
+        ->needs(energy);
     return [options](const Console& console) { return bench(*options, console); };
 }
 

@@ -20,7 +20,7 @@ const std::vector<Command>& commands() {
         {"bench", "Measure winner, default and runner-up against the bandwidth floor",
          "  hone bench rmsnorm dtype=bf16 hidden=4096 rows=16\n"
          "  hone bench --model llama-3-8b --tokens 1,4096\n"
-         "  hone bench --model llama-3-8b --format w4a16 --op quantized_linear --tokens 1\n",
+         "  hone bench --model llama-3-8b --format w4a16 --op quantized_linear --tokens 1 --energy\n",
          declare_bench},
         {"export", "Write winners as one text file",
          "  hone export -o h100.json\n  hone export --family rmsnorm\n", declare_export},

@@ -23,17 +23,17 @@ std::vector<std::int64_t> listed_processes(const runtime::NvmlDevice* nvml) {
 // the context is made is taken for ours.
 DeviceContext::DeviceContext(int ordinal) : driver_(runtime::Driver::load()) {
     const std::string bus = runtime::pci_bus_id(*driver_, ordinal);
-    std::shared_ptr<const runtime::NvmlDevice> nvml = runtime::NvmlDevice::open(bus);
-    const std::vector<std::int64_t> before = listed_processes(nvml.get());
+    nvml_ = runtime::NvmlDevice::open(bus);
+    const std::vector<std::int64_t> before = listed_processes(nvml_.get());
     context_.emplace(driver_, ordinal);
     check(driver_->cuCtxSetCurrent(context_->get()), "making the context current");
     stream_ = runtime::create_stream(*driver_);
     done_ = runtime::create_event(*driver_);
     std::vector<std::int64_t> ours{getpid()};
-    for (const std::int64_t pid : listed_processes(nvml.get())) {
+    for (const std::int64_t pid : listed_processes(nvml_.get())) {
         if (std::ranges::find(before, pid) == before.end()) ours.push_back(pid);
     }
-    monitor_ = GpuMonitor(std::move(nvml), std::move(ours));
+    monitor_ = GpuMonitor(nvml_, std::move(ours));
     info_ = {.traits = runtime::device_traits(*driver_, ordinal),
              .gpu = runtime::gpu_key(*driver_, ordinal),
              .toolchain = {.driver = driver_->version(), .nvrtc = {}},

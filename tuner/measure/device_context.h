@@ -26,6 +26,8 @@ class DeviceContext {
     /// Without the NVRTC version, which this process does not need.
     [[nodiscard]] const DeviceInfo& info() const { return info_; }
     [[nodiscard]] GpuMonitor& monitor() { return monitor_; }
+    /// nullptr without NVML, or where it does not know this GPU.
+    [[nodiscard]] const runtime::NvmlDevice* nvml() const { return nvml_.get(); }
     void check(CUresult result, const char* what) const { runtime::check(driver(), result, what); }
 
     /// Waits until everything enqueued so far is done. Throws DeadlinePassed, or CudaError when it failed.
@@ -39,6 +41,7 @@ class DeviceContext {
     DeviceInfo info_;
     runtime::Stream stream_;
     runtime::Event done_;
+    std::shared_ptr<const runtime::NvmlDevice> nvml_;
     GpuMonitor monitor_;
 };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tuner/errors.h"
+#include "tuner/measure/energy_meter.h"
 #include "tuner/measure/measure_worker.h"
 #include "tuner/measure/verifier.h"
 
@@ -20,6 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view silent_death = "the measuring worker died";
 constexpr std::size_t max_images_in_worker = 1024;
+constexpr std::size_t replays_around_loop = 8;  // of a sustained one: before it, and what is in its queue
 
 // A first launch may be this much slower than the memory and arithmetic floors before it counts as hanging;
 constexpr double slowest_over_floor = 2000;
@@ -286,6 +288,23 @@ Samples GpuMeasurer::time(const CandidateImage& candidate, int replays) {
     });
     samples.verdict = verdict;
     return samples;
+}
+
+Sustained GpuMeasurer::sustain(const CandidateImage& candidate, milliseconds duration) {
+    Sustained sustained;
+    const Verdict verdict = twice([&]() -> Verdict {
+        if (Verdict loaded = send_image(candidate); !ok(loaded)) return loaded;
+        const milliseconds limit = EnergyMeter::longest_warm_up + duration + time_limit(replays_around_loop);
+        const json head{{"op", "sustain"},
+                        {"candidate", to_json(call_of(candidate))},
+                        {"duration_ms", duration.count()},
+                        {"limit_ms", limit.count()}};
+        sustained = ask(head, {}, limit,
+                        [](const Reply& reply) { return sustained_from_json(member(reply, "sustained")); });
+        return sustained.verdict;
+    });
+    sustained.verdict = verdict;
+    return sustained;
 }
 
 std::vector<Samples> GpuMeasurer::interleave_once(const std::vector<CandidateImage>& candidates, int rounds) {

@@ -46,6 +46,8 @@ class GpuMeasurer final : public Measurer {
     [[nodiscard]] Samples time(const CandidateImage& candidate, int replays) override;
     [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
                                                   int rounds) override;
+    /// One candidate without pause for so long, with what NVML says of it meanwhile; the GPU alone can tell.
+    [[nodiscard]] Sustained sustain(const CandidateImage& candidate, std::chrono::milliseconds duration);
     void end_problem() override;
     [[nodiscard]] int calls_per_replay() const override { return calls_; }
 

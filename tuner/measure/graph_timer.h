@@ -27,6 +27,8 @@ class GraphTimer {
         std::string disturbance;  ///< empty: undisturbed
     };
     [[nodiscard]] Batch replay(const std::vector<std::string>& order, Clock::time_point deadline);
+    /// The graph that prepare() has captured.
+    [[nodiscard]] CUgraphExec graph(const std::string& name) const { return graphs_.at(name).get(); }
     /// Forgets all graphs: the problem's memory is about to change.
     void clear() { graphs_.clear(); }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "tuner/measure/energy_meter.h"
 #include "tuner/measure/graph_timer.h"
 #include "tuner/measure/verifier.h"
 #include "tuner/measure/wire.h"
@@ -40,6 +41,7 @@ class Worker {
         if (op == "verify") return verify(request.head);
         if (op == "time") return time(request.head);
         if (op == "interleave") return interleave(request.head);
+        if (op == "sustain") return sustain(request.head);
         if (op == "forget") return forget();
         if (op == "end") return end();
         throw ProtocolError("an unknown request");
@@ -104,6 +106,23 @@ class Worker {
     json interleave(const json& request) {
         return {{"samples", measure(list(request, "candidates"), small_integer(request, "rounds"),
                                     deadline_of(request))}};
+    }
+
+    json sustain(const json& request) {
+        const CandidateCall call = candidate_call_from_json(member(request, "candidate"), names_);
+        const std::chrono::milliseconds duration(integer(request, "duration_ms"));
+        const Clock::time_point deadline = deadline_of(request);
+        Sustained sustained;
+        const Verdict verdict = verdict_of([&]() -> Verdict {
+            sets_->reserve_workspace(call.plan.workspace_bytes);
+            if (Verdict ready = prepare(call, deadline); ready.status != TrialStatus::ok) return ready;
+            const double call_us = timer_->replay({call.image}, deadline).us.front();
+            const Replays replays{timer_->graph(call.image), call_us * sets_->calls(), sets_->calls()};
+            sustained = EnergyMeter(*device_).measure(replays, duration, deadline);
+            return sustained.verdict;
+        });
+        sustained.verdict = verdict;
+        return {{"sustained", to_json(sustained)}};
     }
 
     json end() {

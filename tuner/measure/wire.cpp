@@ -350,4 +350,23 @@ Samples samples_from_json(const json& object) {
     return samples;
 }
 
+json to_json(const Sustained& sustained) {
+    return {{"verdict", to_json(sustained.verdict)}, {"us", sustained.us},
+            {"power_w", sustained.power_w},          {"counted", sustained.counted},
+            {"seconds", sustained.seconds},          {"calls", sustained.calls}};
+}
+
+Sustained sustained_from_json(const json& object) {
+    const Sustained sustained{.verdict = verdict_from_json(member(object, "verdict")),
+                              .us = number(object, "us"),
+                              .power_w = number(object, "power_w"),
+                              .counted = boolean(object, "counted"),
+                              .seconds = number(object, "seconds"),
+                              .calls = integer(object, "calls")};
+    for (const double value : {sustained.us, sustained.power_w, sustained.seconds}) {
+        if (!std::isfinite(value) || value < 0) throw ProtocolError("a time or power that is none");
+    }
+    return sustained;
+}
+
 }  // namespace hone::tuner

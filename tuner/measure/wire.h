@@ -56,6 +56,9 @@ struct CandidateCall {
 [[nodiscard]] nlohmann::json to_json(const Samples& samples);
 [[nodiscard]] Samples samples_from_json(const nlohmann::json& object);
 
+[[nodiscard]] nlohmann::json to_json(const Sustained& sustained);
+[[nodiscard]] Sustained sustained_from_json(const nlohmann::json& object);
+
 [[nodiscard]] nlohmann::json to_json(const cache::GpuKey& key);
 [[nodiscard]] cache::GpuKey gpu_key_from_json(const nlohmann::json& object);
 
