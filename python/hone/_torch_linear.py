@@ -21,6 +21,7 @@ from ._torch_prepared import (
     check_like,
     check_x,
     current_device,
+    fits,
     lies_well,
     on,
     pointer,
@@ -64,18 +65,8 @@ _FFN: Dict[Tuple[Any, ...], Prepared] = {
 }
 
 
-def _fits(tensor: Optional[Tensor], x: Tensor, shape: Tuple[int, ...]) -> bool:
-    """Whether a tensor, if there is one, is as kernels read it at once."""
-    return tensor is None or (
-        tensor.dtype == x.dtype
-        and tensor.get_device() == x.get_device()
-        and tensor.shape == shape
-        and lies_well(tensor)
-    )
-
-
-def _norm_fits(norm_weight: Optional[Tensor], epsilon: Optional[float], x: Tensor) -> bool:
-    return (norm_weight is None) == (epsilon is None) and _fits(norm_weight, x, x.shape[-1:])
+def _norm_fits(norm_weight: Optional[Tensor], epsilon: Optional[float], x: Tensor, device: int) -> bool:
+    return (norm_weight is None) == (epsilon is None) and fits(norm_weight, x.dtype, device, x.shape[-1:])
 
 
 def linear(
@@ -90,13 +81,14 @@ def linear(
         ]
     except (KeyError, IndexError):
         return _linear_with_care(x, weight, bias, residual, activation, norm_weight, epsilon)
-    tokens = x.numel() // columns
+    tokens, dtype = x.numel() // columns, x.dtype
     row = weight.shape[:1]
     shape = x.shape[:-1] + row
     if (
         not 0 < tokens <= most
-        or not (lies_well(x) and lies_well(weight) and _fits(bias, x, row) and _fits(residual, x, shape))
-        or not _norm_fits(norm_weight, epsilon, x)
+        or not (lies_well(x) and lies_well(weight))
+        or not (fits(bias, dtype, device, row) and fits(residual, dtype, device, shape))
+        or not _norm_fits(norm_weight, epsilon, x, device)
         or device != current_device()
     ):
         return _linear_with_care(x, weight, bias, residual, activation, norm_weight, epsilon)
@@ -151,13 +143,14 @@ def fused_ffn(
         return _ffn_with_care(
             x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon
         )
-    tokens = x.numel() // columns
+    tokens, dtype = x.numel() // columns, x.dtype
     if (
         not 0 < tokens <= most
         or (up_bias is None) != (down_bias is None)
-        or not (lies_well(x) and lies_well(up) and _fits(gate, x, up.shape) and _fits(residual, x, x.shape))
-        or not (_fits(down, x, up.shape[::-1]) and _fits(up_bias, x, up.shape[:1]))
-        or not (_fits(down_bias, x, x.shape[-1:]) and _norm_fits(norm_weight, epsilon, x))
+        or not (lies_well(x) and lies_well(up))
+        or not (fits(gate, dtype, device, up.shape) and fits(down, dtype, device, up.shape[::-1]))
+        or not (fits(up_bias, dtype, device, up.shape[:1]) and fits(down_bias, dtype, device, x.shape[-1:]))
+        or not (fits(residual, dtype, device, x.shape) and _norm_fits(norm_weight, epsilon, x, device))
         or device != current_device()
     ):
         return _ffn_with_care(

@@ -208,6 +208,16 @@ def lies_well(tensor: Tensor) -> bool:
     return tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0
 
 
+def fits(tensor: Optional[Tensor], dtype: torch.dtype, device: int, shape: Tuple[int, ...]) -> bool:
+    """Whether a tensor, if there is one, is of these and as kernels read it at once."""
+    return tensor is None or (
+        tensor.dtype == dtype
+        and tensor.get_device() == device
+        and tensor.shape == shape
+        and lies_well(tensor)
+    )
+
+
 def readable_vector(weight: Tensor) -> Tensor:
     """weight [hidden], or a copy where it is not contiguous and aligned."""
     return weight if lies_well(weight) else weight.clone(memory_format=torch.contiguous_format)

@@ -1,6 +1,6 @@
 """Modules that take the place of torch.nn.RMSNorm, LayerNorm and Linear, with the same parameters, of Linear
-also with a weight of 4 or 8 bits, and the feed-forward network and the attention of a transformer layer as
-modules; and rope_table(), the cosines and sines of rotary embeddings.
+also with a weight of 4 or 8 bits, and the feed-forward network, with such weights, too, and the attention of
+a transformer layer as modules; and rope_table(), the cosines and sines of rotary embeddings.
 
 They run Hone's kernels for CUDA tensors of bf16, fp16 and fp32 with weights of the same dtype, and PyTorch's
 functions for everything else: on the CPU, for float64, with mixed dtypes, without a weight, and under
@@ -20,6 +20,7 @@ from torch.nn import functional
 from . import torch_ops
 from ._nn_attention import Attention as Attention
 from ._nn_common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
+from ._nn_quantized import Bits, ffn_group
 from ._nn_quantized import QuantizedLinear as QuantizedLinear
 from ._rope_table import rope_table as rope_table
 from ._torch_prepared import DTYPES
@@ -160,11 +161,7 @@ class FusedFFN(torch.nn.Module):
         eps: Optional[float] = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if gated and bias:
-            raise ValueError("bias: True; allowed is False where gated is True")
-        if gated and activation == "none":
-            raise ValueError("activation: 'none'; it is allowed where gated is False")
-        self.activation = checked_activation(activation)
+        self.activation = _ffn_activation(activation, gated, bias)
         options = {"bias": bias, "device": device, "dtype": dtype}
         self.norm = RMSNorm(hidden, eps, device=device, dtype=dtype) if norm else None
         self.gate_proj = torch.nn.Linear(hidden, intermediate, **options) if gated else None
@@ -179,15 +176,107 @@ class FusedFFN(torch.nn.Module):
         norm = _norm_arguments(self.norm, x)
         if _multiplies(x, residual, down.out_features, *weights, norm[0]):
             return torch_ops.fused_ffn(x, *weights, residual, self.activation, *norm)
-        if self.norm is not None:
-            x = self.norm(x)
-        activate = ACTIVATIONS[self.activation]
-        between = activate(up(x)) if self.gate_proj is None else activate(self.gate_proj(x)) * up(x)
-        y = down(between)
-        return y if residual is None else y + residual
+        return _ffn_formula(self, x, residual)
 
     def extra_repr(self) -> str:
         return f"activation={self.activation!r}"
+
+
+class QuantizedFFN(torch.nn.Module):
+    """FusedFFN with weights of 4 or 8 bits: gate_proj, up_proj and down_proj are QuantizedLinear layers of
+    one format and group (None: for 4 bits the largest of 128, 64 and 32 that divides both hidden and
+    intermediate), which hold them. from_float() makes one of a network's layers. It cannot be trained, but
+    hands gradients on."""
+
+    def __init__(
+        self, hidden: int, intermediate: int, bits: Bits = 4, group: Optional[int] = None,
+        activation: str = "silu", gated: bool = True, bias: bool = False, device: Any = None,
+        dtype: torch.dtype = torch.bfloat16, *, zeros: bool = False, norm: bool = False,
+        eps: Optional[float] = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.activation = _ffn_activation(activation, gated, bias)
+        group = ffn_group(bits, hidden, intermediate, group)
+        options = (bits, group, bias, device, dtype)
+        self.norm = RMSNorm(hidden, eps, device=device, dtype=dtype) if norm else None
+        self.gate_proj = QuantizedLinear(hidden, intermediate, *options, zeros=zeros) if gated else None
+        self.up_proj = QuantizedLinear(hidden, intermediate, *options, zeros=zeros)
+        self.down_proj = QuantizedLinear(intermediate, hidden, *options, zeros=zeros)
+
+    @classmethod
+    def from_float(
+        cls, gate: Optional[torch.nn.Linear], up: torch.nn.Linear, down: torch.nn.Linear, bits: Bits = 4,
+        group: Optional[int] = None, *, activation: str = "silu", zeros: bool = False,
+        norm: Optional[torch.nn.RMSNorm] = None,
+    ) -> QuantizedFFN:  # fmt: skip
+        """Quantises the weights of a network's layers, as QuantizedLinear.from_float() does; the norm before
+        it stays as it is. gate is None for one that is not gated."""
+        hidden, intermediate = up.in_features, up.out_features
+        shapes = {"gate": (gate, [intermediate, hidden]), "down": (down, [hidden, intermediate])}
+        for name, (layer, shape) in shapes.items():
+            if layer is not None and list(layer.weight.shape) != shape:
+                found = list(layer.weight.shape)
+                raise ValueError(
+                    f"{name}: its weight is {found}; allowed is {shape}, as up's is {[intermediate, hidden]}"
+                )
+        given = [layer for layer in (gate, up, down) if layer is not None]
+        if any(getattr(layer, "activation", "none") != "none" for layer in given):
+            raise ValueError("up: one of the layers has an activation; allowed is that of the network alone")
+        biases = {layer.bias is not None for layer in given}
+        if len(biases) == 2:
+            raise ValueError("up: one of the layers has a bias; allowed is that all or none have one")
+        made = cls(
+            hidden, intermediate, bits, group, activation, gate is not None, biases.pop(), "meta", zeros=zeros
+        )
+        group = made.up_proj.group
+        layers = {"gate_proj": gate, "up_proj": up, "down_proj": down}
+        for name, layer in layers.items():
+            if layer is not None:
+                setattr(made, name, QuantizedLinear.from_float(layer, bits, group, zeros=zeros))
+        made.norm = norm
+        return made.train(up.training)
+
+    def forward(self, x: Tensor, residual: Optional[Tensor] = None) -> Tensor:
+        """x and residual [..., hidden] -> the same, with the residual added."""
+        norm = _norm_arguments(self.norm, x)
+        if not self._runs_natively(x, residual, norm[0]):
+            return _ffn_formula(self, x, residual)
+        gate, up, down = self.gate_proj, self.up_proj, self.down_proj
+        codes, scales, zeros = (None,) * 3 if gate is None else (gate.kernel_codes, gate.scales, gate.zeros)
+        return torch_ops.quantized_ffn(
+            x, codes, scales, up.kernel_codes, up.scales, down.kernel_codes, down.scales, up.format, up.group,
+            up.out_features, self.activation, zeros, up.zeros, down.zeros, up.bias, down.bias, residual, None,
+            *norm,
+        )  # fmt: skip
+
+    def _runs_natively(self, x: Tensor, residual: Optional[Tensor], norm_weight: Optional[Tensor]) -> bool:
+        layers = [layer for layer in (self.gate_proj, self.up_proj, self.down_proj) if layer is not None]
+        scales = [layer.scales for layer in layers if layer.format == "w4a16"]
+        biases = [layer.bias for layer in layers]
+        return x.dtype != torch.float32 and _multiplies(
+            x, residual, self.down_proj.out_features, norm_weight, *scales, *biases
+        )
+
+    def extra_repr(self) -> str:
+        return f"activation={self.activation!r}"
+
+
+def _ffn_activation(activation: str, gated: bool, bias: bool) -> str:
+    if gated and bias:
+        raise ValueError("bias: True; allowed is False where gated is True")
+    if gated and activation == "none":
+        raise ValueError("activation: 'none'; it is allowed where gated is False")
+    return checked_activation(activation)
+
+
+def _ffn_formula(ffn: Union[FusedFFN, QuantizedFFN], x: Tensor, residual: Optional[Tensor]) -> Tensor:
+    """What a network computes, layer by layer."""
+    if ffn.norm is not None:
+        x = ffn.norm(x)
+    activate, up = ACTIVATIONS[ffn.activation], ffn.up_proj
+    between = activate(up(x)) if ffn.gate_proj is None else activate(ffn.gate_proj(x)) * up(x)
+    y = ffn.down_proj(between)
+    return y if residual is None else y + residual
 
 
 def _norm_arguments(norm: Optional[RMSNorm], x: Tensor) -> Tuple[Optional[Tensor], Optional[float]]:

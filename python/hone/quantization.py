@@ -16,43 +16,80 @@ from typing import Dict, Iterable, List, Optional, Tuple, Type
 from torch import nn
 
 from . import nn as hone_nn
-from ._nn_quantized import Bits, format_of, group_of
+from ._nn_quantized import Bits, ffn_group, format_of, group_of
+from .quantized_descriptions import MAX_IN, MAX_OUT
 
-MAX_IN, MAX_OUT = 262144, 1048576  # of hone_quantized_linear
 Swap = Tuple[str, Type[nn.Module], Type[nn.Module]]
 
-# These read the weights of their layers instead of calling them.
-_READERS = (hone_nn.FusedFFN, nn.MultiheadAttention, nn.TransformerEncoderLayer)
+# These read the weights of their layers instead of calling them; a FusedFFN is replaced as a whole.
+READERS = (hone_nn.FusedFFN, nn.MultiheadAttention, nn.TransformerEncoderLayer)
 
 
 def replace_linear_with_quantized(
     model: nn.Module, bits: Bits = 4, group: Optional[int] = None, *, skip: Iterable[str] = ()
 ) -> List[Swap]:
     """Puts a hone.nn.QuantizedLinear in the place of each torch.nn.Linear and hone.nn.Linear in `model`, and
-    returns (name, old class, new class).
+    a hone.nn.QuantizedFFN in that of each hone.nn.FusedFFN, and returns (name, old class, new class).
 
-    bits and group are those of QuantizedLinear.from_float(); layers whose in_features the group does not
-    divide are left as they are, as are those with a norm, with hooks, or in a module that reads their weights
-    itself. skip: names of layers, or of what they are in, as in named_modules(), their last parts, or
-    patterns ("lm_head", "layers.0.*"). A layer that stands in several places is quantised once. Layers are
-    replaced one by one, so that memory for one more is enough. Replace before torch.compile().
+    bits and group are those of from_float(); layers whose in_features the group does not divide are left as
+    they are, as are those with a norm, with hooks, or in a module that reads their weights itself; a FusedFFN
+    is, where one of its layers is. skip: names of layers, or of what they are in, as in named_modules(),
+    their last parts, or patterns ("lm_head", "layers.0.*"). A module that stands in several places is
+    quantised once. They are replaced one by one, so that memory for one more is enough. Replace before
+    torch.compile().
     """
     format_of(bits)
     patterns = [skip] if isinstance(skip, str) else list(skip)
-    made: Dict[int, hone_nn.QuantizedLinear] = {}  # by the id of the old layer, of which nothing is kept
+    made: Dict[int, nn.Module] = {}  # by the id of the old module, of which nothing is kept
     swapped: List[Swap] = []
-    for parent_name, parent in [(name, module) for name, module in model.named_modules() if module._modules]:
-        if isinstance(parent, _READERS):
-            continue
-        for child_name, child in list(parent._modules.items()):
+    parents = [
+        (name, module)
+        for name, module in model.named_modules()
+        if module._modules and not isinstance(module, READERS)
+    ]
+    for parent_name, parent in parents:
+        for child_name in list(parent._modules):
+            child = parent._modules[child_name]
             name = f"{parent_name}.{child_name}".lstrip(".")
-            if _is_skipped(name, patterns) or not _can_be_replaced(child, bits, group):
-                continue
             if id(child) not in made:
-                made[id(child)] = hone_nn.QuantizedLinear.from_float(child, bits, group)
-                swapped.append((name, type(child), hone_nn.QuantizedLinear))
+                new = _replacement(name, child, bits, group, patterns)
+                if new is None:
+                    continue
+                made[id(child)] = new
+                swapped.append((name, type(child), type(new)))
+            elif _is_skipped(name, patterns):
+                continue
             setattr(parent, child_name, made[id(child)])
     return swapped
+
+
+def _replacement(
+    name: str, module: Optional[nn.Module], bits: Bits, group: Optional[int], skip: List[str]
+) -> Optional[nn.Module]:
+    """What takes the place of a module; None: it stays."""
+    if type(module) is hone_nn.FusedFFN:
+        return _quantized_ffn(name, module, bits, group, skip)
+    if _is_skipped(name, skip) or not _can_be_replaced(module, bits, group):
+        return None
+    assert isinstance(module, nn.Linear)
+    return hone_nn.QuantizedLinear.from_float(module, bits, group)
+
+
+def _quantized_ffn(
+    name: str, ffn: hone_nn.FusedFFN, bits: Bits, group: Optional[int], skip: List[str]
+) -> Optional[nn.Module]:
+    layers = {part: getattr(ffn, part) for part in ("gate_proj", "up_proj", "down_proj")}
+    group = ffn_group(bits, ffn.up_proj.in_features, ffn.up_proj.out_features, group)
+    stays = [
+        _is_skipped(f"{name}.{part}", skip) or not _can_be_replaced(layer, bits, group)
+        for part, layer in layers.items()
+        if layer is not None
+    ]
+    if any(stays) or ffn._forward_hooks or ffn._forward_pre_hooks:
+        return None
+    return hone_nn.QuantizedFFN.from_float(
+        *layers.values(), bits, group, activation=ffn.activation, norm=ffn.norm
+    )
 
 
 def _is_skipped(name: str, patterns: List[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import Tuple
 from . import _quantized_structs
 from .descriptions import Description
 
+MAX_IN, MAX_OUT = 262144, 1048576  # of hone_quantized_linear
 BLOCK = 64  # rows and columns of a block of packed codes
 _BLOCK_BYTES = {"w4a16": 2048, "w8a16": 4096}
 _CODES = {"w4a16": "uint8", "w8a16": "uint8", "w8a8": "int8", "fp8": "fp8_e4m3"}

@@ -7,6 +7,9 @@
     y = hone.ops.fused_ffn(x, gate, up, down, None, None, residual, "silu")
     y = hone.ops.fused_ffn(x, gate, up, down, None, None, x, "silu", norm_weight, 1e-5)
     y = hone.ops.quantized_linear(x, codes, scales, "w4a16", 128, out_features, "none", zeros=zeros)
+    y = hone.ops.quantized_linear(codes, weight, scales, "fp8", 0, out_features, "none", x_scales=scale)
+    y = hone.ops.quantized_ffn(x, gate, gate_scales, up, up_scales, down, down_scales, "w4a16", 128,
+                               intermediate, "silu", residual=x, norm_weight=weight, epsilon=1e-5)
     y = hone.ops.attention(q, k, v, is_causal=True, enable_gqa=True)
     q = hone.ops.rope_kv_append(q, k, v, k_cache, v_cache, cos, sin, "half", kv_lengths, page_table)
     y = hone.ops.attention_with_cache(q, k_cache, v_cache, kv_lengths, page_table)
@@ -24,14 +27,18 @@ any thread.
 `output` of the quantised norms is a string, "int8" or "fp8": the same words as everywhere in Hone, and one
 that every layer of torch.compile hands on as it is, while a dtype is an integer to some of them. `activation`
 is "none", "gelu_tanh", "gelu_erf", "silu" or "relu". It and epsilon have no default: models differ in them,
-and one that was forgotten would not be noticed. With a norm_weight, linear and fused_ffn take rms_norm(x,
-norm_weight, epsilon) for x, but not for the residual; the two come together.
+and one that was forgotten would not be noticed. With a norm_weight, linear and fused_ffn, and those with
+quantised weights, take rms_norm(x, norm_weight, epsilon) for x, but not for the residual; the two come
+together.
 
 quantized_linear takes a weight [out_features, in] as hone.QuantizedLinear describes it and
 hone.nn.QuantizedLinear holds it: the format is "w4a16", "w8a16", "w8a8" or "fp8", `group` columns share a
 scale (0: all), and w8a8 and fp8 may have one scale [1] for the whole weight. With these x may be codes, too,
 int8 or float8_e4m3fn, with float32 x_scales of each token [...], of all [1], or, in groups, [..., in / 128];
-out_dtype is then that of the result, "bf16" (None) or "fp16".
+out_dtype is then that of the result, "bf16" (None) or "fp16". Such codes and scales are what the quantised
+norms return. quantized_ffn takes three such weights of one format and group, gate and up [intermediate,
+hidden] and down [hidden, intermediate], gate and its scales None for one that is not gated; what lies
+between is rounded to the result's dtype, and where codes are multiplied with codes, quantised again.
 
 attention has the arguments of torch.nn.functional.scaled_dot_product_attention, [batch, heads, tokens,
 head_dim] and its mask, but no attn_mask and no dropout. attention_with_cache reads a KV cache [batch, room,
@@ -54,7 +61,7 @@ import torch
 
 from . import _torch_attention as attention_kernels
 from . import _torch_kernels as kernels, _torch_linear as linear_kernels
-from . import _torch_quantized as quantized_kernels
+from . import _torch_quantized as quantized_kernels, _torch_quantized_ffn as quantized_ffn_kernels
 from . import _torch_rope as rope_kernels
 from ._torch_autograd import no_formula, register, rms_norm_formula, rms_norm_residual_formula
 
@@ -127,6 +134,15 @@ quantized_linear = _define(
     quantized_kernels.quantized_linear,
     quantized_kernels.quantized_linear_fake,
 )
+quantized_ffn = _define(
+    "quantized_ffn(Tensor x, Tensor? gate, Tensor? gate_scales, Tensor up, Tensor up_scales, Tensor down,"
+    " Tensor down_scales, str format, int group, int intermediate, str activation, Tensor? gate_zeros=None,"
+    " Tensor? up_zeros=None, Tensor? down_zeros=None, Tensor? up_bias=None, Tensor? down_bias=None,"
+    " Tensor? residual=None, Tensor? x_scales=None, Tensor? norm_weight=None, float? epsilon=None,"
+    " str? out_dtype=None) -> Tensor",
+    quantized_ffn_kernels.quantized_ffn,
+    quantized_ffn_kernels.quantized_ffn_fake,
+)
 attention = _define(
     "attention(Tensor q, Tensor k, Tensor v, Tensor? attn_mask=None, float dropout_p=0.0,"
     " bool is_causal=False, float? scale=None, bool enable_gqa=False) -> Tensor",
@@ -180,6 +196,7 @@ _forward_only(fused_ffn, linear_kernels.fused_ffn, "train with torch.nn.function
 _forward_only(
     quantized_linear, quantized_kernels.quantized_linear, "train with torch.nn.functional.linear"
 )
+_forward_only(quantized_ffn, quantized_ffn_kernels.quantized_ffn, "train with torch.nn.functional.linear")
 _SDPA = "train with torch.nn.functional.scaled_dot_product_attention"
 _forward_only(attention, attention_kernels.attention, _SDPA)
 _forward_only(attention_with_cache, attention_kernels.attention_with_cache, _SDPA)

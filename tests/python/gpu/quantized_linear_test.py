@@ -5,74 +5,22 @@ from __future__ import annotations
 
 import unittest
 import warnings
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict
+from unittest import mock
 
-from support import DEVICE, DTYPES, Case, linear, prepared, randn, rms_norm, weight_like
+from quantized_support import QuantizedCase, multiplied, quantise_x, stored_weight
+from support import DEVICE, DTYPES, linear, prepared, randn, rms_norm, weight_like
 
 import torch
 from torch import Tensor, nn
 
 import hone
-from hone import _packing, ops
+from hone import _packing, _torch_quantized, ops
 from hone import nn as hone_nn
 from hone.quantized_descriptions import StoredWeight, blocks_of, groups_of
 
 MOST = 160
 TOKENS = (1, 3, 17, MOST)
-# One rounding of the result, one of each weight where codes become 16-bit numbers, and the tensor cores' sums
-# of fp8.
-RELATIVE_L2 = {torch.float16: 1.2e-3, torch.bfloat16: 5e-3}
-FP8_SUMS = 1e-3
-CODES = {"w8a8": torch.int8, "fp8": torch.float8_e4m3fn}
-MOST_CODE = {"w8a8": 127.0, "fp8": 448.0}
-
-
-class Weight(NamedTuple):
-    """A stored weight, and what it stands for, in float64."""
-
-    packed: _packing.Packed
-    stored: StoredWeight
-    values: Tensor
-
-
-def stored_weight(
-    rows: int, columns: int, format: str, group: int = 0, dtype: Any = torch.bfloat16, zeros: bool = False,
-    one_scale: bool = False, seed: int = 2,
-) -> Weight:  # fmt: skip
-    stored = StoredWeight(rows, columns, format, group, one_scale)
-    packed = _packing.quantize(weight_like(rows, columns, torch.float32, seed), stored, dtype, zeros)
-    return Weight(packed, stored, _packing.dequantize(packed, stored, torch.float64))
-
-
-class QuantisedX(NamedTuple):
-    codes: Tensor
-    scales: Tensor
-    values: Tensor  # what they stand for, in float64
-
-
-def quantise_x(x: Tensor, format: str, group: int = 0, one_scale: bool = False) -> QuantisedX:
-    """As kernels do: a scale for each token, for each 128 columns of it, or one."""
-    parts = x.double().unflatten(-1, (-1, group or x.shape[-1]))
-    largest = parts.abs().amax(-1, keepdim=True)
-    scales = (largest.amax() if one_scale else largest).float() / MOST_CODE[format]
-    scaled = parts / scales.double()
-    codes = (scaled.round() if format == "w8a8" else scaled.float()).to(CODES[format])
-    values = (codes.double() * scales.double()).flatten(-2)
-    given = scales.view(1) if one_scale else scales.squeeze(-1)
-    return QuantisedX(codes.flatten(-2), given if one_scale or group else given.squeeze(-1), values)
-
-
-def multiplied(x: Tensor, format: str, group: int = 0) -> Tensor:
-    """What the products are of, where x comes as it is."""
-    return quantise_x(x, format, group).values if format in CODES else x.double()
-
-
-class QuantizedCase(Case):
-    def assert_product(self, found: Tensor, wanted: Tensor, format: str = "w4a16", looser: float = 1) -> None:
-        self.assertEqual(found.shape, wanted.shape)
-        self.assertTrue(bool(found.isfinite().all()))
-        allowed = RELATIVE_L2[found.dtype] + (FP8_SUMS if format == "fp8" else 0.0)
-        self.assertLess(self.relative_error(found, wanted), looser * allowed)
 
 
 def code_place(row: int, column: int, columns: int, bits: int) -> tuple:
@@ -149,7 +97,7 @@ class Packing(QuantizedCase):
 
 
 class Prepared(QuantizedCase):
-    """hone.prepare() of QuantizedLinear and QuantizedFfn."""
+    """hone.prepare() of QuantizedLinear."""
 
     def check(self, description: hone.QuantizedLinear, tokens: Any = TOKENS) -> None:
         operator = prepared(description)
@@ -215,43 +163,6 @@ class Prepared(QuantizedCase):
     def test_a_layer_of_a_model(self):
         self.check(hone.QuantizedLinear(3584, 4608, group=128, max_tokens=MOST, bias=True), tokens=(1, MOST))
 
-    def test_feed_forward_networks(self):
-        hidden, between = 256, 640
-        for kind, group, options in (
-            ("w4a16", 64, {"residual": True, "norm": True}),
-            ("w8a16", 0, {"gated": False, "bias": True, "activation": "gelu_tanh"}),
-            ("w8a8", 0, {"dtype": "fp16"}),
-            ("fp8", 128, {"residual": True}),
-        ):
-            description = hone.QuantizedFfn(hidden, between, kind, group, MOST, **options)
-            operator, dtype = prepared(description), DTYPES[description.dtype]
-            names = ("gate", "up", "down") if description.gated else ("up", "down")
-            shapes = {"gate": (between, hidden), "up": (between, hidden), "down": (hidden, between)}
-            weights = {
-                name: stored_weight(*shapes[name], kind, group, dtype, seed=seed)
-                for seed, name in enumerate(names)
-            }
-            given = {name: weight.packed.codes for name, weight in weights.items()}
-            given.update({f"{name}_scales": weight.packed.scales for name, weight in weights.items()})
-            biases = [randn(n, dtype=dtype) if description.bias else None for n in (between, hidden)]
-            for tokens in (1, 17, MOST):
-                x = randn(tokens, hidden, dtype=dtype, seed=9)
-                residual = x if description.residual else None
-                norm = randn(hidden, dtype=dtype, seed=8) if description.norm else None
-                values = multiplied(x if norm is None else rms_norm(x, norm), kind, group)
-                first, activation = names[0], description.activation
-                half = linear(values, weights[first].values, biases[0], activation=activation)
-                if description.gated:
-                    half = half * linear(values, weights["up"].values)
-                half = multiplied(half.to(dtype), kind, group)
-                wanted = linear(half, weights["down"].values, biases[1], residual)
-                found = operator(
-                    x, **given, up_bias=biases[0], down_bias=biases[1], residual=residual, norm_weight=norm
-                )
-                with self.subTest(description=description, tokens=tokens):
-                    # An intermediate may fall on the other side of a rounding to dtype or codes.
-                    self.assert_product(found, wanted, kind, 2)
-
 
 def samples(dtype: Any = torch.bfloat16, tokens: int = 5) -> Dict[str, Any]:
     """Calls of the operator by name: (arguments, what is wanted in float64, format)."""
@@ -301,6 +212,24 @@ class Operator(QuantizedCase):
                     out = ops.quantized_linear(*arguments)
                     self.assertEqual((out.dtype, out.is_contiguous()), (dtype, True))
                     self.assert_product(out, wanted, kind, 1.5)
+
+    def test_calls_like_the_last_one_are_not_checked_again(self):
+        for name, (arguments, _, _) in samples().items():
+            wanted = ops.quantized_linear(*arguments)
+            with mock.patch.object(_torch_quantized, "_with_care", side_effect=AssertionError) as careful:
+                self.assert_same(ops.quantized_linear(*arguments), wanted)
+                for tokens in (1, 3):
+                    fewer = [a[:tokens] if self.is_of_tokens(a) else a for a in arguments]
+                    ops.quantized_linear(*fewer)
+            careful.assert_not_called()
+        x, codes, scales, *rest = samples()["w4a16"][0]
+        shorter = [*rest[:5], rest[5][:-1], *rest[6:]]  # the bias, of a call that is known
+        with self.assertRaisesRegex(ValueError, "^bias: its shape is "):
+            ops.quantized_linear(x, codes, scales, *shorter)
+
+    def is_of_tokens(self, argument: Any) -> bool:
+        """Of samples(): 5 of them."""
+        return isinstance(argument, Tensor) and argument.shape[0] == 5
 
     def test_any_strides_and_alignment(self):
         rows, columns = 192, 256
@@ -464,10 +393,10 @@ class Modules(QuantizedCase):
             other.load_state_dict(state)
             with torch.no_grad():
                 self.assert_same(other(randn(3, 256)), one(randn(3, 256)))
-            later = {**state, "_extra_state": state["_extra_state"] + torch.tensor([1, 0, 0, 0])}
+            later = {**state, "_extra_state": state["_extra_state"] + torch.tensor([1, 0, 0, 0, 0])}
             with self.assertRaisesRegex(RuntimeError, "layout version 2; this package reads version 1"):
                 other.load_state_dict(later)
-        with self.assertRaisesRegex(RuntimeError, "make it with the same bits, group and zeros"):
+        with self.assertRaisesRegex(RuntimeError, "make it with the same bits, group, zeros and input_order"):
             hone_nn.QuantizedLinear(256, 192, "w8a8", bias=False).load_state_dict(
                 hone_nn.QuantizedLinear(256, 192, "fp8", bias=False).state_dict()
             )
@@ -478,10 +407,31 @@ class Modules(QuantizedCase):
             ("group", (100, 64, 4, 64), {}),
             ("group", (128, 64, 8, 64), {}),
             ("zeros", (128, 64, 8), {"zeros": True}),
+            ("input_order", (128, 64, 8), {"input_order": True}),
             ("activation", (128, 64), {"activation": "tanh"}),
         ):
             with self.assertRaisesRegex(ValueError, f"^{name}: "):
                 hone_nn.QuantizedLinear(*arguments, **options)
+
+    def test_columns_in_another_order(self):
+        theirs, x = a_linear(), randn(7, 256)
+        order = torch.randperm(256, device=DEVICE, generator=torch.Generator(DEVICE).manual_seed(1))
+        sorted_columns = a_linear()
+        with torch.no_grad():
+            sorted_columns.weight.copy_(theirs.weight[:, order])
+            sorted_columns.bias.copy_(theirs.bias)
+            natural = hone_nn.QuantizedLinear.from_float(sorted_columns)
+            ours = hone_nn.QuantizedLinear(256, 192, device=DEVICE, input_order=True)
+            state = {**natural.state_dict(), "input_order": order.int()}
+            state["_extra_state"] = ours.state_dict()["_extra_state"]
+            ours.load_state_dict(state)
+            self.assert_same(ours(x), natural(x[:, order]))
+            self.assert_same(ours.dequantized(torch.float32)[:, order], natural.dequantized(torch.float32))
+            wanted = ours(x).double()
+            self.assertLess(self.relative_error(ours.cpu()(x.cpu()), wanted.cpu()), 1e-2)
+            self.assertEqual(ours.half().input_order.dtype, torch.int32)
+        with self.assertRaisesRegex(RuntimeError, "same bits, group, zeros and input_order"):
+            natural.load_state_dict(ours.state_dict(), strict=False)
 
     def test_it_compiles_into_one_graph(self):
         torch._dynamo.reset()
@@ -513,9 +463,23 @@ class Replacing(QuantizedCase):
             swapped = hone.replace_linear_with_quantized(model, 4, skip=skip)
             with self.subTest(skip=skip):
                 names = {name.replace("blocks.1", "blocks.0.0") for name, _, _ in swapped}
-                self.assertEqual(names, expected)
+                self.assertEqual(names, expected | {"ffn"})
                 self.assertIs(model["blocks"][1], model["blocks"][0][0])  # it stands in two places
-                self.assertIs(type(model["ffn"].up_proj), nn.Linear)
+                self.assertIs(type(model["ffn"]), hone_nn.QuantizedFFN)
+
+    def test_a_feed_forward_network_is_replaced_as_a_whole_or_not_at_all(self):
+        for options in ({"skip": ["down_proj"]}, {"skip": "ffn"}, {"group": 128}):
+            model = self.model()
+            hone.replace_linear_with_quantized(model, 4, **options)
+            self.assertIs(type(model["ffn"].up_proj), nn.Linear)
+        model, x = self.model()["ffn"], randn(9, 64)
+        both = nn.ModuleList([model, model])
+        with torch.no_grad():
+            wanted = model(x).double()
+            swapped = hone.replace_linear_with_quantized(both, 8)
+            self.assertEqual(swapped, [("0", hone_nn.FusedFFN, hone_nn.QuantizedFFN)])
+            self.assertIs(both[0], both[1])
+            self.assertLess(self.relative_error(both[0](x), wanted), 0.03)
 
     def test_what_a_group_does_not_divide_stays(self):
         model = nn.Sequential(a_linear(96, 64), a_linear(64, 64))

@@ -1,0 +1,269 @@
+"""What PyTorch's quantised feed-forward network of Hone does: on CUDA tensors, and on fake ones that have
+only shapes. As _torch_linear.py."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+import hone
+
+from ._torch_prepared import (
+    FIRST_ROWS,
+    PreparedBySize,
+    current_device,
+    fits,
+    lies_well,
+    on,
+    pointer,
+    raw_stream,
+    readable_rows,
+    readable_vector,
+    workspace_for,
+)
+from ._torch_quantized import readable_x_scales
+from ._torch_quantized_checks import (
+    RESULTS,
+    Source,
+    Weight,
+    check_norm,
+    check_size,
+    check_tensor,
+    check_weight,
+    check_words,
+    check_x,
+    has_one_scale,
+)
+
+
+class _Kind(NamedTuple):
+    """What a QuantizedFfn is but for the tokens of its calls."""
+
+    hidden: int
+    intermediate: int
+    format: str
+    group: int
+    dtype: str
+    zeros: bool
+    one_scale: bool
+    quantised_x: bool
+    one_x_scale: bool
+    activation: str
+    gated: bool
+    bias: bool
+    residual: bool
+    norm: bool
+
+
+def _describe(kind: _Kind, most: Tuple[int, ...]) -> hone.QuantizedFfn:
+    return hone.QuantizedFfn(**kind._asdict(), max_tokens=most[0])
+
+
+_PREPARED = PreparedBySize("quantized_ffn", _describe, (FIRST_ROWS,))
+
+
+class _Options(NamedTuple):
+    """The arguments of quantized_ffn after x."""
+
+    gate: Optional[Tensor]
+    gate_scales: Optional[Tensor]
+    up: Tensor
+    up_scales: Tensor
+    down: Tensor
+    down_scales: Tensor
+    format: str
+    group: int
+    intermediate: int
+    activation: str
+    gate_zeros: Optional[Tensor] = None
+    up_zeros: Optional[Tensor] = None
+    down_zeros: Optional[Tensor] = None
+    up_bias: Optional[Tensor] = None
+    down_bias: Optional[Tensor] = None
+    residual: Optional[Tensor] = None
+    x_scales: Optional[Tensor] = None
+    norm_weight: Optional[Tensor] = None
+    epsilon: Optional[float] = None
+    out_dtype: Optional[str] = None
+
+    @property
+    def constants(self) -> Tuple[Optional[Tensor], ...]:
+        """The tensors that stay from call to call, in the order of _CONSTANTS."""
+        return (
+            self.gate, self.gate_scales, self.gate_zeros, self.up, self.up_scales, self.up_zeros, self.down,
+            self.down_scales, self.down_zeros, self.up_bias, self.down_bias, self.norm_weight,
+        )  # fmt: skip
+
+
+_CONSTANTS = (
+    "gate", "gate_scales", "gate_zeros", "up", "up_scales", "up_zeros", "down", "down_scales", "down_zeros",
+    "up_bias", "down_bias", "norm_weight",
+)  # fmt: skip
+
+_Wanted = List[Optional[Tuple[torch.dtype, Tuple[int, ...]]]]
+
+
+class _Known(NamedTuple):
+    """What is known of calls that have a key of _key() in common."""
+
+    operator: Any
+    most: int  # tokens
+    dtype: torch.dtype  # of the result
+    behind: Tuple[int, ...]  # what a shape of x_scales has behind the tokens
+    wanted: _Wanted  # dtypes and shapes of _CONSTANTS
+
+
+_KNOWN: Dict[tuple, _Known] = {}
+
+
+def _key(x: Tensor, given: _Options) -> tuple:
+    """What says, with the shapes of the constants, which operator a call runs."""
+    return (
+        x.dtype, x.shape[-1:], x.get_device(), given.format, given.group, given.intermediate,
+        given.activation, given.out_dtype, given.residual is None, given.x_scales is None,
+        given.up_scales.shape, given.down_scales.shape, given.gate is None, given.up_zeros is None,
+        given.up_bias is None, given.norm_weight is None,
+    )  # fmt: skip
+
+
+def quantized_ffn(x: Tensor, *options: Any) -> Tensor:
+    """x [..., hidden] of bf16, fp16 or codes, residual [..., hidden]; gate and up, weights [intermediate,
+    hidden], and down, [hidden, intermediate], as a QuantizedLinear stores them; up_bias [intermediate],
+    down_bias and norm_weight [hidden] -> [..., hidden]."""
+    given = _Options(*options)
+    key = _key(x, given)
+    known = _KNOWN.get(key)
+    if known is None or not _is_plain(x, given, known):
+        return _with_care(key, x, given)
+    out = x.new_empty(x.shape, dtype=known.dtype)
+    tokens, operator = x.numel() // x.shape[-1], known.operator
+    workspace = workspace_for(operator, tokens, x)
+    operator.run_pointers(
+        raw_stream(x.get_device()), tokens, x.data_ptr(), out=out.data_ptr(), workspace=pointer(workspace),
+        residual=pointer(given.residual), x_scales=pointer(given.x_scales), epsilon=given.epsilon or 0.0,
+        **dict(zip(_CONSTANTS, map(pointer, given.constants))),
+    )  # fmt: skip
+    return out
+
+
+def _is_plain(x: Tensor, given: _Options, known: _Known) -> bool:
+    """Whether the operator can run on the tensors of a call at once."""
+    device = x.get_device()
+    return (
+        0 < x.numel() <= known.most * x.shape[-1]
+        and lies_well(x)
+        and fits(given.residual, known.dtype, device, x.shape)
+        and fits(given.x_scales, torch.float32, device, x.shape[:-1] + known.behind)
+        and (given.norm_weight is None) == (given.epsilon is None)
+        and all(
+            tensor is None
+            if wanted is None
+            else tensor is not None and fits(tensor, wanted[0], device, wanted[1])
+            for tensor, wanted in zip(given.constants, known.wanted)
+        )
+        and device == current_device()
+    )
+
+
+def _with_care(key: tuple, x: Tensor, given: _Options) -> Tensor:
+    """On any tensors: checks, prepares, copies what kernels cannot read."""
+    kind = _check(x, given)
+    out = x.new_empty(x.shape, dtype=RESULTS[kind.dtype])
+    if not x.numel() or x.is_meta:
+        return out
+    tokens, device = x.numel() // kind.hidden, x.get_device()
+    with on(device):
+        operator = _known_operator(key, kind, device, tokens, given)
+        source, x_stride = readable_rows(x)
+        x_scales, x_scale_stride = readable_x_scales(given.x_scales, kind.group)
+        residual, residual_stride = (None, 0) if given.residual is None else readable_rows(given.residual)
+        constants = [None if tensor is None else readable_vector(tensor) for tensor in given.constants]
+        workspace = workspace_for(operator, tokens, x)
+        operator.run_pointers(
+            raw_stream(device), tokens, source.data_ptr(), out=out.data_ptr(), workspace=pointer(workspace),
+            residual=pointer(residual), x_scales=pointer(x_scales), epsilon=given.epsilon or 0.0,
+            x_stride=x_stride, x_scale_stride=x_scale_stride, residual_stride=residual_stride,
+            **dict(zip(_CONSTANTS, map(pointer, constants))),
+        )  # fmt: skip
+    return out
+
+
+def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int, given: _Options) -> Any:
+    """As that of _torch_quantized.py."""
+    operator = _PREPARED.for_call(kind, device, (tokens,))
+    if not kind.one_x_scale:
+        behind = (kind.hidden // kind.group,) if kind.group else ()
+        wanted: _Wanted = [None if t is None else (t.dtype, tuple(t.shape)) for t in given.constants]
+        most = operator.description.max_tokens
+        _KNOWN[key] = _Known(operator, most, RESULTS[kind.dtype], behind, wanted)
+    return operator
+
+
+def quantized_ffn_fake(x: Tensor, *options: Any) -> Tensor:
+    return x.new_empty(x.shape, dtype=RESULTS[_check(x, _Options(*options)).dtype])
+
+
+# Checks, of fake tensors, too: they raise TypeError or ValueError.
+
+
+def _check(x: Tensor, given: _Options) -> _Kind:
+    """What the call asks for."""
+    check_words(given.format, given.group, given.activation)
+    check_size("intermediate", given.intermediate)
+    _check_presence(given)
+    source = check_x(x, "hidden", given.format, given.group, given.x_scales, given.out_dtype)
+    one_scale = _check_weights(x, given, source)
+    hidden, between = x.shape[-1], given.intermediate
+    for name, tensor, shape in (
+        ("up_bias", given.up_bias, (between,)),
+        ("down_bias", given.down_bias, (hidden,)),
+        ("residual", given.residual, x.shape),
+    ):
+        if tensor is not None:
+            check_tensor(x, name, tensor, shape, RESULTS[source.dtype])
+    check_norm(x, given.norm_weight, given.epsilon, source)
+    return _Kind(
+        hidden, between, given.format, given.group, source.dtype, given.up_zeros is not None, one_scale,
+        source.quantised, source.one_scale, given.activation, given.gate is not None,
+        given.up_bias is not None, given.residual is not None, given.norm_weight is not None,
+    )  # fmt: skip
+
+
+def _check_presence(given: _Options) -> None:
+    """What goes only with something else, or not without it."""
+    gated, zeros, bias = given.gate is not None, given.up_zeros is not None, given.up_bias is not None
+    if gated and given.activation == "none":
+        raise ValueError("activation: 'none'; allowed with a gate are all others")
+    if gated and (bias or given.down_bias is not None):
+        raise ValueError(f"{'up_bias' if bias else 'down_bias'}: it is given; allowed is None with a gate")
+    for name, tensor, wanted, partner in (
+        ("gate_scales", given.gate_scales, gated, "gate"),
+        ("gate_zeros", given.gate_zeros, gated and zeros, "gate and up_zeros"),
+        ("down_zeros", given.down_zeros, zeros, "up_zeros"),
+        ("down_bias", given.down_bias, bias, "up_bias"),
+    ):
+        if (tensor is not None) != wanted:
+            found = "missing" if wanted else "given"
+            raise ValueError(f"{name}: it is {found}; it goes with {partner}")
+
+
+def _check_weights(x: Tensor, given: _Options, source: Source) -> bool:
+    """Whether each has one scale."""
+    hidden, between = x.shape[-1], given.intermediate
+    up = Weight(between, hidden, given.up, given.up_scales, given.up_zeros, _names("up"))
+    down = Weight(hidden, between, given.down, given.down_scales, given.down_zeros, _names("down"))
+    weights = [up, down]
+    if given.gate is not None:
+        assert given.gate_scales is not None
+        gate = Weight(between, hidden, given.gate, given.gate_scales, given.gate_zeros, _names("gate"))
+        weights.insert(0, gate)
+    one_scale = has_one_scale(given.format, given.group, *weights)
+    for weight in weights:
+        check_weight(x, weight, given.format, given.group, one_scale, source.dtype)
+    return one_scale
+
+
+def _names(weight: str) -> Tuple[str, str, str]:
+    return weight, f"{weight}_scales", f"{weight}_zeros"
