@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "hone/quantize.h"
 
@@ -25,6 +27,7 @@ struct Coded {
     Matrix codes;
     Matrix zeros;
     std::vector<double> scales;
+    std::vector<std::uint32_t> group_of_column;
 
     explicit Coded(const CodedOptions& options)
         : codes(coded_out, coded_in), zeros(coded_out, coded_in / options.group) {
@@ -36,16 +39,18 @@ struct Coded {
                               options.symmetric ? middle : most, random);
         for (std::size_t i = 0; i < zeros.values.size(); ++i)  // multiples of 1 / 1024: numbers of fp16
             scales.push_back(static_cast<double>(i % 999 + 1) / 1024);
+        for (std::size_t column = 0; column < coded_in; ++column)
+            group_of_column.push_back(static_cast<std::uint32_t>(column / options.group));
+        if (options.shuffled) std::ranges::shuffle(group_of_column, random);
     }
 
     [[nodiscard]] std::vector<float> values() const {
         std::vector<float> values;
-        const std::size_t group = codes.columns / zeros.columns;
         for (std::size_t row = 0; row < codes.rows; ++row) {
             for (std::size_t column = 0; column < codes.columns; ++column) {
-                const double steps =
-                    static_cast<double>(codes.at(row, column)) - zeros.at(row, column / group);
-                values.push_back(static_cast<float>(steps * scales[row * zeros.columns + column / group]));
+                const std::size_t group = group_of_column[column];
+                const double steps = static_cast<double>(codes.at(row, column)) - zeros.at(row, group);
+                values.push_back(static_cast<float>(steps * scales[row * zeros.columns + group]));
             }
         }
         return values;
@@ -63,6 +68,16 @@ struct Coded {
 std::span<const std::uint8_t> bytes_of_tensor(const tuner::StoredTensor* tensor) {
     if (tensor == nullptr) return {};
     return {reinterpret_cast<const std::uint8_t*>(tensor->bytes.data()), tensor->bytes.size()};
+}
+
+/// Column c of `values` [out, in] goes to column order[c].
+std::vector<float> in_order_of_x(const std::vector<float>& values, const std::vector<std::int32_t>& order) {
+    std::vector<float> natural(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::size_t column = i % order.size();
+        natural[i - column + static_cast<std::size_t>(order[column])] = values[i];
+    }
+    return natural;
 }
 
 }  // namespace
@@ -113,6 +128,7 @@ CodedLayer gptq_layer(const CodedOptions& options) {
                       packed_along_columns(transposed(coded.codes), in_word));
     layer.tensors.set("l.qzeros", {zeros.rows, coded_out / in_word}, packed_along_rows(zeros, order));
     coded.set_scales(layer.tensors);
+    if (options.shuffled) layer.tensors.set("l.g_idx", {coded_in}, coded.group_of_column);
     return layer;
 }
 
@@ -158,7 +174,13 @@ std::vector<float> packed_values(const fs::path& folder, const std::string& laye
                {bytes_of_tensor(checkpoint.find(layer + ".codes")), bytes_of_tensor(&scales),
                 bytes_of_tensor(checkpoint.find(layer + ".zeros"))},
                values);
-    return values;
+    if (!packing["input_order"]) return values;
+    const tuner::StoredTensor& order = checkpoint.at(layer + ".input_order");
+    REQUIRE(order.type == StoredType::i32);
+    REQUIRE(order.shape == std::vector<std::uint64_t>{static_cast<std::uint64_t>(shape.in)});
+    std::vector<std::int32_t> columns(static_cast<std::size_t>(shape.in));
+    std::memcpy(columns.data(), order.bytes.data(), order.bytes.size());
+    return in_order_of_x(values, columns);
 }
 
 double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {

@@ -33,6 +33,7 @@ struct CodedOptions {
     std::size_t group = 32;
     bool symmetric = false;
     bool zeros_less_one = true;  ///< GPTQ: the format "gptq"
+    bool shuffled = false;       ///< GPTQ: columns belong to groups in no order, and g_idx tells which
 };
 constexpr std::size_t coded_out = 96;
 constexpr std::size_t coded_in = 128;
@@ -45,7 +46,7 @@ void write_checkpoint(const std::filesystem::path& folder, const TensorFile& ten
 
 /// What the folder's config.json says under quantization_config.
 nlohmann::json packing_of(const std::filesystem::path& folder);
-/// A packed layer's values, [out, in].
+/// A packed layer's values, [out, in], with the columns as x has its elements.
 std::vector<float> packed_values(const std::filesystem::path& folder, const std::string& layer);
 
 /// |a - b| / |a| of the Euclidean norms.

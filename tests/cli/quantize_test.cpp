@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "tests/cli/made_checkpoints.h"
@@ -205,6 +206,55 @@ TEST_CASE("GPTQ codes are packed as they are: both formats, groups and whole row
     }
 }
 
+TEST_CASE("GPTQ columns in activation order are sorted by group, and input_order says how x follows") {
+    for (const bool symmetric : {true, false}) {
+        for (const std::size_t group : {std::size_t{32}, std::size_t{64}}) {
+            const Sandbox sandbox;
+            const CodedLayer layer = gptq_layer({.group = group, .symmetric = symmetric, .shuffled = true});
+            json config = gptq_config(4, static_cast<int>(group), symmetric, "gptq");
+            config["quantization_config"]["desc_act"] = true;
+            TensorFile tensors = layer.tensors;
+            for (const char* part : {".qweight", ".qzeros", ".scales"})  // a layer that has no order
+                tensors[std::string("m") + part] = tensors[std::string("l") + part];
+            std::vector<std::uint32_t> natural;
+            for (std::size_t column = 0; column < coded_in; ++column)
+                natural.push_back(static_cast<std::uint32_t>(column / group));
+            tensors.set("m.g_idx", {coded_in}, natural);
+            write_checkpoint(sandbox.path("in"), tensors, config);
+            const json report = report_of(quantize(sandbox, "w4a16"));
+            CHECK(report["input_order"] == true);
+            CHECK(report["relative_error"] == 0);
+            CHECK(report["copied_tensors"] == 0);
+            CHECK(packed_values(sandbox.path("out"), "l") == layer.values);
+            const CodedLayer other = gptq_layer({.group = group, .symmetric = symmetric});
+            CHECK(packed_values(sandbox.path("out"), "m") == other.values);
+            const Checkpoint out = Checkpoint::open(sandbox.path("out"));
+            REQUIRE(out.find("m.input_order") != nullptr);
+            for (std::int32_t column = 0; column < static_cast<std::int32_t>(coded_in); ++column) {
+                std::int32_t element = 0;
+                std::memcpy(&element, out.at("m.input_order").bytes.data() + column * 4, 4);
+                REQUIRE(element == column);
+            }
+        }
+    }
+}
+
+TEST_CASE("desc_act with groups side by side needs no order") {
+    const Sandbox sandbox;
+    const CodedLayer layer = gptq_layer({.symmetric = true});
+    TensorFile tensors = layer.tensors;
+    std::vector<std::uint32_t> natural;
+    for (std::uint32_t column = 0; column < coded_in; ++column) natural.push_back(column / 32);
+    tensors.set("l.g_idx", {coded_in}, natural);
+    json config = gptq_config(4, 32, true, "gptq");
+    config["quantization_config"]["desc_act"] = true;
+    write_checkpoint(sandbox.path("in"), tensors, config);
+    CHECK(report_of(quantize(sandbox, "w4a16"))["input_order"] == false);
+    CHECK(packing_of(sandbox.path("out"))["input_order"] == false);
+    CHECK(packed_values(sandbox.path("out"), "l") == layer.values);
+    CHECK(Checkpoint::open(sandbox.path("out")).find("l.input_order") == nullptr);
+}
+
 TEST_CASE("GPTQ's 8 bits with a scale a row become w8a16 and w8a8") {
     for (const char* format : {"w8a16", "w8a8"}) {
         CAPTURE(format);
@@ -304,10 +354,14 @@ TEST_CASE("what cannot be packed is refused with 2 and its reason, and nothing i
     TensorFile embedding;
     embedding["embed_tokens.weight"] = bf16_matrix(64, 128, 1);
     const TensorFile gptq = gptq_layer({}).tensors;
-    TensorFile act_order = gptq;
+    TensorFile uneven = gptq;
     std::vector<std::uint32_t> groups;
     for (std::uint32_t column = 0; column < coded_in; ++column) groups.push_back(column % 4);
-    act_order.set("l.g_idx", {coded_in}, groups);
+    groups[0] = 1;
+    uneven.set("l.g_idx", {coded_in}, groups);
+    groups[0] = 4;
+    TensorFile beyond = gptq;
+    beyond.set("l.g_idx", {coded_in}, groups);
     TensorFile float_scales = gptq;
     float_scales.set_floats("l.scales", {4, 96}, std::vector<float>(384, 0.1F));
     const json gptq_4 = gptq_config(4, 32, false, "gptq");
@@ -353,7 +407,9 @@ TEST_CASE("what cannot be packed is refused with 2 and its reason, and nothing i
          {},
          "zero points other than 128"},
         {awq_layer({}).tensors, awq_config(32, false), "w4a16", {}, "zero points other than 8"},
-        {act_order, by_order, "w4a16", {}, "were quantised by activation order"},
+        {uneven, by_order, "w4a16", {}, "g_idx gives group 0 31 columns; needed are group_size, 32"},
+        {beyond, by_order, "w4a16", {}, "column 0 has group 4; allowed are 0 to 3"},
+        {gptq, by_order, "w4a16", {}, "no tensor 'l.g_idx', which desc_act needs"},
         {float_scales, gptq_4, "w4a16", {}, "says to round it"},
         {gptq, gptq_4, "w4a16", {"--group", "32"}, "--group goes with weights of 16 or 32 bits"},
         {gptq, gptq_4, "w4a16", {"--skip", "l"}, "--skip goes with weights of 16 or 32 bits"},

@@ -2,6 +2,7 @@
 // ConfigError, and nothing outside of it is touched (which the sanitizers see).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "tests/tuner/checkpoint_files.h"
@@ -129,13 +130,20 @@ std::size_t bytes_read(const SafetensorsContents& contents, const Bytes& file) {
     return bytes;
 }
 
-/// Layers 'g' of GPTQ, 'a' of AWQ and 'f' of FP8, 32 columns and 8 rows each.
+/// Layers 'g' of GPTQ, 'a' of AWQ and 'f' of FP8, 32 columns and 8 rows each, and 'o' of GPTQ, 64 columns in
+/// activation order.
 TensorFile all_layers() {
     TensorFile file;
     file.set("g.qweight", {4, 8}, std::vector<std::uint32_t>(32, 0x76543210));
     file.set("g.qzeros", {1, 1}, {0x77777777});
     file.set_halves("g.scales", {1, 8}, std::vector<double>(8, 0.5));
     file.set("g.g_idx", {32}, std::vector<std::uint32_t>(32));
+    file.set("o.qweight", {8, 8}, std::vector<std::uint32_t>(64, 0x76543210));
+    file.set("o.qzeros", {2, 1}, {0x77777777, 0x77777777});
+    file.set_halves("o.scales", {2, 8}, std::vector<double>(16, 0.5));
+    std::vector<std::uint32_t> groups;
+    for (std::uint32_t column = 0; column < 64; ++column) groups.push_back(column % 2);
+    file.set("o.g_idx", {64}, groups);
     file.set("a.qweight", {32, 1}, std::vector<std::uint32_t>(32, 0x76543210));
     file.set("a.qzeros", {1, 1}, {0x77777777});
     file.set_halves("a.scales", {1, 8}, std::vector<double>(8, 0.5));
@@ -154,6 +162,18 @@ bool was_read(const Read& read) {
     } catch (const ConfigError&) {
         return false;
     }
+}
+
+/// Layer 'o', whose column_order is a permutation of [0, in), or empty.
+GroupedWeight reordered(const Checkpoint& checkpoint) {
+    const GptqConfig config{.bits = 4, .group = 32, .desc_act = true};
+    GroupedWeight weight = read_gptq(checkpoint, "o", config);
+    CHECK(is_reordered(checkpoint, "o", config) == !weight.column_order.empty());
+    std::vector<std::int32_t> order = weight.column_order;
+    std::ranges::sort(order);
+    for (std::size_t i = 0; i < order.size(); ++i) REQUIRE(order[i] == static_cast<std::int32_t>(i));
+    CHECK((order.empty() || std::ssize(order) == weight.in));
+    return weight;
 }
 
 }  // namespace
@@ -203,6 +223,7 @@ TEST_CASE("no mutation of a checkpoint makes reading its layers crash") {
                 const GptqConfig config{.bits = 4, .group = desc_act ? 32 : 0, .desc_act = desc_act};
                 read += was_read([&] { return read_gptq(checkpoint, "g", config); }) ? 1 : 0;
             }
+            read += was_read([&] { return reordered(checkpoint); }) ? 1 : 0;
             read += was_read([&] { return read_awq(checkpoint, "a", {.group = 32}); }) ? 1 : 0;
             read += was_read([&] { return read_fp8(checkpoint, "f"); }) ? 1 : 0;
         } catch (const ConfigError&) {

@@ -57,6 +57,20 @@ std::vector<std::int32_t> column_order(const std::vector<std::int32_t>& indices,
     return order;
 }
 
+/// The layer without its numbers.
+GroupedWeight outlined(const Checkpoint& checkpoint, const std::string& layer, const GptqConfig& config) {
+    const StoredTensor& qweight = checkpoint.at(layer + ".qweight");
+    require_type(qweight, StoredType::i32);
+    require_matrix(qweight);
+    GroupedWeight weight{.bits = config.bits,
+                         .out = static_cast<std::int64_t>(qweight.shape[1]),
+                         .in = static_cast<std::int64_t>(qweight.shape[0]) * (32 / config.bits),
+                         .group = config.group};
+    (void)groups_in(qweight, weight.in, weight.group);  // refuses other sizes
+    weight.column_order = column_order(group_indices(checkpoint, layer, config, weight), weight, layer);
+    return weight;
+}
+
 /// Codes [out, in] with the columns in `weight`'s order.
 std::vector<std::uint8_t> codes_of(const StoredTensor& qweight, const GroupedWeight& weight) {
     const std::int64_t in_word = 32 / weight.bits;
@@ -144,24 +158,21 @@ GptqConfig gptq_config(const QuantizationConfig& config) {
             .zeros_less_one = format == "gptq"};
 }
 
+bool is_reordered(const Checkpoint& checkpoint, const std::string& layer, const GptqConfig& config) {
+    return !outlined(checkpoint, layer, config).column_order.empty();
+}
+
 GroupedWeight read_gptq(const Checkpoint& checkpoint, const std::string& layer, const GptqConfig& config) {
+    GroupedWeight weight = outlined(checkpoint, layer, config);
     const StoredTensor& qweight = checkpoint.at(layer + ".qweight");
     const StoredTensor& qzeros = checkpoint.at(layer + ".qzeros");
-    require_type(qweight, StoredType::i32);
-    require_matrix(qweight);
     const int in_word = 32 / config.bits;
-    GroupedWeight weight{.bits = config.bits,
-                         .out = static_cast<std::int64_t>(qweight.shape[1]),
-                         .in = static_cast<std::int64_t>(qweight.shape[0]) * in_word,
-                         .group = config.group};
-    const std::int64_t groups = groups_in(qweight, weight.in, weight.group);
     require_whole_words(qweight, weight.out, in_word);
-    weight.scales = group_scales(checkpoint.at(layer + ".scales"), groups, weight.out);
-    weight.zeros = group_zeros(qzeros, groups, weight.out,
+    weight.scales = group_scales(checkpoint.at(layer + ".scales"), weight.groups(), weight.out);
+    weight.zeros = group_zeros(qzeros, weight.groups(), weight.out,
                                std::span(natural_order).first(static_cast<std::size_t>(in_word)));
     if (config.zeros_less_one) restore_zeros(weight, qzeros);
     if (config.sym.value_or(false)) check_symmetric(weight, qzeros);
-    weight.column_order = column_order(group_indices(checkpoint, layer, config, weight), weight, layer);
     weight.codes = codes_of(qweight, weight);
     return weight;
 }

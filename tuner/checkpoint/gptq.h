@@ -27,6 +27,11 @@ struct GptqConfig {
 /// Throws ConfigError for another method and for values beyond those above.
 [[nodiscard]] GptqConfig gptq_config(const QuantizationConfig& config);
 
+/// Whether read_gptq() gives the layer a column_order; reads its g_idx alone. Throws ConfigError as that does
+/// for g_idx and the shapes it has to fit.
+[[nodiscard]] bool is_reordered(const Checkpoint& checkpoint, const std::string& layer,
+                                const GptqConfig& config);
+
 /// The tensors `layer`.qweight and so on ("model.layers.0.mlp.up_proj"). Columns of one group are made to
 /// stand side by side: GroupedWeight::column_order. Throws ConfigError for tensors that are not as above,
 /// groups of unequal size, and for a zero point 0 in the format "gptq", where its -1 has spoilt the numbers

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace hone::tuner {
@@ -27,9 +26,5 @@ struct GroupedWeight {
     /// All zero points are the middle, 2^(bits - 1): they need not be stored.
     [[nodiscard]] bool is_symmetric() const;
 };
-
-/// Throws ConfigError where the columns do not stand as the layer has them, for operators that take x as it
-/// is.
-void require_natural_order(const GroupedWeight& weight, const std::string& layer);
 
 }  // namespace hone::tuner

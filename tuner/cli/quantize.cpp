@@ -73,6 +73,7 @@ Json as_json(const QuantizeReport& report, const tuner::LayerSource& source, con
             {"format", name(shape.format)},
             {"group", shape.group},
             {"zeros", shape.zeros},
+            {"input_order", source.layers().front().input_order},
             {"dtype", name(source.dtype())},
             {"layers", std::move(layers)},
             {"copied_tensors", report.copied_tensors},
@@ -105,12 +106,13 @@ std::string table_of(const QuantizeReport& report, bool colour) {
     return table.render(colour);
 }
 
-/// "w4a16, groups of 128, zero points, scales of bf16"
-std::string described(const PackedShape& shape) {
+/// "w4a16, groups of 128, zero points, scales of bf16, an order of x"
+std::string described(const PackedShape& shape, bool input_order) {
     std::string text(name(shape.format));
     if (shape.group != 0) text += fmt::format(", groups of {}", shape.group);
     if (shape.zeros) text += ", zero points";
     if (shape.format == QuantFormat::w4a16) text += fmt::format(", scales of {}", name(shape.scale_dtype));
+    if (input_order) text += ", an order of x";
     return text;
 }
 
@@ -133,7 +135,8 @@ std::string text_of(const QuantizeReport& report, const tuner::LayerSource& sour
     return fmt::format(
         "{}\n{} layers, {} to {}: relative error {}\n{} tensors copied as they are\n{}{}: {} "
         "of tensors, {} of the {} before\n",
-        table_of(report, colour), report.layers.size(), source.kind(), described(report.layers.front().shape),
+        table_of(report, colour), report.layers.size(), source.kind(),
+        described(report.layers.front().shape, source.layers().front().input_order),
         error_text(report.relative_error()), report.copied_tensors, notes_of(report),
         tuner::escape_controls(options.output), tuner::format_bytes(report.bytes()),
         share(report.bytes(), report.source_bytes()), tuner::format_bytes(report.source_bytes()));

@@ -45,7 +45,8 @@ class Fp8Layers : public LayerSource {
         if (negative != weight.scales.end())
             throw ConfigError(fmt::format("layer {}: scale {} is {}; allowed with fp8: above 0",
                                           shown(layer.name), negative - weight.scales.begin(), *negative));
-        PackedLayer packed{.weight = {.shape = layer.shape}, .notes = std::move(weight.notes)};
+        PackedLayer packed{
+            .weight = {.shape = layer.shape}, .input_order = {}, .notes = std::move(weight.notes)};
         packed.weight.codes.assign(weight.codes.begin(), weight.codes.end());
         const auto scales = std::as_bytes(std::span(weight.scales));
         packed.weight.scales.resize(scales.size());

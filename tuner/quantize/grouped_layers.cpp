@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "runtime/quantize/small_floats.h"
 #include "tuner/checkpoint/awq.h"
@@ -56,6 +57,15 @@ QuantLoss loss_of(const GroupedWeight& weight, const std::vector<float>& rounded
     return {values > 0 ? std::sqrt(errors / values) : 0, largest};
 }
 
+/// Where others of the checkpoint have an order, a layer without one gets that of its columns.
+std::vector<std::int32_t> input_order_of(const GroupedWeight& weight, const LayerOutline& layer) {
+    std::vector<std::int32_t> order = weight.column_order;
+    if (!layer.input_order || !order.empty()) return order;
+    order.resize(static_cast<std::size_t>(weight.in));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+}
+
 class GroupedLayers : public LayerSource {
   public:
     GroupedLayers(const Checkpoint& checkpoint, const QuantizationConfig& config,
@@ -80,7 +90,14 @@ class GroupedLayers : public LayerSource {
             throw ConfigError(fmt::format("{}: no layers with a tensor NAME.qweight, though {} says {}",
                                           checkpoint.path().string(), config.place(), method_));
         choose_dtype(request);
-        for (LayerOutline& layer : layers_) layer.shape = shape_of(layer.name);
+        const bool reordered =
+            method_ == "gptq" && std::ranges::any_of(layers_, [&](const LayerOutline& layer) {
+                return is_reordered(checkpoint, layer.name, gptq_);
+            });
+        for (LayerOutline& layer : layers_) {
+            layer.shape = shape_of(layer.name);
+            layer.input_order = reordered;
+        }
     }
 
     std::string kind() const override { return method_; }
@@ -90,7 +107,6 @@ class GroupedLayers : public LayerSource {
     PackedLayer pack(const LayerOutline& layer) const override {
         const GroupedWeight weight = method_ == "gptq" ? read_gptq(checkpoint_, layer.name, gptq_)
                                                        : read_awq(checkpoint_, layer.name, awq_);
-        require_natural_order(weight, layer.name);
         if (!zeros_ && !weight.is_symmetric()) {
             throw ConfigError(fmt::format("layer {} has zero points other than {}, where the config {}",
                                           shown(layer.name), 1 << (weight.bits - 1),
@@ -98,7 +114,8 @@ class GroupedLayers : public LayerSource {
                                               ? "says zero_point false"
                                               : "says 8 bits, which are packed without zero points"));
         }
-        PackedLayer packed{.weight = {.shape = layer.shape}, .notes = {}};
+        PackedLayer packed{
+            .weight = {.shape = layer.shape}, .input_order = input_order_of(weight, layer), .notes = {}};
         packed.weight.codes.resize(
             static_cast<std::size_t>(packed_bytes(format_, layer.shape.out, layer.shape.in)));
         packed.weight.scales.resize(static_cast<std::size_t>(scale_bytes(layer.shape)));

@@ -19,11 +19,15 @@ struct LayerOutline {
     std::string name;                  ///< "model.layers.0.mlp.up_proj"
     std::vector<std::string> tensors;  ///< that it is made of; the weight or its codes are the first
     PackedShape shape;
+    bool input_order = false;  ///< its columns stand in another order than the elements of x
 };
 
 struct PackedLayer {
     /// Its loss is against what the checkpoint says, codes times scales where it holds codes.
     QuantizedWeight weight;
+    /// Where the outline says so, of each column the element of x that it is multiplied with: a permutation
+    /// of [0, in). Else empty.
+    std::vector<std::int32_t> input_order;
     std::vector<std::string> notes;  ///< what of the layer was left aside, in words
 };
 
@@ -38,7 +42,8 @@ class LayerSource {
     [[nodiscard]] virtual std::string kind() const = 0;
     /// fp16 or bf16: of w4a16's scales, and what x is meant to be.
     [[nodiscard]] virtual Dtype dtype() const = 0;
-    /// All layers, at least one, with shapes that check() accepts; they have group and zeros in common.
+    /// All layers, at least one, with shapes that check() accepts; they have group, zeros and
+    /// input_order in common.
     [[nodiscard]] virtual const std::vector<LayerOutline>& layers() const = 0;
     /// One of layers(). Throws ConfigError or Error for what the format cannot hold.
     [[nodiscard]] virtual PackedLayer pack(const LayerOutline& layer) const = 0;

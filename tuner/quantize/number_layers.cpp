@@ -66,6 +66,7 @@ class NumberLayers : public LayerSource {
         const StoredTensor& weight = checkpoint_.at(layer.tensors.front());
         return {
             .weight = quantise(weight.bytes, dtype_of(weight.type), layer.shape, {.search = request_.search}),
+            .input_order = {},
             .notes = {}};
     }
 

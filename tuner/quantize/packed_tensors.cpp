@@ -40,18 +40,23 @@ StoredType scale_type(const PackedShape& shape) {
 
 }  // namespace
 
-std::vector<TensorOutline> packed_outlines(const std::string& layer, const PackedShape& shape) {
+std::vector<TensorOutline> packed_outlines(const LayerOutline& layer) {
+    const PackedShape& shape = layer.shape;
     std::vector<TensorOutline> outlines{codes_of(shape), {{}, scale_type(shape), scale_extents(shape)}};
-    outlines[0].name = layer + ".codes";
-    outlines[1].name = layer + ".scales";
-    if (shape.zeros) outlines.push_back({layer + ".zeros", StoredType::u8, scale_extents(shape)});
+    outlines[0].name = layer.name + ".codes";
+    outlines[1].name = layer.name + ".scales";
+    if (shape.zeros) outlines.push_back({layer.name + ".zeros", StoredType::u8, scale_extents(shape)});
+    if (layer.input_order)
+        outlines.push_back({layer.name + ".input_order", StoredType::i32, {count(shape.in)}});
     return outlines;
 }
 
-std::vector<std::span<const std::byte>> packed_parts(const QuantizedWeight& weight) {
+std::vector<std::span<const std::byte>> packed_parts(const PackedLayer& layer) {
+    const QuantizedWeight& weight = layer.weight;
     std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(weight.codes)),
                                                   std::as_bytes(std::span(weight.scales))};
     if (weight.shape.zeros) parts.push_back(std::as_bytes(std::span(weight.zeros)));
+    if (!layer.input_order.empty()) parts.push_back(std::as_bytes(std::span(layer.input_order)));
     return parts;
 }
 

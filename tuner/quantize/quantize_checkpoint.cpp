@@ -49,9 +49,13 @@ json config_of(const LayerSource& source) {
     const PackedShape& shape = source.layers().front().shape;
     json layers = json::object();
     for (const LayerOutline& layer : source.layers()) layers[layer.name] = {layer.shape.out, layer.shape.in};
-    return {{"quant_method", "hone"},       {"layout", packed_layout_version},
-            {"format", name(shape.format)}, {"group", shape.group},
-            {"zeros", shape.zeros},         {"dtype", name(source.dtype())},
+    return {{"quant_method", "hone"},
+            {"layout", packed_layout_version},
+            {"format", name(shape.format)},
+            {"group", shape.group},
+            {"zeros", shape.zeros},
+            {"input_order", source.layers().front().input_order},
+            {"dtype", name(source.dtype())},
             {"layers", std::move(layers)}};
 }
 
@@ -89,8 +93,7 @@ class Quantization {
             consumed.insert(layer.tensors.begin(), layer.tensors.end());
             const std::string file = output_file_of(layer.tensors.front());
             files_[file].layers.push_back(&layer);
-            for (const TensorOutline& part : packed_outlines(layer.name, layer.shape))
-                file_of_.emplace(part.name, file);
+            for (const TensorOutline& part : packed_outlines(layer)) file_of_.emplace(part.name, file);
         }
         for (const auto& [name, _] : checkpoint_.tensors()) {
             if (consumed.contains(name)) continue;
@@ -105,8 +108,7 @@ class Quantization {
     void write_file(const fs::path& path, const OutputFile& file) {
         std::vector<TensorOutline> outlines;
         for (const LayerOutline* layer : file.layers) {
-            for (TensorOutline& part : packed_outlines(layer->name, layer->shape))
-                outlines.push_back(std::move(part));
+            for (TensorOutline& part : packed_outlines(*layer)) outlines.push_back(std::move(part));
         }
         for (const std::string& name : file.copied) {
             const StoredTensor& tensor = checkpoint_.at(name);
@@ -136,8 +138,8 @@ class Quantization {
                            .loss = packed.weight.loss,
                            .source_bytes = bytes_in(checkpoint_, layer.tensors),
                            .notes = std::move(packed.notes)};
-        const std::vector<TensorOutline> outlines = packed_outlines(layer.name, layer.shape);
-        const std::vector<std::span<const std::byte>> parts = packed_parts(packed.weight);
+        const std::vector<TensorOutline> outlines = packed_outlines(layer);
+        const std::vector<std::span<const std::byte>> parts = packed_parts(packed);
         for (std::size_t i = 0; i < parts.size(); ++i) {
             writer.write(outlines[i].name, parts[i]);
             report.bytes += static_cast<std::int64_t>(parts[i].size());
