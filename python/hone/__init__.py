@@ -8,8 +8,9 @@ pointers.
     y = norm(x, weight)                                # from then on: launches, on the current stream
 
 Importing needs neither a GPU nor the library; the first call that does says what is missing. ``hone.ops``
-(operators with autograd), ``hone.nn`` (modules), ``hone.patch`` (swaps the norms of a model) and
-``hone.replace_linear_with_quantized`` need PyTorch, and are imported when they are first used.
+(operators with autograd), ``hone.nn`` (modules), ``hone.patch`` (swaps the norms of a model),
+``hone.replace_linear_with_quantized`` and ``hone.load_quantized`` (packed checkpoints) need PyTorch, and are
+imported when they are first used.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ __all__ = [
 
 # Need PyTorch: imported when they are asked for. Module, and a name in it or None for the module itself.
 _LAZY = {
+    "load_quantized": ("hone.loading", "load_quantized"),
     "nn": ("hone.nn", None),
     "ops": ("hone.torch_ops", None),
     "patch": ("hone.patching", "patch"),

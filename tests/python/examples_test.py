@@ -7,6 +7,7 @@ import io
 import runpy
 import types
 import unittest
+from typing import Any
 from unittest import mock
 
 from fakes import TREE, torch as fake_torch
@@ -25,14 +26,19 @@ class Examples(unittest.TestCase):
         self.checked, self.tuned = [], []
         self.run_json = program.run_json
 
-        def randn(*shape: int, dtype: fake_torch.dtype, device: str) -> fake_torch.Tensor:
+        def made(*shape: int, dtype: fake_torch.dtype, device: str) -> fake_torch.Tensor:
             return fake_torch.cuda_tensor(torch, *shape, dtype=dtype)
+
+        def same(first: fake_torch.Tensor, *_: Any) -> fake_torch.Tensor:
+            return first
 
         def assert_close(found: fake_torch.Tensor, wanted: fake_torch.Tensor, **tolerances: float) -> None:
             self.checked.append(found.shape)
 
-        torch.randn = randn
-        torch.nn.functional = types.SimpleNamespace(rms_norm=lambda x, *_: x)
+        torch.randn = torch.rand = made
+        torch.randint = lambda low, high, shape, **options: made(*shape, **options)
+        torch.mul = torch.div = torch.abs = torch.amax = same
+        torch.nn.functional = types.SimpleNamespace(rms_norm=same, linear=same)
         torch.testing = types.SimpleNamespace(assert_close=assert_close)
 
     def run_example(self, name: str) -> str:
@@ -58,6 +64,14 @@ class Examples(unittest.TestCase):
         self.assertIn("rmsnorm dtype=fp16 output=same residual=yes hidden=4096", printed)
         self.assertEqual(driver.launch_count(), before + 2)
         self.assertEqual(self.checked, [(16, 4096), (300, 4096)])
+
+    def test_quantized(self) -> None:
+        driver = FakeDriver()
+        before = driver.launch_count()
+        printed = self.run_example("quantized.py")
+        self.assertIn("quantized_linear dtype=bf16 format=w8a8", printed)
+        self.assertGreaterEqual(driver.launch_count(), before + 2)
+        self.assertEqual(self.checked, [(300, 1024)])
 
     def test_there_is_a_case_for_every_example(self) -> None:
         cases = {f"{name[len('test_'):]}.py" for name in dir(self) if name.startswith("test_")}

@@ -61,7 +61,7 @@ class Importing(unittest.TestCase):
         self.assertEqual(printed, "False False")
 
     def test_what_needs_torch_says_so(self) -> None:
-        for name in ("nn", "ops", "patch", "replace_linear_with_quantized"):
+        for name in ("load_quantized", "nn", "ops", "patch", "replace_linear_with_quantized"):
             with mock.patch.dict(sys.modules, {"torch": None}):  # importing it fails
                 with self.assertRaisesRegex(ImportError, f"^hone.{name} needs PyTorch, which is not"):
                     getattr(hone, name)
