@@ -54,6 +54,18 @@ void check_with(const std::string& text, TunableRange wanted, std::size_t count,
         check_candidate(quantized, candidate, launches);
 }
 
+/// `count` configs of one variant, spread over its space; it must have some.
+void check_variant(std::string_view name, const std::string& text, std::size_t count, int launches = 1,
+                   QuantizedLayout layout = {}) {
+    const QuantizedCase quantized(text, layout);
+    const Variant* variant = find_variant(*quantized.problem().family, name);
+    if (!runs_on(*variant, Bench::get().traits)) return;
+    const std::vector<Config> configs = enumerate(quantized.problem(), *variant, Bench::get().traits);
+    CHECK(!configs.empty());
+    for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
+        check_candidate(quantized, {variant, configs[i]}, launches);
+}
+
 std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_string(tokens); }
 
 constexpr std::array<std::int64_t, 7> token_counts{1, 3, 7, 16, 40, 100, 200};
@@ -284,6 +296,47 @@ TEST_CASE("quantized_linear with many tiles a block is right") {
     check_problem("dtype=bf16 format=w4a16 group=32 zeros=yes in=192 out=2064 tokens=1100", 2);
     check_problem("dtype=bf16 format=w8a8 residual=yes in=192 out=2064 tokens=1100", 2);
     check_problem("dtype=bf16 format=fp8 group=128 in=256 out=2064 tokens=1100", 2);
+}
+
+TEST_CASE("weights that become numbers in front are right in groups of every size, with zero points") {
+    for (const char* group : {"group=0", "group=32", "group=64", "group=128"}) {
+        for (const char* zeros : {" zeros=no", " zeros=yes"}) {
+            const std::string text = std::string(" format=w4a16 in=640 out=208 tokens=300 ") + group + zeros;
+            check_variant("dequantise", "dtype=bf16" + text, 1);
+            check_variant("dequantise", "dtype=fp16" + text, 1);
+        }
+    }
+    for (const char* dtype : {"dtype=bf16", "dtype=fp16"})
+        check_variant("dequantise", std::string(dtype) + " format=w8a16 in=640 out=208 tokens=300", 2);
+}
+
+TEST_CASE("weights that become numbers in front are right with every way out, behind a norm and gated") {
+    for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
+        const std::string text = std::string(" in=192 out=208 tokens=300 activation=") + activation;
+        check_variant("dequantise", "dtype=bf16 format=w4a16 group=64 bias=yes residual=yes" + text, 2);
+        check_variant("dequantise", "dtype=fp16 format=w8a16 norm=yes bias=yes" + text, 1);
+    }
+    for (const std::int64_t tokens : {257, 700}) {
+        const std::string text = " gated=yes activation=silu out=136" + tokens_text(tokens);
+        check_variant("dequantise", "dtype=bf16 format=w4a16 group=32 zeros=yes norm=yes in=352" + text, 2);
+        check_variant("dequantise", "dtype=fp16 format=w8a16 in=264" + text, 2);
+    }
+}
+
+TEST_CASE("weights that become numbers in front are right at sizes that no block divides, and with strides") {
+    const QuantizedLayout gaps{.behind_x = 16, .behind_residual = 48, .behind_out = 64};
+    for (const char* sizes : {" in=8 out=8", " in=72 out=56", " in=1048 out=200", " in=200 out=1032"}) {
+        const std::string text = sizes + tokens_text(333);
+        check_variant("dequantise", "dtype=bf16 format=w4a16 zeros=yes" + text, 1);
+        check_variant("dequantise", "dtype=fp16 format=w8a16 residual=yes" + text, 1, 1, gaps);
+    }
+}
+
+TEST_CASE("weights that become numbers in front are right in calls back to back") {
+    // The next call's numbers stand where this call's are read.
+    check_variant("dequantise", "dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=600", 6, 20);
+    check_variant("dequantise", "dtype=bf16 format=w8a16 norm=yes in=1024 out=528 tokens=600", 4, 20);
+    check_with("dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=600", {"tail_split", 1, 1}, 3, 20);
 }
 
 TEST_CASE("two runs of quantized_linear give the same bits") {
