@@ -51,6 +51,9 @@ class QuantizedCase {
     }
 
     [[nodiscard]] const Problem& problem() const { return problem_; }
+    /// Values of the weight and of up, [out, in].
+    [[nodiscard]] const std::vector<double>& weight_values() const { return weight_; }
+    [[nodiscard]] const std::vector<double>& up_values() const { return up_; }
 
     /// Whether the strides fit the candidate's accesses.
     [[nodiscard]] bool suits(const Candidate& candidate) const {

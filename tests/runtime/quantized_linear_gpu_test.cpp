@@ -66,6 +66,26 @@ void check_variant(std::string_view name, const std::string& text, std::size_t c
         check_candidate(quantized, {variant, configs[i]}, launches);
 }
 
+/// Whether the numbers that dequantise's product reads are `values`, rounded to the element type: w8a16's by
+/// way of float32.
+void check_numbers(const Problem& problem, const std::vector<std::byte>& workspace, const TensorMap& map,
+                   const std::vector<double>& values) {
+    const auto p = quantized_linear::quantized_problem(problem);
+    REQUIRE(map.pointer == quantized_linear::workspace);
+    HostTensor numbers(p.dtype, p.out, p.in, p.in);
+    const auto first = workspace.begin() + map.offset_bytes;
+    std::copy(first, first + static_cast<std::ptrdiff_t>(numbers.bytes.size()), numbers.bytes.begin());
+    std::int64_t wrong = 0;
+    for (std::int64_t row = 0; row < p.out; ++row) {
+        for (std::int64_t column = 0; column < p.in; ++column) {
+            const double value = values[static_cast<std::size_t>(row * p.in + column)];
+            const double want = p.format == Format::w8a16 ? static_cast<float>(value) : value;
+            if (numbers.at(row, column) != round_to(p.dtype, want)) ++wrong;
+        }
+    }
+    CHECK(wrong == 0);
+}
+
 std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_string(tokens); }
 
 constexpr std::array<std::int64_t, 7> token_counts{1, 3, 7, 16, 40, 100, 200};
@@ -80,6 +100,9 @@ TEST_CASE("small calls of every variant of quantized_linear are right") {
     check_problem("dtype=fp16 format=w8a16 gated=yes activation=silu in=128 out=64 tokens=3");
     check_problem("dtype=bf16 format=w8a8 bias=yes residual=yes in=128 out=80 tokens=9");
     check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes in=256 out=144 tokens=20");
+    check_variant("dequantise", "dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=257", 1);
+    check_variant("dequantise",
+                  "dtype=fp16 format=w8a16 gated=yes activation=silu norm=yes in=72 out=64 tokens=257", 1);
 }
 
 TEST_CASE("weights of 4 bits are right for every number of tokens") {
@@ -308,6 +331,27 @@ TEST_CASE("weights that become numbers in front are right in groups of every siz
     }
     for (const char* dtype : {"dtype=bf16", "dtype=fp16"})
         check_variant("dequantise", std::string(dtype) + " format=w8a16 in=640 out=208 tokens=300", 2);
+}
+
+TEST_CASE("the numbers in front are those of the codes to the bit") {
+    for (const char* text : {"dtype=bf16 format=w4a16 group=32 zeros=yes in=352 out=200 tokens=257",
+                             "dtype=fp16 format=w4a16 group=128 in=640 out=72 tokens=257",
+                             "dtype=fp16 format=w4a16 zeros=yes in=72 out=136 tokens=257",
+                             "dtype=bf16 format=w8a16 gated=yes activation=silu in=328 out=200 tokens=257",
+                             "dtype=fp16 format=w8a16 in=72 out=56 tokens=257"}) {
+        const QuantizedCase quantized(text);
+        const DeviceTraits& traits = Bench::get().traits;
+        const Variant& variant = *find_variant(*quantized.problem().family, "dequantise");
+        if (!runs_on(variant, traits)) return;
+        const Config config = enumerate(quantized.problem(), variant, traits).at(0);
+        INFO(to_string(quantized.problem()));
+        const auto results = quantized.run({&variant, config});
+        const std::vector<std::byte>& workspace = results[quantized_linear::workspace].bytes;
+        const Plan plan = variant.plan(quantized.problem(), config, traits);
+        check_numbers(quantized.problem(), workspace, plan.tensor_maps[1], quantized.weight_values());
+        if (!quantized.up_values().empty())
+            check_numbers(quantized.problem(), workspace, plan.tensor_maps[2], quantized.up_values());
+    }
 }
 
 TEST_CASE("weights that become numbers in front are right with every way out, behind a norm and gated") {
