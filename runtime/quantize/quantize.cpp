@@ -4,6 +4,21 @@
 #include "runtime/quantize/quantize_parts.h"
 
 namespace hone {
+namespace {
+
+QuantizedWeight room_for(const PackedShape& shape) {
+    QuantizedWeight room{.shape = shape};
+    room.codes.resize(static_cast<std::size_t>(packed_bytes(shape.format, shape.out, shape.in)));
+    room.scales.resize(static_cast<std::size_t>(scale_bytes(shape)));
+    room.zeros.resize(static_cast<std::size_t>(zero_count(shape)));
+    return room;
+}
+
+QuantLoss quantise_checked(const runtime::QuantizeJob& job) {
+    return job.shape.format == QuantFormat::w4a16 ? runtime::quantise_w4(job) : runtime::quantise_8_bits(job);
+}
+
+}  // namespace
 
 QuantLoss quantise_into(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
                         const PackedSpans& stored, const QuantizeOptions& options) {
@@ -15,17 +30,26 @@ QuantLoss quantise_into(std::span<const std::byte> weights, Dtype dtype, const P
                         "0 means as many as the machine has");
     const runtime::WeightRows rows(weights, dtype, shape.out, shape.in);
     const runtime::QuantizeJob job{rows, shape, stored, options};
-    return shape.format == QuantFormat::w4a16 ? runtime::quantise_w4(job) : runtime::quantise_8_bits(job);
+    return quantise_checked(job);
 }
 
 QuantizedWeight quantise(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
                          const QuantizeOptions& options) {
-    QuantizedWeight result{.shape = shape};
-    result.codes.resize(static_cast<std::size_t>(packed_bytes(shape.format, shape.out, shape.in)));
-    result.scales.resize(static_cast<std::size_t>(scale_bytes(shape)));
-    result.zeros.resize(static_cast<std::size_t>(zero_count(shape)));
+    QuantizedWeight result = room_for(shape);
     result.loss = quantise_into(weights, dtype, shape, {result.codes, result.scales, result.zeros}, options);
     return result;
+}
+
+void runtime::refuse_row(std::span<const std::byte> row, Dtype dtype, PackedShape shape,
+                         std::int64_t number) {
+    shape.out = 1;
+    QuantizedWeight room = room_for(shape);
+    const WeightRows rows(row, dtype, 1, shape.in, number);
+    const PackedSpans stored{room.codes, room.scales, room.zeros};
+    const QuantizeOptions options{.search = false, .threads = 1};
+    quantise_checked({rows, shape, stored, options});
+    refuse("quantise", fmt::format("row {} of the weight has no codes; allowed: finite numbers", number),
+           "nothing else may write to the weight meanwhile");
 }
 
 }  // namespace hone

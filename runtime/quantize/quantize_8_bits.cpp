@@ -2,11 +2,11 @@
 #include <array>
 #include <cstring>
 
+#include "kernel_templates/quantize_weights/scale_rule.cuh"
 #include "runtime/quantize/blocks.h"
 #include "runtime/quantize/loss.h"
 #include "runtime/quantize/parallel.h"
 #include "runtime/quantize/quantize_parts.h"
-#include "runtime/quantize/scale_search.h"
 #include "runtime/quantize/small_floats.h"
 
 namespace hone::runtime {
@@ -62,7 +62,9 @@ class Quantizer8 {
             }
         }
         for (float& scale : scales_)
-            scale = scale < smallest_magnitude ? 0 : scale / (is_fp8_ ? largest_e4m3 : largest_int8);
+            scale = scale < quantize_weights::smallest_magnitude
+                        ? 0
+                        : scale / (is_fp8_ ? largest_e4m3 : largest_int8);
         std::memcpy(job_.stored.scales.data(), scales_.data(), job_.stored.scales.size());
     }
 
@@ -100,8 +102,8 @@ class Quantizer8 {
             loss.add(values, width_, scale, [&](std::int64_t i) { return E4m3::decode(codes[i]); });
         } else {
             for (std::int64_t i = 0; i < width_; ++i)
-                codes[i] = static_cast<std::uint8_t>(
-                    static_cast<int>(nearest(values[i] / scale, -largest_int8, largest_int8)));
+                codes[i] = static_cast<std::uint8_t>(static_cast<int>(
+                    quantize_weights::nearest(values[i] / scale, -largest_int8, largest_int8)));
             loss.add(values, width_, scale,
                      [&](std::int64_t i) { return static_cast<std::int8_t>(codes[i]); });
         }

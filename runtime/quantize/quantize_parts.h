@@ -14,6 +14,11 @@ struct QuantizeJob {
     const QuantizeOptions& options;
 };
 
+/// Throws what quantise() throws for a weight whose row `number` is `row`, which has no codes: a kernel has
+/// found it.
+[[noreturn]] void refuse_row(std::span<const std::byte> row, Dtype dtype, PackedShape shape,
+                             std::int64_t number);
+
 /// w4a16.
 QuantLoss quantise_w4(const QuantizeJob& job);
 /// w8a16, w8a8 and fp8.

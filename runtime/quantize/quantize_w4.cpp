@@ -56,7 +56,8 @@ class BlockRowW4 {
         const float* const values = values_.data() + group * width_;
         const GroupRule rule{job_.shape.zeros, job_.options.search, job_.shape.scale_dtype};
         const GroupScale found = choose_scale(values, width_, rule, room_.data());
-        if (found.too_large) refuse_scale(row, group, largest_magnitude(values, width_));
+        if (found.too_large)
+            refuse_scale(job_.weights.first_row() + row, group, largest_magnitude(values, width_));
         encode_w4(values, width_, found, codes);
         store(row, group, found);
         loss_.add(values, width_, found.scale, [&](std::int64_t i) { return codes[i] - found.zero; });

@@ -1,10 +1,10 @@
-// The scale and zero point of a group of w4a16.
+// The scale and zero point of a group of w4a16, as kernel_templates/quantize_weights/scale_rule.cuh says.
 #pragma once
 
 #include <cstdint>
 
 #include "kernel_templates/dtype.h"
-#include "runtime/quantize/group_error.h"
+#include "kernel_templates/quantize_weights/scale_rule.cuh"
 
 namespace hone::runtime {
 
@@ -21,7 +21,7 @@ struct GroupRule {
     Dtype scale_dtype = Dtype::bf16;
 };
 
-inline constexpr std::int64_t room_beyond = error_lanes;
+inline constexpr std::int64_t room_beyond = quantize_weights::lanes;
 
 /// Of `count` finite values, from 1. `room` holds as many more, and room_beyond.
 [[nodiscard]] GroupScale choose_scale(const float* values, std::int64_t count, const GroupRule& rule,
@@ -30,8 +30,5 @@ inline constexpr std::int64_t room_beyond = error_lanes;
 /// codes[i] = the one nearest to values[i] / scale + zero of 0 to 15, ties to even; 0 for scale means `zero`
 /// for all.
 void encode_w4(const float* values, std::int64_t count, const GroupScale& scale, std::uint8_t* codes);
-
-/// Below it a magnitude counts as zero, in every format.
-inline constexpr float smallest_magnitude = 0x1p-100F;
 
 }  // namespace hone::runtime

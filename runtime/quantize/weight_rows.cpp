@@ -41,8 +41,9 @@ bool all_finite(const float* values, std::int64_t count) {
 
 }  // namespace
 
-WeightRows::WeightRows(std::span<const std::byte> weights, Dtype dtype, std::int64_t out, std::int64_t in)
-    : weights_(weights), dtype_(dtype), in_(in) {
+WeightRows::WeightRows(std::span<const std::byte> weights, Dtype dtype, std::int64_t out, std::int64_t in,
+                       std::int64_t first_row)
+    : weights_(weights), dtype_(dtype), in_(in), first_row_(first_row) {
     if (dtype != Dtype::fp32 && dtype != Dtype::fp16 && dtype != Dtype::bf16)
         refuse(where, fmt::format("dtype is {}; allowed: fp32, fp16, bf16", name(dtype)),
                "pack_w4() and pack_w8() take weights that are codes already");
@@ -56,7 +57,7 @@ void WeightRows::read(std::int64_t row, float* values) const {
         case Dtype::bf16: widen<std::uint16_t>(from, in_, values, decode_bf16); break;
         default: widen<float>(from, in_, values, [](float value) { return value; });
     }
-    if (!all_finite(values, in_)) refuse_element(row, values);
+    if (!all_finite(values, in_)) refuse_element(first_row_ + row, values);
 }
 
 float largest_magnitude(const float* values, std::int64_t count) {

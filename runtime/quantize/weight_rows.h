@@ -13,16 +13,21 @@ namespace hone::runtime {
 class WeightRows {
   public:
     /// Throws Error unless the dtype is one of those and the bytes are as many as the elements need.
-    WeightRows(std::span<const std::byte> weights, Dtype dtype, std::int64_t out, std::int64_t in);
+    /// `first_row`: what errors call row 0.
+    WeightRows(std::span<const std::byte> weights, Dtype dtype, std::int64_t out, std::int64_t in,
+               std::int64_t first_row = 0);
 
     /// Writes row `row` to values[0] to values[in - 1]. Throws Error, which names the first element, where
     /// one is infinite or no number.
     void read(std::int64_t row, float* values) const;
 
+    [[nodiscard]] std::int64_t first_row() const { return first_row_; }
+
   private:
     std::span<const std::byte> weights_;
     Dtype dtype_;
     std::int64_t in_;
+    std::int64_t first_row_;
 };
 
 /// Largest magnitude of `count` values.
