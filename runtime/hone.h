@@ -12,8 +12,9 @@
  *
  * Every function may be called from any thread; a handle may be used by many at once, and must not be used
  * while or after it is destroyed. hone_*_run() is safe under stream capture, takes no lock, allocates nothing
- * and makes no system call of its own. No exception leaves the library. A child of fork() must make its own
- * handles: those it inherited answer HONE_FORKED, and destroying them frees nothing.
+ * and makes no system call of its own, but for hone_quantize_weights_run(). No exception leaves the library.
+ * A child of fork() must make its own handles: those it inherited answer HONE_FORKED, and destroying them
+ * frees nothing.
  *
  * Structs begin with their size and grow only at the end: start from the _INIT macro of the header you
  * compile with, and every later library reads it. Pointers are to device memory unless said otherwise;
@@ -57,7 +58,7 @@ typedef enum hone_status {
     HONE_BAD_SCALE = 10,    /* scale is infinite or no number, or softcap is not above 0 */
     HONE_BAD_LENGTHS = 11,  /* HONE_CHECK_INDICES: a length or position past its room, or decreasing starts */
     HONE_BAD_PAGES = 12,    /* a paged cache without pages; HONE_CHECK_INDICES: a page or slot outside */
-    HONE_CAPTURING = 13,    /* HONE_CHECK_INDICES: not possible under stream capture */
+    HONE_CAPTURING = 13,    /* HONE_CHECK_INDICES, quantising: not possible under stream capture */
     /* Of everything else. */
     HONE_BAD_ARGUMENT = 20,   /* a size, dtype or option that the operator does not take */
     HONE_NO_GPU = 21,         /* no driver, too old a driver, no such device */
@@ -519,6 +520,56 @@ HONE_API hone_status hone_quantized_ffn_run(const hone_operator* op, void* strea
 HONE_API hone_status hone_quantized_ffn_explain(const hone_runtime* runtime, const hone_quantized_ffn* ffn,
                                                 int64_t tokens, hone_text_format format, char* text,
                                                 size_t capacity, size_t* length);
+
+/* Codes and scales of weights of 16 or 32 bits, for hone_quantized_linear: [max_out, in] or fewer rows. */
+typedef struct hone_quantize_weights {
+    uint32_t struct_size;
+    int32_t dtype;       /* hone_dtype: of the weight */
+    int64_t in;          /* columns, 1 to 262144 */
+    int64_t max_out;     /* most rows of one call, 1 to 1048576; in x max_out: up to 2^36 */
+    int64_t group;       /* as in hone_quantized_linear */
+    int32_t format;      /* hone_quant_format */
+    int32_t zeros;       /* 0 or 1: w4a16's codes have zero points, one a group */
+    int32_t one_scale;   /* 0 or 1: w8a8, fp8 with group 0: one scale for the whole weight, not one a row */
+    int32_t scale_dtype; /* hone_dtype: of w4a16's scales, fp16 or bf16; the other formats' are fp32 always */
+    int32_t search;      /* 0 or 1: w4a16: takes the scale of each group that leaves the least squared error;
+                            else the one that clips nothing */
+    uint32_t reserved;   /* 0 */
+} hone_quantize_weights;
+#define HONE_QUANTIZE_WEIGHTS_INIT \
+    { sizeof(hone_quantize_weights), HONE_BF16, 0, 32768, 0, HONE_QUANT_W4A16, 0, 0, HONE_BF16, 1, 0 }
+
+/* codes, scales and zeros as hone_quantized_linear_args says, without gaps; no part may overlap another. */
+typedef struct hone_quantize_weights_args {
+    uint32_t struct_size;
+    uint32_t reserved;  /* 0 */
+    const void* weight; /* [out, in], dtype */
+    void* codes;
+    void* scales;
+    void* zeros;           /* for operators with zeros */
+    void* workspace;       /* hone_operator_workspace() bytes */
+    int64_t weight_stride; /* 0: in */
+} hone_quantize_weights_args;
+#define HONE_QUANTIZE_WEIGHTS_ARGS_INIT \
+    { sizeof(hone_quantize_weights_args), 0, NULL, NULL, NULL, NULL, NULL, 0 }
+
+HONE_API hone_status hone_quantize_weights_prepare(hone_runtime* runtime,
+                                                   const hone_quantize_weights* weights, hone_operator** op);
+/* Quantises `out` rows (0: does nothing) and, unlike other runs, waits until that is done; HONE_CAPTURING
+ * under stream capture. HONE_BAD_ARGUMENT for weights that are infinite or no number and for scales beyond
+ * the range of scale_dtype, with the first of them in hone_last_error(); what is written then means nothing.
+ */
+HONE_API hone_status hone_quantize_weights_run(const hone_operator* op, void* stream,
+                                               const hone_quantize_weights_args* args, int64_t out);
+HONE_API hone_status hone_quantize_weights_explain(const hone_runtime* runtime,
+                                                   const hone_quantize_weights* weights, int64_t out,
+                                                   hone_text_format format, char* text, size_t capacity,
+                                                   size_t* length);
+/* The same bits by the host, in host memory and without a GPU; weight_stride has to be 0 or `in`, the
+ * workspace is not used. `threads`: 0: as many as the machine has. */
+HONE_API hone_status hone_quantize_weights_on_host(const hone_quantize_weights* weights,
+                                                   const hone_quantize_weights_args* args, int64_t out,
+                                                   int32_t threads);
 
 /* What a KV cache holds. */
 typedef enum hone_kv_dtype {

@@ -7,18 +7,10 @@
 
 #include "runtime/attention_call.h"
 #include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream.h"
 
 namespace hone::runtime {
 namespace {
-
-/// The legacy default stream cannot be asked while another stream is captured.
-bool is_capturing(const Driver& driver, CUstream stream) {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const CUresult result = driver.cuStreamIsCapturing(stream, &status);
-    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
-    check(driver, result, "stream");
-    return status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
 
 using Indices = std::vector<std::int32_t>;
 

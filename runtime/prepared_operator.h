@@ -50,6 +50,7 @@ class PreparedOperator {
     [[nodiscard]] std::int64_t workspace_bytes(const Sizes& sizes) const;
 
     [[nodiscard]] const PrepareReport& report() const { return report_; }
+    [[nodiscard]] const DeviceSession& session() const { return *session_; }
 
   private:
     /// How a pointer has to be in one bucket. `alignment_mask` is alignment - 1 in bytes.

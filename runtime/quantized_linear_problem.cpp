@@ -43,6 +43,17 @@ Problem problem_of(const QuantizedLinear& linear, bool gated) {
 
 }  // namespace
 
+std::string_view format_name(QuantFormat format) {
+    switch (format) {
+        case QuantFormat::w4a16: return "w4a16";
+        case QuantFormat::w8a16: return "w8a16";
+        case QuantFormat::w8a8: return "w8a8";
+        case QuantFormat::fp8: return "fp8";
+    }
+    throw std::invalid_argument(
+        fmt::format("format is {}; allowed: w4a16, w8a16, w8a8, fp8", static_cast<int>(format)));
+}
+
 Problem quantized_problem(const QuantizedLinear& linear) { return problem_of(linear, false); }
 Problem first_half(const QuantizedFfn& ffn) { return problem_of(first_layer(ffn), ffn.gated); }
 Problem second_half(const QuantizedFfn& ffn) { return problem_of(second_layer(ffn), false); }

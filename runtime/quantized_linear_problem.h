@@ -1,6 +1,7 @@
 // From the public descriptions of quantised linear layers to problems of their family.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "hone/quantized_linear.h"
@@ -8,6 +9,9 @@
 #include "runtime/prepared_operator.h"
 
 namespace hone::runtime {
+
+/// Throws std::invalid_argument for what is no enumerator.
+[[nodiscard]] std::string_view format_name(QuantFormat format);
 
 /// The operator as a problem of `max_tokens` tokens. Throws std::invalid_argument naming field, value and
 /// what is allowed.

@@ -101,7 +101,8 @@ std::string_view describe(Status status) {
         case Status::bad_lengths:
             return "a length or position is negative or beyond what there is room for, or starts decrease";
         case Status::bad_pages: return "the cache has no pages, or a page or slot is not within it";
-        case Status::capturing: return "indices cannot be checked while the stream is captured";
+        case Status::capturing:
+            return "neither can indices be checked nor weights quantised while a stream is captured";
     }
     return "unknown status";
 }

@@ -10,6 +10,7 @@
 #include "runtime/linear_problem.h"
 #include "runtime/norm_problem.h"
 #include "runtime/public_error.h"
+#include "runtime/quantize_weights_problem.h"
 #include "runtime/quantized_linear_problem.h"
 
 namespace hone {
@@ -97,6 +98,13 @@ QuantizedFfnKernel Runtime::prepare(const QuantizedFfn& ffn) {
     });
 }
 
+QuantizeWeightsKernel Runtime::prepare(const QuantizeWeights& weights) {
+    return runtime::guarded("prepare(QuantizeWeights)", [&]() -> QuantizeWeightsKernel {
+        return {state_->dispatcher.prepare(runtime::quantize_problem(weights), runtime::quantize_strides()),
+                weights};
+    });
+}
+
 AttentionKernel Runtime::prepare(const Attention& attention) {
     return runtime::guarded("prepare(Attention)", [&] {
         return runtime::prepare_attention(state_->dispatcher, attention, state_->checking);
@@ -145,6 +153,12 @@ std::array<Explanation, 2> Runtime::explain(const QuantizedFfn& ffn, std::int64_
     return runtime::guarded("explain(QuantizedFfn)", [&] {
         return std::array{explain_at(state_->dispatcher, runtime::first_half(ffn), {tokens}),
                           explain_at(state_->dispatcher, runtime::second_half(ffn), {tokens})};
+    });
+}
+
+Explanation Runtime::explain(const QuantizeWeights& weights, std::int64_t out) const {
+    return runtime::guarded("explain(QuantizeWeights)", [&] {
+        return explain_at(state_->dispatcher, runtime::quantize_problem(weights), {out});
     });
 }
 

@@ -75,6 +75,8 @@ sanitized_tests() {
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
             "--source-file=*/quantized_linear_gpu_test.cpp" "--test-case=small calls*"
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
+            "--source-file=*/quantize_weights_gpu_test.cpp" "--test-case=small weights*"
+        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
             "--source-file=*/rope_kv_append_gpu_test.cpp" "--test-case=*any head dimension*"
     done
 }

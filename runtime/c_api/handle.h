@@ -32,7 +32,7 @@ struct hone_runtime {
 struct hone_operator {
     std::variant<hone::RmsNormKernel, hone::LayerNormKernel, hone::RmsNormBackwardKernel, hone::LinearKernel,
                  hone::FusedFfnKernel, hone::QuantizedLinearKernel, hone::QuantizedFfnKernel,
-                 hone::AttentionKernel, hone::RopeKvAppendKernel>
+                 hone::QuantizeWeightsKernel, hone::AttentionKernel, hone::RopeKvAppendKernel>
         kernel;
     std::shared_ptr<hone::Runtime> runtime;  ///< knows why a launch failed
     std::uint32_t born = hone::c_api::forks_seen();

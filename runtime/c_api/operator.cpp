@@ -34,6 +34,18 @@ Activation activation_from(std::int32_t given) {
     }
 }
 
+QuantFormat format_from(std::int32_t given) {
+    switch (given) {
+        case HONE_QUANT_W4A16: return QuantFormat::w4a16;
+        case HONE_QUANT_W8A16: return QuantFormat::w8a16;
+        case HONE_QUANT_W8A8: return QuantFormat::w8a8;
+        case HONE_QUANT_FP8: return QuantFormat::fp8;
+        default:
+            refuse("format", given,
+                   "HONE_QUANT_W4A16 (0), HONE_QUANT_W8A16 (1), HONE_QUANT_W8A8 (2), HONE_QUANT_FP8 (3)");
+    }
+}
+
 bool flag_from(const char* field, std::int32_t given) {
     if (given != 0 && given != 1) refuse(field, given, "0, 1");
     return given == 1;

@@ -17,6 +17,7 @@ namespace hone::c_api {
 void check_reserved(std::uint32_t given);
 [[nodiscard]] Dtype dtype_from(std::int32_t given);
 [[nodiscard]] Activation activation_from(std::int32_t given);
+[[nodiscard]] QuantFormat format_from(std::int32_t given);
 [[nodiscard]] bool flag_from(const char* field, std::int32_t given);
 
 /// A description that the caller gives, as what Runtime::prepare() takes: `describe` makes one of the other.

@@ -32,6 +32,14 @@ GraphExec capture_graph(const Driver& driver, CUstream stream, const std::functi
     return GraphExec(executable, {&driver});
 }
 
+bool is_capturing(const Driver& driver, CUstream stream) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult result = driver.cuStreamIsCapturing(stream, &status);
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+    check(driver, result, "stream");
+    return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 double elapsed_us(const Driver& driver, CUevent start, CUevent stop) {
     float milliseconds = 0;
     check(driver, driver.cuEventElapsedTime(&milliseconds, start, stop), "time between two events");

@@ -35,6 +35,9 @@ using GraphExec = UniqueHandle<DestroyedBy<CUgraphExec, &Driver::cuGraphExecDest
 [[nodiscard]] GraphExec capture_graph(const Driver& driver, CUstream stream,
                                       const std::function<void()>& enqueue);
 
+/// The legacy default stream cannot be asked while another stream is captured: then, too.
+[[nodiscard]] bool is_capturing(const Driver& driver, CUstream stream);
+
 /// Both events must have been reached.
 [[nodiscard]] double elapsed_us(const Driver& driver, CUevent start, CUevent stop);
 

@@ -1,5 +1,5 @@
 // Errors of the public API. prepare() and constructors throw hone::Error; run() returns hone::Status and
-// never throws.
+// never throws, but for QuantizeWeightsKernel's.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ enum class Status : int {
     bad_scale,      ///< scale is infinite or no number, or softcap is not above 0
     bad_lengths,    ///< RuntimeOptions::check_indices: a length or position past its room, decreasing starts
     bad_pages,      ///< a paged cache without pages; check_indices: a page or slot outside of the cache
-    capturing,      ///< check_indices: not possible under stream capture
+    capturing,      ///< check_indices, QuantizeWeights: not possible under stream capture
 };
 
 /// One sentence; "unknown status" for a number that is none.

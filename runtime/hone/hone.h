@@ -10,6 +10,7 @@
 #include "hone/norm.h"              // IWYU pragma: export
 #include "hone/prepared_kernel.h"   // IWYU pragma: export
 #include "hone/quantize.h"          // IWYU pragma: export
+#include "hone/quantize_weights.h"  // IWYU pragma: export
 #include "hone/quantized_linear.h"  // IWYU pragma: export
 #include "hone/report.h"            // IWYU pragma: export
 #include "hone/rope_table.h"        // IWYU pragma: export

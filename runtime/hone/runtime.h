@@ -15,6 +15,7 @@
 #include "hone/error.h"
 #include "hone/linear.h"
 #include "hone/norm.h"
+#include "hone/quantize_weights.h"
 #include "hone/quantized_linear.h"
 #include "hone/report.h"
 
@@ -72,6 +73,7 @@ class Runtime {
     [[nodiscard]] FusedFfnKernel prepare(const FusedFfn& ffn);
     [[nodiscard]] QuantizedLinearKernel prepare(const QuantizedLinear& linear);
     [[nodiscard]] QuantizedFfnKernel prepare(const QuantizedFfn& ffn);
+    [[nodiscard]] QuantizeWeightsKernel prepare(const QuantizeWeights& weights);
     [[nodiscard]] AttentionKernel prepare(const Attention& attention);
     [[nodiscard]] RopeKvAppendKernel prepare(const RopeKvAppend& rope);
 
@@ -85,6 +87,7 @@ class Runtime {
     [[nodiscard]] std::array<Explanation, 2> explain(const FusedFfn& ffn, std::int64_t tokens) const;
     [[nodiscard]] Explanation explain(const QuantizedLinear& linear, std::int64_t tokens) const;
     [[nodiscard]] std::array<Explanation, 2> explain(const QuantizedFfn& ffn, std::int64_t tokens) const;
+    [[nodiscard]] Explanation explain(const QuantizeWeights& weights, std::int64_t out) const;
     [[nodiscard]] Explanation explain(const Attention& attention, AttentionSizes sizes) const;
     [[nodiscard]] Explanation explain(const RopeKvAppend& rope, std::int64_t tokens) const;
 

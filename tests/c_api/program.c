@@ -176,6 +176,65 @@ static void check_quantized_linear(hone_runtime* runtime) {
     CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
 }
 
+static void check_quantize_weights(hone_runtime* runtime) {
+    hone_quantize_weights weights = HONE_QUANTIZE_WEIGHTS_INIT;
+    weights.in = 3;
+    weights.max_out = 2;
+    weights.dtype = HONE_FP32;
+    weights.format = HONE_QUANT_W8A8;
+    hone_operator* op = NULL;
+    CHECK(hone_quantize_weights_prepare(runtime, &weights, &op) == HONE_OK);
+    size_t bytes = 0;
+    CHECK(hone_operator_workspace(op, 2, &bytes) == HONE_OK && bytes == 256 + 2 * 4);
+    hone_quantize_weights_args args = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
+    args.weight = address(1);
+    args.codes = address(2);
+    args.scales = address(3);
+    CHECK(hone_quantize_weights_run(op, NULL, &args, 2) == HONE_NULL_POINTER); /* workspace */
+    args.workspace = address(4);
+    CHECK(hone_quantize_weights_run(op, NULL, &args, 3) == HONE_BAD_ROWS);
+    CHECK(hone_quantize_weights_run(op, NULL, &args, 0) == HONE_OK);
+    args.weight_stride = 2;
+    CHECK(hone_quantize_weights_run(op, NULL, &args, 2) == HONE_BAD_STRIDE);
+    hone_linear_args other = HONE_LINEAR_ARGS_INIT;
+    CHECK(hone_linear_run(op, NULL, &other, 16) == HONE_BAD_HANDLE);
+    hone_operator_destroy(op);
+    size_t length = 0;
+    CHECK(hone_quantize_weights_explain(runtime, &weights, 2, HONE_TEXT, NULL, 0, &length) == HONE_OK);
+    CHECK(length > 50);
+    weights.one_scale = 2;
+    CHECK(hone_quantize_weights_prepare(runtime, &weights, &op) == HONE_BAD_ARGUMENT);
+}
+
+static void check_quantize_on_host(void) {
+    float weight[6] = {127, -63, 0.4f, 0, -254, 3};
+    signed char codes[6];
+    float scales[2];
+    hone_quantize_weights weights = HONE_QUANTIZE_WEIGHTS_INIT;
+    weights.in = 3;
+    weights.max_out = 2;
+    weights.dtype = HONE_FP32;
+    weights.format = HONE_QUANT_W8A8;
+    hone_quantize_weights_args args = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
+    args.weight = weight;
+    args.codes = codes;
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 2, 1) == HONE_NULL_POINTER); /* scales */
+    args.scales = scales;
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 3, 1) == HONE_BAD_ROWS);
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 2, 1) == HONE_OK);
+    CHECK(codes[0] == 127 && codes[1] == -63 && codes[2] == 0 && codes[4] == -127 && codes[5] == 2);
+    CHECK(scales[0] == 1 && scales[1] == 2);
+    weight[5] = 1e38f * 10;
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 2, 1) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "weight [1, 2] is inf; allowed: finite numbers") != NULL);
+    args.weight_stride = 4;
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 2, 1) == HONE_BAD_STRIDE);
+    args.weight_stride = 0;
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 2, -1) == HONE_BAD_ARGUMENT);
+    weights.struct_size = 4;
+    CHECK(hone_quantize_weights_on_host(&weights, &args, 2, 1) == HONE_BAD_STRUCT);
+}
+
 static void check_one_scale(hone_runtime* runtime) {
     hone_quantized_linear linear = HONE_QUANTIZED_LINEAR_INIT;
     linear.in = 256;
@@ -625,6 +684,8 @@ int main(void) {
     check_backward(runtime);
     check_linear(runtime);
     check_quantized_linear(runtime);
+    check_quantize_weights(runtime);
+    check_quantize_on_host();
     check_one_scale(runtime);
     check_quantized_ffn(runtime);
     check_ffn(runtime);

@@ -27,7 +27,10 @@ const std::vector<std::string> problems{
     "attention_decode dtype=fp32 heads=5 kv_heads=5 head_dim=33 batch=1 kv_len=1",
     "rope_kv_append dtype=bf16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128 tokens=512",
     "rope_kv_append dtype=fp16 kv_dtype=fp8_e4m3 style=interleaved norm=yes page_size=16 "
-    "heads=6 kv_heads=2 head_dim=80 rotary_dim=20 tokens=33"};
+    "heads=6 kv_heads=2 head_dim=80 rotary_dim=20 tokens=33",
+    "quantize_weights dtype=bf16 format=w4a16 group=128 in=4096 out=28672",
+    "quantize_weights dtype=fp32 format=w4a16 zeros=yes scale_dtype=fp16 in=4097 out=3",
+    "quantize_weights dtype=fp16 format=fp8 one_scale=yes in=77 out=1000"};
 
 template <class Check>
 void for_every_problem_and_device(Check check) {
