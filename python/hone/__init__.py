@@ -9,8 +9,8 @@ pointers.
 
 Importing needs neither a GPU nor the library; the first call that does says what is missing. ``hone.ops``
 (operators with autograd), ``hone.nn`` (modules), ``hone.patch`` (swaps the norms of a model),
-``hone.replace_linear_with_quantized`` and ``hone.load_quantized`` (packed checkpoints) need PyTorch, and are
-imported when they are first used.
+``hone.quantize_weights``, ``hone.replace_linear_with_quantized`` and ``hone.load_quantized`` (packed
+checkpoints) need PyTorch, and are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from .linear_operators import FusedFfnOperator, LinearOperator
 from .models import ModelOperators
 from .operators import Norm, NormBackward
 from .program import tune
-from .quantized_descriptions import QuantizedFfn, QuantizedLinear
+from .quantize_operators import QuantizeWeightsOperator
+from .quantized_descriptions import QuantizedFfn, QuantizedLinear, QuantizeWeights
 from .quantized_operators import QuantizedFfnOperator, QuantizedLinearOperator
 from .rope_operators import RopeKvAppendOperator
 from .runtime import counters, device_name, freeze
@@ -66,6 +67,8 @@ __all__ = [
     "NormBackward",
     "OutOfMemoryError",
     "ProgramError",
+    "QuantizeWeights",
+    "QuantizeWeightsOperator",
     "QuantizedFfn",
     "QuantizedFfnOperator",
     "QuantizedLinear",
@@ -89,6 +92,7 @@ _LAZY = {
     "nn": ("hone.nn", None),
     "ops": ("hone.torch_ops", None),
     "patch": ("hone.patching", "patch"),
+    "quantize_weights": ("hone.quantization", "quantize_weights"),
     "replace_linear_with_quantized": ("hone.quantization", "replace_linear_with_quantized"),
 }
 

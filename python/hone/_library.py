@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 import threading
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -143,6 +143,7 @@ def _declare(loaded: ctypes.CDLL) -> None:
         ("fused_ffn", _structs.FusedFfn),
         ("quantized_linear", _quantized_structs.QuantizedLinear),
         ("quantized_ffn", _quantized_structs.QuantizedFfn),
+        ("quantize_weights", _quantized_structs.QuantizeWeights),
         ("attention", _attention_structs.Attention),
         ("rope_kv_append", _attention_structs.RopeKvAppend),
     ):
@@ -152,9 +153,11 @@ def _declare(loaded: ctypes.CDLL) -> None:
     # The arguments of a call come as bytes: immutable, so that threads share nothing.
     for name in (
         "norm", "rms_norm_backward", "linear", "fused_ffn", "quantized_linear", "quantized_ffn",
-        "rope_kv_append",
+        "quantize_weights", "rope_kv_append",
     ):  # fmt: skip
         _function(loaded, f"hone_{name}_run", c_void_p, c_void_p, c_char_p, c_int64)
+    weights = POINTER(_quantized_structs.QuantizeWeights)
+    _function(loaded, "hone_quantize_weights_on_host", weights, c_char_p, c_int64, c_int32)
     sizes = [c_int64] * 3
     _function(loaded, "hone_attention_run", c_void_p, c_void_p, c_char_p, *sizes)
     _function(loaded, "hone_attention_workspace", c_void_p, *sizes, POINTER(c_size_t))

@@ -119,8 +119,8 @@ class QuantizedLinear(torch.nn.Module):
     def from_float(
         cls, linear: torch.nn.Linear, bits: Bits = 4, group: Optional[int] = None, *, zeros: bool = False
     ) -> QuantizedLinear:
-        """Quantises a layer's weight, on the device where it is; the bias, and the activation of a
-        hone.nn.Linear, stay. A layer of float32 becomes one of bf16.
+        """Quantises a layer's weight: a GPU those in its memory, the host others, to the same bits. The bias,
+        and the activation of a hone.nn.Linear, stay. A layer of float32 becomes one of bf16.
 
         Raises ValueError for weights that are infinite or no number.
         """

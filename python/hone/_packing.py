@@ -1,36 +1,25 @@
-"""Weights as codes of 4 or 8 bits in PyTorch: quantising, packing and their inverses, on whichever device a
-weight is. The places are those of docs/formats.md and kernel_templates/quantized_linear/layout.cuh.
-
-Everything is made of a few operations on whole tensors; of w4a16 a slice of rows at a time, for its search
-holds several copies of them in float32.
+"""Weights as codes of 4 or 8 bits in PyTorch: quantising, which libhone does, packing of codes that are
+there, and the inverses of both, on whichever device a weight is. The places are those of docs/formats.md and
+kernel_templates/quantized_linear/layout.cuh.
 """
 
 from __future__ import annotations
 
+import ctypes
 from typing import NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from .quantized_descriptions import BLOCK, StoredWeight, groups_of
+from . import _library
+from ._arrays import torch_dtype
+from ._torch_prepared import ALIGNMENT, DTYPES, FIRST_ROWS, PreparedBySize
+from .quantize_operators import Packed, packed_arguments
+from .quantized_descriptions import BLOCK, QuantizeWeights, StoredWeight
 
 LAYOUT_VERSION = 1  # of the places; another number: weights have to be packed again
 
-_MOST_CODE = {"w8a16": 127.0, "w8a8": 127.0, "fp8": 448.0}
 _SCALED_BLOCK = 128  # rows and columns of fp8 that share a scale, in groups
-_SLICE_ELEMENTS = 1 << 24
-# Of the range of a group's weights, tried by the search; above 1 for symmetric codes, which reach to -8 but
-# only to 7.
-_SHRINKS = (8 / 7, *(1.0 - step / 40 for step in range(15)))
-
-
-class Packed(NamedTuple):
-    """The tensors of a stored weight, of the shapes that StoredWeight tells."""
-
-    codes: Tensor
-    scales: Tensor
-    zeros: Optional[Tensor]
-
 
 def _padded(values: Tensor, rows: int, columns: int, padding: int) -> Tensor:
     """With rows and columns behind it up to these numbers."""
@@ -99,97 +88,69 @@ def unpack_scales(packed: Tensor, out: int, groups: int) -> Tensor:
     return wide[:out, :groups].contiguous()
 
 
-def quantize(weight: Tensor, stored: StoredWeight, dtype: torch.dtype, zeros: bool = False) -> Packed:
-    """weight [rows, columns] of float32, bf16 or fp16; dtype is that of w4a16's scales. Each code is the one
-    nearest to weight / scale. w4a16 takes, of some, the scale of a group that leaves the least squared error;
-    the others' scale puts the largest magnitude at the largest code. Raises ValueError for weights that are
-    infinite or no number, which have no scale."""
-    if not bool(weight.isfinite().all()):
-        raise ValueError("weight: it has elements that are infinite or no number; allowed are finite ones")
-    if stored.format == "w4a16":
-        return _quantize_w4(weight, stored, dtype, zeros)
-    return _quantize_8(weight.float(), stored)
+def quantize(
+    weight: Tensor, stored: StoredWeight, dtype: torch.dtype, zeros: bool = False, search: bool = True
+) -> Packed:
+    """weight [rows, columns] of floating-point numbers; dtype is that of w4a16's scales. What is chosen is in
+    docs/formats.md: by the GPU for CUDA tensors, by the host for others, the same bits. Raises ValueError for
+    weights that are infinite or no number, and for scales beyond the range of dtype."""
+    weight = weight.detach()
+    if weight.dtype not in DTYPES:
+        weight = weight.float()
+    kind = _Kind(
+        stored.columns, stored.format, stored.group, DTYPES[weight.dtype], zeros, stored.one_scale,
+        DTYPES[dtype], search,
+    )  # fmt: skip
+    if not weight.is_cuda:
+        return _quantize_on_host(weight, stored, kind)
+    operator = _PREPARED.for_call(kind, weight.get_device(), (stored.rows,))
+    return operator(_aligned(weight))
 
 
-def _quantize_w4(weight: Tensor, stored: StoredWeight, dtype: torch.dtype, zeros: bool) -> Packed:
-    out, columns = weight.shape
-    group = stored.group or columns
-    step = max(1, _SLICE_ELEMENTS // columns)
-    parts = [
-        _search_w4(rows.float().view(rows.shape[0], columns // group, group), dtype, zeros)
-        for rows in weight.detach().split(step)
-    ]
-    codes, scales, points = (torch.cat(tensors) for tensors in zip(*parts))
-    groups = groups_of(columns, stored.group)
-    padding = points[:, 0] if zeros and stored.group == 0 else None
-    return Packed(
-        pack_w4(codes.view(out, columns), padding),
-        pack_scales(scales, groups),
-        pack_scales(points, groups, 8) if zeros else None,
-    )
+class _Kind(NamedTuple):
+    """What a QuantizeWeights is but for the rows of its calls."""
+
+    in_features: int
+    format: str
+    group: int
+    dtype: str
+    zeros: bool
+    one_scale: bool
+    scale_dtype: str
+    search: bool
 
 
-def _search_w4(values: Tensor, dtype: torch.dtype, zeros: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    """Codes like values [rows, groups, group], scales and zero points [rows, groups]."""
-    if zeros:
-        low, high = values.amin(-1).clamp(max=0), values.amax(-1).clamp(min=0)
-        full = (high - low) / 15
-    else:
-        low = values.new_zeros(values.shape[:-1])
-        extreme = values.gather(-1, values.abs().argmax(-1, keepdim=True)).squeeze(-1)
-        full = extreme / -8  # the side that reaches further gets the code 0, which stands for -8
-    best = None
-    for shrink in _SHRINKS:
-        scales = (full * shrink).to(dtype)
-        points = _zero_points(low, scales.float()) if zeros else torch.full_like(low, 8)
-        codes = _codes_w4(values, scales.float(), points)
-        error = ((codes - points[..., None]) * scales.float()[..., None] - values).square_().sum(-1)
-        if best is None:
-            best = [error, scales, points]
-            continue
-        better = error < best[0]
-        best = [torch.where(better, new, old) for new, old in zip((error, scales, points), best)]
-    assert best is not None
-    _, scales, points = best
-    return _codes_w4(values, scales.float(), points).to(torch.uint8), scales, points.to(torch.uint8)
+def _describe(kind: _Kind, most: Tuple[int, ...]) -> QuantizeWeights:
+    return QuantizeWeights(**kind._asdict(), max_out=most[0])
 
 
-def _zero_points(low: Tensor, scales: Tensor) -> Tensor:
-    return (-low * _inverse(scales)).round_().clamp_(0, 15)
+_PREPARED = PreparedBySize("quantize_weights", _describe, (FIRST_ROWS,))
 
 
-def _codes_w4(values: Tensor, scales: Tensor, points: Tensor) -> Tensor:
-    codes = (values * _inverse(scales)[..., None]).round_()
-    return codes.add_(points[..., None]).clamp_(0, 15)
+def _aligned(weight: Tensor) -> Tensor:
+    """A copy of a weight whose rows the kernels may not be able to read."""
+    apart = weight.stride(0) * weight.element_size()
+    has_rows = weight.stride(1) == 1 and weight.stride(0) >= weight.shape[1]
+    if weight.data_ptr() % ALIGNMENT == 0 and (weight.is_contiguous() or has_rows and apart % ALIGNMENT == 0):
+        return weight
+    return weight.clone(memory_format=torch.contiguous_format)
 
 
-def _inverse(scales: Tensor) -> Tensor:
-    """0 where a scale is 0, or so small that its inverse is infinite: then all codes have the value 0."""
-    inverse = scales.reciprocal()
-    return torch.where(inverse.isfinite(), inverse, torch.zeros_like(inverse))
-
-
-def _quantize_8(weight: Tensor, stored: StoredWeight) -> Packed:
-    most = _MOST_CODE[stored.format]
-    largest = weight.abs().amax(-1)
-    if stored.group:
-        largest = _block_maxima(weight.abs())
-    elif stored.one_scale:
-        largest = largest.amax().view(1)
-    scales = largest / most
-    scaled = (weight * _inverse(spread(scales, stored))).clamp_(-most, most)
-    if stored.format == "fp8":
-        return Packed(scaled.to(torch.float8_e4m3fn), scales, None)
-    codes = scaled.round_().to(torch.int8)
-    return Packed(pack_w8(codes) if stored.packed else codes, scales, None)
-
-
-def _block_maxima(values: Tensor) -> Tensor:
-    """Of each 128 x 128; the last rows may be fewer."""
-    rows, columns = values.shape
-    size = _SCALED_BLOCK
-    wide = _padded(values, -(-rows // size) * size, columns, 0)
-    return wide.view(-1, size, columns // size, size).amax((1, 3))
+def _quantize_on_host(weight: Tensor, stored: StoredWeight, kind: _Kind) -> Packed:
+    rows = weight.cpu().contiguous()
+    codes = torch.empty(stored.codes_shape, dtype=torch_dtype(torch, stored.codes_dtype))
+    scales_dtype = torch_dtype(torch, stored.scales_dtype(kind.scale_dtype))
+    scales = torch.empty(stored.scales_shape, dtype=scales_dtype)
+    zeros = torch.empty(stored.scales_shape, dtype=torch.uint8) if kind.zeros else None
+    arguments = packed_arguments(
+        weight=rows.data_ptr(), codes=codes.data_ptr(), scales=scales.data_ptr(),
+        zeros=0 if zeros is None else zeros.data_ptr(),
+    )  # fmt: skip
+    description = _describe(kind, (stored.rows,)).to_struct()
+    run = _library.function("hone_quantize_weights_on_host")
+    _library.check(run(ctypes.byref(description), arguments, stored.rows, torch.get_num_threads()))
+    found = (None if tensor is None else tensor.to(weight.device) for tensor in (codes, scales, zeros))
+    return Packed(*found)
 
 
 def spread(scales: Tensor, stored: StoredWeight) -> Tensor:

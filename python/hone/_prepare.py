@@ -21,7 +21,8 @@ from .descriptions import (
 )
 from .linear_operators import FusedFfnOperator, LinearOperator
 from .operators import Norm, NormBackward
-from .quantized_descriptions import QuantizedFfn, QuantizedLinear
+from .quantize_operators import QuantizeWeightsOperator
+from .quantized_descriptions import QuantizedFfn, QuantizedLinear, QuantizeWeights
 from .quantized_operators import QuantizedFfnOperator, QuantizedLinearOperator
 from .rope_operators import RopeKvAppendOperator
 from .runtime import device_ordinal, runtime_of
@@ -37,6 +38,7 @@ _KINDS: Dict[Type[Description], Type[Operator]] = {
     FusedFfn: FusedFfnOperator,
     QuantizedLinear: QuantizedLinearOperator,
     QuantizedFfn: QuantizedFfnOperator,
+    QuantizeWeights: QuantizeWeightsOperator,
     Attention: AttentionOperator,
     RopeKvAppend: RopeKvAppendOperator,
 }
@@ -50,8 +52,9 @@ def prepare(
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
     ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear, FusedFfn, QuantizedLinear,
-    QuantizedFfn, Attention or RopeKvAppend, for one operator, or the name of a model or the path of a Hugging
-    Face config.json, for a :class:`hone.ModelOperators` of all its operators that have a kernel.
+    QuantizedFfn, QuantizeWeights, Attention or RopeKvAppend, for one operator, or the name of a model or the
+    path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that have a
+    kernel.
 
     With a model alone go dtype (None: the model's), tp (tensor-parallel GPUs, 1), max_rows (8192), and format
     ("w4a16", "w8a16", "w8a8", "fp8", "dense"; None: what the config.json says, else dense) with group, zeros

@@ -108,6 +108,39 @@ class QuantizedFfnArgs(ctypes.Structure):
     ]
 
 
-# The same for struct.pack().
+class QuantizeWeights(ctypes.Structure):
+    """hone_quantize_weights"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("in", c_int64),
+        ("max_out", c_int64),
+        ("group", c_int64),
+        ("format", c_int32),
+        ("zeros", c_int32),
+        ("one_scale", c_int32),
+        ("scale_dtype", c_int32),
+        ("search", c_int32),
+        ("reserved", c_uint32),
+    ]
+
+
+class QuantizeWeightsArgs(ctypes.Structure):
+    """hone_quantize_weights_args"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("weight", c_void_p),
+        ("codes", c_void_p),
+        ("scales", c_void_p),
+        ("zeros", c_void_p),
+        ("workspace", c_void_p),
+        ("weight_stride", c_int64),
+    ]
+
+
+# Those of runs that are to be fast for struct.pack().
 QUANTIZED_LINEAR_ARGS_FORMAT = "@IfPPPPPPPPPPqqqqq"
 QUANTIZED_FFN_ARGS_FORMAT = "@IfPPPPPPPPPPPPPPPPPqqqq"

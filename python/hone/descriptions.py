@@ -17,12 +17,12 @@ _ALIASES = {
 }
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: Any, field: str = "dtype") -> str:
     """Our name, "bf16", for "bf16", "bfloat16" or torch.bfloat16. Raises ValueError."""
     text = str(dtype)
     if text.startswith("torch."):
         text = text[len("torch.") :]
-    return _one_of("dtype", _ALIASES.get(text, text), _structs.DTYPES)
+    return _one_of(field, _ALIASES.get(text, text), _structs.DTYPES)
 
 
 def _one_of(field: str, value: Any, allowed: Dict[str, int]) -> Any:
@@ -37,6 +37,7 @@ MOST_DECODED = 16
 # Fields whose value is one of some words, and the words' numbers in C.
 _WORDS = {
     "dtype": _structs.DTYPES,
+    "scale_dtype": _structs.DTYPES,
     "output": _structs.OUTPUTS,
     "activation": _structs.ACTIVATIONS,
     "kv_dtype": _attention_structs.KV_DTYPES,
@@ -66,7 +67,9 @@ class Description:
         for field in (field.name for field in fields(self) if field.type == "bool"):
             if not isinstance(getattr(self, field), bool):
                 raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is a bool")
-        object.__setattr__(self, "dtype", dtype_name(getattr(self, "dtype")))
+        for field in ("dtype", "scale_dtype"):
+            if hasattr(self, field):
+                object.__setattr__(self, field, dtype_name(getattr(self, field), field))
         for field, words in _WORDS.items():
             if hasattr(self, field):
                 _one_of(field, getattr(self, field), words)

@@ -1,5 +1,5 @@
-"""hone.replace_linear_with_quantized(model): gives the linear layers of an existing model weights of 4 or 8
-bits.
+"""hone.quantize_weights(weight), and hone.replace_linear_with_quantized(model): gives the linear layers of an
+existing model weights of 4 or 8 bits.
 
     for name, old, new in hone.replace_linear_with_quantized(model, bits=4, skip=["lm_head"]):
         print(f"{name}: {old.__name__} -> {new.__name__}")
@@ -13,16 +13,41 @@ from __future__ import annotations
 import fnmatch
 from typing import Dict, Iterable, List, Optional, Tuple, Type
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from . import _packing
 from . import nn as hone_nn
 from ._nn_quantized import Bits, ffn_group, format_of, group_of
-from .quantized_descriptions import MAX_IN, MAX_OUT
+from .quantize_operators import Packed
+from .quantized_descriptions import MAX_IN, MAX_OUT, StoredWeight
 
 Swap = Tuple[str, Type[nn.Module], Type[nn.Module]]
 
 # These read the weights of their layers instead of calling them; a FusedFFN is replaced as a whole.
 READERS = (hone_nn.FusedFFN, nn.MultiheadAttention, nn.TransformerEncoderLayer)
+
+
+def quantize_weights(
+    weight: Tensor, format: str = "w4a16", group: int = 0, *, zeros: bool = False, one_scale: bool = False,
+    scale_dtype: Optional[torch.dtype] = None, search: bool = True,
+) -> Packed:  # fmt: skip
+    """(codes, scales, zeros) of a weight [out_features, in_features], as those of hone.QuantizedLinear.
+
+    format, group, zeros and one_scale are those of hone.QuantizedLinear, scale_dtype (None: the weight's, or
+    bf16) that of w4a16's scales; search=False takes scales that clip nothing. A CUDA tensor is quantised by
+    its GPU, which the call waits for, others by the host: the same bits. Raises ValueError for weights that
+    are infinite or no number, and for scales beyond the range of scale_dtype.
+    """
+    if weight.dim() != 2 or not weight.is_floating_point():
+        raise ValueError(
+            f"weight: it is {list(weight.shape)} of {weight.dtype}; allowed is [out_features, in_features] "
+            f"of floating-point numbers"
+        )
+    if scale_dtype is None:
+        scale_dtype = weight.dtype if weight.dtype == torch.float16 else torch.bfloat16
+    stored = StoredWeight(weight.shape[0], weight.shape[1], format, group, one_scale)
+    return _packing.quantize(weight, stored, scale_dtype, zeros, search)
 
 
 def replace_linear_with_quantized(

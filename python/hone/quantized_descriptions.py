@@ -135,3 +135,27 @@ class QuantizedFfn(Description):
     @property
     def stored_down(self) -> StoredWeight:
         return StoredWeight(self.hidden, self.intermediate, self.format, self.group, self.one_scale)
+
+
+@dataclass(frozen=True)
+class QuantizeWeights(Description):
+    """Codes and scales of weights [up to max_out, in_features], for a QuantizedLinear: those that
+    docs/formats.md says quantising chooses, the same bits as the host's."""
+
+    in_features: int  # columns of a weight, 1 to 262144
+    format: str = "w4a16"  # or "w8a16", "w8a8", "fp8"
+    group: int = 0  # as QuantizedLinear's
+    max_out: int = 32768  # most rows of one call, 1 to 1048576
+    dtype: str = "bf16"  # of the weight: fp32, fp16 or bf16
+    zeros: bool = False  # w4a16: codes get zero points, one a group
+    one_scale: bool = False  # w8a8, fp8 with group 0: one scale for the whole weight, not one a row
+    scale_dtype: str = "bf16"  # of w4a16's scales: fp16 or bf16; the other formats' are fp32 always
+    search: bool = True  # w4a16: the scale of each group that leaves the least squared error
+
+    C_NAME = "quantize_weights"
+    STRUCT = _quantized_structs.QuantizeWeights
+    SIZES = ("in_features", "group", "max_out")
+    C_FIELDS = {"in_features": "in"}
+
+    def stored_weight(self, rows: int) -> StoredWeight:
+        return StoredWeight(rows, self.in_features, self.format, self.group, self.one_scale)

@@ -30,6 +30,8 @@ MIRRORS = {
     "hone_quantized_linear_args": _quantized_structs.QuantizedLinearArgs,
     "hone_quantized_ffn": _quantized_structs.QuantizedFfn,
     "hone_quantized_ffn_args": _quantized_structs.QuantizedFfnArgs,
+    "hone_quantize_weights": _quantized_structs.QuantizeWeights,
+    "hone_quantize_weights_args": _quantized_structs.QuantizeWeightsArgs,
     "hone_attention": _attention_structs.Attention,
     "hone_attention_args": _attention_structs.AttentionArgs,
     "hone_rope_kv_append": _attention_structs.RopeKvAppend,

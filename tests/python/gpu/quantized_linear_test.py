@@ -92,8 +92,11 @@ class Packing(QuantizedCase):
             stored = StoredWeight(64, 128, format, 0)
             packed = _packing.quantize(weight, stored, torch.bfloat16)
             self.assertEqual(_packing.dequantize(packed, stored, torch.float32).abs().max(), 0)
-            with self.assertRaisesRegex(ValueError, "^weight: it has elements that are infinite"):
-                _packing.quantize(weight + torch.inf, stored, torch.bfloat16)
+            weight[17, 100] = torch.inf
+            for device in ("cpu", DEVICE):
+                with self.assertRaisesRegex(ValueError, r"weight \[17, 100\] is inf; allowed: finite"):
+                    _packing.quantize(weight.to(device), stored, torch.bfloat16)
+            weight[17, 100] = 0
 
 
 class Prepared(QuantizedCase):
