@@ -103,6 +103,17 @@ struct Tensors {
     }
 };
 
+/// Of a gated product's two.
+__device__ inline const Weight& weight_of(const Tensors& tensors, int product) {
+    return gated && product == 1 ? tensors.up : tensors.weight;
+}
+
+/// What the sums of a row of packed codes are multiplied with; groups have had theirs.
+__device__ inline float packed_row_scale(const Weight& weight, int64 row) {
+    if constexpr (format == Format::w8a16) return to_float(weight.scales[row]);
+    return group == 0 ? to_float(weight.scales[scale_place(row, 0, 1)]) : 1.0f;
+}
+
 // Kernels share one signature: the family's pointers and scalars in declared order.
 #define HONE_QUANTIZED_PARAMETERS                                                                           \
     const void *x, const float *x_scales, const hone::linear::Element *norm_weight,                         \

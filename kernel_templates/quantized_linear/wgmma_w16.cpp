@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "kernel_templates/linear/wgmma_rules.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
@@ -43,8 +44,7 @@ Geometry geometry(const Problem& problem, const Config& config) {
 /// A consumer's sums, two sets of fragments, codes and addresses, against what its thread has.
 bool fits_registers(const QuantizedProblem& p, const Geometry& g) {
     const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
-    const bool moves_registers = g.blocks_per_sm == 1 && g.consumers == 2;  // as in linear/gemm.cuh
-    return used <= (moves_registers ? 232 : std::min(255, 65536 / (g.threads() * g.blocks_per_sm)));
+    return used <= w16::registers_of(g).consumer;
 }
 
 linear::LinearProblem dense(const Problem& problem) { return quantized_problem(problem).dense(); }
@@ -131,30 +131,46 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     return linear::normalise_first(p.dense(), plan, norm_arguments);
 }
 
-/// Cycles of one stage of `together` blocks: what takes longest of the tensor cores' own, those of shared
-/// memory's port, 128 bytes each (copies come in; every instruction reads all rows of x, every thread its
-/// codes), and those in which the schedulers issue the widening; or what one warpgroup does alone, which
-/// waits between its stages, or `joined` of them.
+/// The largest of what goes on side by side, and somewhat more where several are near it.
+double soft_maximum(std::initializer_list<double> parts) {
+    double sum = 0;
+    for (const double part : parts) sum += part * part * part * part;
+    return std::sqrt(std::sqrt(sum));
+}
+
+/// Copies that a stage takes: x, and of each block of rows its codes, scales and zero points.
+double copies(const QuantizedProblem& p, const Geometry& g) {
+    const int of_rows = 1 + (g.extra_bytes() > 0 ? 1 : 0) + (g.extra_bytes() > 0 && p.zeros ? 1 : 0);
+    return 1.0 + of_rows * g.tile_m / block_rows;
+}
+
+/// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a
+/// pause: those of the tensor cores; of shared memory's port, 128 bytes each (copies come in; every
+/// instruction reads all rows of x, every thread its codes); of the schedulers, which issue the widening; of
+/// a warpgroup that waits between its stages; of the thread that issues the copies; and those until a stage
+/// that is free again is full, as far as the ring is not deep enough to hide them. Fitted to measurements of
+/// 5 problems on an H100 (docs/performance.md), as are the constants of predict.
 double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together, double joined) {
     const double blocks = static_cast<double>(g.tile_m) / block_rows;
-    const double multiply = 4 * blocks * std::max(g.tile_n / 2.0, 12.0);
+    const double product = 4 * std::max(g.tile_n / 2.0, 23.0);
     const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
-    const double widen = p.bits() == 8 ? 65 : p.group == 0 ? 50 : 70;
-    const double unit = std::max(2.0 * g.tile_n, 150.0);
-    const double alone = g.row_blocks() * unit * (g.ping_pong ? 2 : 1) + 200 / joined;
-    return std::max({together * 1.1 * multiply, together * 0.95 * port, together * blocks * widen, alone});
+    const double widen = p.bits() == 8 ? 150 : p.group == 0 ? 125 : 160;
+    const double alone = g.row_blocks() * product * (g.ping_pong ? 2 : 1) + 85 / joined;
+    const double issue = copies(p, g) * 16 + 150;
+    const double refill = (280 + together * g.stage_bytes() / 39) / std::max(1.0, g.stages() - joined - 1);
+    return soft_maximum({1.14 * together * blocks * product, 1.15 * together * port,
+                         together * blocks * widen, alone, issue, refill});
 }
 
 /// Microseconds between the last product of a tile and the first of the block's next one.
 double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
     const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
     const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
-    return (g.ping_pong ? 0.3 : 1.5) * size * work;
+    return (g.ping_pong ? 0.5 : 2.4) * size * work;
 }
 
-/// Rounds of tiles against the time that memory needs for weights and level 2 for x, which every row of tiles
-/// reads; plus what a call costs before and after. As linear's model (linear/wgmma_cost.cpp), whose constants
-/// these are; the widening's are counted, not fitted.
+/// Rounds of tiles against the time that memory needs for the weights, and the time in which they can be
+/// drawn; plus what a call costs before and after. Built as linear's model (linear/wgmma_cost.cpp).
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const QuantizedProblem p = quantized_problem(problem);
     const Geometry g = geometry(p, config);
@@ -178,20 +194,17 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double in_flight =
         traits.sm_count * busy * together * g.stages() * (g.left_bytes() + g.extra_bytes());
     const double draw_us = p.weight_bytes() * 1.2 / in_flight;
-    const double through_level_2 =
-        p.weight_bytes() + static_cast<double>(tiles_across(p.dense(), g)) * p.x_bytes();
-    const double level_2_us = through_level_2 / (40.0 * traits.sm_count * cycles_per_us);
-    const double body_us = std::pow(
-        std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(level_2_us, 4),
-        0.25);
+    const double body_us = soft_maximum({compute_us, memory_us, draw_us});
 
-    double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalise_us(p.dense(), traits);
+    double rest_us = 2.5 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalise_us(p.dense(), traits);
     if (config[cluster_k] > 1)
         rest_us += 0.5 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 10.0 / cycles_per_us;
-    if (parts > 1) rest_us += 3.0 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
-    const double early = config[programmatic] == 1 ? -1.0 : 0.0;
-    const double hint = config[l2_hint] == 0 ? 0.0 : jobs <= resident ? -0.1 : 0.1;
-    return body_us + rest_us + early + hint + (config[staged] != 0 && p.tokens <= 64 ? 0.2 : 0.0);
+    if (parts > 1) rest_us += 1.6 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
+    // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
+    const double early = config[programmatic] != 1 ? 0.0 : p.tokens <= 64 ? -0.6 : -0.3;
+    const double hint = config[l2_hint] != 0 && jobs <= resident ? -0.02 * body_us : 0.0;
+    const double groups = config[raster] > 8 ? 0.005 * body_us : 0.0;
+    return body_us + rest_us + early + hint + groups + (config[staged] != 0 && p.tokens <= 64 ? 0.2 : 0.0);
 }
 
 /// The best by the cost model of a few shapes of tiles.

@@ -1,6 +1,6 @@
 // Quantised linear, variant wgmma_w16 (sm_90a): weights of 4 or 8 bits in blocks (layout.cuh), 16-bit x.
 // Ring, schedule and results are those of linear's tensor-core product (linear/gemm.cuh says how), with the
-// weight as the left operand.
+// weight as the left operand; wgmma_w16_roles.cuh shares out the work.
 //
 // Data's way: codes, and of groups their scales and zero points -> ring in shared memory (bulk copies, whole
 // blocks) -> registers, 16 bytes a thread and block -> 16-bit numbers, exact, times the group's scale ->
@@ -17,8 +17,8 @@ namespace hone::linear::gemm {
 inline constexpr Operands operands = quantized_linear::w16::held.operands();
 }
 
-#include "linear/gemm.cuh"
 #include "quantized_linear/wgmma_w16_product.cuh"
+#include "quantized_linear/wgmma_w16_roles.cuh"
 
 extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned::blocks_per_sm)
     quantized_linear_wgmma_w16(HONE_QUANTIZED_PARAMETERS, const __grid_constant__ hone::TensorMap x_map,
@@ -26,10 +26,10 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     using namespace hone::quantized_linear;
     const Tensors tensors HONE_QUANTIZED_TENSORS;
     const hone::linear::gemm::Maps maps{x_map, x_map, x_map, result_map};
-    hone::linear::gemm::run(maps,
-                            {bias, residual, result, reinterpret_cast<float*>(workspace),
-                             static_cast<int>(tokens), residual_stride, out_stride},
-                            w16::PackedWeights(tensors), w16::WidenedProduct(tensors));
+    w16::run(maps,
+             {bias, residual, result, reinterpret_cast<float*>(workspace), static_cast<int>(tokens),
+              residual_stride, out_stride},
+             w16::PackedWeights(tensors), w16::WidenedProduct(tensors));
 }
 
 namespace hone::linear::normalise {

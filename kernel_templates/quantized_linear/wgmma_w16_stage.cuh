@@ -34,4 +34,25 @@ struct Stage {
     }
 };
 
+/// Of a thread: what the launch gives to all alike, in steps of 8, and what the roles have when the producers
+/// have passed theirs on.
+struct Registers {
+    int launched = 0;
+    int producer = 40;
+    int consumer = 0;
+
+    constexpr bool move() const { return consumer > launched; }
+};
+constexpr Registers registers_of(const linear::gemm::Geometry& g) {
+    constexpr int most = 255;
+    constexpr int most_moved = 232;
+    Registers r;
+    const int share = 65536 / (g.threads() * g.blocks_per_sm) / 8 * 8;
+    r.launched = share < most ? share : most;
+    const int passed_on = share > r.producer ? (share - r.producer) / g.consumers / 8 * 8 : 0;
+    const int moved = r.launched + passed_on < most_moved ? r.launched + passed_on : most_moved;
+    r.consumer = moved > r.launched ? moved : r.launched;
+    return r;
+}
+
 }  // namespace hone::quantized_linear::w16

@@ -26,8 +26,8 @@ __device__ inline uint32 extra_at(uint32 shared, int stage, int block) {
 }
 
 /// The weight that gives a block of the tile: gate blocks, then up blocks.
-__device__ inline const Weight& weight_of(const Tensors& tensors, int block) {
-    return gated && block >= weight_blocks ? tensors.up : tensors.weight;
+__device__ inline const Weight& weight_of_block(const Tensors& tensors, int block) {
+    return weight_of(tensors, block / weight_blocks);
 }
 /// The block's row of blocks in that weight. Behind the last one there is nothing: results of rows that do
 /// not exist are made of it and are not stored.
@@ -47,7 +47,7 @@ class PackedWeights {
 
   private:
     __device__ void load_block(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
-        const Weight& weight = weight_of(tensors_, block);
+        const Weight& weight = weight_of_block(tensors_, block);
         const int64 row = row_of_blocks(tile, block);
         const uint32 barrier = gemm::full_barrier(shared, stage);
         load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),

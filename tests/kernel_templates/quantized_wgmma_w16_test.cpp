@@ -107,6 +107,27 @@ TEST_CASE("wgmma_w16: a stage's copies are multiples of 16 bytes, and launches f
     CHECK(seen.size() > 50);
 }
 
+TEST_CASE("wgmma_w16: consumers claim no more registers than the producers release") {
+    int moving = 0;
+    for (const int consumers : {1, 2}) {
+        for (const int blocks : {1, 2, 3, 4}) {
+            const linear::gemm::Geometry g{.consumers = consumers, .blocks_per_sm = blocks};
+            const quantized_linear::w16::Registers r = quantized_linear::w16::registers_of(g);
+            CAPTURE(consumers);
+            CAPTURE(blocks);
+            CHECK(r.launched * g.threads() * blocks <= h100.registers_per_sm);
+            if (!r.move()) continue;
+            ++moving;
+            CHECK(r.producer + consumers * r.consumer <= (1 + consumers) * r.launched);
+            CHECK(r.producer <= r.launched);
+            CHECK(r.producer % 8 == 0);
+            CHECK(r.consumer % 8 == 0);
+            CHECK(r.consumer <= 256);
+        }
+    }
+    CHECK(moving == 6);  // not one consumer alone, nor where producers have no more than they need
+}
+
 TEST_CASE("wgmma_w16: groups of a stage follow one another over a whole row") {
     for (const int group : {32, 64, 128}) {
         const quantized_linear::w16::Stage stage{.bits = 4, .group = group, .zeros = true};
