@@ -18,6 +18,7 @@ enum Index : std::size_t {
     cluster_k,
     cluster_tiles,
     blocks_per_sm,
+    x_streams,
     programmatic
 };
 
@@ -31,6 +32,7 @@ constexpr Tunable tunables[] = {
     {"cluster_k", "blocks that share the columns of a tile, and add up their sums", {1, 2, 4, 8}},
     {"tiles", "that a block takes one after another", {1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 28}},
     {"blocks_per_sm", "that a multiprocessor has room for", {1, 2, 3, 4}},
+    {"x_streams", "1: x passes through the ring, 0: it stays for all tiles", {0, 1}},
     {"programmatic", "1: programmatic dependent launch", {0, 1}},
 };
 
@@ -47,7 +49,8 @@ RingGeometry geometry(const QuantizedProblem& p, const Config& c) {
             .k_warps = static_cast<int>(c[k_warps]),
             .stage_columns = static_cast<int>(c[stage_columns]),
             .stages = static_cast<int>(c[stages]),
-            .cluster_k = static_cast<int>(c[cluster_k])};
+            .cluster_k = static_cast<int>(c[cluster_k]),
+            .x_streams = c[x_streams] != 0};
 }
 RingGeometry geometry(const Problem& problem, const Config& c) {
     return geometry(quantized_problem(problem), c);
@@ -114,12 +117,16 @@ constexpr Constraint constraints[] = {
          return bytes <= t.max_shared_bytes_per_block &&
                 c[blocks_per_sm] * (bytes + 1024) <= t.shared_bytes_per_sm;
      }},
-    {"stages have 4 to 32 KiB, and rings at most 128; 40 KiB a multiprocessor at least are under way",
+    {"stages have 4 to 48 KiB, and rings at most 192; 40 KiB a multiprocessor at least are under way",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
          const RingGeometry g = geometry(p, c);
          const std::int64_t stage = g.stage_bytes();
-         return stage >= 4 * 1024 && stage <= 34 * 1024 && stage * g.stages <= 136 * 1024 &&
+         return stage >= 4 * 1024 && stage <= 50 * 1024 && stage * g.stages <= 200 * 1024 &&
                 c[blocks_per_sm] * stage * g.stages >= 40 * 1024;
+     }},
+    {"x passes through the ring where a block has few tiles: it comes anew for each",
+     [](const Problem&, const Config& c, const DeviceTraits&) {
+         return c[x_streams] == 0 || c[cluster_tiles] <= 2;
      }},
     {"every block of a cluster has columns for two stages, and results of its own",
      [](const Problem& p, const Config& c, const DeviceTraits&) {
@@ -184,33 +191,40 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const QuantizedProblem p = quantized_problem(problem);
     const RingGeometry g = geometry(p, config);
     const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
-    const double sms = traits.sm_count;
+    // Clusters of more than two do not find room on all of a chip: on 120 of an H100's 132.
+    const double sms = traits.sm_count * (config[cluster_k] > 2 ? 0.91 : 1.0);
     const double count = static_cast<double>(blocks(p, config));
     const double together =
         std::clamp(std::ceil(count / sms), 1.0, static_cast<double>(config[blocks_per_sm]));
     const double busy = std::min(1.0, count / sms);
-    const double rounds = std::max(1.0, count / (sms * together));
+    // Where blocks come in waves the last one is as long as a full one.
+    const double waves = count / (sms * together);
+    const double uneven = waves <= 1 ? 1.0 : 1 + 0.6 * (std::ceil(waves) / waves - 1);
 
     const double memory_us =
         (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.9e-6 * traits.memory_bytes_per_s);
-    const double ring_bytes = static_cast<double>(g.stages) * g.stage_bytes();
+    const double ring_bytes = static_cast<double>(g.stages) * g.stage_units() * g.unit_bytes();
     const double draw_us = p.weight_bytes() * 1.1 / (sms * busy * together * ring_bytes);
     const double pieces = static_cast<double>(p.products() * p.out) / 16 * static_cast<double>(p.in) / 64;
     // Warps wait for products that follow each other: few of them do not fill the ports.
     const double chains = g.compute_warps() * together * std::min(4.0, g.warp_rows / 16.0 * g.token_blocks());
     const double idle = std::max(1.0, 14.0 / chains);
     const double compute_us = pieces * block_cycles(p, g) * idle / (sms * busy * cycles_per_us);
-    const double level2_us = count * g.x_bytes() * (static_cast<double>(p.tokens) / g.tokens) / 4.5e6;
-    const double body_us =
-        std::pow(std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(compute_us, 4), 0.25);
-
+    // x that stays is waited for, x that passes through the ring comes beside the weights.
+    const double x_bytes = count * g.x_bytes() * (static_cast<double>(p.tokens) / g.tokens);
     const double tile_count = static_cast<double>(config[cluster_tiles]);
+    const double streamed_bytes = p.weight_bytes() + (g.x_streams ? tile_count * x_bytes : 0.0);
+    const double level2_us = streamed_bytes / (5e6 * busy);
+    const double body_us = std::pow(std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(compute_us, 4) +
+                                        std::pow(level2_us, 4),
+                                    0.25);
+
+    const double x_us = g.x_streams ? 0.0 : 0.5 * x_bytes / 4.5e6;
     const double items = std::ceil(static_cast<double>(g.owned(0)) / RingGeometry::finishers);
     const double finish_us =
         0.3 + 0.02 * items * (g.products * g.sources() + 4) + (g.cluster_k > 1 ? 0.4 : 0.0);
     const double exchange_us = 16.0 * g.fragments() * g.products * g.k_warps * 32 / 32.0 / cycles_per_us;
-    const double round_us = config[cluster_tiles] == 1 ? 0.8 * (rounds - 1) : 0.0;
-    return body_us + 0.5 * level2_us + finish_us + exchange_us + 0.03 * (tile_count - 1) + round_us +
+    return body_us * uneven + x_us + finish_us + exchange_us + 0.03 * (tile_count - 1) +
            (config[programmatic] != 0 ? 1.2 : 2.6) + linear::normalise_us(p.dense(), traits);
 }
 
@@ -229,17 +243,20 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
         for (const std::int64_t sharers : tunables[cluster_k].values.span()) {
             for (const std::int64_t count : tunables[cluster_tiles].values.span()) {
                 for (const std::int64_t resident : tunables[blocks_per_sm].values.span()) {
-                    Config& config = configs.emplace_back();
-                    config[block_tokens] = tokens_held(p);
-                    config[rows] = shape.rows;
-                    config[warp_rows] = shape.warp_rows;
-                    config[k_warps] = shape.k_warps;
-                    config[stage_columns] = shape.stage_columns;
-                    config[stages] = shape.stages;
-                    config[cluster_k] = sharers;
-                    config[cluster_tiles] = count;
-                    config[blocks_per_sm] = resident;
-                    config[programmatic] = 1;
+                    for (const std::int64_t streams : tunables[x_streams].values.span()) {
+                        Config& config = configs.emplace_back();
+                        config[block_tokens] = tokens_held(p);
+                        config[rows] = shape.rows;
+                        config[warp_rows] = shape.warp_rows;
+                        config[k_warps] = shape.k_warps;
+                        config[stage_columns] = shape.stage_columns;
+                        config[stages] = shape.stages;
+                        config[cluster_k] = sharers;
+                        config[cluster_tiles] = count;
+                        config[blocks_per_sm] = resident;
+                        config[x_streams] = streams;
+                        config[programmatic] = 1;
+                    }
                 }
             }
         }

@@ -1,17 +1,20 @@
 // Quantised linear, variant ring (sm_90), for few tokens: packed codes pass through a ring of stages in
-// shared memory at the speed of memory; x stays in shared memory for all of a block's tiles.
+// shared memory at the speed of memory; x stays in shared memory for all of a block's tiles, or passes
+// through the ring too where a block has few tiles and x is long.
 //
 // Data's way: codes, scales and zero points of groups global -> ring by bulk copies, in the order of the
 // tensor cores' left operand; x global -> shared by tensor copies (64 columns x tokens, 128-byte swizzle;
-// tokens that are none read as zeros), once. Codes shared -> registers, less their zero point as 16-bit
-// numbers, exactly -> mma.sync with x (ldmatrix); sums of a group are scaled in float32 when it ends. Sums of
-// a tile registers -> inboxes in the shared memory of the cluster's blocks (ring_geometry.cuh says who owns
-// what) -> added in order, scaled by row, activated -> global.
+// tokens that are none read as zeros), once for all tiles, or with the weights. Codes shared -> registers,
+// less their zero point as 16-bit numbers, exactly -> mma.sync with x (ldmatrix); sums of a group are scaled
+// in float32 when it ends. Sums of a tile registers -> inboxes in the shared memory of the cluster's blocks
+// (ring_geometry.cuh says who owns what) -> added in order, scaled by row, activated -> global.
 //
-// Warps: compute_warps multiply, `finishers` make results of what the inbox received, the last one's first
-// lane copies. Nobody meets at a barrier of the block after the start. Barriers:
+// Warps: compute_warps multiply, `finishers` make results of what the inbox received, an elected lane of the
+// last copies. Nobody meets at a barrier of the block after the start. Barriers:
 //   full[stage]      bytes of the copies; empty[stage]: one arrival of each compute warp
-//   x_full[step]     bytes of the boxes of x that a step takes; one phase, waited for in the first tile
+//                    and of x's boxes where they pass through the ring
+//   x_full[step]     where x stays: bytes of the boxes that a step takes; one phase, waited for in the first
+//                    tile
 //   inbox_full[2]    all sums of a tile; tile n of a block is in inbox n % 2. In a cluster, bytes of all its
 //                    blocks: announced for tile n + 2, if there is one, when tile n was full. A block alone:
 //                    one arrival of each thread of the compute warps
@@ -20,6 +23,7 @@
 // Before its first remote write or arrival a warp waits for the cluster's barrier: all blocks have opened
 // their inboxes. No block leaves while another may still write there: its finishers have received all that
 // it owns, and its compute warps all arrivals that were sent.
+#include "device/elect.cuh"
 #include "quantized_linear/ring_consumer.cuh"
 #include "quantized_linear/ring_finisher.cuh"
 #include "quantized_linear/ring_producer.cuh"
@@ -31,7 +35,8 @@ __device__ inline void initialise(Memory memory, const Schedule& schedule) {
         barrier_init(memory.full(stage), 1);
         barrier_init(memory.empty(stage), compute_warps);
     }
-    for (int step = 0; step < geometry.most_steps(); ++step) barrier_init(memory.x_full(step), 1);
+    for (int step = 0; !x_streams && step < geometry.most_steps(); ++step)
+        barrier_init(memory.x_full(step), 1);
     for (int number = 0; number < 2; ++number) Inbox(memory, number).initialise();
     fence_barrier_init();
     for (int number = 0; number < min(2, schedule.tile_count); ++number)
@@ -40,7 +45,7 @@ __device__ inline void initialise(Memory memory, const Schedule& schedule) {
 
 __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memory memory) {
     const Schedule schedule;
-    const int warp = threadIdx.x / 32;
+    const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
     if (threadIdx.x == 0) initialise(memory, schedule);
     __syncthreads();
     if constexpr (has_cluster) cluster_arrive();
@@ -51,7 +56,7 @@ __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memor
         wait_for_predecessor();
         Finisher(tensors, memory, schedule).run();
     } else {
-        if (threadIdx.x % 32 == 0) Producer(tensors, x_map, memory, schedule).run();
+        if (elect()) Producer(tensors, x_map, memory, schedule).run();
         __syncwarp();
         if constexpr (has_cluster) cluster_wait();
     }

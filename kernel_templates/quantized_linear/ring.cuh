@@ -23,7 +23,9 @@ inline constexpr RingGeometry geometry{.bits = format == Format::w4a16 ? 4 : 8,
                                        .k_warps = Tuned::k_warps,
                                        .stage_columns = Tuned::stage_columns,
                                        .stages = Tuned::stages,
-                                       .cluster_k = Tuned::cluster_k};
+                                       .cluster_k = Tuned::cluster_k,
+                                       .x_streams = Tuned::x_streams != 0};
+inline constexpr bool x_streams = geometry.x_streams;
 inline constexpr int stages = geometry.stages;
 inline constexpr int cluster_k = geometry.cluster_k;
 inline constexpr bool has_cluster = cluster_k > 1;
@@ -70,8 +72,11 @@ struct Memory {
     __device__ uint32 stage(int index) const {
         return base + geometry.ring_at() + index * geometry.stage_bytes();
     }
-    /// Of 64 columns of x, by their number in the slice.
-    __device__ uint32 x_box(int number) const { return base + number * geometry.box_bytes(); }
+    /// x of a step, whose stage is `stage_at`: boxes of 64 columns.
+    __device__ uint32 x(int step, uint32 stage_at) const {
+        if constexpr (x_streams) return stage_at;
+        return base + step * geometry.stage_units() * geometry.unit_blocks() * geometry.box_bytes();
+    }
     __device__ uint32 inbox(int index) const {
         return base + geometry.inbox_at() + index * geometry.inbox_bytes();
     }
@@ -82,9 +87,5 @@ struct Memory {
     __device__ uint32 inbox_read(int index) const { return barrier(2 * stages + 2 + index); }
     __device__ uint32 x_full(int step) const { return barrier(2 * stages + 4 + step); }
 };
-
-__device__ inline const Weight& weight_of(const Tensors& tensors, int product) {
-    return gated && product == 1 ? tensors.up : tensors.weight;
-}
 
 }  // namespace hone::quantized_linear::ring

@@ -59,7 +59,7 @@ class Consumer {
         first_fragment_ = row / 16;
         const int block = row / block_rows;
         const int quarter = row % block_rows / 16;
-        codes_at_ = block * geometry.row_code_bytes() + (quarter * 32 + lane()) * 16;
+        codes_at_ = geometry.codes_at() + block * geometry.row_code_bytes() + (quarter * 32 + lane()) * 16;
         const int pair = quarter * 16 + lane() / 4 * 2;
         scales_at_ = geometry.scales_at() + block * geometry.row_scale_bytes() + pair * 2;
         zeros_at_ = geometry.zeros_at() + block * geometry.row_zero_bytes() + pair;
@@ -75,7 +75,7 @@ class Consumer {
             load_row_zeros(schedule_.tile(number), row_zeros);
             for (int step = 0; step < schedule_.steps; ++step, ring.advance()) {
                 barrier_wait(memory_.full(ring.stage), ring.parity);
-                if (number == 0) barrier_wait(memory_.x_full(step), 0);
+                if (!x_streams && number == 0) barrier_wait(memory_.x_full(step), 0);
                 multiply_stage(sums, step, memory_.stage(ring.stage), row_zeros);
                 __syncwarp();
                 if (lane() == 0) barrier_arrive(memory_.empty(ring.stage));
@@ -109,7 +109,7 @@ class Consumer {
     __device__ void multiply_stage(Sums& sums, int step, uint32 stage,
                                    const Zeros (&row_zeros)[row_fragments]) const {
         const int units = schedule_.units(step);
-        const uint32 x = memory_.x_box(step * geometry.stage_units() * geometry.unit_blocks()) + x_at_;
+        const uint32 x = memory_.x(step, stage) + x_at_;
 #pragma unroll 1
         for (int unit = k_warp_; unit < units; unit += geometry.k_warps)
             multiply_unit(sums, stage, unit, x + unit * geometry.unit_blocks() * geometry.box_bytes(),

@@ -50,7 +50,7 @@ class Finisher {
                 const int64 real = min(row + 8 * i, static_cast<int64>(out - 1));
 #pragma unroll
                 for (int product = 0; product < products; ++product)
-                    scales[product][i] = row_scale(weight_of(tensors, product), real);
+                    scales[product][i] = packed_row_scale(weight_of(tensors, product), real);
                 if constexpr (has_bias) biases[i] = to_float(tensors.bias[real]);
                 if constexpr (has_residual) {
 #pragma unroll
@@ -81,12 +81,6 @@ class Finisher {
         float biases[2];
         float residuals[2][2];
     };
-
-    /// Groups have had theirs.
-    __device__ static float row_scale(const Weight& weight, int64 row) {
-        if constexpr (has_groups) return 1.0f;
-        return to_float(weight.scales[format == Format::w8a16 ? row : scale_place(row, 0, 1)]);
-    }
 
     __device__ void finish(const Results& results, const Inbox& inbox, int place) const {
         float4 sums[products];

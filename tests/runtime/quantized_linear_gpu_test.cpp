@@ -279,10 +279,18 @@ TEST_CASE("blocks of ring without a cluster are right in calls back to back") {
     const auto candidate = parse_candidate(
         *quantized.problem().family,
         "ring tokens=8 rows=64 warp_rows=32 k_warps=2 stage_columns=256 stages=4 cluster_k=1 tiles=1 "
-        "blocks_per_sm=2 programmatic=1");
+        "blocks_per_sm=2 x_streams=0 programmatic=1");
     REQUIRE(candidate);
     if (!allowed(quantized.problem(), *candidate, Bench::get().traits)) return;
     check_candidate(quantized, *candidate, 20);
+}
+
+TEST_CASE("x is right where it passes through the ring") {
+    const TunableRange streams{"x_streams", 1, 1};
+    check_with("dtype=bf16 format=w4a16 group=128 in=4096 out=208 tokens=16", streams, 8, 20);
+    check_with("dtype=fp16 format=w4a16 group=32 zeros=yes gated=yes activation=silu in=1088 out=80 tokens=1",
+               streams, 6, 20);
+    check_with("dtype=bf16 format=w8a16 norm=yes residual=yes in=3088 out=208 tokens=50", streams, 6, 20);
 }
 
 TEST_CASE("sums that no cluster splits are right in calls back to back") {
