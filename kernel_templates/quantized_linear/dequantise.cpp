@@ -1,5 +1,3 @@
-#include "kernel_templates/quantized_linear/dequantise.h"
-
 #include <algorithm>
 
 #include "kernel_templates/linear/wgmma_rules.h"

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "kernel_templates/linear/family_parts.h"
-#include "kernel_templates/quantized_linear/dequantise.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 
 namespace hone {
@@ -30,7 +29,7 @@ constexpr Field fields[] = {
     tokens_field,
 };
 
-const Variant* const variants[] = {&ring, &wgmma_w16, &wgmma_w8, &dequantise, &mma, &plain};
+const Variant* const variants[] = {&stream, &ring, &wgmma_w16, &wgmma_w8, &dequantise, &mma, &plain};
 
 /// Codes as they are drawn: the standard deviation of their values. Uniform over all of 4 or 8 bits; fp8
 /// normal, far from its largest number.

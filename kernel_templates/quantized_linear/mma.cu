@@ -54,7 +54,7 @@ __device__ inline void load(const Tensors& tensors, const Warp& warp, int batch,
         for (int product = 0; product < products; ++product) {
 #pragma unroll
             for (int b = 0; b < row_blocks; ++b)
-                Panel::load(product == 0 ? tensors.weight : tensors.up, warp.first_row + 16 * b, index,
+                Panel::load(weight_of(tensors, product), warp.first_row + 16 * b, index,
                             held.panels[u][product][b]);
         }
     }
@@ -73,7 +73,7 @@ __device__ inline void multiply_panel(const X& x, int batch, int index,
             for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
                 for (int i = 0; i < 8; ++i)
-                    a[product][b][i] = weights[product][b].word(2 * step + i / 4, i % 4);
+                    a[product][b][i] = weights[product][b].values(2 * step + i / 4, i % 4);
             }
         }
 #pragma unroll
@@ -177,7 +177,7 @@ __device__ inline void join(const Tensors& tensors, const float* partials, int64
 #pragma unroll
             for (int warp = 0; warp < geometry.k_warps; ++warp)
                 sums[product] += partials[partial_place(warp, product, i / geometry.block_rows(), row)];
-            sums[product] *= x_scale * row_scale(product == 0 ? tensors.weight : tensors.up, first_row + row);
+            sums[product] *= x_scale * row_scale(weight_of(tensors, product), first_row + row);
         }
         tensors.result[token * tensors.out_stride + first_row + row] =
             from_float<Element>(tensors.finish(token, first_row + row, sums));

@@ -91,7 +91,9 @@ struct QuantizedProblem {
 
 extern const Variant wgmma_w16;
 extern const Variant wgmma_w8;
+extern const Variant stream;
 extern const Variant ring;
+extern const Variant dequantise;
 extern const Variant mma;
 extern const Variant plain;
 
