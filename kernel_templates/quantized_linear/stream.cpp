@@ -147,7 +147,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double memory_us =
         (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.93e-6 * traits.memory_bytes_per_s);
     const double in_flight = resident * g.threads() * static_cast<double>(loads(p, config)) * 16;
-    const double draw_us = p.weight_bytes() / sms / in_flight * 1.1;
+    const double draw_us = p.weight_bytes() / sms / in_flight;
     const double pieces = static_cast<double>(p.products() * p.out) / 16 * static_cast<double>(p.in) / 64;
     const double warps = std::min(1.0, resident * g.threads() / 32 / 20);
     const double issue_us = pieces * panel_instructions(p, config) / (sms * 2.4 * warps * cycles_per_us);
@@ -156,7 +156,9 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
         std::pow(std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(issue_us, 4), 0.25);
     const double rounds = count / (traits.sm_count * resident);
     const double uneven = rounds <= 1 ? 0.0 : 0.05 * (std::ceil(rounds) / rounds - 1);
-    return body_us * (1 + uneven) + 0.3 * x_us + (config[programmatic] != 0 ? 1.4 : 2.8) +
+    // The columns of a turn come together, and the last of a row's are multiplied with nothing under way.
+    const double turn_us = 0.02 * std::min(g.turn(), g.panels());
+    return body_us * (1 + uneven) + 0.3 * x_us + turn_us + (config[programmatic] != 0 ? 1.0 : 2.6) +
            linear::normalise_us(p.dense(), traits);
 }
 
