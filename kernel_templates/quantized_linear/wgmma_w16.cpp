@@ -44,7 +44,9 @@ Geometry geometry(const Problem& problem, const Config& config) {
 /// A consumer's sums, two sets of fragments, codes and addresses, against what its thread has.
 bool fits_registers(const QuantizedProblem& p, const Geometry& g) {
     const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
-    return used <= w16::registers_of(g).consumer;
+    // An instruction's sums must fit what the launch gives, too.
+    const w16::Registers registers = w16::registers_of(g);
+    return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
 }
 
 linear::LinearProblem dense(const Problem& problem) { return quantized_problem(problem).dense(); }

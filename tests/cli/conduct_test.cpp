@@ -1,5 +1,6 @@
 // How the program behaves whatever the command: help, errors, JSON, colours.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/cli/program.h"
 
@@ -152,7 +153,7 @@ TEST_CASE("control characters of outside strings are escaped") {
 
 TEST_CASE("a full stdout is a failure") {
     const Sandbox sandbox;
-    const std::string command = std::string(HONE_PROGRAM) + " spaces > /dev/full 2> /dev/null";
+    const std::string command = fmt::format("{} spaces > /dev/full 2> /dev/null", HONE_PROGRAM);
     const int status = std::system(command.c_str());
     CHECK(WEXITSTATUS(status) == 1);
 }

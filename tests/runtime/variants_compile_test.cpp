@@ -66,7 +66,7 @@ void add_variant_jobs(const Family& family, const Variant& variant, const Device
     Random random = random_for(variant.source, traits.arch());
     bool has_fallback = false;
     bool has_config = false;
-    for (int attempt = 0; attempt < 60 && !(has_fallback && has_config); ++attempt) {
+    for (int attempt = 0; attempt < 200 && !(has_fallback && has_config); ++attempt) {
         const std::optional<Problem> problem = draw_problem(random, family);
         REQUIRE_MESSAGE(problem.has_value(), "no valid problem of family " << family.name);
         const std::optional<Config> fallback = variant.fallback(*problem, traits);

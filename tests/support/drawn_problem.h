@@ -43,7 +43,6 @@ class ProblemDraw {
         if (field.name == "window") return known(problem, "causal") == 0 ? 0 : draw_(0, 1) * extent(field);
         if (field.name == "group") return draw_(0, 1) * (std::int64_t{32} << draw_(0, 2));
         if (field.name == "page_size") return draw_(0, 1) * (std::int64_t{1} << draw_(3, 7));
-        if (field.name == "group") return draw_(0, 1) * (std::int64_t{32} << draw_(0, 2));
         if (field.name == "q_tokens") return std::int64_t{1} << draw_(0, 4);
         return is_static(field) ? extent(field) : count(field);
     }
