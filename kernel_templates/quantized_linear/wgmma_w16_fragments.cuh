@@ -10,9 +10,9 @@ namespace hone::quantized_linear::w16 {
 
 inline constexpr int steps = block_columns / 16;
 
-/// The left operand of the block's products, 16 columns each.
+/// The left operand of a block's products, 16 columns each.
 struct Fragments {
-    uint32 words[4 * steps];
+    uint32 words[steps][4];
 };
 
 /// A byte or an element of each of the two rows, in the word's halves from the low end, twice each.
@@ -64,12 +64,9 @@ class Codes {
         }
     }
 
-    __device__ void widen(Fragments& to) const {
+    __device__ void widen(int step, Fragments& to) const {
 #pragma unroll
-        for (int step = 0; step < steps; ++step) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) to.words[4 * step + i] = pair(step, i);
-        }
+        for (int i = 0; i < 4; ++i) to.words[step][i] = pair(step, i);
     }
 
   private:
