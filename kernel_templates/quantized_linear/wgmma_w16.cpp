@@ -13,9 +13,9 @@ using namespace linear::gemm;
 
 // In linear's order (linear/wgmma_config.h), whose plans and schedules these are.
 constexpr Tunable tunables[] = {
-    {"tile_m", "rows of a tile: of the weight", {64, 128, 256}},
+    {"tile_m", "rows of a tile: of the weight", {64, 128, 192, 256}},
     {"tile_n", "columns of a tile: tokens", {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}},
-    {"consumers", "warpgroups that multiply", {1, 2}},
+    {"consumers", "warpgroups that multiply", {1, 2, 3, 4}},
     {"ping_pong", "1: they take tiles in turn instead of sharing one", {0, 1}},
     {"blocks_per_sm", "resident blocks a multiprocessor", {1, 2, 3}},
     {"swapped", "the weight is the left operand", {1}},
@@ -41,9 +41,10 @@ Geometry geometry(const Problem& problem, const Config& config) {
     return geometry(quantized_problem(problem), config);
 }
 
-/// A consumer's sums, two sets of fragments, codes and addresses, against what its thread has.
-bool fits_registers(const QuantizedProblem& p, const Geometry& g) {
-    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
+/// A consumer's sums, fragments, codes and addresses, or parts that are added to the sums, against what its
+/// thread has.
+bool fits_registers(const QuantizedProblem& p, const Geometry& g, bool adds_parts) {
+    const int used = g.sums() + 64 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0) + (adds_parts ? 16 : 0);
     // An instruction's sums must fit what the launch gives, too.
     const w16::Registers registers = w16::registers_of(g);
     return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
@@ -68,7 +69,7 @@ constexpr Constraint own_constraints[] = {
      }},
     {"a thread's sums, fragments and codes must fit its registers",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return fits_registers(quantized_problem(problem), geometry(problem, c));
+         return fits_registers(quantized_problem(problem), geometry(problem, c), c[tail_split] != 0);
      }},
     {"at least three stages must fit shared memory, and two beside those that are worked on together",
      [](const Problem& problem, const Config& c, const DeviceTraits&) {
@@ -151,16 +152,16 @@ double copies(const QuantizedProblem& p, const Geometry& g) {
 /// instruction reads all rows of x, every thread its codes); of the schedulers, which issue the widening; of
 /// a warpgroup that waits between its stages; of the thread that issues the copies; and those until a stage
 /// that is free again is full, as far as the ring is not deep enough to hide them. Fitted to measurements of
-/// 5 problems on an H100 (docs/performance.md), as are the constants of predict.
+/// 15 problems on an H100 (docs/performance.md), as are the constants of predict.
 double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together, double joined) {
     const double blocks = static_cast<double>(g.tile_m) / block_rows;
-    const double product = 4 * std::max(g.tile_n / 2.0, 23.0);
+    const double product = 2.0 * g.tile_n;
     const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
-    const double widen = p.bits() == 8 ? 150 : p.group == 0 ? 125 : 160;
-    const double alone = g.row_blocks() * product * (g.ping_pong ? 2 : 1) + 85 / joined;
-    const double issue = copies(p, g) * 16 + 150;
-    const double refill = (280 + together * g.stage_bytes() / 39) / std::max(1.0, g.stages() - joined - 1);
-    return soft_maximum({1.14 * together * blocks * product, 1.15 * together * port,
+    const double widen = p.bits() == 8 ? 200 : 238;
+    const double alone = g.row_blocks() * (product + 47) * (g.ping_pong ? 2 : 1) + 73 / joined;
+    const double issue = copies(p, g) * 43 + 200;
+    const double refill = (764 + together * g.stage_bytes() / 108) / std::max(1.0, g.stages() - joined - 1);
+    return soft_maximum({1.015 * together * blocks * product, 1.07 * together * port,
                          together * blocks * widen, alone, issue, refill});
 }
 
@@ -168,7 +169,7 @@ double stage_cycles(const QuantizedProblem& p, const Geometry& g, double togethe
 double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
     const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
     const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
-    return (g.ping_pong ? 0.5 : 2.4) * size * work;
+    return (g.ping_pong ? 0.3 : 1.85) * size * work;
 }
 
 /// Rounds of tiles against the time that memory needs for the weights, and the time in which they can be
@@ -186,27 +187,27 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double part_steps =
         std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(config[cluster_k]));
 
-    const double cycles_per_us = (busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
+    const double cycles_per_us = (busy > 0.5 ? 0.896e-3 : 1e-3) * traits.sm_clock_khz;
     const double compute_us = rounds * part_steps *
                               stage_cycles(p, g, together, static_cast<double>(config[stages_together])) /
                               cycles_per_us;
-    const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
+    const double bytes_per_us = 0.906e-6 * traits.memory_bytes_per_s;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
     // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
     const double in_flight =
         traits.sm_count * busy * together * g.stages() * (g.left_bytes() + g.extra_bytes());
-    const double draw_us = p.weight_bytes() * 1.2 / in_flight;
+    const double draw_us = p.weight_bytes() * 1.34 / in_flight;
     const double body_us = soft_maximum({compute_us, memory_us, draw_us});
 
-    double rest_us = 2.5 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalise_us(p.dense(), traits);
+    double rest_us = 2.1 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalise_us(p.dense(), traits);
     if (config[cluster_k] > 1)
-        rest_us += 0.5 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 10.0 / cycles_per_us;
-    if (parts > 1) rest_us += 1.6 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
+        rest_us += 0.94 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 13.5 / cycles_per_us;
+    if (parts > 1) rest_us += 2.2 + parts * g.partial_bytes() / 18.0 / cycles_per_us;
     // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
     const double early = config[programmatic] != 1 ? 0.0 : p.tokens <= 64 ? -0.6 : -0.3;
     const double hint = config[l2_hint] != 0 && jobs <= resident ? -0.02 * body_us : 0.0;
     const double groups = config[raster] > 8 ? 0.005 * body_us : 0.0;
-    return body_us + rest_us + early + hint + groups + (config[staged] != 0 && p.tokens <= 64 ? 0.2 : 0.0);
+    return body_us + rest_us + early + hint + groups + (config[staged] != 0 && p.tokens <= 64 ? 0.05 : 0.0);
 }
 
 /// The best by the cost model of a few shapes of tiles.
