@@ -15,7 +15,6 @@ import argparse
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -63,10 +62,11 @@ def compiles_the_same(variant: Variant, pair: Tuple[str, str], options: argparse
         if winner["family"] == variant[0] and winner["template_hash"] == pair[0]
     ]
     seen: Set[Tuple[str, str]] = set()
+    if not problems:
+        return True
     with tempfile.TemporaryDirectory() as scratch:
-        before, after = Program(options.before, Path(scratch) / "before", {}), Program(
-            options.after, Path(scratch) / "after", dict([pair])
-        )
+        before = Program(options.before, Path(scratch) / "before", problems, pair[0])
+        after = Program(options.after, Path(scratch) / "after", problems, pair[1])
         for winner in problems:
             image = (winner["static_fields"], winner["candidate"])
             if image in seen:
@@ -80,18 +80,17 @@ def compiles_the_same(variant: Variant, pair: Tuple[str, str], options: argparse
 
 
 class Program:
-    """One of the two, with a cache in which the packaged results are its template's own."""
+    """One of the two, with a cache that has the packaged winners of a template under the hash it has there: no others, which a
+    program from before other changes might refuse."""
 
-    def __init__(self, hone: Path, folder: Path, renamed: Dict[str, str]) -> None:
+    def __init__(self, hone: Path, folder: Path, winners: List[Dict[str, Any]], template_hash: str) -> None:
         folder.mkdir(mode=0o700)
         self._hone = hone
         self._cache = folder / "cache.db"
-        self._environment = {**os.environ, "HONE_CACHE": str(self._cache)}
-        for path in CONFIGS.glob("tuned/*.json"):
-            copy = folder / path.name
-            shutil.copy(path, copy)
-            rewrite(copy, renamed)
-            subprocess.run([hone, "import", copy], check=True, capture_output=True, env=self._environment)
+        self._environment = {**os.environ, "HONE_CACHE": str(self._cache), "HONE_PACKAGED": "off"}
+        bundle = folder / "winners.json"
+        bundle.write_text(bundle_of([{**winner, "template_hash": template_hash} for winner in winners]))
+        subprocess.run([hone, "import", bundle], check=True, capture_output=True, env=self._environment)
 
     def image(self, winner: Dict[str, Any], arch: str) -> bytes:
         fields = f"{winner['static_fields']} {winner['dynamic_fields']}"
@@ -104,6 +103,12 @@ class Program:
         if len(rows) != 1:
             sys.exit(f"{self._hone} compiled {len(rows)} images of {winner['candidate']} for {fields}")
         return rows[0][0]
+
+
+def bundle_of(winners: List[Dict[str, Any]]) -> str:
+    """As hone export writes it (cache/bundle.cpp)."""
+    array = "[\n" + ",\n".join(json.dumps(winner, separators=(",", ":")) for winner in winners) + "\n]"
+    return f'{{\n"schema": "hone.tuned/1",\n"sha256": "{checksum(array)}",\n"winners": {array}\n}}\n'
 
 
 def rewrite(path: Path, renamed: Dict[str, str]) -> None:
