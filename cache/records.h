@@ -95,7 +95,7 @@ struct Trial {
     Timing timing;            ///< zero unless status is ok
     Resources resources;
     double energy_mj = 0;         ///< millijoules a call, 0: not measured
-    std::string detail;           ///< why it failed; empty when ok
+    std::string detail;           ///< why it failed; when ok, what disturbed its measurement
     std::int64_t created_at = 0;  ///< Unix time, milliseconds
     std::string tool_version;
 
