@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace hone {
 namespace {
@@ -29,6 +30,22 @@ std::vector<Config> enumerate(const Problem& problem, const Variant& variant, co
     for_each_config(variant, [&](const Config& config) {
         if (allowed(problem, {&variant, config}, traits)) configs.push_back(config);
     });
+    return configs;
+}
+
+std::vector<Config> combinations(std::span<const Config> starts, std::span<const Tunable> tunables,
+                                 std::initializer_list<std::size_t> varied) {
+    std::vector<Config> configs(starts.begin(), starts.end());
+    for (const std::size_t tunable : varied) {
+        std::vector<Config> finer;
+        for (const Config& config : configs) {
+            for (const std::int64_t value : tunables[tunable].values.span()) {
+                finer.push_back(config);
+                finer.back()[tunable] = value;
+            }
+        }
+        configs = std::move(finer);
+    }
     return configs;
 }
 

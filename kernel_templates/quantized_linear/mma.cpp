@@ -4,6 +4,7 @@
 
 #include "kernel_templates/quantized_linear/mma_geometry.cuh"
 #include "kernel_templates/quantized_linear/quantise.h"
+#include "kernel_templates/space.h"
 
 namespace hone::quantized_linear {
 namespace {
@@ -182,20 +183,15 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     };
     constexpr Shape shapes[] = {{16, 4, 1}, {16, 8, 1}, {16, 4, 2}, {16, 4, 4}, {32, 4, 1},
                                 {32, 4, 2}, {32, 2, 4}, {32, 1, 8}, {64, 2, 2}, {64, 1, 4}};
-    std::vector<Config> configs;
+    std::vector<Config> starts;
     for (const Shape& shape : shapes) {
-        for (const std::int64_t tokens : tunables[block_tokens].values.span()) {
-            for (const std::int64_t panels : tunables[unroll].values.span()) {
-                Config& config = configs.emplace_back();
-                config[block_tokens] = tokens;
-                config[rows] = shape.rows;
-                config[k_warps] = shape.k_warps;
-                config[row_warps] = shape.row_warps;
-                config[unroll] = panels;
-                config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-            }
-        }
+        Config& config = starts.emplace_back();
+        config[rows] = shape.rows;
+        config[k_warps] = shape.k_warps;
+        config[row_warps] = shape.row_warps;
+        config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
     }
+    const std::vector<Config> configs = combinations(starts, tunables, {block_tokens, unroll});
     return best_of(problem, mma, configs, traits);
 }
 

@@ -4,6 +4,7 @@
 
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/stream_geometry.cuh"
+#include "kernel_templates/space.h"
 
 namespace hone::quantized_linear {
 namespace {
@@ -170,21 +171,16 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
         std::int64_t rows, k_warps, row_warps;
     };
     constexpr Shape shapes[] = {{16, 16, 1}, {16, 8, 1}, {16, 4, 1}, {32, 16, 1}, {16, 8, 2}};
-    std::vector<Config> configs;
+    std::vector<Config> starts;
     for (const Shape& shape : shapes) {
-        for (const std::int64_t panels : tunables[unroll].values.span()) {
-            for (const std::int64_t resident : tunables[blocks_per_sm].values.span()) {
-                Config& config = configs.emplace_back();
-                config[block_tokens] = tokens_held(p);
-                config[rows] = shape.rows;
-                config[k_warps] = shape.k_warps;
-                config[row_warps] = shape.row_warps;
-                config[unroll] = panels;
-                config[blocks_per_sm] = resident;
-                config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-            }
-        }
+        Config& config = starts.emplace_back();
+        config[block_tokens] = tokens_held(p);
+        config[rows] = shape.rows;
+        config[k_warps] = shape.k_warps;
+        config[row_warps] = shape.row_warps;
+        config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
     }
+    const std::vector<Config> configs = combinations(starts, tunables, {unroll, blocks_per_sm});
     return best_of(problem, stream, configs, traits);
 }
 
