@@ -1,10 +1,10 @@
 // The products of variant wgmma_w16 (wgmma_w16.cu). A warpgroup works unit by unit: the four products, of 16
 // columns each, of one of its blocks of 64 rows with a stage of x.
 //
-// Between two products the threads make a fragment, that of the product `ahead` steps further, also across
-// units and stages: so the tensor cores work on one while the next but one is made, even where a product
-// whose left operand comes from registers holds up the warp that issues it until the one before has begun.
-// There are four fragments, one for each step of a unit; one is made anew when the product that read it is
+// Products are issued in pairs, which saves two fences and two waits a unit. Beside a pair's products the
+// threads make the fragments of the next pair, also across units and stages: a product whose left operand
+// comes from registers holds up the warp that issues it until the one before has begun, and nothing that the
+// tensor cores could do meanwhile waits for it. The fragments of a pair are made anew when its products are
 // over.
 //
 // No branch and no loop stands between products and the wait for them: registers of a left operand would be
@@ -44,16 +44,16 @@ __device__ inline void release_beside_products(uint32 shared, int stage) {
         : "memory");
 }
 
-/// Products that are under way, or about to be, between the one that is issued and the one whose fragment is
-/// made.
-inline constexpr int ahead = 2;
+/// Steps that are issued together; a unit is two such pairs.
+inline constexpr int pair_steps = 2;
+static_assert(steps == 2 * pair_steps);
 
-/// A store that never happens, of something that the fragments of the first `ahead` steps are needed for:
-/// ptxas moves no store across the wait for products, as it would move the widening.
+/// A store that never happens, of something that a pair's fragments are needed for: ptxas moves no store
+/// across the wait for products, as it would move the widening.
 __device__ inline void pin(uint32 shared, const Fragments& fragments) {
     uint32 all = 0;
 #pragma unroll
-    for (int i = 0; i < 4 * ahead; ++i) all |= fragments.words[i / 4][i % 4];
+    for (int i = 0; i < 4 * pair_steps; ++i) all |= fragments.words[i / 4][i % 4];
     asm volatile(
         "{\n.reg .pred never;\nsetp.eq.u32 never, %0, 0;\n@never st.shared.u32 [%0], %1;\n}" ::"r"(shared),
         "r"(all)
@@ -98,7 +98,7 @@ class WidenedProduct {
         gemm::Ring& ring;
         gemm::Sums& sums;
         const RowFactors& factors;
-        Fragments fragments;    ///< between stages(): those of the first `ahead` steps
+        Fragments fragments;    ///< between stages(): those of the first pair
         bool are_full = false;  ///< the `together` stages behind ring's
 
         __device__ Codes codes_of(int stage, int b) const {
@@ -107,9 +107,7 @@ class WidenedProduct {
 
         __device__ void begin() {
             barrier_wait(gemm::full_barrier(shared, ring.stage), ring.parity);
-            const Codes codes = codes_of(ring.stage, 0);
-#pragma unroll
-            for (int step = 0; step < ahead; ++step) codes.widen(step, fragments);
+            widen_pair(codes_of(ring.stage, 0), 0);
         }
 
         /// `count` stages from the k-th on, and the first fragments of what is behind them: behind the tile's
@@ -125,24 +123,28 @@ class WidenedProduct {
                 const int i = unit / gemm::row_blocks;
                 const int b = unit % gemm::row_blocks;
                 if (unit + 1 == units) are_full = test_next();
-#pragma unroll
-                for (int step = 0; step < steps; ++step) {
-                    multiply(step, places[i].stage, sums[b]);
-                    wgmma_wait<steps - ahead>();
-                    if (step == steps - ahead - 1 && b == 0 && i > 0)
-                        release_beside_products(shared, places[i - 1].stage);
-                    if (step + ahead == steps)
-                        codes = codes_of(places[(unit + 1) / gemm::row_blocks].stage,
-                                         (unit + 1) % gemm::row_blocks);
-                    codes.widen((step + ahead) % steps, fragments);
-                    fence_fragments(fragments.words[(step + ahead) % steps]);
-                }
+                issue_pair(0, places[i].stage, sums[b]);
+                wgmma_wait<1>();
+                if (b == 0 && i > 0) release_beside_products(shared, places[i - 1].stage);
+                widen_pair(codes, pair_steps);
+                issue_pair(pair_steps, places[i].stage, sums[b]);
+                wgmma_wait<1>();
+                codes = codes_of(places[(unit + 1) / gemm::row_blocks].stage, (unit + 1) % gemm::row_blocks);
+                widen_pair(codes, 0);
             }
             pin(shared, fragments);
             wgmma_wait<0>();
 #pragma unroll
             for (int b = 0; b < gemm::row_blocks; ++b) fence_accumulators(sums[b]);
             gemm::release_stage(shared, places[count - 1].stage);
+        }
+
+        /// Fragments of the pair of steps from `step` on.
+        __device__ void widen_pair(const Codes& codes, int step) {
+#pragma unroll
+            for (int i = step; i < step + pair_steps; ++i) codes.widen(i, fragments);
+#pragma unroll
+            for (int i = step; i < step + pair_steps; ++i) fence_fragments(fragments.words[i]);
         }
 
         /// Waits until those stages, and the one behind them, are full; ring goes on to that one.
@@ -169,15 +171,17 @@ class WidenedProduct {
             return full != 0;
         }
 
-        /// The product of one step of a unit.
-        __device__ void multiply(int step, int stage, float (&to)[gemm::tile_n / 2]) {
+        /// The products of the pair of steps from `step` on.
+        __device__ void issue_pair(int step, int stage, float (&to)[gemm::tile_n / 2]) {
             const uint64 right =
                 panel_descriptor(shared + gemm::geometry.right_at() + stage * gemm::geometry.right_bytes());
-            uint32(&left)[4] = fragments.words[step];
-            fence_fragments(left);
+#pragma unroll
+            for (int i = step; i < step + pair_steps; ++i) fence_fragments(fragments.words[i]);
             wgmma_fence();
-            WgmmaLeft<Element, gemm::tile_n, false>::multiply(to, left, advance_descriptor(right, step * 32),
-                                                              1);
+#pragma unroll
+            for (int i = step; i < step + pair_steps; ++i)
+                WgmmaLeft<Element, gemm::tile_n, false>::multiply(to, fragments.words[i],
+                                                                  advance_descriptor(right, i * 32), 1);
             wgmma_commit();
         }
     };

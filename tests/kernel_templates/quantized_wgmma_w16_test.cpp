@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/device/bf16_line.cuh"
 #include "kernel_templates/device/int_bits.cuh"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/wgmma_w16_stage.cuh"
@@ -58,6 +59,20 @@ float half_value(bool bf16, unsigned half) {
     const float magnitude = std::ldexp(static_cast<float>((1u << mantissa_bits) + mantissa),
                                        static_cast<int>(exponent) - bias - mantissa_bits);
     return (half & 0x8000u) != 0 ? -magnitude : magnitude;
+}
+/// Of any bf16, subnormal numbers too: exact, as are products and sums of few of them in double.
+double bf16_value(unsigned half) {
+    const int exponent = static_cast<int>(half >> 7 & 255u);
+    const int mantissa = static_cast<int>(half & 127u) + (exponent > 0 ? 128 : 0);
+    const double magnitude = std::ldexp(mantissa, std::max(exponent, 1) - 134);
+    return (half & 0x8000u) != 0 ? -magnitude : magnitude;
+}
+/// a * b + c of a half, 0: the low one, times 2^shift.
+double line_value(unsigned a, unsigned b, unsigned c, int half) {
+    const int by = 16 * half;
+    const double value =
+        bf16_value(a >> by & 0xffffu) * bf16_value(b >> by & 0xffffu) + bf16_value(c >> by & 0xffffu);
+    return std::ldexp(value, bf16_line::shift);
 }
 float low_value(bool bf16, unsigned pair) { return half_value(bf16, pair & 0xffffu); }
 float high_value(bool bf16, unsigned pair) { return half_value(bf16, pair >> 16); }
@@ -177,6 +192,31 @@ TEST_CASE("codes of 4 and 8 bits become numbers exactly, in either type") {
     }
 }
 
+TEST_CASE("codes of 4 and 8 bits on bf16's line become numbers exactly") {
+    for (unsigned low = 0; low < 16; ++low) {
+        const unsigned high = 15 - low;
+        const unsigned word = low | high << 4 | high << 16 | low << 20 | 0xc300a500u;
+        const unsigned first = bf16_line::low_nibbles(word);
+        const unsigned second = bf16_line::high_nibbles(word);
+        for (const int half : {0, 1}) {
+            const int first_code = static_cast<int>(half == 0 ? low : high);
+            CHECK(line_value(first, bf16_line::low_factor, bf16_line::middle_offset, half) == first_code - 8);
+            CHECK(line_value(second, bf16_line::high_factor, bf16_line::middle_offset, half) ==
+                  15 - first_code - 8);
+        }
+        const unsigned zero = int_bits::base_bf16 + (low | high << 16);
+        CHECK(line_value(zero, bf16_line::zero_factor, bf16_line::zero_offset, 0) == -static_cast<int>(low));
+        CHECK(line_value(zero, bf16_line::zero_factor, bf16_line::zero_offset, 1) == -static_cast<int>(high));
+    }
+    for (unsigned byte = 0; byte < 256; ++byte) {
+        const unsigned codes = bf16_line::unsigned_bytes(byte | (255u - byte) << 16 | 0xa500c300u);
+        CHECK(line_value(codes, bf16_line::low_factor, bf16_line::byte_offset, 0) ==
+              static_cast<std::int8_t>(byte));
+        CHECK(line_value(codes, bf16_line::low_factor, bf16_line::byte_offset, 1) ==
+              static_cast<std::int8_t>(255u - byte));
+    }
+}
+
 TEST_CASE("the words of a packed block are fragments of a left operand, as wgmma_w16 widens them") {
     // Thread t of the warpgroup: row 16 w + g and 8 below, columns 2 q, 2 q + 1 and 8 further of every 16.
     std::mt19937 random(3);
@@ -207,6 +247,10 @@ TEST_CASE("the words of a packed block are fragments of a left operand, as wgmma
                     int_bits::above_base(word(packed4, thread * 16 + step * 4) >> 4 * i, int_bits::base_bf16);
                 CHECK(low_value(true, four) - 128 == (codes[first] & 15));
                 CHECK(high_value(true, four) - 128 == (codes[first + 1] & 15));
+                const unsigned nibbles = word(packed4, thread * 16 + step * 4) >> (i < 2 ? 0 : 8);
+                const unsigned on_line =
+                    i % 2 == 0 ? bf16_line::low_nibbles(nibbles) : bf16_line::high_nibbles(nibbles) >> 4;
+                CHECK(on_line == ((codes[first] & 15u) | (codes[first + 1] & 15u) << 16));
                 const std::uint32_t eight =
                     word(packed8, step / 2 * 2048 + thread * 16 + step % 2 * 8 + i / 2 * 4) >> 8 * (i % 2);
                 CHECK((eight & 255u) == codes[first]);
