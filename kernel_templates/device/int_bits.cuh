@@ -25,12 +25,8 @@ constexpr unsigned above_base(unsigned codes, unsigned base) {
     return masked_above(codes, 0x000f000fu, base);
 }
 
-/// Two's complement, a byte in the low half of each half. bf16: 128 + the lower 7 bits, and what to subtract:
-/// 128, or 256 where the sign is set, whose exponent is the next one. Their difference is the code.
-constexpr unsigned magnitude_bf16(unsigned bytes) { return masked_above(bytes, 0x007f007fu, base_bf16); }
-constexpr unsigned offset_bf16(unsigned bytes) { return masked_above(bytes, 0x00800080u, base_bf16); }
-
-/// fp16: 1152 + code, by way of code + 128 without a sign; and 1152.0 twice.
+/// Two's complement, a byte in the low half of each half. fp16: 1152 + code, by way of code + 128 without a
+/// sign; and 1152.0 twice.
 constexpr unsigned signed_fp16(unsigned bytes) { return (bytes & 0x00ff00ffu) ^ 0x64806480u; }
 inline constexpr unsigned signed_base_fp16 = 0x64806480u;
 

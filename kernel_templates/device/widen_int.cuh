@@ -33,18 +33,10 @@ __device__ inline uint32 widen_int4(uint32 codes, uint32 zeros) {
     return subtract_pair(T{}, int_bits::above_base(codes, int_base<T>), zeros);
 }
 
-/// Two's complement in the low byte of each half of a word.
-template <class T>
-__device__ inline uint32 widen_int8(uint32 codes);
-template <>
-__device__ inline uint32 widen_int8<fp16>(uint32 codes) {
+/// Two's complement in the low byte of each half of a word; of bf16 they are made another way
+/// (device/bf16_line.cuh).
+__device__ inline uint32 widen_int8(uint32 codes) {
     return subtract_pair(fp16{}, int_bits::signed_fp16(codes), int_bits::signed_base_fp16);
 }
-#if __CUDA_ARCH__ >= 800
-template <>
-__device__ inline uint32 widen_int8<bf16>(uint32 codes) {
-    return subtract_pair(bf16{}, int_bits::magnitude_bf16(codes), int_bits::offset_bf16(codes));
-}
-#endif
 
 }  // namespace hone

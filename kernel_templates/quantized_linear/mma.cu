@@ -177,7 +177,7 @@ __device__ inline void join(const Tensors& tensors, const float* partials, int64
 #pragma unroll
             for (int warp = 0; warp < geometry.k_warps; ++warp)
                 sums[product] += partials[partial_place(warp, product, i / geometry.block_rows(), row)];
-            sums[product] *= x_scale * row_scale(weight_of(tensors, product), first_row + row);
+            sums[product] *= x_scale * row_factor(weight_of(tensors, product), first_row + row);
         }
         tensors.result[token * tensors.out_stride + first_row + row] =
             from_float<Element>(tensors.finish(token, first_row + row, sums));

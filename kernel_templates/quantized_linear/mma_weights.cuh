@@ -35,9 +35,9 @@ struct RowPanel {
 
 using Panel = Conditional<is_packed, PackedPanel<Element>, RowPanel>::type;
 
-/// Of a row where all its columns share one: the sums are multiplied with it.
-__device__ inline float row_scale(const Weight& weight, int row) {
-    if constexpr (is_packed) return packed_row_scale(weight, row);
+/// What a row's sums are multiplied with: its scale, where all its columns share one.
+__device__ inline float row_factor(const Weight& weight, int row) {
+    if constexpr (is_packed) return sum_factor(weight, row);
     if constexpr (has_blocks) return 1.0f;
     return to_float(weight.scales[row * weight.scale_stride]);
 }

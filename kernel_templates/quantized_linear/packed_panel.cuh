@@ -4,7 +4,7 @@
 #pragma once
 
 #include "device/packet.cuh"
-#include "device/widen_int.cuh"
+#include "quantized_linear/code_pairs.cuh"
 #include "quantized_linear/tensors.cuh"
 
 namespace hone::quantized_linear {
@@ -57,21 +57,11 @@ class PackedPanel {
     }
 
     /// Codes less their zero points, word i of the left operand of the `step`-th 16 columns: row g, or g + 8
-    /// (i odd), columns 2t and 2t + 1, or 8 further (i > 1).
-    __device__ uint32 codes(int step, int i) const {
-        if constexpr (format == Format::w8a16) {
-            const uint4& quad = words_[quads == 1 ? 0 : step / 2];
-            return widen_int8<T>(part(quad, step % 2 * 2 + i / 2) >> 8 * (i % 2));
-        } else {
-            return widen_int4<T>(part(words_[0], step) >> 4 * i, zeros_of_row(set_of(step), i % 2));
-        }
-    }
+    /// (i odd), columns 2t and 2t + 1, or 8 further (i > 1). As code_pairs.cuh has them: smaller by a power
+    /// of two.
+    __device__ uint32 codes(int step, int i) const { return pair<false>(step, i); }
     /// The same times the group's scale, where there are groups.
-    __device__ uint32 values(int step, int i) const {
-        if constexpr (!has_groups) return codes(step, i);
-        return multiply_pair(T{}, codes(step, i),
-                             __byte_perm(scales_[set_of(step)], 0, i % 2 == 0 ? 0x1010 : 0x3232));
-    }
+    __device__ uint32 values(int step, int i) const { return pair<has_groups>(step, i); }
     /// Of rows g and g + 8 in the group of the `step`-th 16 columns.
     __device__ void scales(int step, float (&of_rows)[2]) const {
         Packet<T, 2> packet;
@@ -90,10 +80,16 @@ class PackedPanel {
     __device__ static uint32 part(const uint4& word, int i) {
         return i == 0 ? word.x : i == 1 ? word.y : i == 2 ? word.z : word.w;
     }
-    /// Codes without zero points are 8 more than their values.
-    __device__ uint32 zeros_of_row(int set, int row) const {
-        if constexpr (!has_zeros) return int_base<T> + 0x00080008u;
-        return __byte_perm(zeros_[set], int_base<T>, row == 0 ? 0x5050 : 0x5151);
+    template <bool scaled>
+    __device__ uint32 pair(int step, int i) const {
+        if constexpr (format == Format::w8a16) {
+            const uint4& quad = words_[quads == 1 ? 0 : step / 2];
+            return widen_bytes<T>(part(quad, step % 2 * 2 + i / 2) >> 8 * (i % 2));
+        } else {
+            const int set = set_of(step);
+            const RowCodes<T, has_zeros, scaled> row(i % 2, zeros_[set], scales_[set]);
+            return row.widen(part(words_[0], step), i);
+        }
     }
 
     uint4 words_[quads];

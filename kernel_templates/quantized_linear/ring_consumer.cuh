@@ -3,7 +3,7 @@
 
 #include "device/mma.cuh"
 #include "device/shared_tile.cuh"
-#include "device/widen_int.cuh"
+#include "quantized_linear/code_pairs.cuh"
 #include "quantized_linear/ring_inbox.cuh"
 
 namespace hone::quantized_linear::ring {
@@ -16,16 +16,14 @@ using Sums = MmaSums[row_fragments][token_blocks];
 /// Of a lane, of each 16 rows: 64 columns of 4 bits, 32 of 8.
 using Codes = uint4[row_fragments];
 
-/// What widen_int4 subtracts of the thread's rows g and g + 8.
-struct Zeros {
-    uint32 rows[2];
+/// Of the thread's rows g and g + 8.
+struct Rows {
+    using Codes = RowCodes<Element, has_zeros, false>;
+    Codes rows[2];
+
+    /// Of two zero points in the low bytes.
+    __device__ static Rows of(uint32 zeros) { return {Codes(0, zeros, 0), Codes(1, zeros, 0)}; }
 };
-/// Codes without zero points are 8 more than their values.
-inline constexpr uint32 middle = int_base<Element> + 0x00080008u;
-/// Of two zero points in the low bytes.
-__device__ inline Zeros zeros_of(uint32 pair) {
-    return {__byte_perm(pair, int_base<Element>, 0x5050), __byte_perm(pair, int_base<Element>, 0x5151)};
-}
 
 __device__ inline uint32 load_shared_half(uint32 address) {
     uint16 half;
@@ -37,15 +35,15 @@ __device__ inline uint32 load_shared_half(uint32 address) {
 struct Operand {
     uint32 words[4];
 
-    __device__ Operand(uint32 codes, const Zeros& zeros) {
+    __device__ Operand(uint32 codes, const Rows& rows) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) words[i] = widen_int4<Element>(codes >> 4 * i, zeros.rows[i % 2]);
+        for (int i = 0; i < 4; ++i) words[i] = rows.rows[i % 2].widen(codes, i);
     }
     __device__ Operand(uint32 low, uint32 high) {
-        words[0] = widen_int8<Element>(low);
-        words[1] = widen_int8<Element>(low >> 8);
-        words[2] = widen_int8<Element>(high);
-        words[3] = widen_int8<Element>(high >> 8);
+        words[0] = widen_bytes<Element>(low);
+        words[1] = widen_bytes<Element>(low >> 8);
+        words[2] = widen_bytes<Element>(high);
+        words[3] = widen_bytes<Element>(high >> 8);
     }
 };
 
@@ -71,12 +69,12 @@ class Consumer {
         RingPosition<stages> ring;
         for (int number = 0; number < schedule_.tile_count; ++number) {
             Sums sums = {};
-            Zeros row_zeros[row_fragments];
-            load_row_zeros(schedule_.tile(number), row_zeros);
+            Rows whole_rows[row_fragments];
+            load_row_zeros(schedule_.tile(number), whole_rows);
             for (int step = 0; step < schedule_.steps; ++step, ring.advance()) {
                 barrier_wait(memory_.full(ring.stage), ring.parity);
                 if (!x_streams && number == 0) barrier_wait(memory_.x_full(step), 0);
-                multiply_stage(sums, step, memory_.stage(ring.stage), row_zeros);
+                multiply_stage(sums, step, memory_.stage(ring.stage), whole_rows);
                 __syncwarp();
                 if (lane() == 0) barrier_arrive(memory_.empty(ring.stage));
             }
@@ -90,7 +88,7 @@ class Consumer {
     __device__ static int lane() { return threadIdx.x % 32; }
 
     /// Where a row has one zero point, which is not in the ring.
-    __device__ void load_row_zeros(int tile, Zeros (&zeros)[row_fragments]) const {
+    __device__ void load_row_zeros(int tile, Rows (&rows)[row_fragments]) const {
         if constexpr (has_zeros && !has_groups) {
 #pragma unroll
             for (int f = 0; f < row_fragments; ++f) {
@@ -100,27 +98,27 @@ class Consumer {
                     (static_cast<int64>(tile) * product_fragments + fragment % product_fragments) * 16;
                 const uint8* from = weight_of(tensors_, fragment / product_fragments).zeros;
                 const int64 last = whole_blocks(out) * block_rows - 16;
-                zeros[f] = zeros_of(*reinterpret_cast<const uint16*>(
+                rows[f] = Rows::of(*reinterpret_cast<const uint16*>(
                     from + scale_place(row < last ? row : last, 0, 1) + lane() / 4 * 2));
             }
         }
     }
 
     __device__ void multiply_stage(Sums& sums, int step, uint32 stage,
-                                   const Zeros (&row_zeros)[row_fragments]) const {
+                                   const Rows (&whole_rows)[row_fragments]) const {
         const int units = schedule_.units(step);
         const uint32 x = memory_.x(step, stage) + x_at_;
 #pragma unroll 1
         for (int unit = k_warp_; unit < units; unit += geometry.k_warps)
             multiply_unit(sums, stage, unit, x + unit * geometry.unit_blocks() * geometry.box_bytes(),
-                          row_zeros);
+                          whole_rows);
     }
 
     /// Sums of a group are scaled once it ends; without groups they are the whole sums.
     __device__ void multiply_unit(Sums& sums, uint32 stage, int unit, uint32 x,
-                                  const Zeros (&row_zeros)[row_fragments]) const {
+                                  const Rows (&whole_rows)[row_fragments]) const {
         Sums parts;
-        Zeros zeros[row_fragments];
+        Rows rows[row_fragments];
         Codes words;
         constexpr int group_halves = has_groups ? geometry.group / 32 : 1;
         const uint32 codes = stage + codes_at_ + unit * geometry.unit_blocks() * geometry.block_bytes();
@@ -129,20 +127,20 @@ class Consumer {
             const uint32 x_half = (x + half / 2 * geometry.box_bytes()) ^ (half % 2 * 64);
             if constexpr (has_groups) {
                 const int place = unit * geometry.unit_groups() + half / group_halves;
-                if (half % group_halves == 0) begin_group(parts, zeros, stage, place);
-                multiply_half(parts, words, codes, half, x_half, zeros);
+                if (half % group_halves == 0) begin_group(parts, rows, stage, place);
+                multiply_half(parts, words, codes, half, x_half, rows);
                 if (half % group_halves == group_halves - 1) end_group(sums, parts, stage, place);
             } else {
-                multiply_half(sums, words, codes, half, x_half, row_zeros);
+                multiply_half(sums, words, codes, half, x_half, whole_rows);
             }
         }
     }
 
-    __device__ void begin_group(Sums& parts, Zeros (&zeros)[row_fragments], uint32 stage, int group) const {
+    __device__ void begin_group(Sums& parts, Rows (&rows)[row_fragments], uint32 stage, int group) const {
 #pragma unroll
         for (int f = 0; f < row_fragments; ++f) {
             if constexpr (has_zeros)
-                zeros[f] = zeros_of(load_shared_half(stage + zeros_at_ + group * block_rows + f * 16));
+                rows[f] = Rows::of(load_shared_half(stage + zeros_at_ + group * block_rows + f * 16));
 #pragma unroll
             for (int n = 0; n < token_blocks; ++n) parts[f][n] = {};
         }
@@ -166,7 +164,7 @@ class Consumer {
 
     /// 32 columns: half `half` of the unit. `words` has the codes, of 4 bits those of the half before too.
     __device__ void multiply_half(Sums& sums, Codes& words, uint32 codes, int half, uint32 x,
-                                  const Zeros (&zeros)[row_fragments]) const {
+                                  const Rows (&rows)[row_fragments]) const {
         uint32 tokens[token_blocks][4];
 #pragma unroll
         for (int n = 0; n < token_blocks; ++n) load_matrices(tokens[n], x + n * 1024);
@@ -176,7 +174,7 @@ class Consumer {
                 words[f] = load_shared_16(codes + half * geometry.bits * 256 + f * 512);
 #pragma unroll
             for (int step = 0; step < 2; ++step) {
-                const Operand a = operand(words[f], half, step, zeros[f]);
+                const Operand a = operand(words[f], half, step, rows[f]);
 #pragma unroll
                 for (int n = 0; n < token_blocks; ++n)
                     multiply_16<Element>(sums[f][n], a.words[0], a.words[1], a.words[2], a.words[3],
@@ -184,11 +182,10 @@ class Consumer {
             }
         }
     }
-    __device__ static Operand operand(const uint4& words, int half, int step, const Zeros& zeros) {
+    __device__ static Operand operand(const uint4& words, int half, int step, const Rows& rows) {
         const uint32 all[4] = {words.x, words.y, words.z, words.w};
         if constexpr (format == Format::w8a16) return Operand(all[2 * step], all[2 * step + 1]);
-        if constexpr (has_zeros) return Operand(all[half % 2 * 2 + step], zeros);
-        return Operand(all[half % 2 * 2 + step], Zeros{middle, middle});
+        return Operand(all[half % 2 * 2 + step], has_zeros ? rows : Rows::of(0));
     }
 
     /// Every fragment to the block that owns it.

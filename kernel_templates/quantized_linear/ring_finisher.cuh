@@ -50,7 +50,7 @@ class Finisher {
                 const int64 real = min(row + 8 * i, static_cast<int64>(out - 1));
 #pragma unroll
                 for (int product = 0; product < products; ++product)
-                    scales[product][i] = packed_row_scale(weight_of(tensors, product), real);
+                    scales[product][i] = sum_factor(weight_of(tensors, product), real);
                 if constexpr (has_bias) biases[i] = to_float(tensors.bias[real]);
                 if constexpr (has_residual) {
 #pragma unroll

@@ -191,7 +191,7 @@ __device__ inline void join(const Tensors& tensors, const float* partials) {
 #pragma unroll
             for (int k_warp = 0; k_warp < geometry.k_warps; ++k_warp)
                 sums[product] += partials[partial_place(k_warp, product, token, i % rows)];
-            sums[product] *= packed_row_scale(weight_of(tensors, product), row);
+            sums[product] *= sum_factor(weight_of(tensors, product), row);
         }
         tensors.result[token * tensors.out_stride + row] =
             from_float<Element>(tensors.finish(token, static_cast<int>(row), sums));

@@ -3,12 +3,10 @@
 //
 // Where the tensor cores are busy, every other instruction costs about 1.35 cycles of a quarter of a
 // multiprocessor (measured on an H100, 64 tokens): what a pair of codes takes decides the speed. bf16 has a
-// way that takes two (device/bf16_line.cuh), fp16 one of three.
+// way that takes two (code_pairs.cuh), fp16 one of three.
 #pragma once
 
-#include "device/bf16_line.cuh"
-#include "device/widen_fp8.cuh"
-#include "device/widen_int.cuh"
+#include "quantized_linear/code_pairs.cuh"
 #include "quantized_linear/wgmma_w16_weights.cuh"
 
 namespace hone::quantized_linear::w16 {
@@ -19,77 +17,6 @@ inline constexpr int steps = block_columns / 16;
 struct Fragments {
     uint32 words[steps][4];
 };
-
-/// bf16: what becomes of codes is smaller than their values, and so are the sums.
-inline constexpr bool on_line = is_bf16<Element>;
-inline constexpr float undo_shift = on_line ? static_cast<float>(1ull << bf16_line::shift) : 1.0f;
-
-__device__ inline uint32 multiply_add(uint32 a, uint32 b, uint32 c) {
-    uint32 result;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
-    return result;
-}
-
-/// A byte or an element of each of the two rows, in the word's halves from the low end, twice each.
-__device__ inline uint32 both_halves(uint32 pair, int row) {
-    return __byte_perm(pair, 0, row == 0 ? 0x1010 : 0x3232);
-}
-/// int_base + zero point, of zero points in the low two bytes.
-__device__ inline uint32 zeros_of_row(uint32 pair, int row) {
-    return __byte_perm(pair, int_base<Element>, row == 0 ? 0x5050 : 0x5151);
-}
-/// Codes without zero points are 8 more than their values.
-inline constexpr uint32 middle = int_base<Element> + 0x00080008u;
-
-/// What makes values of one row's codes of 4 bits, of one group.
-struct RowScale {
-    uint32 factor;  ///< on_line; and what is added
-    uint32 offset;
-    uint32 zeros;  ///< else: what is subtracted
-    uint32 scale;  ///< a factor of its own, where `scales_after`
-
-    static constexpr bool grouped = format == Format::w4a16 && held.groups() > 0;
-    static constexpr bool scales_after = grouped && (!on_line || has_zeros);
-
-    /// Of the two rows' scales and zero points.
-    __device__ static RowScale of(uint32 scales, uint32 zeros, int row) {
-        RowScale r{};
-        r.scale = grouped ? both_halves(scales, row) : 0;
-        r.zeros = has_zeros ? zeros_of_row(zeros, row) : middle;
-        if constexpr (on_line) {
-            r.factor = row == 0 ? bf16_line::low_factor : bf16_line::high_factor;
-            r.offset = has_zeros ? multiply_add(r.zeros, bf16_line::zero_factor, bf16_line::zero_offset)
-                                 : bf16_line::middle_offset;
-            if constexpr (grouped && !scales_after) {
-                r.factor = multiply_pair(Element{}, r.factor, r.scale);
-                r.offset = multiply_pair(Element{}, r.offset, r.scale);
-            }
-        }
-        return r;
-    }
-
-    /// Four nibbles a half: a row's stand at the even places, the other row's at the odd ones.
-    __device__ uint32 widen(uint32 word, int nibble) const {
-        uint32 values;
-        if constexpr (on_line) {
-            const uint32 bits = nibble < 2 ? word : word >> 8;
-            const uint32 codes =
-                nibble % 2 == 0 ? bf16_line::low_nibbles(bits) : bf16_line::high_nibbles(bits);
-            values = multiply_add(codes, factor, offset);
-        } else {
-            values = widen_int4<Element>(word >> 4 * nibble, zeros);
-        }
-        return scales_after ? multiply_pair(Element{}, values, scale) : values;
-    }
-};
-
-/// Codes of 8 bits, in the low byte of each half.
-__device__ inline uint32 widen_bytes(uint32 bytes) {
-    if constexpr (on_line)
-        return multiply_add(bf16_line::unsigned_bytes(bytes), bf16_line::low_factor, bf16_line::byte_offset);
-    else
-        return widen_int8<Element>(bytes);
-}
 
 /// Index of this thread's two rows in the 64 scales, or zero points, of a block.
 __device__ inline int rows_place() { return threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 * 2; }
@@ -124,13 +51,11 @@ class Codes {
             const uint32 zeros = extra_at(shared, stage, block) + held.scale_bytes() + rows_place();
 #pragma unroll
             for (int set = 0; set < sets; ++set) {
-                const uint32 set_scales =
-                    RowScale::grouped ? load_shared_word(extra + set * block_rows * 2) : 0;
+                const uint32 set_scales = grouped ? load_shared_word(extra + set * block_rows * 2) : 0;
                 const uint32 set_zeros =
-                    RowScale::grouped && has_zeros ? load_shared_half(zeros + set * block_rows) : row_zeros;
+                    grouped && has_zeros ? load_shared_half(zeros + set * block_rows) : row_zeros;
 #pragma unroll
-                for (int row = 0; row < 2; ++row)
-                    row_scales_[set][row] = RowScale::of(set_scales, set_zeros, row);
+                for (int row = 0; row < 2; ++row) rows_[set][row] = {row, set_zeros, set_scales};
             }
         }
     }
@@ -142,21 +67,22 @@ class Codes {
 
   private:
     static constexpr int bits = format == Format::w4a16 ? 4 : 8;
+    static constexpr bool grouped = held.groups() > 0;
     static constexpr int quads = bits / 4;
-    static constexpr int sets = held.groups() > 0 ? held.groups() : 1;
+    static constexpr int sets = grouped ? held.groups() : 1;
 
     /// Word i of a fragment: row g or g + 8 (i odd), columns 2t and 2t + 1, or 8 further (i > 1).
     __device__ uint32 pair(int step, int i) const {
         if constexpr (bits == 8) {
             const uint32 word = words_[step / 2][step % 2 * 2 + i / 2];
-            return widen_bytes(word >> 8 * (i % 2));
+            return widen_bytes<Element>(word >> 8 * (i % 2));
         } else {
-            return row_scales_[step * sets / steps][i % 2].widen(words_[0][step], i);
+            return rows_[step * sets / steps][i % 2].widen(words_[0][step], i);
         }
     }
 
     uint32 words_[quads][4];
-    RowScale row_scales_[sets][2];
+    RowCodes<Element, has_zeros, grouped> rows_[sets][2];
 };
 
 /// Scales and zero points of the thread's rows in its blocks of a tile, where a row has one scale.
@@ -178,7 +104,7 @@ class RowFactors {
         for (int b = 0; b < gemm::row_blocks; ++b) {
 #pragma unroll
             for (int i = 0; i < gemm::tile_n / 2; ++i) {
-                if constexpr (on_line) sums[b][i] *= undo_shift;
+                sums[b][i] *= undo_shift<Element>;
                 if constexpr (exist) sums[b][i] *= scales_[b][i / 2 % 2];
             }
         }
