@@ -129,7 +129,15 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
     return linear::normalise_first(p.dense(), plan, norm_arguments);
 }
 
-/// The best by the cost model of a few shapes.
+/// Whether wgmma_w16, which stands behind ring, offers a config that is predicted to be faster.
+bool wgmma_is_faster(const Problem& problem, const Config& config, const DeviceTraits& traits) {
+    if (!runs_on(wgmma_w16, traits)) return false;
+    const auto other = wgmma_w16.fallback(problem, traits);
+    return other && allowed(problem, {&wgmma_w16, *other}, traits) &&
+           wgmma_w16.predict_us(problem, *other, traits) < predict(problem, config, traits);
+}
+
+/// The best by the cost model of a few shapes, unless wgmma_w16 has a better one.
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
     const QuantizedProblem p = quantized_problem(problem);
     if (!p.is_packed() || p.tokens > 64) return std::nullopt;
@@ -152,7 +160,8 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     }
     const std::vector<Config> configs =
         combinations(starts, tunables, {cluster_k, cluster_tiles, blocks_per_sm, x_streams});
-    return best_of(problem, ring, configs, traits);
+    const auto best = best_of(problem, ring, configs, traits);
+    return best && wgmma_is_faster(problem, *best, traits) ? std::nullopt : best;
 }
 
 }  // namespace

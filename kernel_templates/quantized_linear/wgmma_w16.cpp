@@ -2,6 +2,7 @@
 
 #include "kernel_templates/linear/wgmma_rules.h"
 #include "kernel_templates/quantized_linear/wgmma_w16_config.h"
+#include "kernel_templates/space.h"
 
 namespace hone::quantized_linear {
 namespace {
@@ -126,24 +127,22 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     const std::int64_t rows = 64 * p.products();  // of one warpgroup
     const Shape shapes[] = {{rows, 16, 1, 2}, {rows, 32, 1, 2}, {rows, 64, 1, 2}, {rows, 64, 1, 1},
                             {256, 16, 2, 1},  {256, 64, 2, 1},  {128, 64, 2, 1},  {rows, 128, 1, 1},
-                            {128, 128, 2, 1}, {256, 128, 2, 1}, {128, 256, 2, 1}};
-    std::vector<Config> configs;
+                            {128, 128, 2, 1}, {256, 128, 2, 1}, {128, 160, 2, 1}, {128, 192, 2, 1},
+                            {128, 224, 2, 1}, {128, 256, 2, 1}};
+    std::vector<Config> starts;
     for (const Shape& shape : shapes) {
-        for (const std::int64_t parts_of_sum : tunables[cluster_k].values.span()) {
-            Config& config = configs.emplace_back();
-            config[tile_m] = shape.tile_m;
-            config[tile_n] = shape.tile_n;
-            config[consumers] = shape.consumers;
-            config[blocks_per_sm] = shape.blocks_per_sm;
-            config[swapped] = 1;
-            config[cluster_k] = parts_of_sum;
-            config[staged] = parts_of_sum == 1 ? 1 : 0;
-            config[raster] = 8;
-            config[l2_hint] = p.tokens <= 64 ? 1 : 0;
-            config[programmatic] = p.tokens <= 128 ? 1 : 2;
-            config[stages_together] = 2;
-        }
+        Config& config = starts.emplace_back();
+        config[tile_m] = shape.tile_m;
+        config[tile_n] = shape.tile_n;
+        config[consumers] = shape.consumers;
+        config[blocks_per_sm] = shape.blocks_per_sm;
+        config[swapped] = 1;
+        config[raster] = 8;
+        config[l2_hint] = p.tokens <= 64 ? 1 : 0;
+        config[programmatic] = p.tokens <= 128 ? 1 : 2;
     }
+    std::vector<Config> configs = combinations(starts, tunables, {cluster_k, tail_split, stages_together});
+    for (Config& config : configs) config[staged] = config[cluster_k] == 1 ? 1 : 0;
     return linear::best_of(problem, wgmma_w16, configs, traits);
 }
 

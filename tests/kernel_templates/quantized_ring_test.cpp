@@ -74,12 +74,33 @@ void for_cases(std::size_t step, Visit visit) {
 
 }  // namespace
 
-TEST_CASE("ring: packed weights and up to 64 tokens have configs and a fallback, others have none") {
+TEST_CASE("ring offers no fallback where wgmma_w16's is predicted to be faster") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    int of_ring = 0;
+    int of_wgmma = 0;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {16, 32, 48, 64}) {
+            const Problem problem =
+                *parse_problem("quantized_linear " + shape + " tokens=" + std::to_string(tokens));
+            INFO(to_string(problem));
+            const auto mine = ring.fallback(problem, h100);
+            const auto other = wgmma_w16.fallback(problem, h100);
+            ++(mine ? of_ring : of_wgmma);
+            if (mine && other)
+                CHECK(ring.predict_us(problem, *mine, h100) <= wgmma_w16.predict_us(problem, *other, h100));
+        }
+    }
+    CHECK(of_ring > 0);
+    CHECK(of_wgmma > 0);
+}
+
+TEST_CASE("ring: packed weights and up to 64 tokens have configs, others have none") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const auto count = [&](const std::string& text) {
         const Problem problem = *parse_problem("quantized_linear " + text);
         const std::size_t configs = enumerate(problem, ring, h100).size();
-        CHECK(ring.fallback(problem, h100).has_value() == (configs > 0));
+        if (configs == 0) CHECK(!ring.fallback(problem, h100));
+        if (configs > 0) CHECK((ring.fallback(problem, h100) || wgmma_w16.fallback(problem, h100)));
         CHECK(configs <= 3000);
         return configs;
     };
