@@ -122,18 +122,14 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
     const QuantizedProblem p = quantized_problem(problem);
     if (p.tokens <= 8) return std::nullopt;  // memory is faster than these tiles: the others
     struct Shape {
-        std::int64_t tile_m, tile_n, consumers, blocks_per_sm;
+        std::int64_t tile_m, consumers, blocks_per_sm;
     };
     const std::int64_t rows = 64 * p.products();  // of one warpgroup
-    const Shape shapes[] = {{rows, 16, 1, 2}, {rows, 32, 1, 2}, {rows, 64, 1, 2}, {rows, 64, 1, 1},
-                            {256, 16, 2, 1},  {256, 64, 2, 1},  {128, 64, 2, 1},  {rows, 128, 1, 1},
-                            {128, 128, 2, 1}, {256, 128, 2, 1}, {128, 160, 2, 1}, {128, 192, 2, 1},
-                            {128, 224, 2, 1}, {128, 256, 2, 1}};
+    const Shape shapes[] = {{rows, 1, 2}, {rows, 1, 1}, {128, 2, 1}, {192, 3, 1}, {256, 2, 1}};
     std::vector<Config> starts;
     for (const Shape& shape : shapes) {
         Config& config = starts.emplace_back();
         config[tile_m] = shape.tile_m;
-        config[tile_n] = shape.tile_n;
         config[consumers] = shape.consumers;
         config[blocks_per_sm] = shape.blocks_per_sm;
         config[swapped] = 1;
@@ -141,7 +137,8 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
         config[l2_hint] = p.tokens <= 64 ? 1 : 0;
         config[programmatic] = p.tokens <= 128 ? 1 : 2;
     }
-    std::vector<Config> configs = combinations(starts, tunables, {cluster_k, tail_split, stages_together});
+    std::vector<Config> configs =
+        combinations(starts, tunables, {tile_n, cluster_k, tail_split, stages_together});
     for (Config& config : configs) config[staged] = config[cluster_k] == 1 ? 1 : 0;
     return linear::best_of(problem, wgmma_w16, configs, traits);
 }

@@ -118,7 +118,7 @@ void unpack_w8(std::span<const std::uint8_t> packed, std::int64_t out, std::int6
                std::span<std::int8_t> codes);
 
 /// Scales of w4a16, [out, row_groups] as bits of shape.scale_dtype, to their places. Padding gets 0. Throws
-/// for scales that are infinite or no number.
+/// for scales that are infinite or no number, and for those of bf16 from 2^35 on.
 void pack_scales(std::span<const std::uint16_t> scales, const PackedShape& shape,
                  std::span<std::uint16_t> packed);
 void unpack_scales(std::span<const std::uint16_t> packed, const PackedShape& shape,

@@ -48,16 +48,19 @@ void from_places(std::span<const T> packed, const PackedShape& shape, std::span<
     }
 }
 
-void check_finite(std::span<const std::uint16_t> scales, const PackedShape& shape) {
-    const std::uint16_t exponent = shape.scale_dtype == Dtype::fp16 ? 0x7C00 : 0x7F80;
-    const auto wrong = std::ranges::find_if(
-        scales, [exponent](std::uint16_t bits) { return (bits & exponent) == exponent; });
+/// fp16: finite. bf16: below 2^35, which kernels take (kernel_templates/device/bf16_line.cuh).
+void check_sizes(std::span<const std::uint16_t> scales, const PackedShape& shape) {
+    const bool half = shape.scale_dtype == Dtype::fp16;
+    const std::uint16_t least = half ? 0x7C00 : 0x5100;  // of magnitudes that are refused, as bits
+    const auto wrong =
+        std::ranges::find_if(scales, [least](std::uint16_t bits) { return (bits & 0x7FFF) >= least; });
     if (wrong == scales.end()) return;
     const auto at = static_cast<std::int64_t>(wrong - scales.begin());
     const std::int64_t groups = row_groups(shape);
     refuse("pack_scales",
-           fmt::format("scale [{}, {}] is infinite or no number (bits {:#06x}); allowed: finite numbers",
-                       at / groups, at % groups, *wrong),
+           fmt::format("scale [{}, {}] is {} (bits {:#06x}); allowed: {}", at / groups, at % groups,
+                       half ? "infinite or no number" : "too large, infinite or no number", *wrong,
+                       half ? "finite numbers" : "magnitudes below 2^35"),
            "check the checkpoint, and that scale_dtype is the dtype of its scales");
 }
 
@@ -66,7 +69,7 @@ void check_finite(std::span<const std::uint16_t> scales, const PackedShape& shap
 void pack_scales(std::span<const std::uint16_t> scales, const PackedShape& shape,
                  std::span<std::uint16_t> packed) {
     check_parts("pack_scales", "scales", scales.size(), packed.size(), shape);
-    check_finite(scales, shape);
+    check_sizes(scales, shape);
     to_places<std::uint16_t>(scales, shape, 0, packed);
 }
 

@@ -115,7 +115,7 @@ TEST_CASE("scales and zero points stand where docs/formats.md says, and padding 
         const auto in = *rc::gen::inRange<std::int64_t>(1, 6) * (group == 0 ? 37 : group);
         const PackedShape shape{.out = out, .in = in, .group = group, .zeros = true};
         const std::int64_t groups = row_groups(shape);
-        const auto scales = numbers<std::uint16_t>(out * groups, 0x7F7F, *rc::gen::arbitrary<unsigned>(), 1);
+        const auto scales = numbers<std::uint16_t>(out * groups, 0x5100, *rc::gen::arbitrary<unsigned>(), 1);
         const auto zeros = numbers<std::uint8_t>(out * groups, 16, *rc::gen::arbitrary<unsigned>());
         std::vector<std::uint16_t> stored(static_cast<std::size_t>(scale_count(shape)), 0xAAAA);
         std::vector<std::uint8_t> stored_zeros(static_cast<std::size_t>(zero_count(shape)), 0xAA);
@@ -190,7 +190,12 @@ TEST_CASE("scales and zero points that mean nothing are refused by place") {
     std::vector<std::uint16_t> stored(static_cast<std::size_t>(scale_count(shape)));
     CHECK(error_of([&] { pack_scales(scales, shape, stored); }) ==
           "scale [1, 1] is infinite or no number (bits 0x7c00); allowed: finite numbers");
-    shape.scale_dtype = Dtype::bf16;  // the same bits are a large number
+    shape.scale_dtype = Dtype::bf16;  // the same bits are a number, 2^121
+    CHECK(error_of([&] { pack_scales(scales, shape, stored); }) ==
+          "scale [1, 1] is too large, infinite or no number (bits 0x7c00); allowed: magnitudes below 2^35");
+    scales[3] = 0xD100;  // -2^35
+    CHECK(error_of([&] { pack_scales(scales, shape, stored); }).starts_with("scale [1, 1] is too large"));
+    scales[3] = 0x50FF;  // the number before 2^35
     CHECK(error_of([&] { pack_scales(scales, shape, stored); }) == "no error");
     scales[1] = 0xFFC1;
     CHECK(error_of([&] { pack_scales(scales, shape, stored); }).starts_with("scale [0, 1]"));

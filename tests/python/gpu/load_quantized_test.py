@@ -345,9 +345,10 @@ class Mistakes(LoadingCase):
         for part, value in (
             ("scales", torch.full((2, 4, 64), torch.inf, dtype=torch.bfloat16)),
             ("scales", torch.full((2, 4, 64), torch.nan, dtype=torch.bfloat16)),
+            ("scales", torch.full((2, 4, 64), -(2.0**35), dtype=torch.bfloat16)),
         ):
             change = {f"blocks.0.first.{part}": entry(value)}
-            with self.assertRaisesRegex(ValueError, "scales that are infinite or no number; allowed: finite"):
+            with self.assertRaisesRegex(ValueError, "scales that are too large, .*; allowed: magnitudes below"):
                 hone.load_quantized(Model(CPU), self.changed(self.folder, lambda t: t.update(change)))
 
 
