@@ -41,6 +41,19 @@ Problem problem_of(const QuantizedLinear& linear, bool gated) {
         {{"max_tokens", linear.max_tokens}});
 }
 
+/// What both layers of a network have.
+QuantizedLinear layer_of(const QuantizedFfn& ffn, std::int64_t in, std::int64_t out) noexcept {
+    return {.in = in,
+            .out = out,
+            .max_tokens = ffn.max_tokens,
+            .dtype = ffn.dtype,
+            .format = ffn.format,
+            .group = ffn.group,
+            .zeros = ffn.zeros,
+            .one_scale = ffn.one_scale,
+            .bias = ffn.bias};
+}
+
 }  // namespace
 
 std::string_view format_name(QuantFormat format) {
@@ -59,32 +72,18 @@ Problem first_half(const QuantizedFfn& ffn) { return problem_of(first_layer(ffn)
 Problem second_half(const QuantizedFfn& ffn) { return problem_of(second_layer(ffn), false); }
 
 QuantizedLinear first_layer(const QuantizedFfn& ffn) noexcept {
-    return {.in = ffn.hidden,
-            .out = ffn.intermediate,
-            .max_tokens = ffn.max_tokens,
-            .dtype = ffn.dtype,
-            .format = ffn.format,
-            .group = ffn.group,
-            .zeros = ffn.zeros,
-            .one_scale = ffn.one_scale,
-            .quantised_x = ffn.quantised_x,
-            .one_x_scale = ffn.one_x_scale,
-            .activation = ffn.activation,
-            .bias = ffn.bias,
-            .norm = ffn.norm};
+    QuantizedLinear layer = layer_of(ffn, ffn.hidden, ffn.intermediate);
+    layer.quantised_x = ffn.quantised_x;
+    layer.one_x_scale = ffn.one_x_scale;
+    layer.activation = ffn.activation;
+    layer.norm = ffn.norm;
+    return layer;
 }
 
 QuantizedLinear second_layer(const QuantizedFfn& ffn) noexcept {
-    return {.in = ffn.intermediate,
-            .out = ffn.hidden,
-            .max_tokens = ffn.max_tokens,
-            .dtype = ffn.dtype,
-            .format = ffn.format,
-            .group = ffn.group,
-            .zeros = ffn.zeros,
-            .one_scale = ffn.one_scale,
-            .bias = ffn.bias,
-            .residual = ffn.residual};
+    QuantizedLinear layer = layer_of(ffn, ffn.intermediate, ffn.hidden);
+    layer.residual = ffn.residual;
+    return layer;
 }
 
 std::vector<RowStride> row_strides(const QuantizedLinear& linear) {

@@ -1,5 +1,6 @@
 #include "hone/quantize.h"
 #include "runtime/c_api/operator.h"
+#include "runtime/quantize_weights_problem.h"
 
 namespace hone::c_api {
 namespace {
@@ -37,13 +38,7 @@ hone_status quantise_on_host(const QuantizeWeights& weights, const QuantizeWeigh
     if (out < 0 || out > weights.max_out) return fail(HONE_BAD_ROWS);
     if (args.weight_stride != 0 && args.weight_stride != weights.in) return fail(HONE_BAD_STRIDE);
     if (out == 0) return HONE_OK;
-    const PackedShape shape{.format = weights.format,
-                            .out = out,
-                            .in = weights.in,
-                            .group = weights.group,
-                            .zeros = weights.zeros,
-                            .one_scale = weights.one_scale,
-                            .scale_dtype = weights.scale_dtype};
+    const PackedShape shape = runtime::packed_shape(weights, out);
     check(shape);
     const bool is_whole = args.weight != nullptr && args.codes != nullptr && args.scales != nullptr &&
                           (args.zeros != nullptr || !weights.zeros);

@@ -4,12 +4,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/quantized_linear/quantized_linear.h"
-#include "kernel_templates/quantized_linear/ring_geometry.cuh"
+#include "kernel_templates/quantized_linear/ring_config.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -28,27 +29,6 @@ const std::vector<std::string> shapes{
 };
 const std::vector<std::int64_t> token_counts{1, 16, 33};
 
-RingGeometry geometry_of(const QuantizedProblem& p, const Config& c) {
-    const auto value = [&](std::string_view name) {
-        const auto found = std::ranges::find(ring.tunables, name, &Tunable::name);
-        return static_cast<int>(c[static_cast<std::size_t>(found - ring.tunables.begin())]);
-    };
-    const bool groups = p.format == Format::w4a16 && p.group != 0;
-    return {.bits = p.bits(),
-            .group = groups ? static_cast<int>(p.group) : 0,
-            .zeros = groups && p.zeros,
-            .products = static_cast<int>(p.products()),
-            .in = static_cast<int>(p.in),
-            .tokens = value("tokens"),
-            .rows = value("rows"),
-            .warp_rows = value("warp_rows"),
-            .k_warps = value("k_warps"),
-            .stage_columns = value("stage_columns"),
-            .stages = value("stages"),
-            .cluster_k = value("cluster_k"),
-            .x_streams = value("x_streams") != 0};
-}
-
 /// Behind that of a norm, where there is one.
 const Launch& product_of(const Plan& plan) {
     return plan.launches[static_cast<std::size_t>(plan.launch_count - 1)];
@@ -66,13 +46,30 @@ void for_cases(std::size_t step, Visit visit) {
             for (std::size_t i = 0; i < configs.size(); i += step) {
                 const QuantizedProblem p = quantized_problem(problem);
                 INFO(to_string(problem) << " | " << to_string(Candidate{&ring, configs[i]}));
-                visit(problem, p, configs[i], geometry_of(p, configs[i]), h100);
+                visit(problem, p, configs[i], ring_blocks::geometry(p, configs[i]), h100);
             }
         }
     }
 }
 
 }  // namespace
+
+TEST_CASE("ring's tunables stand where its config looks for them") {
+    using namespace ring_blocks;
+    const std::pair<Index, std::string_view> places[] = {{block_tokens, "tokens"},
+                                                         {rows, "rows"},
+                                                         {warp_rows, "warp_rows"},
+                                                         {k_warps, "k_warps"},
+                                                         {stages, "stages"},
+                                                         {stage_columns, "stage_columns"},
+                                                         {cluster_k, "cluster_k"},
+                                                         {cluster_tiles, "tiles"},
+                                                         {x_streams, "x_streams"},
+                                                         {blocks_per_sm, "blocks_per_sm"},
+                                                         {programmatic, "programmatic"}};
+    REQUIRE(std::size(places) == ring.tunables.size());
+    for (const auto& [index, name] : places) CHECK(ring.tunables[index].name == name);
+}
 
 TEST_CASE("ring offers no fallback where wgmma_w16's is predicted to be faster") {
     const DeviceTraits h100 = *representative_device({9, 0, true});

@@ -5,10 +5,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,6 +78,31 @@ class HostTensor {
     std::int64_t columns_;
     std::int64_t stride_;
 };
+
+/// What is wrong with a result of [rows, columns], or empty: the first element that misses `wanted` by more
+/// than is tolerated, or the relative error of all; or what was written behind a row.
+[[nodiscard]] inline std::string fault_of(const HostTensor& result, std::span<const double> wanted,
+                                          std::int64_t rows, std::int64_t columns,
+                                          const Tolerance& tolerance) {
+    double difference = 0;
+    double total = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        if (!result.padding_untouched(r)) return "wrote behind row " + std::to_string(r);
+        for (std::int64_t c = 0; c < columns; ++c) {
+            const double want = wanted[static_cast<std::size_t>(r * columns + c)];
+            const double got = result.at(r, c);
+            const double off = std::abs(got - want);
+            if (!(off <= tolerance.max_abs + tolerance.max_rel * std::abs(want))) {
+                return "row " + std::to_string(r) + " column " + std::to_string(c) + ": " +
+                       std::to_string(got) + " for " + std::to_string(want);
+            }
+            difference += off * off;
+            total += want * want;
+        }
+    }
+    const double error = std::sqrt(difference / std::max(total, 1e-30));
+    return error <= tolerance.relative_l2 ? "" : "relative error " + std::to_string(error);
+}
 
 inline double round_to(Dtype dtype, double value) {
     if (dtype == Dtype::fp32) return static_cast<float>(value);

@@ -77,26 +77,8 @@ class LinearCase {
 
     /// What is wrong with the result, or empty.
     [[nodiscard]] std::string fault_of(const std::vector<HostTensor>& results) const {
-        const HostTensor& out = results[linear::out];
-        const Tolerance tolerance = problem_.family->tolerance(problem_, linear::out);
-        double difference = 0;
-        double total = 0;
-        for (std::int64_t r = 0; r < p_.tokens; ++r) {
-            if (!out.padding_untouched(r)) return "wrote behind row " + std::to_string(r);
-            for (std::int64_t c = 0; c < p_.out; ++c) {
-                const double want = out_[static_cast<std::size_t>(r * p_.out + c)];
-                const double got = out.at(r, c);
-                const double off = std::abs(got - want);
-                if (!(off <= tolerance.max_abs + tolerance.max_rel * std::abs(want))) {
-                    return "row " + std::to_string(r) + " column " + std::to_string(c) + ": " +
-                           std::to_string(got) + " for " + std::to_string(want);
-                }
-                difference += off * off;
-                total += want * want;
-            }
-        }
-        const double error = std::sqrt(difference / std::max(total, 1e-30));
-        return error <= tolerance.relative_l2 ? "" : "relative error " + std::to_string(error);
+        return test::fault_of(results[linear::out], out_, p_.tokens, p_.out,
+                              problem_.family->tolerance(problem_, linear::out));
     }
 
   private:
