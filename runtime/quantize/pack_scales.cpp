@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "hone/quantize.h"
+#include "kernel_templates/device/bf16_line.cuh"
 #include "kernel_templates/quantized_linear/layout.cuh"
 #include "runtime/quantize/check.h"
 #include "runtime/quantize/small_floats.h"
@@ -48,10 +49,16 @@ void from_places(std::span<const T> packed, const PackedShape& shape, std::span<
     }
 }
 
-/// fp16: finite. bf16: below 2^35, which kernels take (kernel_templates/device/bf16_line.cuh).
+/// Kernels multiply a scale of bf16 with a factor (kernel_templates/device/bf16_line.cuh), 2^(133 - shift),
+/// that leaves numbers below 2^128: so it is below this power of two.
+constexpr int limit_exponent = bf16_line::shift - 5;
+
+/// fp16: finite. bf16: as kernels take it.
 void check_sizes(std::span<const std::uint16_t> scales, const PackedShape& shape) {
     const bool half = shape.scale_dtype == Dtype::fp16;
-    const std::uint16_t least = half ? 0x7C00 : 0x5100;  // of magnitudes that are refused, as bits
+    // Of magnitudes that are refused, as bits.
+    constexpr auto limit = static_cast<std::uint16_t>(bf16_line::power_of_two(limit_exponent));
+    const std::uint16_t least = half ? 0x7C00 : limit;
     const auto wrong =
         std::ranges::find_if(scales, [least](std::uint16_t bits) { return (bits & 0x7FFF) >= least; });
     if (wrong == scales.end()) return;
@@ -60,7 +67,7 @@ void check_sizes(std::span<const std::uint16_t> scales, const PackedShape& shape
     refuse("pack_scales",
            fmt::format("scale [{}, {}] is {} (bits {:#06x}); allowed: {}", at / groups, at % groups,
                        half ? "infinite or no number" : "too large, infinite or no number", *wrong,
-                       half ? "finite numbers" : "magnitudes below 2^35"),
+                       half ? "finite numbers" : fmt::format("magnitudes below 2^{}", limit_exponent)),
            "check the checkpoint, and that scale_dtype is the dtype of its scales");
 }
 
