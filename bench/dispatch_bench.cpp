@@ -15,10 +15,10 @@
 
 #include "hone/hone.h"
 #include "kernel_templates/norm/norm.h"
-#include "runtime/dispatcher.h"
-#include "runtime/environment.h"
-#include "runtime/norm_problem.h"
-#include "runtime/public_error.h"
+#include "runtime/dispatch/dispatcher.h"
+#include "runtime/dispatch/public_error.h"
+#include "runtime/operators/norm_problem.h"
+#include "runtime/system/environment.h"
 
 namespace {
 
@@ -73,7 +73,8 @@ CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_SUCCESS; }
 
 RmsNormKernel prepare(runtime::Dispatcher& dispatcher) {
-    return {dispatcher.prepare(runtime::norm_problem(problem), runtime::row_strides(problem)), problem.hidden};
+    return {dispatcher.prepare(runtime::norm_problem(problem), runtime::row_strides(problem)),
+            problem.hidden};
 }
 
 void expect(bool holds, const char* what) {

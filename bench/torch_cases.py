@@ -50,5 +50,5 @@ def as_tuple(outputs: Any) -> Tuple[Tensor, ...]:
 
 def compiled(function: Callable[..., Any], *names: str) -> Call:
     """Inductor's version, compiled once, on flat arguments: no guard sees the dict."""
-    optimised = torch.compile(function, dynamic=False)
-    return lambda inputs: optimised(*(inputs[name] for name in names))
+    optimized = torch.compile(function, dynamic=False)
+    return lambda inputs: optimized(*(inputs[name] for name in names))

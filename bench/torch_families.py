@@ -89,10 +89,10 @@ def _backward_inputs(case: Case) -> Inputs:
 
 def _backward_formula(dy: Tensor, x: Tensor, weight: Tensor, rstd: Tensor) -> Tuple[Tensor, Tensor]:
     """(dx, dweight) as a compiler sees it: in rstd's dtype, rounded at the end."""
-    normalised, gradient = x.to(rstd.dtype) * rstd, dy.to(rstd.dtype)
+    normalized, gradient = x.to(rstd.dtype) * rstd, dy.to(rstd.dtype)
     scaled = gradient * weight
-    dx = rstd * (scaled - normalised * (normalised * scaled).mean(-1, keepdim=True))
-    return dx.to(x.dtype), (gradient * normalised).sum(0).to(weight.dtype)
+    dx = rstd * (scaled - normalized * (normalized * scaled).mean(-1, keepdim=True))
+    return dx.to(x.dtype), (gradient * normalized).sum(0).to(weight.dtype)
 
 
 def _backward_peers(case: Case) -> Dict[str, Call]:

@@ -138,7 +138,7 @@ def _quantized_linear(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
             group=_group(case),
             max_tokens=tokens,
             dtype=case.get("dtype", "bf16"),
-            quantised_x="x_codes" in inputs,
+            quantized_x="x_codes" in inputs,
         ),
         tokens,
     )
@@ -257,7 +257,7 @@ def _ffn_fields(case: Dict[str, Any]) -> Problems:
 def _quantized_fields(case: Dict[str, Any]) -> Problems:
     format = case["op"].removeprefix("linear_")
     sizes = {"group": _group(case), "in": case["in"], "out": case["out"]}
-    given = {"format": format, "quantised_x": format in ("w8a8", "fp8")}
+    given = {"format": format, "quantized_x": format in ("w8a8", "fp8")}
     return [("quantized_linear", {"dtype": case.get("dtype", "bf16"), **given, **sizes})]
 
 

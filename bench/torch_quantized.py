@@ -1,8 +1,8 @@
-"""Linear layers with quantised weights in bench/compare_torch.py: tokens, out, in; with 4 bits also `group`. The
+"""Linear layers with quantized weights in bench/compare_torch.py: tokens, out, in; with 4 bits also `group`. The
 gated feed-forward network with 4 bits: tokens, hidden, intermediate, group.
 
 Weights and, for linear_w8a8 and linear_fp8, x come as plain codes with scales; every peer packs them as it
-needs them, once, into the input set. The unquantised product by cuBLAS is what a user would run otherwise.
+needs them, once, into the input set. The unquantized product by cuBLAS is what a user would run otherwise.
 """
 
 from __future__ import annotations

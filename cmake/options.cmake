@@ -19,7 +19,7 @@ add_library(hone_options INTERFACE)
 target_compile_features(hone_options INTERFACE cxx_std_20)
 target_compile_options(hone_options INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow
-    -Wno-missing-field-initializers  # designated initialisers leave members at their defaults on purpose
+    -Wno-missing-field-initializers  # designated initializers leave members at their defaults on purpose
     $<$<BOOL:${HONE_WERROR}>:-Werror>
 )
 target_compile_definitions(hone_options INTERFACE HONE_VERSION="${PROJECT_VERSION}")

@@ -15,7 +15,7 @@ endforeach()
 add_library(hone_sqlite STATIC ${sqlite_dir}/sqlite3.c)
 target_include_directories(hone_sqlite SYSTEM PUBLIC $<BUILD_INTERFACE:${sqlite_dir}>)
 target_compile_definitions(hone_sqlite PRIVATE
-    SQLITE_THREADSAFE=1                # serialised: connections may be handed between threads
+    SQLITE_THREADSAFE=1                # serialized: connections may be handed between threads
     SQLITE_DQS=0                       # "text" is an identifier, never a string
     SQLITE_DEFAULT_FOREIGN_KEYS=1
     SQLITE_TRUSTED_SCHEMA=0            # a foreign cache file may hold views and triggers

@@ -130,7 +130,7 @@ struct Family {
     Work (*work)(const Problem&) = nullptr;
 
     /// Slow and obviously right kernel; accumulates in float32 or better. Takes the same call, except that
-    /// every output is a float32 array of the same shape (codes of a quantised output as their decoded
+    /// every output is a float32 array of the same shape (codes of a quantized output as their decoded
     /// values).
     std::string_view reference_source;
     Plan (*reference_plan)(const Problem&) = nullptr;

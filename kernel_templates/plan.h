@@ -89,7 +89,7 @@ struct Launch {
     Dim3 cluster;  ///< 1,1,1: none
     std::uint32_t shared_bytes = 0;
     bool programmatic =
-        false;  ///< programmatic stream serialisation: may start before its predecessor has ended
+        false;  ///< programmatic stream serialization: may start before its predecessor has ended
     std::uint8_t arg_count = 0;
     std::array<KernelArg, max_kernel_args> args{};
 

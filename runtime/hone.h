@@ -58,7 +58,7 @@ typedef enum hone_status {
     HONE_BAD_SCALE = 10,    /* scale is infinite or no number, or softcap is not above 0 */
     HONE_BAD_LENGTHS = 11,  /* HONE_CHECK_INDICES: a length or position past its room, or decreasing starts */
     HONE_BAD_PAGES = 12,    /* a paged cache without pages; HONE_CHECK_INDICES: a page or slot outside */
-    HONE_CAPTURING = 13,    /* HONE_CHECK_INDICES, quantising: not possible under stream capture */
+    HONE_CAPTURING = 13,    /* HONE_CHECK_INDICES, quantizing: not possible under stream capture */
     /* Of everything else. */
     HONE_BAD_ARGUMENT = 20,   /* a size, dtype or option that the operator does not take */
     HONE_NO_GPU = 21,         /* no driver, too old a driver, no such device */
@@ -70,7 +70,7 @@ typedef enum hone_status {
 
 typedef enum hone_dtype { HONE_FP32 = 0, HONE_FP16 = 1, HONE_BF16 = 2 } hone_dtype;
 
-/* What a norm writes to `out`. Quantised rows are symmetric with one scale each: out * scale approximates y,
+/* What a norm writes to `out`. Quantized rows are symmetric with one scale each: out * scale approximates y,
  * and scale = max|y| / 127 (int8) or max|y| / 448 (fp8). */
 typedef enum hone_norm_output {
     HONE_OUTPUT_SAME = 0, /* the operator's dtype */
@@ -198,7 +198,7 @@ typedef struct hone_norm_args {
     const void* bias;     /* [hidden], dtype; for a layer norm with a bias */
     void* out;            /* [rows, hidden], dtype or codes of one byte */
     void* sum;            /* [rows, hidden], dtype; for operators with a residual */
-    float* scale;         /* [rows]; for quantised outputs */
+    float* scale;         /* [rows]; for quantized outputs */
     int64_t x_stride;
     int64_t residual_stride;
     int64_t out_stride;
@@ -227,7 +227,7 @@ HONE_API hone_status hone_layer_norm_explain(const hone_runtime* runtime, const 
 
 /* Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,
  *   dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,
- * accumulated in fp32, the same at every call. x is what was normalised: for a norm with a residual its
+ * accumulated in fp32, the same at every call. x is what was normalized: for a norm with a residual its
  * `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and residual. */
 typedef struct hone_rms_norm_backward {
     uint32_t struct_size;
@@ -289,7 +289,7 @@ typedef struct hone_linear {
     int32_t activation; /* hone_activation */
     int32_t bias;       /* 0 or 1 */
     int32_t residual;   /* 0 or 1 */
-    int32_t norm;       /* 0 or 1: x is normalised first */
+    int32_t norm;       /* 0 or 1: x is normalized first */
 } hone_linear;
 #define HONE_LINEAR_INIT \
     { sizeof(hone_linear), HONE_BF16, 0, 0, 8192, HONE_ACTIVATION_NONE, 0, 0, 0 }
@@ -338,7 +338,7 @@ typedef struct hone_fused_ffn {
     int32_t gated;        /* 0 or 1 */
     int32_t bias;         /* 0 or 1: of both halves; not with gated */
     int32_t residual;     /* 0 or 1 */
-    int32_t norm;         /* 0 or 1: x is normalised first */
+    int32_t norm;         /* 0 or 1: x is normalized first */
 } hone_fused_ffn;
 #define HONE_FUSED_FFN_INIT \
     { sizeof(hone_fused_ffn), HONE_BF16, 0, 0, 8192, HONE_SILU, 1, 0, 0, 0 }
@@ -386,7 +386,7 @@ typedef enum hone_quant_format {
 
 /* hone_linear with a weight of 4 or 8 bits. w4a16 and w8a16 multiply x as it is; weights may be rounded to
  * dtype before that. w8a8 and fp8 multiply codes with codes: either the caller gives those of x
- * (quantised_x), as hone_norm_run() writes them, or they are made of x first, with a scale for each token
+ * (quantized_x), as hone_norm_run() writes them, or they are made of x first, with a scale for each token
  * (fp8 with a group: for each 128 columns of it), the largest magnitude at 127 or 448. */
 typedef struct hone_quantized_linear {
     uint32_t struct_size;
@@ -400,12 +400,12 @@ typedef struct hone_quantized_linear {
     int32_t format;      /* hone_quant_format */
     int32_t zeros;       /* 0 or 1: w4a16's codes have zero points, one a group */
     int32_t one_scale;   /* 0 or 1: w8a8, fp8 with group 0: one scale for the whole weight, not one a row */
-    int32_t quantised_x; /* 0 or 1: w8a8, fp8: x comes as codes with scales; not with norm */
-    int32_t one_x_scale; /* 0 or 1: quantised_x, group 0: one scale for all of x, not one a token */
+    int32_t quantized_x; /* 0 or 1: w8a8, fp8: x comes as codes with scales; not with norm */
+    int32_t one_x_scale; /* 0 or 1: quantized_x, group 0: one scale for all of x, not one a token */
     int32_t activation;  /* hone_activation */
     int32_t bias;        /* 0 or 1 */
     int32_t residual;    /* 0 or 1 */
-    int32_t norm;        /* 0 or 1: x is normalised first */
+    int32_t norm;        /* 0 or 1: x is normalized first */
     uint32_t reserved;   /* 0 */
 } hone_quantized_linear;
 #define HONE_QUANTIZED_LINEAR_INIT                                                             \
@@ -422,8 +422,8 @@ typedef struct hone_quantized_linear {
 typedef struct hone_quantized_linear_args {
     uint32_t struct_size;
     float epsilon;           /* of the norm, from 0 */
-    const void* x;           /* [tokens, in], dtype; quantised_x: int8 or E4M3 */
-    const float* x_scales;   /* quantised_x: [tokens], [tokens, in / 128] in groups, or one */
+    const void* x;           /* [tokens, in], dtype; quantized_x: int8 or E4M3 */
+    const float* x_scales;   /* quantized_x: [tokens], [tokens, in / 128] in groups, or one */
     const void* norm_weight; /* [in]; for operators with a norm */
     const void* weight;
     const void* scales;
@@ -453,7 +453,7 @@ HONE_API hone_status hone_quantized_linear_explain(const hone_runtime* runtime,
                                                    hone_text_format format, char* text, size_t capacity,
                                                    size_t* length);
 
-/* hone_fused_ffn with quantised weights, all of one format. The product of the first half lies in the
+/* hone_fused_ffn with quantized weights, all of one format. The product of the first half lies in the
  * workspace, in dtype; where codes are multiplied with codes, the second half makes its own of that. */
 typedef struct hone_quantized_ffn {
     uint32_t struct_size;
@@ -465,13 +465,13 @@ typedef struct hone_quantized_ffn {
     int32_t format;       /* hone_quant_format */
     int32_t zeros;        /* 0 or 1: of all weights */
     int32_t one_scale;    /* 0 or 1: one for each weight */
-    int32_t quantised_x;  /* 0 or 1: x, and only x, comes as codes with scales; not with norm */
+    int32_t quantized_x;  /* 0 or 1: x, and only x, comes as codes with scales; not with norm */
     int32_t one_x_scale;  /* 0 or 1 */
     int32_t activation;   /* hone_activation */
     int32_t gated;        /* 0 or 1 */
     int32_t bias;         /* 0 or 1: of both halves; not with gated */
     int32_t residual;     /* 0 or 1 */
-    int32_t norm;         /* 0 or 1: x is normalised first */
+    int32_t norm;         /* 0 or 1: x is normalized first */
 } hone_quantized_ffn;
 #define HONE_QUANTIZED_FFN_INIT                                                                              \
     {                                                                                                        \
@@ -484,7 +484,7 @@ typedef struct hone_quantized_ffn {
 typedef struct hone_quantized_ffn_args {
     uint32_t struct_size;
     float epsilon;           /* of the norm, from 0 */
-    const void* x;           /* [tokens, hidden], dtype; quantised_x: int8 or E4M3 */
+    const void* x;           /* [tokens, hidden], dtype; quantized_x: int8 or E4M3 */
     const float* x_scales;   /* as in hone_quantized_linear_args */
     const void* norm_weight; /* [hidden]; for operators with a norm */
     const void* gate;        /* [intermediate, hidden]; for gated operators */
@@ -555,7 +555,7 @@ typedef struct hone_quantize_weights_args {
 
 HONE_API hone_status hone_quantize_weights_prepare(hone_runtime* runtime,
                                                    const hone_quantize_weights* weights, hone_operator** op);
-/* Quantises `out` rows (0: does nothing) and, unlike other runs, waits until that is done; HONE_CAPTURING
+/* Quantizes `out` rows (0: does nothing) and, unlike other runs, waits until that is done; HONE_CAPTURING
  * under stream capture. HONE_BAD_ARGUMENT for weights that are infinite or no number and for scales beyond
  * the range of scale_dtype, with the first of them in hone_last_error(); what is written then means nothing.
  */
@@ -679,7 +679,7 @@ typedef enum hone_rope_style {
 
 /* The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
  * launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
- * tables. With a norm each head of q and k is normalised first: x * rsqrt(mean(x^2) + epsilon) * weight.
+ * tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.
  *
  * A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
  * the cache has no room, page or slot, only the query is written. */

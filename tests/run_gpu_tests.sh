@@ -67,7 +67,7 @@ python_tests() {
 sanitized_tests() {
     for tool in memcheck racecheck synccheck; do
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/norm_gpu_test.cpp" "--test-case=residual and quantised*,rows with a stride*,resident groups*"
+            "--source-file=*/norm_gpu_test.cpp" "--test-case=residual and quantized*,rows with a stride*,resident groups*"
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
             "--source-file=*/rmsnorm_backward_gpu_test.cpp" "--test-case=gradients of rows with a stride*"
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \

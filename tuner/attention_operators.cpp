@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
-#include "runtime/attention_problem.h"
-#include "runtime/describe_problem.h"
+#include "runtime/operators/attention_problem.h"
+#include "runtime/operators/describe_problem.h"
 
 namespace hone::tuner {
 namespace {

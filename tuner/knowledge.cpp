@@ -6,7 +6,7 @@
 
 #include "cache/layers.h"
 #include "kernel_templates/catalog.h"
-#include "runtime/choice.h"
+#include "runtime/dispatch/choice.h"
 
 namespace hone::tuner {
 namespace {

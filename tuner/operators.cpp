@@ -7,7 +7,7 @@
 #include <set>
 
 #include "kernel_templates/catalog.h"
-#include "runtime/describe_problem.h"
+#include "runtime/operators/describe_problem.h"
 #include "tuner/attention_operators.h"
 #include "tuner/errors.h"
 #include "tuner/quantize/request.h"

@@ -269,7 +269,7 @@ void ProblemTuner::settled(const Standing& standing, bool winner) {
     trial.resources = standing.contestant.resources;
     trial.detail = standing.verdict.detail;
     trial.energy_mj = standing.energy_mj;
-    if (!standing.failed()) trial.timing = summarise(standing.us);
+    if (!standing.failed()) trial.timing = summarize(standing.us);
     if (standing.failed()) {
         ++result_.failed;
         if (first_failure_.empty()) first_failure_ = trial.candidate + ": " + trial.detail;

@@ -58,7 +58,7 @@ std::vector<double> paired_ratios(std::span<const double> a, std::span<const dou
     return ratios;
 }
 
-cache::Timing summarise(std::span<const double> us) {
+cache::Timing summarize(std::span<const double> us) {
     const std::vector<double> order = sorted(us);
     return {.median_us = quantile_of_sorted(order, 0.5),
             .p10_us = quantile_of_sorted(order, 0.1),

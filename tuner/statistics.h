@@ -29,6 +29,6 @@ struct Interval {
 [[nodiscard]] std::vector<double> paired_ratios(std::span<const double> a, std::span<const double> b);
 
 /// Median, 10th and 90th percentile, number of samples.
-[[nodiscard]] cache::Timing summarise(std::span<const double> us);
+[[nodiscard]] cache::Timing summarize(std::span<const double> us);
 
 }  // namespace hone::tuner

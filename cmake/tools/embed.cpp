@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "normalise.h"
+#include "normalize.h"
 #include "sha256.h"
 
 namespace {
@@ -57,7 +57,7 @@ std::string as_literal(std::string_view text) {
     return literal + '"';
 }
 
-/// Everything that decides what a template launches, each file once: path, newline, normalised text, newline.
+/// Everything that decides what a template launches, each file once: path, newline, normalized text, newline.
 class HashedText {
   public:
     explicit HashedText(const fs::path& root) : root_(root) {}
@@ -97,7 +97,7 @@ class HashedText {
     }
 
     void append(const fs::path& file, std::string_view source) {
-        text_ += file.generic_string() + '\n' + normalised(source) + '\n';
+        text_ += file.generic_string() + '\n' + normalized(source) + '\n';
     }
 
     const fs::path& root_;

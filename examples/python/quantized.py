@@ -17,7 +17,7 @@ def norm_and_layer() -> None:
     scales = torch.rand(1024, dtype=torch.float32, device="cuda")  # what they are multiplied with, a row
 
     norm = hone.prepare(hone.RmsNorm(hidden=4096, output="int8"))
-    layer = hone.prepare(hone.QuantizedLinear(4096, 1024, "w8a8", quantised_x=True))
+    layer = hone.prepare(hone.QuantizedLinear(4096, 1024, "w8a8", quantized_x=True))
 
     codes, x_scales = norm(x, gain)  # int8 [300, 4096], and a scale for each token
     y = layer(codes, weight, scales, x_scales=x_scales)  # bf16 [300, 1024]

@@ -2,7 +2,7 @@
 // the ring of stages that a producer and consumers share through pairs of them. All addresses are 32-bit
 // shared addresses.
 //
-// A barrier is in phase 0, 1, 2, ...; a phase ends when the initialised number of arrivals came and as many
+// A barrier is in phase 0, 1, 2, ...; a phase ends when the initialized number of arrivals came and as many
 // bytes as were expected. barrier_wait(parity) blocks while the phase of that parity is still under way: with
 // parity 0 on a fresh barrier it waits for the first phase, with parity 1 it returns at once. Nobody may be
 // more than one phase ahead of anybody who waits.
@@ -16,8 +16,8 @@ namespace hone {
 __device__ inline void barrier_init(uint32 barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/// Makes initialised barriers visible to the copy engine and to the blocks of the cluster; by the thread that
-/// initialised, before the block's or the cluster's barrier.
+/// Makes initialized barriers visible to the copy engine and to the blocks of the cluster; by the thread that
+/// initialized, before the block's or the cluster's barrier.
 __device__ inline void fence_barrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -26,7 +26,7 @@ __device__ inline uint4 load_stream(const void* address) {
 
 #if __CUDA_ARCH__ >= 900
 /// Arrives at a barrier when all asynchronous copies that this thread began have landed; counts as one of the
-/// arrivals that the barrier was initialised with.
+/// arrivals that the barrier was initialized with.
 __device__ inline void barrier_arrive_after_copies(uint32 barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }

@@ -1,5 +1,5 @@
 // Linear, the part that all variants share: the tensors of a call, and what becomes of a sum on its way out.
-// (A norm in front is folded into the products by few_tokens.cuh, or a launch of its own: normalise.cuh.)
+// (A norm in front is folded into the products by few_tokens.cuh, or a launch of its own: normalize.cuh.)
 //   plain  out = activation(sum + bias) + residual
 //   gated  out = activation(gate sum) * up sum
 // All in float32, rounded once. out may be the residual itself: a result is written once, after its residual
@@ -18,7 +18,7 @@ enum class Activation : int { none = 0, gelu_tanh = 1, gelu_erf = 2, silu = 3, r
 
 inline constexpr int in = static_cast<int>(Shape::in);
 inline constexpr int out = static_cast<int>(Shape::out);
-/// x is normalised before it is multiplied.
+/// x is normalized before it is multiplied.
 inline constexpr bool has_norm = Shape::norm != 0;
 /// Two weights [out, in]: the gate and up.
 inline constexpr bool gated = Shape::gated != 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 
 namespace hone::linear::few_tokens {
 
@@ -40,7 +40,7 @@ Plan plan(const char* kernel, const Problem& problem, const Config& config, cons
     plan.launches[0] =
         launch(kernel, {static_cast<std::uint32_t>(blocks * group_count), 1, 1}, threads(config));
     plan.launches[0].programmatic = config[programmatic] != 0;
-    return config[fold_norm] != 0 ? plan : normalise_first(p, plan);
+    return config[fold_norm] != 0 ? plan : normalize_first(p, plan);
 }
 
 double predict_us(const Problem& problem, const Config& config, const Stream& stream,
@@ -75,7 +75,7 @@ double predict_us(const Problem& problem, const Config& config, const Stream& st
         0.012 * std::max(0.0, std::log2(stream.loads / (4.0 * static_cast<double>(p.products())))) +
         0.006 * std::log2(16.0 / static_cast<double>(config[k_warps])) +
         (config[blocks_per_sm] != 0 ? 0.004 : 0.0) + (config[load_hint] == 3 ? 0.002 : 0.0);
-    const double norm_us = config[fold_norm] != 0 ? 0.3 : normalise_us(p, traits);
+    const double norm_us = config[fold_norm] != 0 ? 0.3 : normalize_us(p, traits);
     return body_us * (1 + disorder) + norm_us + stream.rest_us + (config[programmatic] != 0 ? 1.4 : 1.8);
 }
 

@@ -29,7 +29,7 @@ inline constexpr int unroll = Tuned::unroll;
 inline constexpr int block_tokens = Tuned::tokens;
 /// Blocks take many steps, or one each.
 inline constexpr bool walks = Tuned::blocks_per_sm != 0;
-/// Whether the norm is part of the products: else x comes normalised.
+/// Whether the norm is part of the products: else x comes normalized.
 inline constexpr bool folds_norm = has_norm && Tuned::fold_norm != 0;
 /// Elements of one access.
 inline constexpr int vector = 16 / sizeof(Element);

@@ -105,8 +105,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::block
     hone::linear::gemv::run(HONE_LINEAR_TENSORS);
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = linear::vector;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "kernel_templates/linear/mma_tiles_geometry.cuh"
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 
 namespace hone::linear {
 namespace {
@@ -138,7 +138,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
                g.threads());
     plan.launches[0].shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     plan.launches[0].programmatic = config[programmatic] != 0;
-    if (config[split] == 1) return normalise_first(p, plan);
+    if (config[split] == 1) return normalize_first(p, plan);
 
     const std::int64_t results = p.tokens * p.out;
     constexpr std::int64_t combined = 256 * 4;  // results of a block of the second launch
@@ -147,7 +147,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
     plan.launches[1] =
         launch("linear_combine", {static_cast<std::uint32_t>(ceil_div(results, combined)), 1, 1}, 256);
     plan.launches[1].programmatic = plan.launches[0].programmatic;
-    return normalise_first(p, plan);
+    return normalize_first(p, plan);
 }
 
 /// Floating-point operations a cycle that mma.sync reaches on a multiprocessor, with float32 sums: from the
@@ -210,7 +210,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
             4.0 * static_cast<double>(config[split] * p.products() * p.tokens) * static_cast<double>(p.out);
         rest_us += 2.5 + 2 * partial_bytes / (1.5 * bytes_per_us);
     }
-    return body_us + rest_us + normalise_us(p, traits);
+    return body_us + rest_us + normalize_us(p, traits);
 }
 
 /// The best by the cost model of a few proven shapes of tiles.

@@ -12,8 +12,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::tiles::combine_thread
         {bias, residual, result, workspace, static_cast<int>(tokens), residual_stride, out_stride});
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

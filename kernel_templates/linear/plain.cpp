@@ -1,4 +1,4 @@
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/linear/plain_product.h"
 
 namespace hone::linear {
@@ -28,12 +28,12 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
     plan.launches[0] =
         launch("linear_plain", {static_cast<std::uint32_t>(blocks(p, config)), 1, 1}, threads(config));
     plan.launches[0].programmatic = config[programmatic] != 0;
-    return normalise_first(p, plan);
+    return normalize_first(p, plan);
 }
 
 double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     return plain_product::predict_us(operands(problem, config), config, traits) +
-           normalise_us(linear_problem(problem), traits);
+           normalize_us(linear_problem(problem), traits);
 }
 
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {

@@ -30,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::thread
     plain_product::run<plain::StagedX, plain::StagedWeight>(Tensors HONE_LINEAR_TENSORS);
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = plain_product::vector;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

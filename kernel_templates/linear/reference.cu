@@ -47,7 +47,7 @@ __device__ inline void norm_factors(const Tensors& t, int64 first_token, float (
 }
 
 /// Of what this thread has staged.
-__device__ inline void normalise(float (&x)[tile][depth + 1], const float (&factors)[tile],
+__device__ inline void normalize(float (&x)[tile][depth + 1], const float (&factors)[tile],
                                  const Element* norm_weight, int column) {
     for (int i = threadIdx.x; i < tile * depth; i += threads) {
         const int c = column + i % depth;
@@ -65,7 +65,7 @@ __device__ inline void multiply(const Tensors& t, const Element* weight, int64 w
     for (int column = 0; column < in; column += depth) {
         __syncthreads();
         stage(x, t.x, t.x_stride, t.tokens, first_token, column);
-        if (has_norm) normalise(x, factors, t.norm_weight, column);
+        if (has_norm) normalize(x, factors, t.norm_weight, column);
         stage(w, weight, weight_stride, out, first_column, column);
         __syncthreads();
         for (int i = 0; i < 4; ++i) {

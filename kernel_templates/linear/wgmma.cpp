@@ -1,4 +1,4 @@
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/linear/wgmma_rules.h"
 
 namespace hone::linear {
@@ -25,7 +25,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     for (const int index : {bias, residual, out, workspace}) gemm.args[gemm.arg_count++] = pointer_arg(index);
     for (const int index : {tokens, residual_stride, out_stride})
         gemm.args[gemm.arg_count++] = scalar_arg(index);
-    return normalise_first(p, plan);
+    return normalize_first(p, plan);
 }
 
 std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {

@@ -20,8 +20,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
         ElementProduct());
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

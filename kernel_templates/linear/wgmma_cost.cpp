@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/linear/wgmma_config.h"
 
 namespace hone::linear::gemm {
@@ -58,7 +58,7 @@ double predict(const LinearProblem& p, const Config& config, const DeviceTraits&
     const double body_us =
         std::pow(std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4), 0.25);
 
-    double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + normalise_us(p, traits);
+    double rest_us = 3.2 + std::ceil(rounds) * epilogue_us(p, g) + normalize_us(p, traits);
     if (config[cluster_k] > 1)
         rest_us += 0.5 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 10.0 / cycles_per_us;
     if (parts > 1) rest_us += fix_up_us(g, parts, cycles_per_us);

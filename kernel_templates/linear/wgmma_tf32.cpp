@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/linear/wgmma_tf32_geometry.cuh"
 
 namespace hone::linear {
@@ -182,7 +182,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     for (const int index : {bias, residual, out}) launch.args[launch.arg_count++] = pointer_arg(index);
     for (const int index : {tokens, residual_stride, out_stride})
         launch.args[launch.arg_count++] = scalar_arg(index);
-    return normalise_first(p, plan);
+    return normalize_first(p, plan);
 }
 
 /// Cycles of one stage of `together` blocks: what the tensor cores and the port of shared memory take for it
@@ -222,7 +222,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double epilogue_us = 2.0 * size * (p.activation != Activation::none || p.residual ? 2.0 : 1.0);
     const double exchange_us = g.cluster_k > 1 ? 0.5 * g.cluster_k : 0.0;
     const double early = config[programmatic] == 0 ? 0.0 : p.tokens <= 128 ? -0.7 : 0.04 * body_us;
-    return body_us + 3.2 + rounds * epilogue_us + exchange_us + early + normalise_us(p, traits);
+    return body_us + 3.2 + rounds * epilogue_us + exchange_us + early + normalize_us(p, traits);
 }
 
 /// The best by the cost model of a few shapes of tiles.

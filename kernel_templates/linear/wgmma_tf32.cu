@@ -15,8 +15,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::tf32::threads, Tuned:
                                                           .out_stride = out_stride});
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 4;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

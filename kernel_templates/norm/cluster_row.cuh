@@ -25,7 +25,7 @@ using BlockReducer = GroupReducer<threads, threads>;
 
 class ClusterReducer {
   public:
-    /// LayerNorm with quantised output needs three reductions, each over at most two values.
+    /// LayerNorm with quantized output needs three reductions, each over at most two values.
     struct Scratch {
         BlockReducer::Scratch block;
         float partials[3][2][cluster];

@@ -118,7 +118,7 @@ std::vector<ScalarArgument> scalars(const Problem& problem) {
             {"out_stride", stride},          {"sum_stride", stride}, {"epsilon", Scalar::of(1e-5f), true}};
 }
 
-// One rounding to the output type, plus what float32 arithmetic may add. Quantised codes may differ by one
+// One rounding to the output type, plus what float32 arithmetic may add. Quantized codes may differ by one
 // step where the float32 result lies next to the border of two codes.
 Tolerance tolerance(const Problem& problem, int argument) {
     const NormProblem norm = norm_problem(problem);

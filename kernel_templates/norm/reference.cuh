@@ -1,6 +1,6 @@
 // Norm, reference: one block a row, everything in double, one straightforward pass for each sum. Outputs are
-// float32 arrays: codes of a quantised output as their decoded values. With a residual the sum is rounded to
-// the element type first, because that is the row that gets normalised.
+// float32 arrays: codes of a quantized output as their decoded values. With a residual the sum is rounded to
+// the element type first, because that is the row that gets normalized.
 #pragma once
 
 #include "norm/row.cuh"

@@ -6,7 +6,7 @@
 // only ever touches its own packets, so no barrier guards the home; barriers stand in the reductions alone.
 //
 // With a residual the row is s = x + residual, rounded to the element type and written to `sum` BEFORE it is
-// normalised: the result equals that of the unfused operators. `sum` may alias x or residual, `out` may alias
+// normalized: the result equals that of the unfused operators. `sum` may alias x or residual, `out` may alias
 // x.
 #pragma once
 
@@ -205,7 +205,7 @@ struct MeanAndVariance {
     }
 };
 
-/// y of one packet, before quantisation.
+/// y of one packet, before quantization.
 template <class Statistic, class Row, int vector>
 __device__ inline void results(const Row& row, int packet, const Scaling& scaling, float (&result)[vector]) {
     float weight[vector];
@@ -222,7 +222,7 @@ __device__ inline void results(const Row& row, int packet, const Scaling& scalin
     }
 }
 
-/// Scale of a quantised row: largest |y| / largest code, and 1 for a row of zeros.
+/// Scale of a quantized row: largest |y| / largest code, and 1 for a row of zeros.
 __device__ inline float quantization_scale(float largest) {
     return largest > 0.0f ? largest / largest_code : 1.0f;
 }

@@ -1,4 +1,4 @@
-// Quantise weights on the host: the problem as plain numbers, the call's arguments, and the variants. A
+// Quantize weights on the host: the problem as plain numbers, the call's arguments, and the variants. A
 // variant's plan, constraints and cost stand in <variant>.cpp beside <variant>.cu.
 #pragma once
 

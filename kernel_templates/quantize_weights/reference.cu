@@ -1,4 +1,4 @@
-// Quantise weights, reference: one thread searches the scale of a group of w4a16, by itself and trial by
+// Quantize weights, reference: one thread searches the scale of a group of w4a16, by itself and trial by
 // trial; for other formats one block finds the largest magnitude of all that share a scale. Then a thread
 // makes the codes of one byte, at the place that layout.cuh says. The rule of the search is that of
 // scale_rule.cuh, since not a bit may differ; one thread makes its sums here. All outputs are

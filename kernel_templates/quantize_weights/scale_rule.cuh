@@ -1,5 +1,5 @@
 // Which scale (and zero point) a group of w4a16 gets: the scales that are tried, in order, and the arithmetic
-// in steps that leave the same bits on the host and on a GPU. Plain C++ that both include: the quantiser of
+// in steps that leave the same bits on the host and on a GPU. Plain C++ that both include: the quantizer of
 // the host (runtime/quantize/) and the kernels of this folder give the search a Group, which knows how to
 // compute sums over the group's values there.
 //

@@ -1,4 +1,4 @@
-// Quantise weights, variant warps: three launches.
+// Quantize weights, variant warps: three launches.
 //
 // 1. clear    the list of bad rows, and for 8-bit formats the largest magnitudes, in the workspace.
 // 2. scales   w4a16: a warp searches the scale of one group of one row (warp_group.cuh) and writes it with

@@ -18,7 +18,7 @@ constexpr Field fields[] = {
     {"format", Field::Kind::choice, "of the weight's codes: docs/formats.md", 0, 3, -1, format_choices},
     {"group", Field::Kind::extent, "columns of the weight that share a scale; 0: all", 0, 128, 0},
     {"zeros", Field::Kind::choice, "codes have zero points, one a group", 0, 1, 0, yes_no},
-    {"quantised_x", Field::Kind::choice, "x comes as codes with scales, as the weight's", 0, 1, 0, yes_no},
+    {"quantized_x", Field::Kind::choice, "x comes as codes with scales, as the weight's", 0, 1, 0, yes_no},
     norm_field,
     activation_field,
     gated_field,
@@ -29,7 +29,7 @@ constexpr Field fields[] = {
     tokens_field,
 };
 
-const Variant* const variants[] = {&stream, &ring, &wgmma_w16, &wgmma_w8, &dequantise, &mma, &plain};
+const Variant* const variants[] = {&stream, &ring, &wgmma_w16, &wgmma_w8, &dequantize, &mma, &plain};
 
 /// Codes as they are drawn: the standard deviation of their values. Uniform over all of 4 or 8 bits; fp8
 /// normal, far from its largest number.
@@ -88,8 +88,8 @@ std::vector<Argument> arguments(const Problem& problem) {
     const QuantizedProblem p = quantized_problem(problem);
     Argument x_argument = matrix("x", Role::input, p.dtype, p.tokens, p.in);
     Argument x_scales_argument =
-        matrix("x_scales", Role::input, Dtype::fp32, p.tokens, p.groups(), p.quantised_x);
-    if (p.quantised_x) {
+        matrix("x_scales", Role::input, Dtype::fp32, p.tokens, p.groups(), p.quantized_x);
+    if (p.quantized_x) {
         x_argument = matrix("x", Role::input, code_dtype(p), p.tokens, p.in);
         fill_codes(p, x_argument);
         fill_scales(p, x_scales_argument, 1.0);
@@ -142,8 +142,8 @@ std::string validate(const Problem& problem) {
     if (p.dtype == Dtype::fp32) return "dtype=fp32: codes are multiplied with 16 bits; allowed: fp16, bf16";
     if (std::string error = wrong_group(p); !error.empty()) return error;
     if (p.zeros && p.format != Format::w4a16) return "zeros=yes is for format=w4a16 alone";
-    if (p.quantised_x && p.is_packed()) return "quantised_x=yes is for format=w8a8 and fp8";
-    if (p.quantised_x && p.norm) return "norm=yes needs x as it is: quantised_x=no";
+    if (p.quantized_x && p.is_packed()) return "quantized_x=yes is for format=w8a8 and fp8";
+    if (p.quantized_x && p.norm) return "norm=yes needs x as it is: quantized_x=no";
     if (std::string error = wrong_gate(p.dense()); !error.empty()) return error;
     if (std::string error = too_large("tokens x in", p.tokens, p.in); !error.empty()) return error;
     if (std::string error = too_large("out x in", p.out, p.in); !error.empty()) return error;
@@ -167,7 +167,7 @@ Tolerance tolerance(const Problem& problem, int) {
     const double amplified = p.gated ? 6.0 : 1.0;
     const double cut = amplified * (1e-5 + 2e-8 * terms);
     const double sums = p.format == Format::fp8 ? 1e-3 : 0.0;
-    const double other_code = p.quantises_x() ? 1.6 / std::sqrt(terms) : 0.0;
+    const double other_code = p.quantizes_x() ? 1.6 / std::sqrt(terms) : 0.0;
     const double alike = p.is_packed() && p.group == 0 ? 1.5 : 1.0;
     const double rounded = amplified * (7.0 * alike * ((bf16 ? 1.6e-3 : 2e-4) + sums) + other_code);
     return {.relative_l2 = (bf16 ? 4e-3 : 8e-4) + sums + 4e-9 * terms,

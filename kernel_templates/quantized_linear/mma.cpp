@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernel_templates/quantized_linear/mma_geometry.cuh"
-#include "kernel_templates/quantized_linear/quantise.h"
+#include "kernel_templates/quantized_linear/quantize.h"
 #include "kernel_templates/space.h"
 
 namespace hone::quantized_linear {

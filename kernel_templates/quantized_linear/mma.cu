@@ -1,4 +1,4 @@
-// Quantised linear, variant mma: few tokens to some hundreds, warp-level tensor cores (sm_75, fp16 and int8
+// Quantized linear, variant mma: few tokens to some hundreds, warp-level tensor cores (sm_75, fp16 and int8
 // alone there). A block computes `tokens` x `rows` * row_warps results: k_warps warps share rows and split
 // `in` between them. More tokens are more blocks, those of the same weights side by side, so that the weights
 // come from level 2.
@@ -226,12 +226,12 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::mma_blocks:
     hone::quantized_linear::mma_blocks::run(HONE_QUANTIZED_TENSORS, shared);
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 8;
 }
-namespace hone::quantized_linear::quantise {
+namespace hone::quantized_linear::quantize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalise.cuh"
-#include "quantized_linear/quantise.cuh"
+#include "linear/normalize.cuh"
+#include "quantized_linear/quantize.cuh"

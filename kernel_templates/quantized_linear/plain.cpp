@@ -1,5 +1,5 @@
 #include "kernel_templates/linear/plain_product.h"
-#include "kernel_templates/quantized_linear/quantise.h"
+#include "kernel_templates/quantized_linear/quantize.h"
 
 namespace hone::quantized_linear {
 namespace {

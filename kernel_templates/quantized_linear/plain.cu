@@ -1,4 +1,4 @@
-// Quantised linear, variant plain: any format, any size, any chip; CUDA cores alone. linear/plain_product.cuh
+// Quantized linear, variant plain: any format, any size, any chip; CUDA cores alone. linear/plain_product.cuh
 // says how. Of the weights, codes and their scales come from global memory one step ahead; into shared memory
 // go the floats that they stand for. A norm, and codes of 16-bit x, are a launch before it.
 #include "linear/plain_product.cuh"
@@ -130,12 +130,12 @@ extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::thread
     plain::run<plain::StagedX, plain::StagedWeight>(Tensors HONE_QUANTIZED_TENSORS);
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = plain_product::vector;
 }
-namespace hone::quantized_linear::quantise {
+namespace hone::quantized_linear::quantize {
 inline constexpr int vector = linear::plain_product::vector;
 }
 
-#include "linear/normalise.cuh"
-#include "quantized_linear/quantise.cuh"
+#include "linear/normalize.cuh"
+#include "quantized_linear/quantize.cuh"

@@ -8,7 +8,7 @@ QuantizedProblem quantized_problem(const Problem& problem) {
             .format = static_cast<Format>(problem[1]),
             .group = problem[2],
             .zeros = problem[3] != 0,
-            .quantised_x = problem[4] != 0,
+            .quantized_x = problem[4] != 0,
             .norm = problem[5] != 0,
             .activation = static_cast<Activation>(problem[6]),
             .gated = problem[7] != 0,
@@ -43,7 +43,7 @@ double QuantizedProblem::weight_bytes() const {
 double QuantizedProblem::x_bytes() const {
     const double rows = static_cast<double>(tokens);
     const double columns = static_cast<double>(in);
-    if (!quantised_x) return rows * columns * 2;
+    if (!quantized_x) return rows * columns * 2;
     return rows * (columns + 4 * static_cast<double>(groups()));
 }
 

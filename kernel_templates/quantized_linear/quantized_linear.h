@@ -1,10 +1,10 @@
-// Quantised linear on the host: the problem as plain numbers, the call's arguments, and the variants. A
+// Quantized linear on the host: the problem as plain numbers, the call's arguments, and the variants. A
 // variant's plan, constraints and cost stand in <variant>.cpp beside <variant>.cu.
 #pragma once
 
 #include <cstdint>
 
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/quantized_linear/layout.cuh"
 
 namespace hone::quantized_linear {
@@ -44,7 +44,7 @@ enum CallScalar : int {
     scalar_count
 };
 
-/// Of a launch that normalises x in front of a product (linear/normalise.h).
+/// Of a launch that normalizes x in front of a product (linear/normalize.h).
 inline constexpr linear::NormArguments norm_arguments{
     .x = x, .norm_weight = norm_weight, .workspace = workspace, .x_stride = x_stride, .epsilon = epsilon};
 
@@ -57,7 +57,7 @@ struct QuantizedProblem {
     Format format = Format::w4a16;
     std::int64_t group = 0;
     bool zeros = false;
-    bool quantised_x = false;
+    bool quantized_x = false;
     bool norm = false;
     Activation activation = Activation::none;
     bool gated = false;
@@ -71,7 +71,7 @@ struct QuantizedProblem {
     [[nodiscard]] bool is_packed() const { return format == Format::w4a16 || format == Format::w8a16; }
     [[nodiscard]] int bits() const { return format == Format::w4a16 ? 4 : 8; }
     /// x is 16-bit and must become codes in front of the products.
-    [[nodiscard]] bool quantises_x() const { return !is_packed() && !quantised_x; }
+    [[nodiscard]] bool quantizes_x() const { return !is_packed() && !quantized_x; }
     [[nodiscard]] std::int64_t products() const { return gated ? 2 : 1; }
     [[nodiscard]] std::int64_t groups() const { return groups_of(in, group); }
     /// The same with weights of 16 bits.
@@ -93,7 +93,7 @@ extern const Variant wgmma_w16;
 extern const Variant wgmma_w8;
 extern const Variant stream;
 extern const Variant ring;
-extern const Variant dequantise;
+extern const Variant dequantize;
 extern const Variant mma;
 extern const Variant plain;
 

@@ -1,7 +1,7 @@
-// Quantised linear, reference: a block computes 64 tokens x 64 results. 16 columns at a time of x and of the
+// Quantized linear, reference: a block computes 64 tokens x 64 results. 16 columns at a time of x and of the
 // weight pass through shared memory as the numbers that their codes stand for; a thread adds their products
 // for 4 x 4 results in float32, and those short sums in double. What becomes codes in front of the products
-// is rounded to codes here, too, in the steps of quantise.cuh, since a number half-way between two codes may
+// is rounded to codes here, too, in the steps of quantize.cuh, since a number half-way between two codes may
 // become either: by the largest magnitude of its row, or of 128 columns. out is a float32 array without
 // padding.
 #include "quantized_linear/tensors.cuh"
@@ -70,7 +70,7 @@ __device__ inline void find_scales(const Tensors& t, int64 first_token, int begi
 /// x as it is multiplied.
 __device__ inline float x_of(const Tensors& t, int64 token, int column, float norm, float scale) {
     const float value = weighted_x(t, token, column);
-    if constexpr (quantises_x) return to_float(from_float<Code>(value * (norm / scale))) * scale;
+    if constexpr (quantizes_x) return to_float(from_float<Code>(value * (norm / scale))) * scale;
     return value * norm;
 }
 
@@ -105,10 +105,10 @@ __device__ inline void multiply(const Tensors& t, const Weight& weight, int64 fi
     if (threadIdx.x < tile) factors.norm[threadIdx.x] = factors.scale[threadIdx.x] = 1.0f;
     __syncthreads();
     if constexpr (linear::has_norm) find_norms(t, first_token, factors);
-    if constexpr (quantises_x && !has_blocks) find_scales(t, first_token, 0, in, factors);
+    if constexpr (quantizes_x && !has_blocks) find_scales(t, first_token, 0, in, factors);
     for (int column = 0; column < in; column += depth) {
         __syncthreads();
-        if constexpr (quantises_x && has_blocks) {
+        if constexpr (quantizes_x && has_blocks) {
             if (column % scaled_block == 0) {
                 find_scales(t, first_token, column, min(column + scaled_block, in), factors);
                 __syncthreads();

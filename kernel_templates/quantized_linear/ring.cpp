@@ -126,7 +126,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
     plan.tensor_map_count = 1;
     plan.tensor_maps[0] = x_map(p, config);
     main.args[main.arg_count++] = tensor_map_arg(0);
-    return linear::normalise_first(p.dense(), plan, norm_arguments);
+    return linear::normalize_first(p.dense(), plan, norm_arguments);
 }
 
 /// Whether wgmma_w16, which stands behind ring, offers a config that is predicted to be faster.

@@ -1,4 +1,4 @@
-// Quantised linear, variant ring (sm_90), for few tokens: packed codes pass through a ring of stages in
+// Quantized linear, variant ring (sm_90), for few tokens: packed codes pass through a ring of stages in
 // shared memory at the speed of memory; x stays in shared memory for all of a block's tiles, or passes
 // through the ring too where a block has few tiles and x is long.
 //
@@ -30,14 +30,14 @@
 
 namespace hone::quantized_linear::ring {
 
-__device__ inline void initialise(Memory memory, const Schedule& schedule) {
+__device__ inline void initialize(Memory memory, const Schedule& schedule) {
     for (int stage = 0; stage < stages; ++stage) {
         barrier_init(memory.full(stage), 1);
         barrier_init(memory.empty(stage), compute_warps);
     }
     for (int step = 0; !x_streams && step < geometry.most_steps(); ++step)
         barrier_init(memory.x_full(step), 1);
-    for (int number = 0; number < 2; ++number) Inbox(memory, number).initialise();
+    for (int number = 0; number < 2; ++number) Inbox(memory, number).initialize();
     fence_barrier_init();
     for (int number = 0; number < min(2, schedule.tile_count); ++number)
         Inbox(memory, number).open(schedule.rank);
@@ -46,7 +46,7 @@ __device__ inline void initialise(Memory memory, const Schedule& schedule) {
 __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memory memory) {
     const Schedule schedule;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
-    if (threadIdx.x == 0) initialise(memory, schedule);
+    if (threadIdx.x == 0) initialize(memory, schedule);
     __syncthreads();
     if constexpr (has_cluster) cluster_arrive();
     release_successor();
@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::ring::threa
     hone::quantized_linear::ring::run(tensors, x_map, {start + (-start & 1023u)});
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

@@ -23,7 +23,7 @@ class Inbox {
           parity_(static_cast<uint32>(number / 2 & 1)) {}
 
     /// By one thread.
-    __device__ void initialise() const {
+    __device__ void initialize() const {
         barrier_init(full_, has_cluster ? 1 : compute_warps * 32);
         barrier_init(read_, finishers * (has_cluster ? cluster_k : 32));
     }

@@ -123,7 +123,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
         launch("quantized_linear_stream", {static_cast<std::uint32_t>(blocks(p, config)), 1, 1}, g.threads());
     main.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     main.programmatic = config[programmatic] != 0;
-    return linear::normalise_first(p.dense(), plan, norm_arguments);
+    return linear::normalize_first(p.dense(), plan, norm_arguments);
 }
 
 /// Instructions of a warp for a panel of 16 rows.
@@ -160,7 +160,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     // The columns of a turn come together, and the last of a row's are multiplied with nothing under way.
     const double turn_us = 0.02 * std::min(g.turn(), g.panels());
     return body_us * (1 + uneven) + 0.3 * x_us + turn_us + (config[programmatic] != 0 ? 1.0 : 2.6) +
-           linear::normalise_us(p.dense(), traits);
+           linear::normalize_us(p.dense(), traits);
 }
 
 /// The best by the cost model of a few shapes.

@@ -1,4 +1,4 @@
-// Quantised linear, variant stream, for 1 to 4 tokens of packed weights: many small blocks whose warps draw
+// Quantized linear, variant stream, for 1 to 4 tokens of packed weights: many small blocks whose warps draw
 // the weight straight into registers, each many loads at once, while x stands in shared memory.
 //
 // Data's way: codes, scales and zero points of groups from global memory into registers, in the order of the
@@ -237,8 +237,8 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::stream::geo
     hone::quantized_linear::stream::run(HONE_QUANTIZED_TENSORS, memory);
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

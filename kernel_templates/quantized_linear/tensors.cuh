@@ -1,4 +1,4 @@
-// Quantised linear, the part that all variants share: the tensors of a call, single codes as numbers, and
+// Quantized linear, the part that all variants share: the tensors of a call, single codes as numbers, and
 // what becomes of sums on their way out. Activations and the order of bias, activation and residual are
 // linear's (linear/epilogue.cuh).
 #pragma once
@@ -26,9 +26,9 @@ inline constexpr bool has_zeros = Shape::zeros != 0;
 /// fp8 with a scale for 128 columns of x and for 128 x 128 of the weight.
 inline constexpr bool has_blocks = format == Format::fp8 && group != 0;
 /// x comes as codes.
-inline constexpr bool quantised_x = Shape::quantised_x != 0;
+inline constexpr bool quantized_x = Shape::quantized_x != 0;
 /// Codes are made of 16-bit x.
-inline constexpr bool quantises_x = !is_packed && !quantised_x;
+inline constexpr bool quantizes_x = !is_packed && !quantized_x;
 
 using Code = Conditional<format == Format::fp8, fp8, int8>::type;
 /// Largest magnitude of a code that x becomes.
@@ -83,7 +83,7 @@ struct Tensors {
 
     /// Of x as it is given: an element, or a code with its scale.
     __device__ float x_value(int64 token, int column) const {
-        if constexpr (quantised_x) {
+        if constexpr (quantized_x) {
             const float code = to_float(static_cast<const Code*>(x)[token * x_stride + column]);
             return code * x_scales[token * x_scale_stride + (has_blocks ? column / scaled_block : 0)];
         } else {

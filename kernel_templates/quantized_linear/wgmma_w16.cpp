@@ -114,7 +114,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
     // The same for any number of tokens: fewer of them may leave a larger rest.
     if (config[tail_split] != 0) plan.workspace_bytes = most * g.workspace_bytes();
     add_maps(plan, p, g);
-    return linear::normalise_first(p.dense(), plan, norm_arguments);
+    return linear::normalize_first(p.dense(), plan, norm_arguments);
 }
 
 /// The best by the cost model of a few shapes of tiles.

@@ -1,4 +1,4 @@
-// Quantised linear, variant wgmma_w16 (sm_90a): weights of 4 or 8 bits in blocks (layout.cuh), 16-bit x.
+// Quantized linear, variant wgmma_w16 (sm_90a): weights of 4 or 8 bits in blocks (layout.cuh), 16-bit x.
 // Ring, schedule and results are those of linear's tensor-core product (linear/gemm.cuh says how), with the
 // weight as the left operand; wgmma_w16_roles.cuh shares out the work.
 //
@@ -32,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
              w16::PackedWeights(tensors), w16::WidenedProduct(tensors));
 }
 
-namespace hone::linear::normalise {
+namespace hone::linear::normalize {
 inline constexpr int vector = 8;
 }
 
-#include "linear/normalise.cuh"
+#include "linear/normalize.cuh"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "kernel_templates/linear/normalise.h"
+#include "kernel_templates/linear/normalize.h"
 #include "kernel_templates/quantized_linear/wgmma_w16_config.h"
 
 namespace hone::quantized_linear::w16_config {
@@ -79,7 +79,7 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double draw_us = p.weight_bytes() * 1.34 / in_flight;
     const double body_us = soft_maximum({compute_us, memory_us, draw_us});
 
-    double rest_us = 2.1 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalise_us(p.dense(), traits);
+    double rest_us = 2.1 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalize_us(p.dense(), traits);
     if (config[cluster_k] > 1)
         rest_us += 0.94 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 13.5 / cycles_per_us;
     if (parts > 1) rest_us += 2.2 + parts * g.partial_bytes() / 18.0 / cycles_per_us;

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "kernel_templates/linear/wgmma_rules.h"
-#include "kernel_templates/quantized_linear/quantise.h"
+#include "kernel_templates/quantized_linear/quantize.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 
 namespace hone::quantized_linear {
@@ -19,7 +19,7 @@ constexpr Tunable own_tunables[] = {
 };
 constexpr auto tunables = joined(linear::gemm::tunables, own_tunables);
 
-/// The product of codes, as if there were no norm: that one is the quantising launch's.
+/// The product of codes, as if there were no norm: that one is the quantizing launch's.
 linear::LinearProblem product(const Problem& problem) {
     const QuantizedProblem p = quantized_problem(problem);
     linear::LinearProblem product = p.dense();
@@ -99,7 +99,7 @@ Plan plan(const Problem& problem, const Config& config, const DeviceTraits& trai
         gemm.args[gemm.arg_count++] = pointer_arg(index);
     for (const int index : {tokens, x_scale_stride, scale_stride, residual_stride, out_stride})
         gemm.args[gemm.arg_count++] = scalar_arg(index);
-    return quantise_first(p, plan);
+    return quantize_first(p, plan);
 }
 
 /// Sums of fp8 are added up in float32 wherever nobody has measured whether they need to be.
@@ -119,7 +119,7 @@ std::optional<Config> fallback(const Problem& problem, const DeviceTraits& trait
 double predict_us(const Problem& problem, const Config& config, const DeviceTraits& traits) {
     const double additions = config[promote] == 0 ? 0.0 : 0.16 / static_cast<double>(config[promote]);
     return (1 + additions) * predict(product(problem), config, traits) +
-           quantise_us(quantized_problem(problem), traits);
+           quantize_us(quantized_problem(problem), traits);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Quantised linear, variant wgmma_w8 (sm_90a): codes of 8 bits times codes of 8 bits. linear/gemm.cuh says
+// Quantized linear, variant wgmma_w8 (sm_90a): codes of 8 bits times codes of 8 bits. linear/gemm.cuh says
 // how tiles come and go; a stage has 128 columns. wgmma_w8_product multiplies them; int8 in exact integers,
 // fp8 in the tensor cores' own sums, or with `promote` in sums of some steps, which float32 registers add up.
 // Sums get their scales in registers before they leave: a part of a sum is as good as a whole one, scales
 // being factors. fp8 with blocks has a scale a step, and every step's sums get theirs.
 //
-// x of 16 bits becomes codes in a launch in front (quantise.cuh).
+// x of 16 bits becomes codes in a launch in front (quantize.cuh).
 #include "linear/gemm_geometry.cuh"
 
 namespace hone::linear::gemm {
@@ -31,8 +31,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
         CodeProduct(all_scales));
 }
 
-namespace hone::quantized_linear::quantise {
+namespace hone::quantized_linear::quantize {
 inline constexpr int vector = 8;
 }
 
-#include "quantized_linear/quantise.cuh"
+#include "quantized_linear/quantize.cuh"

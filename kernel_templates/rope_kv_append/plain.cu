@@ -52,11 +52,11 @@ __device__ inline void run(const Tensors& tensors) {
     if (!place.exists || (!head.is_q && place.offset < 0)) return;
 
     const Element* from = head.source(tensors, token);
-    const bool normalises = has_norm && !head.is_v;
-    const float factor = normalises ? norm_factor(from, lane, tensors.epsilon) : 1.0f;
+    const bool normalizes = has_norm && !head.is_v;
+    const float factor = normalizes ? norm_factor(from, lane, tensors.epsilon) : 1.0f;
     const auto read = [&](int column) {
         const float value = to_float(from[column]);
-        return normalises ? value * factor * to_float(head.norm_weight(tensors)[column]) : value;
+        return normalizes ? value * factor * to_float(head.norm_weight(tensors)[column]) : value;
     };
     const auto hand_on = [&](auto write) {
         if (!head.is_v) rotate(tensors, place.position, lane, read, write);

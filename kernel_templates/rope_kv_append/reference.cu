@@ -1,5 +1,5 @@
 // RoPE and append, reference: a thread computes one element of the result, everything in double; the norm's
-// sum anew for each element. Outputs are float32 arrays with the strides of the call: codes of a quantised
+// sum anew for each element. Outputs are float32 arrays with the strides of the call: codes of a quantized
 // cache as their decoded values.
 #include "rope_kv_append/tensors.cuh"
 

@@ -19,7 +19,7 @@ namespace hone::rope_kv_append {
 
 using Element = DtypeOf<Shape::dtype>::type;
 inline constexpr bool quantized = Shape::kv_dtype != 0;
-/// Codes of value / scale, where quantised.
+/// Codes of value / scale, where quantized.
 using Cached = Conditional<quantized, fp8, Element>::type;
 
 inline constexpr bool interleaved = Shape::style != 0;

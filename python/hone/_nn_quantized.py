@@ -60,7 +60,7 @@ class QuantizedLinear(torch.nn.Module):
     but hands gradients on to what comes before it.
 
     bits: 4 ("w4a16": codes of 4 bits, multiplied with x as it is), 8 ("w8a16"), "fp8" (E4M3) or "w8a8",
-    which quantise x, too, token by token. group: columns that share a scale (None: 128 for 4 bits, or less
+    which quantize x, too, token by token. group: columns that share a scale (None: 128 for 4 bits, or less
     where that does not divide in_features; 0: all of a row; fp8: 0, or 128 for a scale each 128 x 128).
     zeros: codes of 4 bits have zero points.
 
@@ -73,7 +73,7 @@ class QuantizedLinear(torch.nn.Module):
     refused.
 
     Hone's kernels run for CUDA tensors of bf16 and fp16, of 4 bits for the dtype of its scales. Everywhere
-    else, and where a gradient is needed, x is multiplied, as it is, with the dequantised weight.
+    else, and where a gradient is needed, x is multiplied, as it is, with the dequantized weight.
     """
 
     codes: Tensor
@@ -119,7 +119,7 @@ class QuantizedLinear(torch.nn.Module):
     def from_float(
         cls, linear: torch.nn.Linear, bits: Bits = 4, group: Optional[int] = None, *, zeros: bool = False
     ) -> QuantizedLinear:
-        """Quantises a layer's weight: a GPU those in its memory, the host others, to the same bits. The bias,
+        """Quantizes a layer's weight: a GPU those in its memory, the host others, to the same bits. The bias,
         and the activation of a hone.nn.Linear, stay. A layer of float32 becomes one of bf16.
 
         Raises ValueError for weights that are infinite or no number.
@@ -209,7 +209,7 @@ class QuantizedLinear(torch.nn.Module):
         if found[:1] != wanted[:1]:
             raise RuntimeError(
                 f"state_dict: the codes of a QuantizedLinear are in layout version {found[0]}; this package "
-                f"reads version {wanted[0]}: quantise the weights again"
+                f"reads version {wanted[0]}: quantize the weights again"
             )
         if found != wanted:
             raise RuntimeError(

@@ -1,6 +1,6 @@
 """What all prepared operators have in common: the C handle, and the two ways of a call.
 
-Contiguous torch tensors that fit are recognised by a few attribute checks and launched at once. Everything
+Contiguous torch tensors that fit are recognized by a few attribute checks and launched at once. Everything
 else (other arrays, strided rows, mistakes) goes the careful way of _arguments.py, which costs several
 microseconds more and either runs or says what is wrong. Which way was taken is not visible.
 """

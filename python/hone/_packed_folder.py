@@ -47,7 +47,7 @@ def read_packing(folder: Path) -> Packing:
     if layout != _packing.LAYOUT_VERSION:
         raise ValueError(
             f"{place}: the codes are in layout version {layout}; this package reads version "
-            f"{_packing.LAYOUT_VERSION}: quantise the weights again"
+            f"{_packing.LAYOUT_VERSION}: quantize the weights again"
         )
 
     def value(name: str, allowed: Tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Weights as codes of 4 or 8 bits in PyTorch: quantising, which libhone does, packing of codes that are
+"""Weights as codes of 4 or 8 bits in PyTorch: quantizing, which libhone does, packing of codes that are
 there, and the inverses of both, on whichever device a weight is. The places are those of docs/formats.md and
 kernel_templates/quantized_linear/layout.cuh.
 """

@@ -1,4 +1,4 @@
-"""Mirrors of the structs of quantised linear layers in runtime/hone.h; see _structs.py."""
+"""Mirrors of the structs of quantized linear layers in runtime/hone.h; see _structs.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QuantizedLinear(ctypes.Structure):
         ("format", c_int32),
         ("zeros", c_int32),
         ("one_scale", c_int32),
-        ("quantised_x", c_int32),
+        ("quantized_x", c_int32),
         ("one_x_scale", c_int32),
         ("activation", c_int32),
         ("bias", c_int32),
@@ -68,7 +68,7 @@ class QuantizedFfn(ctypes.Structure):
         ("format", c_int32),
         ("zeros", c_int32),
         ("one_scale", c_int32),
-        ("quantised_x", c_int32),
+        ("quantized_x", c_int32),
         ("one_x_scale", c_int32),
         ("activation", c_int32),
         ("gated", c_int32),

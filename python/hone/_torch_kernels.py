@@ -1,7 +1,7 @@
 """What PyTorch's norms of Hone do: on CUDA tensors, and on fake ones that have only shapes.
 
 Called by the dispatcher (torch_ops.py), and by the autograd kernels (_torch_autograd.py). Nothing here
-records gradients. rms_norm and rms_norm_residual recognise a good call by one look-up in a dict; every other
+records gradients. rms_norm and rms_norm_residual recognize a good call by one look-up in a dict; every other
 call, good or not, goes through _with_care(). May be called from any thread.
 """
 
@@ -131,7 +131,7 @@ def layer_norm_residual(
 def rms_norm_backward(
     dy: Tensor, x: Tensor, weight: Tensor, dsum: Optional[Tensor], epsilon: float
 ) -> Pair:
-    """dy, dsum and x (what was normalised) [..., hidden], weight [hidden] -> (dx like x, dweight like it)."""
+    """dy, dsum and x (what was normalized) [..., hidden], weight [hidden] -> (dx like x, dweight like it)."""
     check(x, weight, dy=dy, dsum=dsum)
     if not x.numel() or x.is_meta:
         return fresh(x), torch.zeros_like(weight, memory_format=torch.contiguous_format)

@@ -1,7 +1,7 @@
 """What PyTorch's linear layers of Hone do: on CUDA tensors, and on fake ones that have only shapes.
 
 Called by the dispatcher (torch_ops.py), and by the autograd kernels (_torch_autograd.py). Nothing here
-records gradients. Good calls are recognised by one look-up in a dict and a few attributes; every other call,
+records gradients. Good calls are recognized by one look-up in a dict and a few attributes; every other call,
 good or not, goes through ..._with_care(). May be called from any thread.
 """
 

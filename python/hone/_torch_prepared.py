@@ -224,7 +224,7 @@ def readable_vector(weight: Tensor) -> Tensor:
 
 
 def fresh(x: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:
-    """An uninitialised contiguous tensor of x's shape and device."""
+    """An uninitialized contiguous tensor of x's shape and device."""
     return torch.empty_like(x, dtype=dtype, memory_format=torch.contiguous_format)
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch's quantised linear layer of Hone does: on CUDA tensors, and on fake ones that have only
+"""What PyTorch's quantized linear layer of Hone does: on CUDA tensors, and on fake ones that have only
 shapes. As _torch_linear.py."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Kind(NamedTuple):
     dtype: str
     zeros: bool
     one_scale: bool
-    quantised_x: bool
+    quantized_x: bool
     one_x_scale: bool
     activation: str
     bias: bool
@@ -201,6 +201,6 @@ def _check(x: Tensor, codes: Tensor, scales: Tensor, given: _Options) -> _Kind:
     check_norm(x, given.norm_weight, given.epsilon, source)
     return _Kind(
         x.shape[-1], out, given.format, group, source.dtype, given.zeros is not None, one_scale,
-        source.quantised, source.one_scale, given.activation, given.bias is not None,
+        source.quantized, source.one_scale, given.activation, given.bias is not None,
         given.residual is not None, given.norm_weight is not None,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What quantised linear layers and feed-forward networks of PyTorch ask of their arguments, on fake tensors,
+"""What quantized linear layers and feed-forward networks of PyTorch ask of their arguments, on fake tensors,
 too: every check raises TypeError or ValueError."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Source(NamedTuple):
     """How x comes."""
 
     dtype: str  # of the result
-    quantised: bool
+    quantized: bool
     one_scale: bool
 
 
@@ -70,9 +70,9 @@ def check_x(
     return Source(dtype, x.dtype == codes, x_scales is not None and _check_x_scales(x, x_scales, group))
 
 
-def _result(x: Tensor, quantised: bool, out_dtype: Optional[str]) -> str:
+def _result(x: Tensor, quantized: bool, out_dtype: Optional[str]) -> str:
     """The dtype of the result, which only codes leave open."""
-    if quantised:
+    if quantized:
         if out_dtype not in (None, *RESULTS):
             raise ValueError(f"out_dtype: {out_dtype!r}; allowed are {', '.join(RESULTS)}")
         return out_dtype or "bf16"
@@ -134,7 +134,7 @@ def check_norm(
     x: Tensor, norm_weight: Optional[Tensor], epsilon: Optional[float], source: Source
 ) -> None:
     if norm_weight is not None:
-        if source.quantised:
+        if source.quantized:
             raise ValueError("norm_weight: it is given; allowed is None with an x of codes")
         check_tensor(x, "norm_weight", norm_weight, x.shape[-1:], RESULTS[source.dtype])
     if (norm_weight is None) != (epsilon is None):

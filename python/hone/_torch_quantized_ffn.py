@@ -1,4 +1,4 @@
-"""What PyTorch's quantised feed-forward network of Hone does: on CUDA tensors, and on fake ones that have
+"""What PyTorch's quantized feed-forward network of Hone does: on CUDA tensors, and on fake ones that have
 only shapes. As _torch_linear.py."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
     dtype: str
     zeros: bool
     one_scale: bool
-    quantised_x: bool
+    quantized_x: bool
     one_x_scale: bool
     activation: str
     gated: bool
@@ -226,7 +226,7 @@ def _check(x: Tensor, given: _Options) -> _Kind:
     check_norm(x, given.norm_weight, given.epsilon, source)
     return _Kind(
         hidden, between, given.format, given.group, source.dtype, given.up_zeros is not None, one_scale,
-        source.quantised, source.one_scale, given.activation, given.gate is not None,
+        source.quantized, source.one_scale, given.activation, given.gate is not None,
         given.up_bias is not None, given.residual is not None, given.norm_weight is not None,
     )  # fmt: skip
 

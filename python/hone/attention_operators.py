@@ -55,16 +55,16 @@ class AttentionOperator(Operator):
         super().__init__(description, runtime)
         self._run = _library.function("hone_attention_run")
         self._kv_dtypes = CACHE_DTYPES.get(description.kv_dtype, self._dtypes)
-        self._quantised = description.kv_dtype != "same"
+        self._quantized = description.kv_dtype != "same"
         tokens = ("q_tokens",) if description.packed else ("batch", "q_len")
         self._q_shape = (*tokens, description.heads, description.head_dim)
         self._kv_row = (description.kv_heads, description.head_dim)
-        packed, quantised = description.packed, self._quantised
+        packed, quantized = description.packed, self._quantized
         self._options = (  # arguments that a call has or has not
             ("kv_lengths", "lengths=True", description.lengths),
             ("page_table", "a page_size", description.page_size > 0),
             *((name, "packed=True", packed) for name in ("q_starts", "kv_starts", "q_len")),
-            *((name, "kv_dtype='fp8'", quantised) for name in ("k_scale", "v_scale")),
+            *((name, "kv_dtype='fp8'", quantized) for name in ("k_scale", "v_scale")),
             ("softcap", "softcap=True", description.softcap),
         )
         self._limits = tuple(
@@ -185,7 +185,7 @@ class AttentionOperator(Operator):
         read = self._read_packed if self.description.packed else self._read_batch
         sizes = read(arguments, q_shape, k_shape, given, values)
         self._check_sizes(sizes)
-        if self._quantised:
+        if self._quantized:
             for name in ("k_scale", "v_scale"):
                 values[name] = arguments.compact(getattr(given, name), name, FLOATS, self._kv_row[:1])
         values["scale"] = check_number(given.scale, "scale")

@@ -240,7 +240,7 @@ class RopeKvAppend(Description):
     launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
     tables, which hone.nn.rope_table() makes.
 
-    With a norm each head of q and k is normalised first, by an RmsNorm. A token whose position is negative,
+    With a norm each head of q and k is normalized first, by an RmsNorm. A token whose position is negative,
     or has no row in the tables, is left out altogether; of one for which the cache has no room, page or slot,
     only the query is written.
     """

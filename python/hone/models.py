@@ -118,7 +118,7 @@ def description_of(problem: str, max_rows: int) -> Description:
     if family == "quantized_linear":
         return QuantizedLinear(
             int(fields["in"]), int(fields["out"]), residual=fields["residual"] == "yes",
-            **_quantised(fields, max_rows),
+            **_quantized(fields, max_rows),
         )  # fmt: skip
     if family in ("attention_prefill", "attention_decode"):
         return _attention_of(family, fields, max_rows)
@@ -140,7 +140,7 @@ def _fields(problem: str) -> Dict[str, str]:
     return dict(word.split("=", 1) for word in problem.split()[1:])
 
 
-def _quantised(fields: Dict[str, str], max_tokens: int) -> Dict[str, Any]:
+def _quantized(fields: Dict[str, str], max_tokens: int) -> Dict[str, Any]:
     """What a QuantizedLinear and the first half of a QuantizedFfn say alike. Whether there is one scale for
     all of a tensor is a call's affair, not a problem's."""
     return {
@@ -149,7 +149,7 @@ def _quantised(fields: Dict[str, str], max_tokens: int) -> Dict[str, Any]:
         "max_tokens": max_tokens,
         "dtype": fields["dtype"],
         "zeros": fields["zeros"] == "yes",
-        "quantised_x": fields["quantised_x"] == "yes",
+        "quantized_x": fields["quantized_x"] == "yes",
         "activation": fields["activation"],
         "bias": fields["bias"] == "yes",
         "norm": fields["norm"] == "yes",
@@ -160,8 +160,8 @@ def _ffn_of(first: Dict[str, str], second: Dict[str, str], max_tokens: int) -> U
     hidden, intermediate = int(first["in"]), int(first["out"])
     gated, residual = first["gated"] == "yes", second["residual"] == "yes"
     if "format" in first:
-        quantised = _quantised(first, max_tokens)
-        return QuantizedFfn(hidden, intermediate, gated=gated, residual=residual, **quantised)
+        quantized = _quantized(first, max_tokens)
+        return QuantizedFfn(hidden, intermediate, gated=gated, residual=residual, **quantized)
     return FusedFfn(
         hidden,
         intermediate,

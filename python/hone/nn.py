@@ -73,7 +73,7 @@ def _epsilon(eps: Optional[float], dtype: torch.dtype) -> float:
 class RMSNorm(torch.nn.RMSNorm):
     """torch.nn.RMSNorm over the last dimension, in place of which it can stand; trainable.
 
-    forward(x, residual) normalises x + residual and returns that sum, too, in one pass over memory.
+    forward(x, residual) normalizes x + residual and returns that sum, too, in one pass over memory.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class QuantizedFFN(torch.nn.Module):
         group: Optional[int] = None, *, activation: str = "silu", zeros: bool = False,
         norm: Optional[torch.nn.RMSNorm] = None,
     ) -> QuantizedFFN:  # fmt: skip
-        """Quantises the weights of a network's layers, as QuantizedLinear.from_float() does; the norm before
+        """Quantizes the weights of a network's layers, as QuantizedLinear.from_float() does; the norm before
         it stays as it is. gate is None for one that is not gated."""
         hidden, intermediate = up.in_features, up.out_features
         shapes = {"gate": (gate, [intermediate, hidden]), "down": (down, [hidden, intermediate])}

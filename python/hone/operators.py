@@ -32,7 +32,7 @@ class Norm(Operator):
         self._row = (self._hidden,)
         self._residual = description.residual
         self._bias = getattr(description, "bias", False)
-        self._quantised = description.output != "same"
+        self._quantized = description.output != "same"
         self._outputs = _CODES.get(description.output, self._dtypes)
 
     def _bind_torch(self, torch: Any) -> None:
@@ -90,7 +90,7 @@ class Norm(Operator):
         if not self._takes(weight, dtype, self._row):
             raise NotPlain
         if out is None:
-            out = self._empty_like(x, dtype=self._torch_output) if self._quantised else self._empty_like(x)
+            out = self._empty_like(x, dtype=self._torch_output) if self._quantized else self._empty_like(x)
         elif not self._takes(out, self._torch_output, shape):
             raise NotPlain
         residual_pointer = bias_pointer = sum_pointer = scale_pointer = 0
@@ -111,7 +111,7 @@ class Norm(Operator):
             bias_pointer = bias.data_ptr()
         elif bias is not None:
             raise NotPlain
-        if self._quantised:
+        if self._quantized:
             if scale is None:
                 scale = self._torch.empty(shape[:-1], dtype=self._torch.float32, device=x.device)
             elif not self._takes(scale, self._torch.float32, shape[:-1]):
@@ -128,8 +128,8 @@ class Norm(Operator):
 
     def _results(self, out: Any, sum: Any, scale: Any) -> Any:
         if self._residual:
-            return (out, sum, scale) if self._quantised else (out, sum)
-        return (out, scale) if self._quantised else out
+            return (out, sum, scale) if self._quantized else (out, sum)
+        return (out, scale) if self._quantized else out
 
     def _call_checked(
         self, x: Any, weight: Any, residual: Any, bias: Any, out: Any, sum: Any, scale: Any, epsilon: float,
@@ -152,7 +152,7 @@ class Norm(Operator):
         if out is None:
             out = arguments.allocate("out", self._outputs[0], arguments.shape(hidden), x)
         out_pointer, out_stride = arguments.matrix(out, "out", self._outputs, hidden)
-        if self._quantised:
+        if self._quantized:
             if scale is None:
                 scale = arguments.allocate("scale", "fp32", arguments.shape(), x)
             scale_pointer = arguments.compact(scale, "scale", ("fp32",), arguments.shape())
@@ -169,7 +169,7 @@ class Norm(Operator):
         check_presence(bias, "bias", "bias=True", self._bias)
         if not self._residual:
             check_presence(sum, "sum", "residual=True", False)
-        if not self._quantised:
+        if not self._quantized:
             check_presence(scale, "scale", "an output of int8 or fp8", False)
 
 
@@ -207,7 +207,7 @@ class NormBackward(Operator):
     ) -> Tuple[Any, Any]:
         """Returns (dx, dweight).
 
-        dy, x (what was normalised: for a norm with a residual its sum), dsum and dx are [..., hidden] of one
+        dy, x (what was normalized: for a norm with a residual its sum), dsum and dx are [..., hidden] of one
         shape, as for Norm; weight and dweight are [hidden]; workspace is any memory of workspace_bytes(rows),
         aligned to 256, that no other call uses meanwhile. What is not given is made by PyTorch when dy is its
         tensor.

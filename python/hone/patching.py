@@ -6,7 +6,7 @@
 A module gets another class and stays the same object: its parameters, hooks, names, buffers and tied uses are
 untouched, the state_dict too, and isinstance() with its old class stays true. Three kinds are known:
 torch.nn.RMSNorm and torch.nn.LayerNorm over one dimension, and the RMSNorm that model libraries write
-themselves (LlamaRMSNorm and its like). The last are recognised by what they compute, not by their name alone:
+themselves (LlamaRMSNorm and its like). The last are recognized by what they compute, not by their name alone:
 a class that scales by 1 + weight, say, looks the same and is left as it is. Where such a module rounds twice,
 before and after its weight, Hone's kernel rounds once.
 """

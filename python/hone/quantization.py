@@ -35,7 +35,7 @@ def quantize_weights(
     """(codes, scales, zeros) of a weight [out_features, in_features], as those of hone.QuantizedLinear.
 
     format, group, zeros and one_scale are those of hone.QuantizedLinear, scale_dtype (None: the weight's, or
-    bf16) that of w4a16's scales; search=False takes scales that clip nothing. A CUDA tensor is quantised by
+    bf16) that of w4a16's scales; search=False takes scales that clip nothing. A CUDA tensor is quantized by
     its GPU, which the call waits for, others by the host: the same bits. Raises ValueError for weights that
     are infinite or no number, and for scales beyond the range of scale_dtype.
     """
@@ -60,7 +60,7 @@ def replace_linear_with_quantized(
     they are, as are those with a norm, with hooks, or in a module that reads their weights itself; a FusedFFN
     is, where one of its layers is. skip: names of layers, or of what they are in, as in named_modules(),
     their last parts, or patterns ("lm_head", "layers.0.*"). A module that stands in several places is
-    quantised once. They are replaced one by one, so that memory for one more is enough. Replace before
+    quantized once. They are replaced one by one, so that memory for one more is enough. Replace before
     torch.compile().
     """
     format_of(bits)

@@ -1,4 +1,4 @@
-"""Prepared quantising of weights: hone.prepare() returns it for QuantizeWeights. What operators.py says of
+"""Prepared quantizing of weights: hone.prepare() returns it for QuantizeWeights. What operators.py says of
 threads and streams holds here, too; but a call waits until it is done, and none can be captured."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class QuantizeWeightsOperator(Operator):
         self, stream: int, rows: int, weight: int, codes: int, scales: int, workspace: int, *,
         zeros: int = 0, weight_stride: int = 0,
     ) -> None:  # fmt: skip
-        """Quantises `rows` rows at device pointers, and waits until that is done. weight_stride is elements
+        """Quantizes `rows` rows at device pointers, and waits until that is done. weight_stride is elements
         from row to row, 0 meaning in_features. Nothing is checked but what the library checks. Raises
         HoneError."""
         arguments = packed_arguments(

@@ -70,7 +70,7 @@ class QuantizedLinear(Description):
     an element of weight is (code - zero point) * scale; the rows of x are tokens.
 
     "w4a16" and "w8a16" multiply x as it is. "w8a8" and "fp8" (E4M3) multiply codes with codes: those of x are
-    given (quantised_x), as RmsNorm writes them, or made first, with a scale for each token, or, with a group,
+    given (quantized_x), as RmsNorm writes them, or made first, with a scale for each token, or, with a group,
     for each 128 columns of it. With a norm, x * rsqrt(mean(x^2) + epsilon) * norm_weight takes the place of
     x.
     """
@@ -85,8 +85,8 @@ class QuantizedLinear(Description):
     dtype: str = "bf16"  # of x that is no codes, bias, residual, norm_weight and out: fp16 or bf16
     zeros: bool = False  # w4a16: codes have zero points, one a group
     one_scale: bool = False  # w8a8, fp8 with group 0: one scale for the whole weight, not one a row
-    quantised_x: bool = False  # w8a8, fp8: x comes as codes with scales; not with norm
-    one_x_scale: bool = False  # quantised_x, group 0: one scale for all of x, not one a token
+    quantized_x: bool = False  # w8a8, fp8: x comes as codes with scales; not with norm
+    one_x_scale: bool = False  # quantized_x, group 0: one scale for all of x, not one a token
     activation: str = "none"  # or "gelu_tanh", "gelu_erf", "silu", "relu"
     bias: bool = False
     residual: bool = False
@@ -104,7 +104,7 @@ class QuantizedLinear(Description):
 
 @dataclass(frozen=True)
 class QuantizedFfn(Description):
-    """FusedFfn with quantised weights, all of one format. What lies between the halves is rounded to dtype;
+    """FusedFfn with quantized weights, all of one format. What lies between the halves is rounded to dtype;
     where codes are multiplied with codes, the second half makes its own of that."""
 
     hidden: int  # elements of a row of x and out
@@ -115,7 +115,7 @@ class QuantizedFfn(Description):
     dtype: str = "bf16"
     zeros: bool = False  # of all weights
     one_scale: bool = False  # one for each weight
-    quantised_x: bool = False  # x, and only x, comes as codes with scales; not with norm
+    quantized_x: bool = False  # x, and only x, comes as codes with scales; not with norm
     one_x_scale: bool = False
     activation: str = "silu"
     gated: bool = True
@@ -140,7 +140,7 @@ class QuantizedFfn(Description):
 @dataclass(frozen=True)
 class QuantizeWeights(Description):
     """Codes and scales of weights [up to max_out, in_features], for a QuantizedLinear: those that
-    docs/formats.md says quantising chooses, the same bits as the host's."""
+    docs/formats.md says quantizing chooses, the same bits as the host's."""
 
     in_features: int  # columns of a weight, 1 to 262144
     format: str = "w4a16"  # or "w8a16", "w8a8", "fp8"

@@ -55,9 +55,9 @@ class _QuantizedOperator(Operator):
         self._in, self._out = columns_in, columns_out
         self._codes = _CODES.get(description.format, (self._weights[0].stored.codes_dtype,))
         self._scales = (self._weights[0].stored.scales_dtype(description.dtype),)
-        self._x_dtypes = self._codes if description.quantised_x else self._dtypes
+        self._x_dtypes = self._codes if description.quantized_x else self._dtypes
         self._options: Tuple[Tuple[str, str, bool], ...] = (
-            ("x_scales", "quantised_x=True", description.quantised_x),
+            ("x_scales", "quantized_x=True", description.quantized_x),
             ("norm_weight", "norm=True", description.norm),
             ("residual", "residual=True", description.residual),
         )
@@ -101,7 +101,7 @@ class _QuantizedOperator(Operator):
         check_epsilon(given["epsilon"])
         values: Dict[str, Any] = {"epsilon": given["epsilon"]}
         values["x"], values["x_stride"] = reader.matrix(x, "x", self._x_dtypes, self._in)
-        if self.description.quantised_x:
+        if self.description.quantized_x:
             self._read_x_scales(reader, given["x_scales"], values)
         for weight in self._weights:
             self._read_weight(reader, weight, given, values)

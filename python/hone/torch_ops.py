@@ -24,21 +24,21 @@ any thread.
 - torch.autocast changes nothing: tensors keep their dtypes, which have to be one and the same.
 - Tensors that do not fit raise TypeError or ValueError with the argument's name.
 
-`output` of the quantised norms is a string, "int8" or "fp8": the same words as everywhere in Hone, and one
+`output` of the quantized norms is a string, "int8" or "fp8": the same words as everywhere in Hone, and one
 that every layer of torch.compile hands on as it is, while a dtype is an integer to some of them. `activation`
 is "none", "gelu_tanh", "gelu_erf", "silu" or "relu". It and epsilon have no default: models differ in them,
 and one that was forgotten would not be noticed. With a norm_weight, linear and fused_ffn, and those with
-quantised weights, take rms_norm(x, norm_weight, epsilon) for x, but not for the residual; the two come
+quantized weights, take rms_norm(x, norm_weight, epsilon) for x, but not for the residual; the two come
 together.
 
 quantized_linear takes a weight [out_features, in] as hone.QuantizedLinear describes it and
 hone.nn.QuantizedLinear holds it: the format is "w4a16", "w8a16", "w8a8" or "fp8", `group` columns share a
 scale (0: all), and w8a8 and fp8 may have one scale [1] for the whole weight. With these x may be codes, too,
 int8 or float8_e4m3fn, with float32 x_scales of each token [...], of all [1], or, in groups, [..., in / 128];
-out_dtype is then that of the result, "bf16" (None) or "fp16". Such codes and scales are what the quantised
+out_dtype is then that of the result, "bf16" (None) or "fp16". Such codes and scales are what the quantized
 norms return. quantized_ffn takes three such weights of one format and group, gate and up [intermediate,
 hidden] and down [hidden, intermediate], gate and its scales None for one that is not gated; what lies
-between is rounded to the result's dtype, and where codes are multiplied with codes, quantised again.
+between is rounded to the result's dtype, and where codes are multiplied with codes, quantized again.
 
 attention has the arguments of torch.nn.functional.scaled_dot_product_attention, [batch, heads, tokens,
 head_dim] and its mask, but no attn_mask and no dropout. attention_with_cache reads a KV cache [batch, room,

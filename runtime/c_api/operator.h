@@ -7,7 +7,7 @@
 
 #include "runtime/c_api/handle.h"
 #include "runtime/c_api/struct_size.h"
-#include "runtime/report_json.h"
+#include "runtime/dispatch/report_json.h"
 
 namespace hone::c_api {
 

@@ -1,6 +1,6 @@
 #include "hone/quantize.h"
 #include "runtime/c_api/operator.h"
-#include "runtime/quantize_weights_problem.h"
+#include "runtime/operators/quantize_weights_problem.h"
 
 namespace hone::c_api {
 namespace {
@@ -33,7 +33,7 @@ std::span<T> bytes_of(void* from, std::int64_t count) {
     return {static_cast<T*>(from), static_cast<std::size_t>(count)};
 }
 
-hone_status quantise_on_host(const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
+hone_status quantize_on_host(const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
                              std::int64_t out, std::int32_t threads) {
     if (out < 0 || out > weights.max_out) return fail(HONE_BAD_ROWS);
     if (args.weight_stride != 0 && args.weight_stride != weights.in) return fail(HONE_BAD_STRIDE);
@@ -48,7 +48,7 @@ hone_status quantise_on_host(const QuantizeWeights& weights, const QuantizeWeigh
     const PackedSpans stored{bytes_of<std::uint8_t>(args.codes, packed_bytes(shape.format, out, weights.in)),
                              bytes_of<std::uint8_t>(args.scales, scale_bytes(shape)),
                              bytes_of<std::uint8_t>(args.zeros, zero_count(shape))};
-    quantise_into(weight, weights.dtype, shape, stored, {.search = weights.search, .threads = threads});
+    quantize_into(weight, weights.dtype, shape, stored, {.search = weights.search, .threads = threads});
     return HONE_OK;
 }
 
@@ -92,6 +92,6 @@ hone_status hone_quantize_weights_on_host(const hone_quantize_weights* weights,
     if (!read_struct(*weights, known) || !read_struct(*args, given)) return fail(HONE_BAD_STRUCT);
     return guarded("hone_quantize_weights_on_host", [&] {
         check_reserved(given.reserved);
-        return quantise_on_host(weights_from(known), args_from(given), out, threads);
+        return quantize_on_host(weights_from(known), args_from(given), out, threads);
     });
 }

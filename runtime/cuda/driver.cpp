@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/environment.h"
 #include "runtime/nvml/nvml.h"
+#include "runtime/system/environment.h"
 
 namespace hone::runtime {
 namespace {

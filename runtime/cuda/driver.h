@@ -14,8 +14,8 @@
 
 #include "cache/records.h"
 #include "kernel_templates/device_traits.h"
-#include "runtime/shared_library.h"
-#include "runtime/unique_handle.h"
+#include "runtime/system/shared_library.h"
+#include "runtime/system/unique_handle.h"
 
 namespace hone::runtime {
 

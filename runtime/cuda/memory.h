@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/unique_handle.h"
+#include "runtime/system/unique_handle.h"
 
 namespace hone::runtime {
 
@@ -45,7 +45,7 @@ class DeviceBuffer {
 
   public:
     DeviceBuffer() = default;
-    /// Not initialised. Throws CudaError; out of memory is CUDA_ERROR_OUT_OF_MEMORY. No elements: no memory,
+    /// Not initialized. Throws CudaError; out of memory is CUDA_ERROR_OUT_OF_MEMORY. No elements: no memory,
     /// address 0.
     DeviceBuffer(const Driver& driver, std::size_t count) : count_(count) {
         if (count == 0) return;
@@ -76,7 +76,7 @@ void upload(const Driver& driver, DeviceSpan<T> to, std::type_identity_t<std::sp
     if (to.count == 0) return;
     const std::string what = fmt::format("copying {} bytes to the GPU", to.bytes());
     check(driver, driver.cuMemcpyHtoD(to.address, from.data(), to.bytes()), what);
-    // From pageable memory it returns once the bytes are staged (CUDA driver API, synchronisation behaviour),
+    // From pageable memory it returns once the bytes are staged (CUDA driver API, synchronization behaviour),
     // and streams that do not wait for the default one may read before they have arrived.
     check(driver, driver.cuStreamSynchronize(nullptr), what);
 }

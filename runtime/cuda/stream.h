@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/unique_handle.h"
+#include "runtime/system/unique_handle.h"
 
 namespace hone::runtime {
 
@@ -25,7 +25,7 @@ using Event = UniqueHandle<DestroyedBy<CUevent, &Driver::cuEventDestroy>>;
 using Graph = UniqueHandle<DestroyedBy<CUgraph, &Driver::cuGraphDestroy>>;
 using GraphExec = UniqueHandle<DestroyedBy<CUgraphExec, &Driver::cuGraphExecDestroy>>;
 
-/// Does not synchronise with the legacy default stream.
+/// Does not synchronize with the legacy default stream.
 [[nodiscard]] Stream create_stream(const Driver& driver);
 /// With timing.
 [[nodiscard]] Event create_event(const Driver& driver);

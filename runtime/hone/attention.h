@@ -160,7 +160,7 @@ enum class RopeStyle : std::uint8_t {
 
 /// The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
 /// launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
-/// tables; rope_table.h makes them. With a norm each head of q and k is normalised first:
+/// tables; rope_table.h makes them. With a norm each head of q and k is normalized first:
 /// x * rsqrt(mean(x^2) + epsilon) * weight.
 ///
 /// A token whose position is negative, or has no row in the tables, is left out altogether; of one for which

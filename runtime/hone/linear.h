@@ -31,7 +31,7 @@ struct Linear {
     Activation activation = Activation::none;
     bool bias = false;
     bool residual = false;
-    bool norm = false;  ///< x is normalised first
+    bool norm = false;  ///< x is normalized first
 };
 
 /// Device pointers and row strides of one call. Rows are contiguous; a stride is the distance between two
@@ -85,7 +85,7 @@ struct FusedFfn {
     bool gated = true;
     bool bias = false;      ///< of both halves; not with `gated`
     bool residual = false;  ///< added to out
-    bool norm = false;      ///< x is normalised first
+    bool norm = false;      ///< x is normalized first
 };
 
 /// As LinearArgs; weights are contiguous. `out` may be the residual itself also where that is x.

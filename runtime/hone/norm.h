@@ -15,7 +15,7 @@
 
 namespace hone {
 
-/// What `out` holds. Quantised rows are symmetric with one scale each: out * scale approximates y, and
+/// What `out` holds. Quantized rows are symmetric with one scale each: out * scale approximates y, and
 /// scale = max|y| / 127 (int8) or max|y| / 448 (fp8).
 enum class NormOutput : std::uint8_t {
     same,  ///< the operator's dtype
@@ -43,7 +43,7 @@ struct RmsNormArgs {
     const void* weight = nullptr;    ///< [hidden], dtype
     void* out = nullptr;             ///< [rows, hidden], dtype or codes (one byte an element)
     void* sum = nullptr;             ///< [rows, hidden], dtype; needed when the operator has a residual
-    float* scale = nullptr;          ///< [rows]; needed when the output is quantised
+    float* scale = nullptr;          ///< [rows]; needed when the output is quantized
     std::int64_t x_stride = 0;
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
@@ -78,7 +78,7 @@ struct LayerNormArgs {
 
 /// Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,
 ///   dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,
-/// accumulated in fp32 in a fixed order: the same bits at every call. x is what was normalised: for a norm
+/// accumulated in fp32 in a fixed order: the same bits at every call. x is what was normalized: for a norm
 /// with a residual its `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and
 /// residual.
 struct RmsNormBackward {

@@ -1,4 +1,4 @@
-// The formats of quantised weights, which packing them and multiplying with them have in common.
+// The formats of quantized weights, which packing them and multiplying with them have in common.
 #pragma once
 
 #include <array>

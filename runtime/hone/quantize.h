@@ -1,6 +1,6 @@
-// Weights as codes of 4 or 8 bits, for the quantised linear layers: quantising, packing and their inverses,
+// Weights as codes of 4 or 8 bits, for the quantized linear layers: quantizing, packing and their inverses,
 // on the CPU and in host memory. docs/formats.md says where each bit stands. A checkpoint that comes
-// quantised is packed with pack_w4() or pack_w8(), pack_scales() and pack_zeros() as it is; quantise() makes
+// quantized is packed with pack_w4() or pack_w8(), pack_scales() and pack_zeros() as it is; quantize() makes
 // codes of 32- or 16-bit weights. Nothing here needs a GPU; every function may be called from several threads
 // at once. All of them throw Error, with ErrorKind::bad_argument, where sizes do not fit or values are not
 // allowed.
@@ -62,7 +62,7 @@ struct PackedView {
     std::span<const std::uint8_t> zeros;
 };
 
-/// What quantising has lost, over all elements.
+/// What quantizing has lost, over all elements.
 struct QuantLoss {
     double relative_l2 =
         0;               ///< |weight - stored| / |weight|, of the Euclidean norms; 0 for a weight of zeros
@@ -88,20 +88,20 @@ struct QuantizeOptions {
     int threads = 0;  ///< 0: as many as the machine has
 };
 
-/// Quantises `weights`, [out, in] row by row, of fp32, fp16 or bf16. Each code is the one nearest to weight /
+/// Quantizes `weights`, [out, in] row by row, of fp32, fp16 or bf16. Each code is the one nearest to weight /
 /// scale, where the scale is already rounded to its stored type; ties go to the even one. The result is the
 /// same whatever the number of threads. Symmetric w4a16 uses all 16 codes, so its scales may be negative: -8
 /// serves the side that reaches further. A scale is 0 where all weights that share it are below 2^-100.
 /// Throws for weights that are infinite or no number, and for scales beyond the range of scale_dtype.
-[[nodiscard]] QuantizedWeight quantise(std::span<const std::byte> weights, Dtype dtype,
+[[nodiscard]] QuantizedWeight quantize(std::span<const std::byte> weights, Dtype dtype,
                                        const PackedShape& shape, const QuantizeOptions& options = {});
 /// The same into memory of the caller.
-QuantLoss quantise_into(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
+QuantLoss quantize_into(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
                         const PackedSpans& stored, const QuantizeOptions& options = {});
 
 /// Writes the values of a stored weight, [out, in]. Throws for scales that are infinite or no number, for
 /// negative ones where the format has 8 bits, and for zero points above 15.
-void dequantise(const PackedShape& shape, const PackedView& stored, std::span<float> values);
+void dequantize(const PackedShape& shape, const PackedView& stored, std::span<float> values);
 
 /// Codes 0 to 15, one a byte, [out, in], to their places in blocks. Padding gets the code 8; in columns
 /// beyond `in` it gets padding[row] where `padding` has `out` codes: the row's zero point, with zero points

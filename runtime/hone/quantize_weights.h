@@ -1,4 +1,4 @@
-// quantise() of quantize.h on a GPU: a weight in device memory becomes codes and scales in device memory, the
+// quantize() of quantize.h on a GPU: a weight in device memory becomes codes and scales in device memory, the
 // same bits. Use is that of norm.h: describe the operator, let Runtime::prepare() make a kernel object of it,
 // call run() for each weight with as many columns.
 //
@@ -46,8 +46,8 @@ class QuantizeWeightsKernel : public PreparedKernel {
   public:
     QuantizeWeightsKernel() = default;
 
-    /// Quantises `out` rows (0: does nothing) and waits until that is done. Throws Error, in the words of
-    /// quantise(), for weights that are infinite or no number and for scales beyond the range of scale_dtype;
+    /// Quantizes `out` rows (0: does nothing) and waits until that is done. Throws Error, in the words of
+    /// quantize(), for weights that are infinite or no number and for scales beyond the range of scale_dtype;
     /// what is written then means nothing. Throws Error (failed) when the driver reports an error meanwhile.
     /// `capturing` under stream capture.
     [[nodiscard]] Status run(CUstream_st* stream, const QuantizeWeightsArgs& args, std::int64_t out) const;

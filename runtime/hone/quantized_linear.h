@@ -18,7 +18,7 @@ namespace hone {
 /// element of weight is (code - zero point) * scale. Rows of x are tokens.
 ///
 /// w4a16 and w8a16 multiply x as it is; weights may be rounded to dtype before that. w8a8 and fp8 multiply
-/// codes with codes: either the caller gives those of x (quantised_x), as RmsNorm writes them, or they are
+/// codes with codes: either the caller gives those of x (quantized_x), as RmsNorm writes them, or they are
 /// made of x first, with a scale for each token (fp8 with a group: for each 128 columns of it), the largest
 /// magnitude at 127 or 448. With a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight takes the place of x, as
 /// in Linear.
@@ -33,12 +33,12 @@ struct QuantizedLinear {
     std::int64_t group = 0;
     bool zeros = false;        ///< w4a16: codes have zero points, one a group
     bool one_scale = false;    ///< w8a8, fp8 with group 0: one scale for the whole weight, not one a row
-    bool quantised_x = false;  ///< w8a8, fp8: x comes as codes with scales; not with norm
-    bool one_x_scale = false;  ///< quantised_x, group 0: one scale for all of x, not one a token
+    bool quantized_x = false;  ///< w8a8, fp8: x comes as codes with scales; not with norm
+    bool one_x_scale = false;  ///< quantized_x, group 0: one scale for all of x, not one a token
     Activation activation = Activation::none;
     bool bias = false;
     bool residual = false;
-    bool norm = false;  ///< x is normalised first
+    bool norm = false;  ///< x is normalized first
 };
 
 /// A stored weight [out, in] in device memory.
@@ -58,8 +58,8 @@ struct QuantizedWeightPointers {
 /// strides; weight_stride is for w8a8 and fp8, packed codes have no rows. What LinearArgs says of overlaps
 /// and of weights holds here, too.
 struct QuantizedLinearArgs {
-    const void* x = nullptr;          ///< [tokens, in], of dtype; quantised_x: int8 or E4M3
-    const float* x_scales = nullptr;  ///< quantised_x: [tokens], [tokens, in / 128] in groups, or one
+    const void* x = nullptr;          ///< [tokens, in], of dtype; quantized_x: int8 or E4M3
+    const float* x_scales = nullptr;  ///< quantized_x: [tokens], [tokens, in / 128] in groups, or one
     QuantizedWeightPointers weight;
     const void* bias = nullptr;      ///< [out]; needed when the operator has a bias
     const void* residual = nullptr;  ///< [tokens, out]; needed when the operator has a residual
@@ -92,7 +92,7 @@ class QuantizedLinearKernel : public PreparedKernel {
     QuantizedLinear linear_;
 };
 
-/// FusedFfn with quantised weights, all of one format. The product of the first half [tokens, intermediate],
+/// FusedFfn with quantized weights, all of one format. The product of the first half [tokens, intermediate],
 /// rounded to dtype, lies in the workspace; where codes are multiplied with codes, the second half makes its
 /// own of that.
 struct QuantizedFfn {
@@ -104,18 +104,18 @@ struct QuantizedFfn {
     std::int64_t group = 0;    ///< as QuantizedLinear's; divides hidden and intermediate
     bool zeros = false;        ///< of all weights
     bool one_scale = false;    ///< one for each weight
-    bool quantised_x = false;  ///< x, and only x, comes as codes with scales; not with norm
+    bool quantized_x = false;  ///< x, and only x, comes as codes with scales; not with norm
     bool one_x_scale = false;
     Activation activation = Activation::silu;
     bool gated = true;
     bool bias = false;      ///< of both halves; not with `gated`
     bool residual = false;  ///< added to out
-    bool norm = false;      ///< x is normalised first
+    bool norm = false;      ///< x is normalized first
 };
 
 /// As QuantizedLinearArgs; weights have no gaps. `out` may be the residual itself also where that is x.
 struct QuantizedFfnArgs {
-    const void* x = nullptr;          ///< [tokens, hidden], of dtype; quantised_x: int8 or E4M3
+    const void* x = nullptr;          ///< [tokens, hidden], of dtype; quantized_x: int8 or E4M3
     const float* x_scales = nullptr;  ///< as QuantizedLinearArgs'
     QuantizedWeightPointers gate;     ///< [intermediate, hidden]; needed when the operator is gated
     QuantizedWeightPointers up;       ///< [intermediate, hidden]

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "runtime/environment.h"
+#include "runtime/system/environment.h"
 
 namespace hone::runtime {
 namespace {
@@ -33,7 +33,7 @@ constexpr std::uint64_t reason_sw_thermal_slowdown = 0x20;
 constexpr std::uint64_t reason_hw_thermal_slowdown = 0x40;
 constexpr std::uint64_t reason_hw_power_brake = 0x80;
 
-// Initialised (NVML counts that) and never shut down: other parts of the process may use NVML too.
+// Initialized (NVML counts that) and never shut down: other parts of the process may use NVML too.
 struct Nvml {
     SharedLibrary library;
     NvmlResult (*init)() = nullptr;

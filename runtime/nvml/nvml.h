@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/shared_library.h"
+#include "runtime/system/shared_library.h"
 
 namespace hone::runtime {
 

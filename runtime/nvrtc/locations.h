@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/environment.h"
+#include "runtime/system/environment.h"
 
 namespace hone::runtime {
 

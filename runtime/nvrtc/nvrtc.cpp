@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "runtime/environment.h"
 #include "runtime/nvrtc/locations.h"
-#include "runtime/unique_handle.h"
+#include "runtime/system/environment.h"
+#include "runtime/system/unique_handle.h"
 
 namespace hone::runtime {
 

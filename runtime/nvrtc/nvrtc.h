@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernel_templates/device_traits.h"
-#include "runtime/shared_library.h"
+#include "runtime/system/shared_library.h"
 
 namespace hone::runtime {
 

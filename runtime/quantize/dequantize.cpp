@@ -12,7 +12,7 @@ namespace {
 
 namespace places = quantized_linear;
 
-constexpr const char* where = "dequantise";
+constexpr const char* where = "dequantize";
 
 /// Scale and zero point of columns that share them.
 struct Group {
@@ -102,7 +102,7 @@ class Dequantizer {
 
 }  // namespace
 
-void dequantise(const PackedShape& shape, const PackedView& stored, std::span<float> values) {
+void dequantize(const PackedShape& shape, const PackedView& stored, std::span<float> values) {
     check(shape);
     runtime::check_stored(where, shape, stored.codes.size(), stored.scales.size(), stored.zeros.size());
     runtime::check_size(where, "values", values.size(), shape.out * shape.in, "numbers");

@@ -1,4 +1,4 @@
-// What quantising loses, summed up.
+// What quantizing loses, summed up.
 #pragma once
 
 #include <cmath>

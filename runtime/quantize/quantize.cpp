@@ -14,15 +14,15 @@ QuantizedWeight room_for(const PackedShape& shape) {
     return room;
 }
 
-QuantLoss quantise_checked(const runtime::QuantizeJob& job) {
-    return job.shape.format == QuantFormat::w4a16 ? runtime::quantise_w4(job) : runtime::quantise_8_bits(job);
+QuantLoss quantize_checked(const runtime::QuantizeJob& job) {
+    return job.shape.format == QuantFormat::w4a16 ? runtime::quantize_w4(job) : runtime::quantize_8_bits(job);
 }
 
 }  // namespace
 
-QuantLoss quantise_into(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
+QuantLoss quantize_into(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
                         const PackedSpans& stored, const QuantizeOptions& options) {
-    constexpr const char* where = "quantise";
+    constexpr const char* where = "quantize";
     check(shape);
     runtime::check_stored(where, shape, stored.codes.size(), stored.scales.size(), stored.zeros.size());
     if (options.threads < 0)
@@ -30,13 +30,13 @@ QuantLoss quantise_into(std::span<const std::byte> weights, Dtype dtype, const P
                         "0 means as many as the machine has");
     const runtime::WeightRows rows(weights, dtype, shape.out, shape.in);
     const runtime::QuantizeJob job{rows, shape, stored, options};
-    return quantise_checked(job);
+    return quantize_checked(job);
 }
 
-QuantizedWeight quantise(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
+QuantizedWeight quantize(std::span<const std::byte> weights, Dtype dtype, const PackedShape& shape,
                          const QuantizeOptions& options) {
     QuantizedWeight result = room_for(shape);
-    result.loss = quantise_into(weights, dtype, shape, {result.codes, result.scales, result.zeros}, options);
+    result.loss = quantize_into(weights, dtype, shape, {result.codes, result.scales, result.zeros}, options);
     return result;
 }
 
@@ -47,8 +47,8 @@ void runtime::refuse_row(std::span<const std::byte> row, Dtype dtype, PackedShap
     const WeightRows rows(row, dtype, 1, shape.in, number);
     const PackedSpans stored{room.codes, room.scales, room.zeros};
     const QuantizeOptions options{.search = false, .threads = 1};
-    quantise_checked({rows, shape, stored, options});
-    refuse("quantise", fmt::format("row {} of the weight has no codes; allowed: finite numbers", number),
+    quantize_checked({rows, shape, stored, options});
+    refuse("quantize", fmt::format("row {} of the weight has no codes; allowed: finite numbers", number),
            "nothing else may write to the weight meanwhile");
 }
 

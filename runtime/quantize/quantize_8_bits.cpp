@@ -35,7 +35,7 @@ class Quantizer8 {
         const std::int64_t pieces = places::whole_blocks(job_.shape.out);
         std::vector<LossSums> losses(static_cast<std::size_t>(pieces));
         for_each_piece(pieces, job_.options.threads, [&](std::int64_t piece) {
-            losses[static_cast<std::size_t>(piece)] = quantise_piece(piece);
+            losses[static_cast<std::size_t>(piece)] = quantize_piece(piece);
         });
         return loss_of(losses);
     }
@@ -72,7 +72,7 @@ class Quantizer8 {
         return scales_[static_cast<std::size_t>(row / rows_of_scale_ * groups_ + group)];
     }
 
-    LossSums quantise_piece(std::int64_t piece) {
+    LossSums quantize_piece(std::int64_t piece) {
         const RowRange rows = rows_of_piece(piece, job_.shape.out);
         std::vector<float> values(static_cast<std::size_t>(in_));
         std::vector<std::uint8_t> room(static_cast<std::size_t>(is_packed_ ? rows.count * in_ : 0));
@@ -121,6 +121,6 @@ class Quantizer8 {
 
 }  // namespace
 
-QuantLoss quantise_8_bits(const QuantizeJob& job) { return Quantizer8(job).run(); }
+QuantLoss quantize_8_bits(const QuantizeJob& job) { return Quantizer8(job).run(); }
 
 }  // namespace hone::runtime

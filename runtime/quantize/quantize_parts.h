@@ -1,4 +1,4 @@
-// The halves of quantise(): codes of 4 bits, and of 8.
+// The halves of quantize(): codes of 4 bits, and of 8.
 #pragma once
 
 #include "hone/quantize.h"
@@ -14,14 +14,14 @@ struct QuantizeJob {
     const QuantizeOptions& options;
 };
 
-/// Throws what quantise() throws for a weight whose row `number` is `row`, which has no codes: a kernel has
+/// Throws what quantize() throws for a weight whose row `number` is `row`, which has no codes: a kernel has
 /// found it.
 [[noreturn]] void refuse_row(std::span<const std::byte> row, Dtype dtype, PackedShape shape,
                              std::int64_t number);
 
 /// w4a16.
-QuantLoss quantise_w4(const QuantizeJob& job);
+QuantLoss quantize_w4(const QuantizeJob& job);
 /// w8a16, w8a8 and fp8.
-QuantLoss quantise_8_bits(const QuantizeJob& job);
+QuantLoss quantize_8_bits(const QuantizeJob& job);
 
 }  // namespace hone::runtime

@@ -37,7 +37,7 @@ class BlockRowW4 {
         for (std::int64_t row = 0; row < rows.count; ++row) {
             job_.weights.read(rows.first + row, values_.data());
             for (std::int64_t group = 0; group * width_ < in_; ++group)
-                quantise_group(rows.first + row, group, codes.data() + row * in_ + group * width_);
+                quantize_group(rows.first + row, group, codes.data() + row * in_ + group * width_);
         }
         pack_rows(codes.data(), rows.count, in_, 4, padding_.data(),
                   job_.stored.codes.data() + piece_ * places::packed_bytes(1, in_, 4));
@@ -52,7 +52,7 @@ class BlockRowW4 {
         if (job_.shape.zeros) std::fill_n(job_.stored.zeros.data() + piece_ * count, count, no_zero);
     }
 
-    void quantise_group(std::int64_t row, std::int64_t group, std::uint8_t* codes) {
+    void quantize_group(std::int64_t row, std::int64_t group, std::uint8_t* codes) {
         const float* const values = values_.data() + group * width_;
         const GroupRule rule{job_.shape.zeros, job_.options.search, job_.shape.scale_dtype};
         const GroupScale found = choose_scale(values, width_, rule, room_.data());
@@ -76,7 +76,7 @@ class BlockRowW4 {
 
     [[noreturn]] static void refuse_scale(std::int64_t row, std::int64_t group, float largest) {
         refuse(
-            "quantise",
+            "quantize",
             fmt::format("weights of row {}, group {} reach {}, and their scale is beyond the 65504 of fp16; "
                         "allowed with scale_dtype fp16: weights up to about 450000",
                         row, group, largest),
@@ -96,7 +96,7 @@ class BlockRowW4 {
 
 }  // namespace
 
-QuantLoss quantise_w4(const QuantizeJob& job) {
+QuantLoss quantize_w4(const QuantizeJob& job) {
     const std::int64_t pieces = places::whole_blocks(job.shape.out);
     std::vector<LossSums> losses(static_cast<std::size_t>(pieces));
     for_each_piece(pieces, job.options.threads, [&](std::int64_t piece) {

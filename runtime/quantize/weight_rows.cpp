@@ -10,7 +10,7 @@
 namespace hone::runtime {
 namespace {
 
-constexpr const char* where = "quantise";
+constexpr const char* where = "quantize";
 constexpr int lanes = 32;  ///< of the search, so that it becomes vector code
 
 /// Widens `count` elements of type Bits, which need not be aligned.

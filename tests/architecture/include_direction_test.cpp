@@ -26,11 +26,11 @@ TEST_CASE("the check sees this tree") {
 
 TEST_CASE("an include arrow to the right is refused, to the left it is fine") {
     CHECK(is_refused("kernel_templates/x.cpp", "#include \"cache/cache.h\"\n"));
-    CHECK(is_refused("cache/x.cpp", "#include \"runtime/compiler.h\"\n"));
+    CHECK(is_refused("cache/x.cpp", "#include \"runtime/compile/compiler.h\"\n"));
     CHECK(is_refused("cache/deep/er/x.cpp", "#include <hone/hone.h>\n"));
     CHECK(is_refused("runtime/x.h", "#include \"tuner/tuner.h\"\n"));
     CHECK(is_refused("tuner/x.h", "#include \"tests/support/fake.h\"\n"));
-    CHECK(is_fine("tuner/x.cpp", "#include \"runtime/compiler.h\"\n#include \"cache/cache.h\"\n"));
+    CHECK(is_fine("tuner/x.cpp", "#include \"runtime/compile/compiler.h\"\n#include \"cache/cache.h\"\n"));
     CHECK(is_fine("tests/cache/x_test.cpp", "#include \"tuner/tuner.h\"\n"));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("kernel_templates uses the standard library alone, and its device code
 }
 
 TEST_CASE("installed headers can be installed") {
-    CHECK(is_refused("runtime/hone/hone.h", "#include \"runtime/launcher.h\"\n"));
+    CHECK(is_refused("runtime/hone/hone.h", "#include \"runtime/cuda/launcher.h\"\n"));
     CHECK(is_refused("runtime/hone/hone.h", "#include \"cache/cache.h\"\n"));
     CHECK(is_fine("runtime/hone/hone.h",
                   "#include <hone/error.h>\n#include <cstdint>\n#include \"kernel_templates/dtype.h\"\n"));

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "cmake/tools/normalise.h"
+#include "cmake/tools/normalize.h"
 
 namespace hone::architecture {
 namespace {

@@ -13,7 +13,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "cmake/tools/normalise.h"
+#include "cmake/tools/normalize.h"
 #include "cmake/tools/sha256.h"
 
 namespace {
@@ -159,7 +159,7 @@ TEST_CASE("what stands between two tokens does not count") {
             plain += token + ' ';
             formatted += token + *rc::gen::element<std::string>(" ", "\n\t", " /* ' */ ", " // \"\n", "/**/");
         }
-        RC_ASSERT(normalised(formatted) == normalised(plain));
+        RC_ASSERT(normalized(formatted) == normalized(plain));
     });
     CHECK(holds);
 }

@@ -241,7 +241,7 @@ static void check_one_scale(hone_runtime* runtime) {
     linear.out = 320;
     linear.max_tokens = 64;
     linear.format = HONE_QUANT_W8A8;
-    linear.quantised_x = 1;
+    linear.quantized_x = 1;
     hone_operator* op = NULL;
     CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_OK);
     hone_quantized_linear_args args = HONE_QUANTIZED_LINEAR_ARGS_INIT;
@@ -261,9 +261,9 @@ static void check_one_scale(hone_runtime* runtime) {
     CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_OK);
     CHECK(hone_quantized_linear_run(op, NULL, &args, 16) == HONE_OK);
     hone_operator_destroy(op);
-    linear.quantised_x = 0;
+    linear.quantized_x = 0;
     CHECK(hone_quantized_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
-    CHECK(strstr(hone_last_error(), "one_x_scale is for quantised_x=yes with group=0") != NULL);
+    CHECK(strstr(hone_last_error(), "one_x_scale is for quantized_x=yes with group=0") != NULL);
 }
 
 static void check_quantized_ffn(hone_runtime* runtime) {

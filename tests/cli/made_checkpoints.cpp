@@ -170,7 +170,7 @@ std::vector<float> packed_values(const fs::path& folder, const std::string& laye
         .one_scale = format >= 2 && packing["group"] == 0 && scales.shape == std::vector<std::uint64_t>{1},
         .scale_dtype = packing["dtype"] == "fp16" ? Dtype::fp16 : Dtype::bf16};
     std::vector<float> values(static_cast<std::size_t>(shape.out * shape.in));
-    dequantise(shape,
+    dequantize(shape,
                {bytes_of_tensor(checkpoint.find(layer + ".codes")), bytes_of_tensor(&scales),
                 bytes_of_tensor(checkpoint.find(layer + ".zeros"))},
                values);

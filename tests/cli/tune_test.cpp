@@ -80,7 +80,7 @@ TEST_CASE("bench measures winner, default and runner-up") {
     CHECK(problem["rows"][0]["median_us"].get<double>() > 0);
 }
 
-TEST_CASE("bench --energy says what a call takes, of a quantised product beside the dense one") {
+TEST_CASE("bench --energy says what a call takes, of a quantized product beside the dense one") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("nvml:power_mw=400000");
     const auto bench = [&](Sandbox::Words words) {
@@ -270,7 +270,7 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }
 
-TEST_CASE("a model with quantised weights: by option, by its config.json, or not") {
+TEST_CASE("a model with quantized weights: by option, by its config.json, or not") {
     const Sandbox sandbox;
     const auto families = [&](Sandbox::Words words) {
         words.insert(words.end(), {"--dry-run", "--json", "--tokens", "1"});
@@ -283,7 +283,7 @@ TEST_CASE("a model with quantised weights: by option, by its config.json, or not
             const auto text = problem["problem"].get<std::string>();
             CHECK(problem["candidates"].get<int>() > 0);
             if (text.find("linear ") == std::string::npos) continue;
-            found += text.substr(0, text.find(" quantised_x=")).substr(0, text.find(" norm=")) + "\n";
+            found += text.substr(0, text.find(" quantized_x=")).substr(0, text.find(" norm=")) + "\n";
         }
         return found;
     };

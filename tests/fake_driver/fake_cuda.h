@@ -12,7 +12,7 @@ struct FakeLaunch {
     unsigned int cluster[3];  ///< 1,1,1 without the attribute
     unsigned int shared_bytes;
     int extended;         ///< through cuLaunchKernelEx
-    int programmatic;     ///< programmatic stream serialisation asked for
+    int programmatic;     ///< programmatic stream serialization asked for
     int parameter_count;  ///< as many as the source shows plainly: pointers, ints, floats, tensor maps
     unsigned long long parameters[24];  ///< of a tensor map its address
     double duration_us;

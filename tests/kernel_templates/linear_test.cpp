@@ -9,8 +9,8 @@ using namespace hone::linear_cases;
 
 namespace {
 
-/// Whether a launch of its own normalises x.
-bool normalises_first(const Problem& problem, const Candidate& candidate) {
+/// Whether a launch of its own normalizes x.
+bool normalizes_first(const Problem& problem, const Candidate& candidate) {
     const bool may_fold = candidate.variant->name == "gemv" || candidate.variant->name == "mma";
     return linear::linear_problem(problem).norm && !(may_fold && tunable(candidate, "fold_norm") != 0);
 }
@@ -126,7 +126,7 @@ TEST_CASE("no candidate of linear exceeds the device, and every spot of the resu
                     CHECK(launch.grid.x % launch.cluster.x == 0);
                     CHECK((!launch.programmatic || traits.has_programmatic_launch()));
                 }
-                const Launch& product = plan.launches[normalises_first(problem, candidate) ? 1 : 0];
+                const Launch& product = plan.launches[normalizes_first(problem, candidate) ? 1 : 0];
                 const double us = variant->predict_us(problem, configs[i], traits);
                 CHECK(us > 0);
                 CHECK(us < 1e8);
@@ -171,7 +171,7 @@ TEST_CASE("a workspace of linear never shrinks when tokens are added") {
     }
 }
 
-TEST_CASE("a plan with a norm is the plan without one behind a launch that normalises, and reads x from it") {
+TEST_CASE("a plan with a norm is the plan without one behind a launch that normalizes, and reads x from it") {
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
         const linear::LinearProblem p = linear::linear_problem(problem);
         if (!p.norm) return;
@@ -179,7 +179,7 @@ TEST_CASE("a plan with a norm is the plan without one behind a launch that norma
         for (const Variant* variant : problem.family->variants) {
             const std::vector<Config> configs = enumerate(problem, *variant, traits);
             for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 50) {
-                if (!normalises_first(problem, {variant, configs[i]})) continue;
+                if (!normalizes_first(problem, {variant, configs[i]})) continue;
                 INFO(to_string(Candidate{variant, configs[i]}));
                 const Plan plan = variant->plan(problem, configs[i], traits);
                 const Plan product = variant->plan(bare, configs[i], traits);
@@ -188,11 +188,11 @@ TEST_CASE("a plan with a norm is the plan without one behind a launch that norma
                 CHECK(plan.launches[0].programmatic == product.launches[0].programmatic);
                 CHECK(plan.launches[0].args[0] == pointer_arg(linear::x));
                 REQUIRE(plan.value_count == 2);
-                const PlanValue normalised = plan.values[0];
-                CHECK(normalised.pointer == linear::workspace);
-                CHECK(normalised.number % workspace_alignment == 0);
-                CHECK(normalised.number >= product.workspace_bytes);
-                CHECK(plan.workspace_bytes == normalised.number + p.tokens * p.in * p.element_bytes());
+                const PlanValue normalized = plan.values[0];
+                CHECK(normalized.pointer == linear::workspace);
+                CHECK(normalized.number % workspace_alignment == 0);
+                CHECK(normalized.number >= product.workspace_bytes);
+                CHECK(plan.workspace_bytes == normalized.number + p.tokens * p.in * p.element_bytes());
                 CHECK(plan.values[1] == PlanValue{.number = p.in});
                 for (int l = 0; l < product.launch_count; ++l) {
                     const Launch& without = product.launches[static_cast<std::size_t>(l)];
@@ -210,7 +210,7 @@ TEST_CASE("a plan with a norm is the plan without one behind a launch that norma
                     TensorMap map = product.tensor_maps[static_cast<std::size_t>(m)];
                     if (map.pointer == linear::x) {
                         map.pointer = linear::workspace;
-                        map.offset_bytes = normalised.number;
+                        map.offset_bytes = normalized.number;
                         map.stride_scalars[0] = TensorMap::no_gaps;
                     }
                     CHECK(plan.tensor_maps[static_cast<std::size_t>(m)] == map);
@@ -226,7 +226,7 @@ TEST_CASE("a norm is folded into products of few tokens, and never where fp16 mi
         const Problem problem = problem_of(text);
         std::set<bool> found;
         for (const Config& config : enumerate(problem, *find_variant(*problem.family, variant), h100))
-            found.insert(!normalises_first(problem, {find_variant(*problem.family, variant), config}));
+            found.insert(!normalizes_first(problem, {find_variant(*problem.family, variant), config}));
         return found;
     };
     const std::set<bool> always{true};

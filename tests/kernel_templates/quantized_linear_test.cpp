@@ -44,7 +44,7 @@ class Draw {
             const std::string text =
                 "dtype=" + of({"fp16", "bf16"}) + " format=" + of({"w4a16", "w8a16", "w8a8", "fp8"}) +
                 " group=" + of({"0", "32", "64", "128"}) + " zeros=" + of({"no", "yes"}) +
-                " quantised_x=" + of({"no", "yes"}) + " norm=" + of({"no", "no", "yes"}) +
+                " quantized_x=" + of({"no", "yes"}) + " norm=" + of({"no", "no", "yes"}) +
                 " activation=" + of({"none", "gelu_tanh", "silu"}) + " gated=" + of({"no", "yes"}) +
                 " bias=" + of({"no", "yes"}) + " residual=" + of({"no", "yes"}) + sizes();
             if (const auto problem = parse_problem("quantized_linear " + text)) return *problem;
@@ -87,7 +87,7 @@ constexpr Sizes odd_sizes[] = {{1, 1}, {64, 64}, {65, 63}, {130, 200}, {16, 129}
 
 TEST_CASE("the fields of quantized_linear stand in their order, with their defaults") {
     CHECK(to_string(problem_of("dtype=bf16 format=w4a16 in=4096 out=11008 tokens=16")) ==
-          "quantized_linear dtype=bf16 format=w4a16 group=0 zeros=no quantised_x=no norm=no activation=none "
+          "quantized_linear dtype=bf16 format=w4a16 group=0 zeros=no quantized_x=no norm=no activation=none "
           "gated=no bias=no residual=no in=4096 out=11008 tokens=16");
 }
 
@@ -108,8 +108,8 @@ TEST_CASE("quantized_linear refuses what it cannot mean, in words") {
     says(fp8 + "group=64", "blocks of 128 columns");
     says(fp8 + "group=128", "does not divide in=192");
     says(w8 + "zeros=yes", "zeros=yes");
-    says(w4 + "quantised_x=yes", "quantised_x=yes");
-    says(fp8 + "quantised_x=yes norm=yes", "norm=yes");
+    says(w4 + "quantized_x=yes", "quantized_x=yes");
+    says(fp8 + "quantized_x=yes norm=yes", "norm=yes");
     says(w4 + "gated=yes", "activation");
     says(w4 + "gated=yes activation=silu bias=yes", "bias");
     says(w4 + "gated=yes activation=silu residual=yes", "residual");
@@ -207,12 +207,12 @@ TEST_CASE("the arguments of quantized_linear have the sizes of their formats") {
     CHECK(argument(w8, "weight").bytes() == packed_bytes(100, 96, 8));
     CHECK(argument(w8, "up").bytes() == packed_bytes(100, 96, 8));
     CHECK(argument(w8, "up_scales").bytes() == 4 * 100);
-    const auto int8 = of("dtype=fp16 format=w8a8 quantised_x=yes in=97 out=100 tokens=7");
+    const auto int8 = of("dtype=fp16 format=w8a8 quantized_x=yes in=97 out=100 tokens=7");
     CHECK(argument(int8, "x").bytes() == 7 * 97);
     CHECK(argument(int8, "x_scales").bytes() == 7 * 4);
     CHECK(argument(int8, "weight").bytes() == 97 * 100);
     CHECK(argument(int8, "scales").bytes() == 4 * 100);
-    const auto fp8 = of("dtype=bf16 format=fp8 group=128 quantised_x=yes in=384 out=130 tokens=7");
+    const auto fp8 = of("dtype=bf16 format=fp8 group=128 quantized_x=yes in=384 out=130 tokens=7");
     CHECK(argument(fp8, "x_scales").bytes() == 7 * 3 * 4);
     CHECK(argument(fp8, "scales").bytes() == 2 * 3 * 4);
     CHECK(argument(fp8, "out").bytes() == 7 * 130 * 2);
@@ -252,7 +252,7 @@ TEST_CASE("no candidate of mma or plain exceeds the device, and every spot of th
                 const Candidate candidate{variant, configs[i]};
                 INFO(to_string(candidate));
                 const Plan plan = variant->plan(problem, configs[i], traits);
-                const bool prepares = p.norm || p.quantises_x();
+                const bool prepares = p.norm || p.quantizes_x();
                 REQUIRE(plan.launch_count == (prepares ? 2 : 1));
                 const Launch& product = plan.launches[prepares ? 1 : 0];
                 CHECK(product.block.x <= 512);

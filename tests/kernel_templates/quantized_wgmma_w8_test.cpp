@@ -16,13 +16,13 @@ using namespace hone::linear_cases;
 namespace {
 
 const std::vector<std::string> code_shapes{
-    "dtype=bf16 format=w8a8 group=0 quantised_x=yes in=4096 out=4096",
-    "dtype=fp16 format=w8a8 group=0 quantised_x=no in=14336 out=4096 bias=yes residual=yes",
-    "dtype=bf16 format=w8a8 group=0 quantised_x=no norm=yes in=4096 out=14336 gated=yes activation=silu",
-    "dtype=bf16 format=fp8 group=0 quantised_x=yes in=4096 out=28672",
-    "dtype=bf16 format=fp8 group=128 quantised_x=yes in=4096 out=14336 gated=yes activation=silu",
-    "dtype=bf16 format=fp8 group=128 quantised_x=no norm=yes in=7168 out=2048",
-    "dtype=fp16 format=fp8 group=0 quantised_x=no in=1040 out=1008 activation=gelu_erf"};
+    "dtype=bf16 format=w8a8 group=0 quantized_x=yes in=4096 out=4096",
+    "dtype=fp16 format=w8a8 group=0 quantized_x=no in=14336 out=4096 bias=yes residual=yes",
+    "dtype=bf16 format=w8a8 group=0 quantized_x=no norm=yes in=4096 out=14336 gated=yes activation=silu",
+    "dtype=bf16 format=fp8 group=0 quantized_x=yes in=4096 out=28672",
+    "dtype=bf16 format=fp8 group=128 quantized_x=yes in=4096 out=14336 gated=yes activation=silu",
+    "dtype=bf16 format=fp8 group=128 quantized_x=no norm=yes in=7168 out=2048",
+    "dtype=fp16 format=fp8 group=0 quantized_x=no in=1040 out=1008 activation=gelu_erf"};
 
 Problem quantized(const std::string& text) { return *parse_problem("quantized_linear " + text); }
 const Variant& wgmma_w8(const Problem& problem) { return *find_variant(*problem.family, "wgmma_w8"); }
@@ -85,9 +85,9 @@ TEST_CASE("wgmma_w8: other formats, odd sizes and sums beyond 32 bits are others
     const DeviceTraits h100 = *representative_device({9, 0, true});
     for (const std::string shape : {"dtype=bf16 format=w4a16 group=128 in=4096 out=4096",
                                     "dtype=bf16 format=w8a16 group=0 in=4096 out=4096",
-                                    "dtype=bf16 format=w8a8 group=0 quantised_x=yes in=4088 out=4096",
-                                    "dtype=bf16 format=w8a8 group=0 quantised_x=yes in=4096 out=1000",
-                                    "dtype=bf16 format=w8a8 group=0 quantised_x=yes in=131072 out=4096"}) {
+                                    "dtype=bf16 format=w8a8 group=0 quantized_x=yes in=4088 out=4096",
+                                    "dtype=bf16 format=w8a8 group=0 quantized_x=yes in=4096 out=1000",
+                                    "dtype=bf16 format=w8a8 group=0 quantized_x=yes in=131072 out=4096"}) {
         const Problem problem = quantized(shape + " tokens=100");
         INFO(to_string(problem));
         CHECK(enumerate(problem, wgmma_w8(problem), h100).empty());
@@ -121,7 +121,7 @@ TEST_CASE("wgmma_w8: the ring fits, and maps describe codes by rows of 128 bytes
             CHECK(g.stages() >= 3);
             CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
             CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= 228 * 1024);
-            CHECK(plan.launch_count == (p.quantised_x ? 1 : 2));
+            CHECK(plan.launch_count == (p.quantized_x ? 1 : 2));
             CHECK(plan.tensor_map_count == 2 + (p.gated ? 1 : 0) + (g.staged ? 1 : 0));
             for (int i = 0; i < plan.tensor_map_count; ++i) {
                 const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
@@ -148,14 +148,14 @@ TEST_CASE(
                        const Plan& plan) {
         const auto p = quantized_linear::quantized_problem(problem);
         const bool splits = tunable(candidate, "tail_split") != 0;
-        if (p.quantised_x) {
+        if (p.quantized_x) {
             CHECK(plan.tensor_maps[0].pointer == quantized_linear::x);
             CHECK((plan.workspace_bytes > 0) == splits);
             return;
         }
         const Launch& first = plan.launches[0];
         const Launch& second = plan.launches[1];
-        CHECK(std::string(first.kernel) == "quantized_linear_quantise");
+        CHECK(std::string(first.kernel) == "quantized_linear_quantize");
         CHECK(first.grid.x == p.tokens);
         CHECK(first.programmatic == second.programmatic);
         const PlanValue& codes = value_of(plan, first.args[2]);

@@ -243,7 +243,7 @@ class Models(Case):
         self.assertEqual(llama.without_family, [])
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
 
-    def test_the_operators_of_a_quantised_model(self) -> None:
+    def test_the_operators_of_a_quantized_model(self) -> None:
         llama = hone.prepare("llama-3-8b", max_rows=2, format="w4a16", group=64, zeros=True)
         self.assertEqual([name for name in llama if "linear" in name or "ffn" in name], [
             "quantized_linear_4096_6144", "quantized_linear_4096_4096", "quantized_ffn", "linear"
@@ -260,7 +260,7 @@ class Models(Case):
         head = llama[llama.roles["language head"]].description
         self.assertEqual(head, hone.Linear(4096, 128256, max_tokens=2))
 
-    def test_a_config_says_how_it_is_quantised(self) -> None:
+    def test_a_config_says_how_it_is_quantized(self) -> None:
         config = self.folder / "config.json"
         config.write_text(json.dumps({
             "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,

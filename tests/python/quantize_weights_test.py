@@ -1,5 +1,5 @@
-"""Quantising weights without PyTorch: what a prepared operator hands to the library, what mistakes say, and
-the host's quantising through ctypes."""
+"""Quantizing weights without PyTorch: what a prepared operator hands to the library, what mistakes say, and
+the host's quantizing through ctypes."""
 
 from __future__ import annotations
 

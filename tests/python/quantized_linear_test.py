@@ -1,4 +1,4 @@
-"""Calls of prepared quantised layers and feed-forward networks: what reaches the driver, and what mistakes
+"""Calls of prepared quantized layers and feed-forward networks: what reaches the driver, and what mistakes
 say."""
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ LINEARS = (
     hone.QuantizedLinear(IN, OUT, group=32, dtype="fp16", norm=True),
     hone.QuantizedLinear(100, 75, "w8a16", activation="silu", bias=True),
     hone.QuantizedLinear(IN, OUT, "w8a8"),
-    hone.QuantizedLinear(IN, OUT, "w8a8", quantised_x=True, residual=True),
-    hone.QuantizedLinear(IN, OUT, "fp8", quantised_x=True, one_scale=True, one_x_scale=True, bias=True),
-    hone.QuantizedLinear(IN, OUT, "fp8", group=128, quantised_x=True),
+    hone.QuantizedLinear(IN, OUT, "w8a8", quantized_x=True, residual=True),
+    hone.QuantizedLinear(IN, OUT, "fp8", quantized_x=True, one_scale=True, one_x_scale=True, bias=True),
+    hone.QuantizedLinear(IN, OUT, "fp8", group=128, quantized_x=True),
 )
 FFNS = (
     hone.QuantizedFfn(HIDDEN, BETWEEN, group=64),
     hone.QuantizedFfn(HIDDEN, BETWEEN, group=32, zeros=True, residual=True, norm=True),
     hone.QuantizedFfn(HIDDEN, BETWEEN, "w8a16", activation="gelu_tanh", gated=False, bias=True),
-    hone.QuantizedFfn(HIDDEN, BETWEEN, "w8a8", dtype="fp16", quantised_x=True, one_scale=True),
+    hone.QuantizedFfn(HIDDEN, BETWEEN, "w8a8", dtype="fp16", quantized_x=True, one_scale=True),
 )
 CODES = {"w4a16": "uint8", "w8a16": "uint8", "w8a8": "int8", "fp8": "fp8_e4m3"}
 BLOCKS = {"w4a16": 2048, "w8a16": 4096}
@@ -66,7 +66,7 @@ def arrays_of(description, *rows: int) -> dict:
         if description.gated:
             found.update(stored(description, between, out, "gate"))
         biases = {"up_bias": between, "down_bias": out}
-    found["x"] = ((*rows, columns), CODES[description.format] if description.quantised_x else dtype)
+    found["x"] = ((*rows, columns), CODES[description.format] if description.quantized_x else dtype)
     found["out"] = ((*rows, out), dtype)
     if description.bias:
         found.update({name: ((size,), dtype) for name, size in biases.items()})
@@ -74,7 +74,7 @@ def arrays_of(description, *rows: int) -> dict:
         found["residual"] = found["out"]
     if description.norm:
         found["norm_weight"] = ((columns,), dtype)
-    if description.quantised_x:
+    if description.quantized_x:
         scales = (*rows, columns // 128) if description.group else rows
         found["x_scales"] = ((1,) if description.one_x_scale else scales, "fp32")
     return found
@@ -189,7 +189,7 @@ class Mistakes(QuantizedCase):
             (LINEARS[1], "bias", "bias=True"),
             (LINEARS[1], "residual", "residual=True"),
             (LINEARS[2], "norm_weight", "norm=True"),
-            (LINEARS[5], "x_scales", "quantised_x=True"),
+            (LINEARS[5], "x_scales", "quantized_x=True"),
             (FFNS[0], "gate", "gated=True"),
             (FFNS[0], "gate_scales", "gated=True"),
             (FFNS[1], "gate_zeros", "gated=True and zeros=True"),
@@ -284,7 +284,7 @@ class Descriptions(Case):
     def test_what_is_no_description(self) -> None:
         with self.assertRaisesRegex(ValueError, "^format: 'int4'; allowed are w4a16, w8a16, w8a8, fp8"):
             hone.QuantizedLinear(IN, OUT, "int4")
-        for field, value in (("group", "128"), ("zeros", 1), ("quantised_x", None), ("one_scale", 0)):
+        for field, value in (("group", "128"), ("zeros", 1), ("quantized_x", None), ("one_scale", 0)):
             with self.assertRaisesRegex(TypeError, f"^{field}: "):
                 hone.QuantizedLinear(IN, OUT, **{field: value})
 
@@ -294,7 +294,7 @@ class Descriptions(Case):
             (hone.QuantizedLinear(IN, OUT, group=48), "group=48; allowed: 32, 64, 128, 0"),
             (hone.QuantizedLinear(IN, OUT, dtype="fp32"), "allowed: fp16, bf16"),
             (hone.QuantizedLinear(IN, OUT, one_scale=True), "one_scale is for format=w8a8 and fp8"),
-            (hone.QuantizedLinear(IN, OUT, "fp8", one_x_scale=True), "one_x_scale is for quantised_x=yes"),
+            (hone.QuantizedLinear(IN, OUT, "fp8", one_x_scale=True), "one_x_scale is for quantized_x=yes"),
             (hone.QuantizedFfn(HIDDEN, BETWEEN, bias=True), "gated=yes has no bias"),
             (hone.QuantizedFfn(HIDDEN, BETWEEN, group=128), "group=128 does not divide in=320"),
         ):

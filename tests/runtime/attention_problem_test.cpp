@@ -1,4 +1,4 @@
-#include "runtime/attention_problem.h"
+#include "runtime/operators/attention_problem.h"
 
 #include <doctest/doctest.h>
 

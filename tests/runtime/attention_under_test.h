@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "hone/attention.h"
-#include "runtime/attention_problem.h"
-#include "runtime/dispatcher.h"
+#include "runtime/dispatch/dispatcher.h"
+#include "runtime/operators/attention_problem.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {

@@ -1,4 +1,4 @@
-#include "runtime/bucket_grid.h"
+#include "runtime/dispatch/bucket_grid.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

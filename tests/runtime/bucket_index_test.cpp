@@ -1,4 +1,4 @@
-#include "runtime/bucket_index.h"
+#include "runtime/dispatch/bucket_index.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "runtime/choice.h"
+#include "runtime/dispatch/choice.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 #include <doctest/doctest.h>
 

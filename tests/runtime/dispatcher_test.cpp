@@ -1,4 +1,4 @@
-#include "runtime/dispatcher.h"
+#include "runtime/dispatch/dispatcher.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "hone/hone.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "runtime/norm_problem.h"
+#include "runtime/operators/norm_problem.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/fake_machine.h"
 

@@ -8,9 +8,9 @@
 
 #include <unistd.h>
 
+#include "runtime/cuda/launcher.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
-#include "runtime/launcher.h"
 #include "runtime/nvml/nvml.h"
 #include "runtime/nvrtc/nvrtc.h"
 #include "tests/support/fake_machine.h"

@@ -17,10 +17,10 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
+#include "runtime/cuda/launcher.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
-#include "runtime/launcher.h"
 #include "tests/support/minifloat.h"
 
 namespace hone::test {

@@ -1,4 +1,4 @@
-#include "runtime/index_check.h"
+#include "runtime/operators/index_check.h"
 
 #include <doctest/doctest.h>
 

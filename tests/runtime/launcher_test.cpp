@@ -1,4 +1,4 @@
-#include "runtime/launcher.h"
+#include "runtime/cuda/launcher.h"
 
 #include <doctest/doctest.h>
 

@@ -103,7 +103,7 @@ class LinearCase {
         for (std::int64_t k = 0; k < p_.in; ++k) sum += a[k] * b[k];
         return sum;
     }
-    void normalise(std::vector<double>& x) const {
+    void normalize(std::vector<double>& x) const {
         for (std::int64_t r = 0; r < p_.tokens; ++r) {
             double* row = x.data() + r * p_.in;
             double squares = 0;
@@ -114,7 +114,7 @@ class LinearCase {
     }
     void expect() {
         std::vector<double> x = numbers(linear::x, p_.tokens);
-        if (p_.norm) normalise(x);
+        if (p_.norm) normalize(x);
         const std::vector<double> weight = numbers(linear::weight, p_.out);
         const std::vector<double> up = numbers(linear::up, p_.gated ? p_.out : 0);
         for (std::int64_t r = 0; r < p_.tokens; ++r) {

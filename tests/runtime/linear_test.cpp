@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernel_templates/linear/linear.h"
-#include "runtime/linear_problem.h"
+#include "runtime/operators/linear_problem.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -203,7 +203,7 @@ TEST_CASE("a norm needs its weight, aligned as x is, and an epsilon from 0") {
     CHECK(linear.run(nullptr, args, 33) == Status::null_pointer);  // the workspace
     args.workspace = address(4);
     CHECK(linear.run(nullptr, args, 33) == Status::ok);
-    CHECK(std::string(machine.launch(0)->kernel) == "linear_normalise");
+    CHECK(std::string(machine.launch(0)->kernel) == "linear_normalize");
     CHECK(linear.run(nullptr, args, 1) == Status::ok);
     CHECK(std::string(machine.launch(machine.launch_count() - 1)->kernel) == "linear_gemv");
 }

@@ -1,5 +1,5 @@
 // Every norm variant on the GPU against a double reference on the host: odd sizes, long rows, strides, large
-// and tiny values, constant rows, quantised outputs.
+// and tiny values, constant rows, quantized outputs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -160,7 +160,7 @@ TEST_CASE("every variant is right at usual, odd, short and long hidden sizes in 
     }
 }
 
-TEST_CASE("residual and quantised outputs are right in every combination") {
+TEST_CASE("residual and quantized outputs are right in every combination") {
     for (const char* family : {"rmsnorm", "layernorm"}) {
         for (const char* output : {"same", "int8", "fp8"}) {
             for (const char* residual : {"no", "yes"}) {

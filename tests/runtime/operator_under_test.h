@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "hone/hone.h"
-#include "runtime/dispatcher.h"
-#include "runtime/norm_problem.h"
+#include "runtime/dispatch/dispatcher.h"
+#include "runtime/operators/norm_problem.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {

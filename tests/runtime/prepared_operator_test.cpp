@@ -1,4 +1,4 @@
-#include "runtime/prepared_operator.h"
+#include "runtime/dispatch/prepared_operator.h"
 
 #include <doctest/doctest.h>
 #include <linux/audit.h>

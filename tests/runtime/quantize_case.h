@@ -1,4 +1,4 @@
-// Weights to quantise, drawn.
+// Weights to quantize, drawn.
 #pragma once
 
 #include <algorithm>

@@ -38,7 +38,7 @@ PackedShape drawn_shape() {
     return shape;
 }
 
-TEST_CASE("a reader of docs/formats.md finds each weight again, as dequantise does") {
+TEST_CASE("a reader of docs/formats.md finds each weight again, as dequantize does") {
     CHECK(rc::check([] {
         const PackedShape shape = drawn_shape();
         const auto dtype = *rc::gen::element(Dtype::fp32, Dtype::fp16, Dtype::bf16);
@@ -46,9 +46,9 @@ TEST_CASE("a reader of docs/formats.md finds each weight again, as dequantise do
             test::drawn_weights(shape.out * shape.in, Spread::uniform, *rc::gen::arbitrary<unsigned>()),
             dtype);
         // Nothing is clipped, so that every weight has a code within half a step.
-        const QuantizedWeight stored = quantise(weights.bytes, dtype, shape, {.search = false});
+        const QuantizedWeight stored = quantize(weights.bytes, dtype, shape, {.search = false});
         std::vector<float> values(weights.values.size());
-        dequantise(shape, stored.view(), values);
+        dequantize(shape, stored.view(), values);
         double errors = 0;
         double squares = 0;
         double largest = 0;
@@ -76,7 +76,7 @@ TEST_CASE("each code is the one nearest to its weight") {
         for (const bool zeros : {false, true}) {
             const PackedShape shape{.out = 65, .in = 192, .group = 64, .zeros = zeros};
             const auto weights = test::drawn_weights(shape.out * shape.in, spread, 3);
-            const QuantizedWeight stored = quantise(bytes_of(weights), Dtype::fp32, shape);
+            const QuantizedWeight stored = quantize(bytes_of(weights), Dtype::fp32, shape);
             double most = 0;  // beyond the error of the best code
             for (std::size_t i = 0; i < weights.size(); ++i) {
                 const auto row = static_cast<std::int64_t>(i) / shape.in;
@@ -118,7 +118,7 @@ TEST_CASE("no scale of a fine grid leaves much less of a group than the one that
             const PackedShape shape{
                 .out = 4, .in = 128, .group = 128, .zeros = zeros, .scale_dtype = Dtype::fp16};
             const auto weights = test::drawn_weights(shape.out * shape.in, spread, 11);
-            const QuantizedWeight stored = quantise(bytes_of(weights), Dtype::fp32, shape);
+            const QuantizedWeight stored = quantize(bytes_of(weights), Dtype::fp32, shape);
             double chosen = 0;
             double least = 0;
             for (std::int64_t row = 0; row < shape.out; ++row) {
@@ -142,7 +142,7 @@ TEST_CASE("normal weights in groups of 128 lose a tenth") {
         shape.out = 128;
         shape.in = 1024;
         const double loss =
-            quantise(bytes_of(weights), Dtype::fp32, shape, {.search = search}).loss.relative_l2;
+            quantize(bytes_of(weights), Dtype::fp32, shape, {.search = search}).loss.relative_l2;
         MESSAGE("format " << static_cast<int>(shape.format) << std::string(shape.zeros ? ", zero points" : "")
                           << std::string(search ? "" : ", no search") << ": relative error " << loss);
         return loss;
@@ -166,9 +166,9 @@ TEST_CASE("weights that are few multiples of a scale come back exactly") {
         const auto codes = *rc::gen::container<std::vector<int>>(3 * 64, rc::gen::inRange(0, 16));
         std::vector<float> weights;
         for (const int code : codes) weights.push_back(static_cast<float>((code - zero) * scale));
-        const QuantizedWeight stored = quantise(bytes_of(weights), Dtype::fp32, shape);
+        const QuantizedWeight stored = quantize(bytes_of(weights), Dtype::fp32, shape);
         std::vector<float> values(weights.size());
-        dequantise(shape, stored.view(), values);
+        dequantize(shape, stored.view(), values);
         RC_ASSERT(stored.loss.relative_l2 == 0);
         RC_ASSERT(values == weights);
     }));
@@ -178,8 +178,8 @@ TEST_CASE("the result does not depend on the number of threads") {
     const auto weights = test::drawn_weights(300 * 128, Spread::outliers, 6);
     for (const QuantFormat format : {QuantFormat::w4a16, QuantFormat::w8a16, QuantFormat::fp8}) {
         const PackedShape shape{.format = format, .out = 300, .in = 128};
-        const QuantizedWeight one = quantise(bytes_of(weights), Dtype::fp32, shape, {.threads = 1});
-        const QuantizedWeight many = quantise(bytes_of(weights), Dtype::fp32, shape, {.threads = 7});
+        const QuantizedWeight one = quantize(bytes_of(weights), Dtype::fp32, shape, {.threads = 1});
+        const QuantizedWeight many = quantize(bytes_of(weights), Dtype::fp32, shape, {.threads = 7});
         CHECK(one.codes == many.codes);
         CHECK(one.scales == many.scales);
         CHECK(one.loss.relative_l2 == many.loss.relative_l2);
@@ -191,19 +191,19 @@ TEST_CASE("zeros, and weights at the ends of their type, have codes too") {
          {QuantFormat::w4a16, QuantFormat::w8a16, QuantFormat::w8a8, QuantFormat::fp8}) {
         const PackedShape shape{.format = format, .out = 2, .in = 40};
         std::vector<float> values(80, 1.0F);
-        const QuantizedWeight nothing = quantise(bytes_of(std::vector<float>(80)), Dtype::fp32, shape);
-        dequantise(shape, nothing.view(), values);
+        const QuantizedWeight nothing = quantize(bytes_of(std::vector<float>(80)), Dtype::fp32, shape);
+        dequantize(shape, nothing.view(), values);
         CHECK(values == std::vector<float>(80));
         CHECK(nothing.loss.relative_l2 == 0);
         for (const float end : {3.3e38F, 1e-29F, -3e38F}) {
             std::vector<float> ends(80, end);
             ends[3] = -end;
-            CHECK(quantise(bytes_of(ends), Dtype::fp32, shape).loss.relative_l2 < 0.05);
+            CHECK(quantize(bytes_of(ends), Dtype::fp32, shape).loss.relative_l2 < 0.05);
         }
     }
     const PackedShape half{.out = 1, .in = 32, .scale_dtype = Dtype::fp16};  // its scales end at 6e-8
-    CHECK(quantise(bytes_of(std::vector<float>(32, 1e-9F)), Dtype::fp32, half).loss.relative_l2 == 1);
-    CHECK(quantise(bytes_of(std::vector<float>(32, 5.96e-8F)), Dtype::fp32, half).loss.relative_l2 < 0.01);
+    CHECK(quantize(bytes_of(std::vector<float>(32, 1e-9F)), Dtype::fp32, half).loss.relative_l2 == 1);
+    CHECK(quantize(bytes_of(std::vector<float>(32, 5.96e-8F)), Dtype::fp32, half).loss.relative_l2 < 0.01);
 }
 
 template <class Call>
@@ -224,42 +224,42 @@ TEST_CASE("weights that are no numbers are refused by place, the first one first
     weights[70 * 70 + 9] = std::numeric_limits<float>::quiet_NaN();
     for (const QuantFormat format : {QuantFormat::w4a16, QuantFormat::fp8}) {
         const PackedShape shape{.format = format, .out = 200, .in = 70};
-        CHECK(error_of([&] { (void)quantise(bytes_of(weights), Dtype::fp32, shape, {.threads = 4}); }) ==
+        CHECK(error_of([&] { (void)quantize(bytes_of(weights), Dtype::fp32, shape, {.threads = 4}); }) ==
               "weight [70, 9] is nan; allowed: finite numbers");
     }
     const std::vector<std::uint16_t> halves{0x3C00, 0xFC00};
     const PackedShape shape{.out = 1, .in = 2};
     const auto bytes = std::as_bytes(std::span(halves));
-    CHECK(error_of([&] { (void)quantise(bytes, Dtype::fp16, shape); }) ==
+    CHECK(error_of([&] { (void)quantize(bytes, Dtype::fp16, shape); }) ==
           "weight [0, 1] is -inf; allowed: finite numbers");
-    CHECK(error_of([&] { (void)quantise(bytes, Dtype::bf16, shape); }) == "no error");
+    CHECK(error_of([&] { (void)quantize(bytes, Dtype::bf16, shape); }) == "no error");
 }
 
 TEST_CASE("arguments that do not fit are refused by name") {
     const std::vector<float> weights(6, 1e6F);
     const auto bytes = bytes_of(weights);
     PackedShape shape{.out = 2, .in = 3, .scale_dtype = Dtype::fp16};
-    CHECK(error_of([&] { (void)quantise(bytes, Dtype::fp32, shape); })
+    CHECK(error_of([&] { (void)quantize(bytes, Dtype::fp32, shape); })
               .starts_with(
                   "weights of row 0, group 0 reach 1000000, and their scale is beyond the 65504 of fp16"));
-    CHECK(error_of([&] { (void)quantise(bytes, Dtype::fp16, shape); }) ==
+    CHECK(error_of([&] { (void)quantize(bytes, Dtype::fp16, shape); }) ==
           "weights has 24 bytes; allowed: 12");
-    CHECK(error_of([&] { (void)quantise(bytes, Dtype::int8, shape); }) ==
+    CHECK(error_of([&] { (void)quantize(bytes, Dtype::int8, shape); }) ==
           "dtype is int8; allowed: fp32, fp16, bf16");
     CHECK(error_of([&] {
-              (void)quantise(bytes, Dtype::fp32, shape, {.threads = -1});
+              (void)quantize(bytes, Dtype::fp32, shape, {.threads = -1});
           }).starts_with("threads is -1"));
-    CHECK(error_of([&] { (void)quantise_into(bytes, Dtype::fp32, shape, {}); }) ==
+    CHECK(error_of([&] { (void)quantize_into(bytes, Dtype::fp32, shape, {}); }) ==
           "codes has 0 bytes; allowed: 2048");
     shape.scale_dtype = Dtype::bf16;
-    QuantizedWeight stored = quantise(bytes, Dtype::fp32, shape);
+    QuantizedWeight stored = quantize(bytes, Dtype::fp32, shape);
     std::vector<float> values(5);
-    CHECK(error_of([&] { dequantise(shape, stored.view(), values); }) == "values has 5 numbers; allowed: 6");
+    CHECK(error_of([&] { dequantize(shape, stored.view(), values); }) == "values has 5 numbers; allowed: 6");
     values.resize(6);
     stored.scales[2] = 0x80;  // row 8, which is padding
     stored.scales[5] = 0x7F;
     stored.scales[4] = 0x80;
-    CHECK(error_of([&] { dequantise(shape, stored.view(), values); }) ==
+    CHECK(error_of([&] { dequantize(shape, stored.view(), values); }) ==
           "the scale of row 1, group 0 is inf; allowed: finite numbers");
 }
 
@@ -267,15 +267,15 @@ TEST_CASE("stored scales and zero points that mean nothing are refused by place"
     const std::vector<float> weights(4, 1.0F);
     std::vector<float> values(4);
     PackedShape shape{.format = QuantFormat::w8a8, .out = 2, .in = 2};
-    QuantizedWeight stored = quantise(bytes_of(weights), Dtype::fp32, shape);
+    QuantizedWeight stored = quantize(bytes_of(weights), Dtype::fp32, shape);
     stored.scales[7] |= 0x80;
     CHECK(error_of([&] {
-              dequantise(shape, stored.view(), values);
+              dequantize(shape, stored.view(), values);
           }).starts_with("the scale of row 1, group 0 is -0.00787"));
     shape = {.out = 2, .in = 2, .zeros = true};
-    stored = quantise(bytes_of(weights), Dtype::fp32, shape);
+    stored = quantize(bytes_of(weights), Dtype::fp32, shape);
     stored.zeros[0] = 16;
-    CHECK(error_of([&] { dequantise(shape, stored.view(), values); }) ==
+    CHECK(error_of([&] { dequantize(shape, stored.view(), values); }) ==
           "the zero point of row 0, group 0 is 16; allowed: 0 to 15");
 }
 

@@ -1,4 +1,4 @@
-// Quantising on the GPU against quantise() on the host: not a bit of codes, scales and zero points may
+// Quantizing on the GPU against quantize() on the host: not a bit of codes, scales and zero points may
 // differ, padding included. All formats, odd sizes, rows with a stride, weights of every size; and what is
 // refused.
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ class WeightCase {
     }
 
     [[nodiscard]] QuantizedWeight by_host(bool search) const {
-        return quantise(weights_.bytes, dtype_, shape_, {.search = search});
+        return quantize(weights_.bytes, dtype_, shape_, {.search = search});
     }
 
     /// Into memory that is full of ones before.
@@ -208,9 +208,9 @@ TEST_CASE("zeros, single weights and numbers at both ends of the range are the h
 }
 
 TEST_CASE("a weight without codes is refused in the host's words") {
-    const auto words = [](const auto& quantise_it) {
+    const auto words = [](const auto& quantize_it) {
         try {
-            static_cast<void>(quantise_it());
+            static_cast<void>(quantize_it());
         } catch (const Error& error) {
             CHECK(error.kind() == ErrorKind::bad_argument);
             return std::string(error.what());

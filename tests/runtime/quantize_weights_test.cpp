@@ -7,7 +7,7 @@
 
 #include "kernel_templates/quantize_weights/quantize_weights.h"
 #include "runtime/cuda/memory.h"
-#include "runtime/quantize_weights_problem.h"
+#include "runtime/operators/quantize_weights_problem.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -56,7 +56,7 @@ struct FakeCall {
     DeviceBuffer<std::byte> workspace;
 };
 
-TEST_CASE("quantising weights is a problem of one family") {
+TEST_CASE("quantizing weights is a problem of one family") {
     CHECK(to_string(quantize_problem({.in = 4096, .group = 128, .zeros = true})) ==
           "quantize_weights dtype=bf16 format=w4a16 group=128 zeros=yes one_scale=no search=yes "
           "scale_dtype=bf16 in=4096 out=32768");
@@ -70,7 +70,7 @@ TEST_CASE("quantising weights is a problem of one family") {
           "scale_dtype=bf16 in=77 out=9");
 }
 
-TEST_CASE("weights that no kernel could quantise are refused by name") {
+TEST_CASE("weights that no kernel could quantize are refused by name") {
     const auto refused = [](const QuantizeWeights& weights, const char* text) {
         CHECK_THROWS_WITH(static_cast<void>(quantize_problem(weights)), doctest::Contains(text));
     };

@@ -159,7 +159,7 @@ class QuantizedCase {
 
     void fill_x() {
         using namespace quantized_linear;
-        if (!p_.quantised_x) {
+        if (!p_.quantized_x) {
             fill(x, p_.tokens);
         } else {
             fill_code_rows(x, p_.tokens);
@@ -276,26 +276,26 @@ class QuantizedCase {
         for (std::int64_t r = 0; r < p_.tokens; ++r) {
             std::vector<double> row;
             for (std::int64_t c = 0; c < p_.in; ++c) row.push_back(host(x).at(r, c));
-            const double norm = p_.norm ? normalise(row) : 1.0;
-            for (std::int64_t c = 0; p_.quantised_x && c < p_.in; ++c)
+            const double norm = p_.norm ? normalize(row) : 1.0;
+            for (std::int64_t c = 0; p_.quantized_x && c < p_.in; ++c)
                 row[static_cast<std::size_t>(c)] *=
                     host(x_scales).at(layout_.one_x_scale ? 0 : r, p_.group == 0 ? 0 : c / p_.group);
             const std::size_t together = p_.group == 0 ? row.size() : static_cast<std::size_t>(p_.group);
-            for (std::size_t c = 0; p_.quantises_x() && c < row.size(); c += together)
+            for (std::size_t c = 0; p_.quantizes_x() && c < row.size(); c += together)
                 make_codes(std::span(row).subspan(c, together), static_cast<float>(norm));
-            for (const double value : row) result.push_back(p_.quantises_x() ? value : value * norm);
+            for (const double value : row) result.push_back(p_.quantizes_x() ? value : value * norm);
         }
         return result;
     }
     /// Multiplies with the norm's weight; returns the factor that remains.
-    [[nodiscard]] double normalise(std::vector<double>& row) const {
+    [[nodiscard]] double normalize(std::vector<double>& row) const {
         double squares = 0;
         for (const double value : row) squares += value * value;
         for (std::size_t c = 0; c < row.size(); ++c)
             row[c] *= host(quantized_linear::norm_weight).at(0, static_cast<std::int64_t>(c));
         return 1 / std::sqrt(squares / static_cast<double>(p_.in) + double{epsilon});
     }
-    /// In float32 and in the order of quantise.cuh: a number between two codes becomes the same one here and
+    /// In float32 and in the order of quantize.cuh: a number between two codes becomes the same one here and
     /// there.
     void make_codes(std::span<double> numbers, float norm) const {
         const bool fp8 = p_.format == Format::fp8;

@@ -66,7 +66,7 @@ void check_variant(std::string_view name, const std::string& text, std::size_t c
         check_candidate(quantized, {variant, configs[i]}, launches);
 }
 
-/// Whether the numbers that dequantise's product reads are `values`, rounded to the element type: w8a16's by
+/// Whether the numbers that dequantize's product reads are `values`, rounded to the element type: w8a16's by
 /// way of float32.
 void check_numbers(const Problem& problem, const std::vector<std::byte>& workspace, const TensorMap& map,
                    const std::vector<double>& values) {
@@ -99,9 +99,9 @@ TEST_CASE("small calls of every variant of quantized_linear are right") {
     check_problem("dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=9");
     check_problem("dtype=fp16 format=w8a16 gated=yes activation=silu in=128 out=64 tokens=3");
     check_problem("dtype=bf16 format=w8a8 bias=yes residual=yes in=128 out=80 tokens=9");
-    check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes in=256 out=144 tokens=20");
-    check_variant("dequantise", "dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=257", 1);
-    check_variant("dequantise",
+    check_problem("dtype=bf16 format=fp8 group=128 quantized_x=yes in=256 out=144 tokens=20");
+    check_variant("dequantize", "dtype=bf16 format=w4a16 group=64 zeros=yes in=192 out=80 tokens=257", 1);
+    check_variant("dequantize",
                   "dtype=fp16 format=w8a16 gated=yes activation=silu norm=yes in=72 out=64 tokens=257", 1);
 }
 
@@ -117,17 +117,17 @@ TEST_CASE("weights of 8 bits under x of 16 are right for every number of tokens"
 
 TEST_CASE("int8 codes of weight and x are right for every number of tokens") {
     for (const std::int64_t tokens : token_counts)
-        check_problem("dtype=bf16 format=w8a8 quantised_x=yes in=1088 out=208" + tokens_text(tokens));
+        check_problem("dtype=bf16 format=w8a8 quantized_x=yes in=1088 out=208" + tokens_text(tokens));
 }
 
 TEST_CASE("fp8 codes of weight and x are right for every number of tokens") {
     for (const std::int64_t tokens : token_counts)
-        check_problem("dtype=bf16 format=fp8 quantised_x=yes in=1088 out=208" + tokens_text(tokens));
+        check_problem("dtype=bf16 format=fp8 quantized_x=yes in=1088 out=208" + tokens_text(tokens));
 }
 
 TEST_CASE("fp8 codes with scales of blocks are right for every number of tokens") {
     for (const std::int64_t tokens : token_counts)
-        check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes in=1152 out=208" +
+        check_problem("dtype=bf16 format=fp8 group=128 quantized_x=yes in=1152 out=208" +
                       tokens_text(tokens));
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("quantized_linear is right where blocks of the weight have padding") {
 
 TEST_CASE("quantized_linear of codes is right at sizes that no tile divides") {
     for (const std::int64_t tokens : {3, 150}) {
-        for (const char* format : {"w8a8 quantised_x=yes", "w8a8", "fp8"}) {
+        for (const char* format : {"w8a8 quantized_x=yes", "w8a8", "fp8"}) {
             for (const char* sizes : {" in=1104 out=71", " in=96 out=80"})
                 check_problem(std::string("dtype=fp16 format=") + format + sizes + tokens_text(tokens));
         }
@@ -166,7 +166,7 @@ TEST_CASE("quantized_linear of codes is right at sizes that no tile divides") {
 }
 
 TEST_CASE("quantized_linear is right at odd sizes") {
-    for (const char* format : {"w4a16", "w4a16 zeros=yes", "w8a16", "w8a8", "w8a8 quantised_x=yes", "fp8"}) {
+    for (const char* format : {"w4a16", "w4a16 zeros=yes", "w8a16", "w8a8", "w8a8 quantized_x=yes", "fp8"}) {
         const std::string text = std::string("dtype=bf16 format=") + format;
         check_problem(text + " in=77 out=71 tokens=3");
         check_problem(text + " in=100 out=208 tokens=40");
@@ -187,7 +187,7 @@ TEST_CASE("codes are right with every activation, with bias and residual") {
     for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
         const std::string text = std::string(" residual=yes activation=") + activation;
         check_problem("dtype=bf16 format=w8a8 bias=yes in=192 out=208 tokens=150" + text);
-        check_problem("dtype=fp16 format=fp8 quantised_x=yes in=256 out=71 tokens=20" + text);
+        check_problem("dtype=fp16 format=fp8 quantized_x=yes in=256 out=71 tokens=20" + text);
     }
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("gated codes are right for every number of tokens") {
         check_problem("dtype=bf16 format=w8a8 gated=yes activation=silu in=528 out=208" +
                       tokens_text(tokens));
         check_problem(
-            "dtype=bf16 format=fp8 group=128 quantised_x=yes gated=yes activation=relu in=640 out=144" +
+            "dtype=bf16 format=fp8 group=128 quantized_x=yes gated=yes activation=relu in=640 out=144" +
             tokens_text(tokens));
     }
 }
@@ -238,7 +238,7 @@ TEST_CASE("one scale for a whole weight, and one for all tokens, is right") {
             const std::string text =
                 std::string("dtype=bf16 in=336 out=208 format=") + format + tokens_text(tokens);
             check_problem(text, 1, {.one_scale = true});
-            check_problem(text + " quantised_x=yes", 1, {.one_scale = true, .one_x_scale = true});
+            check_problem(text + " quantized_x=yes", 1, {.one_scale = true, .one_x_scale = true});
         }
     }
 }
@@ -249,15 +249,15 @@ TEST_CASE("quantized_linear with strides is right, and what stands between the r
     for (const std::int64_t tokens : {1, 17, 150}) {
         check_problem("dtype=bf16 format=w4a16 group=32 residual=yes in=352 out=208" + tokens_text(tokens), 1,
                       layout);
-        check_problem("dtype=fp16 format=w8a8 quantised_x=yes gated=yes activation=silu in=352 out=208" +
+        check_problem("dtype=fp16 format=w8a8 quantized_x=yes gated=yes activation=silu in=352 out=208" +
                           tokens_text(tokens),
                       1, layout);
-        check_problem("dtype=bf16 format=fp8 group=128 quantised_x=yes residual=yes in=384 out=208" +
+        check_problem("dtype=bf16 format=fp8 group=128 quantized_x=yes residual=yes in=384 out=208" +
                           tokens_text(tokens),
                       1, layout);
     }
     const QuantizedLayout odd{.behind_x = 1, .behind_x_scales = 1, .behind_weight = 3, .behind_out = 5};
-    for (const char* format : {"w4a16 zeros=yes", "w8a16 norm=yes", "w8a8", "fp8 quantised_x=yes"})
+    for (const char* format : {"w4a16 zeros=yes", "w8a16 norm=yes", "w8a8", "fp8 quantized_x=yes"})
         check_problem(std::string("dtype=bf16 in=77 out=71 tokens=20 format=") + format, 1, odd);
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("sums that a cluster splits are right in calls back to back") {
     check_with("dtype=fp16 format=w8a16 bias=yes activation=relu in=3088 out=80 tokens=40", split, 4, 20);
     check_with("dtype=bf16 format=w4a16 gated=yes activation=silu in=4096 out=64 tokens=100", split, 4, 20);
     check_with("dtype=bf16 format=fp8 group=128 in=4096 out=64 tokens=40", split, 4, 20);
-    check_with("dtype=fp16 format=w8a8 quantised_x=yes in=3088 out=80 tokens=150", split, 4, 20);
+    check_with("dtype=fp16 format=w8a8 quantized_x=yes in=3088 out=80 tokens=150", split, 4, 20);
 }
 
 TEST_CASE("quantized_linear is right where the last tiles are split") {
@@ -333,12 +333,12 @@ TEST_CASE("weights that become numbers in front are right in groups of every siz
     for (const char* group : {"group=0", "group=32", "group=64", "group=128"}) {
         for (const char* zeros : {" zeros=no", " zeros=yes"}) {
             const std::string text = std::string(" format=w4a16 in=640 out=208 tokens=300 ") + group + zeros;
-            check_variant("dequantise", "dtype=bf16" + text, 1);
-            check_variant("dequantise", "dtype=fp16" + text, 1);
+            check_variant("dequantize", "dtype=bf16" + text, 1);
+            check_variant("dequantize", "dtype=fp16" + text, 1);
         }
     }
     for (const char* dtype : {"dtype=bf16", "dtype=fp16"})
-        check_variant("dequantise", std::string(dtype) + " format=w8a16 in=640 out=208 tokens=300", 2);
+        check_variant("dequantize", std::string(dtype) + " format=w8a16 in=640 out=208 tokens=300", 2);
 }
 
 TEST_CASE("the numbers in front are those of the codes to the bit") {
@@ -349,7 +349,7 @@ TEST_CASE("the numbers in front are those of the codes to the bit") {
                              "dtype=fp16 format=w8a16 in=72 out=56 tokens=257"}) {
         const QuantizedCase quantized(text);
         const DeviceTraits& traits = Bench::get().traits;
-        const Variant& variant = *find_variant(*quantized.problem().family, "dequantise");
+        const Variant& variant = *find_variant(*quantized.problem().family, "dequantize");
         if (!runs_on(variant, traits)) return;
         const Config config = enumerate(quantized.problem(), variant, traits).at(0);
         INFO(to_string(quantized.problem()));
@@ -365,13 +365,13 @@ TEST_CASE("the numbers in front are those of the codes to the bit") {
 TEST_CASE("weights that become numbers in front are right with every way out, behind a norm and gated") {
     for (const char* activation : {"none", "gelu_tanh", "gelu_erf", "silu", "relu"}) {
         const std::string text = std::string(" in=192 out=208 tokens=300 activation=") + activation;
-        check_variant("dequantise", "dtype=bf16 format=w4a16 group=64 bias=yes residual=yes" + text, 2);
-        check_variant("dequantise", "dtype=fp16 format=w8a16 norm=yes bias=yes" + text, 1);
+        check_variant("dequantize", "dtype=bf16 format=w4a16 group=64 bias=yes residual=yes" + text, 2);
+        check_variant("dequantize", "dtype=fp16 format=w8a16 norm=yes bias=yes" + text, 1);
     }
     for (const std::int64_t tokens : {257, 700}) {
         const std::string text = " gated=yes activation=silu out=136" + tokens_text(tokens);
-        check_variant("dequantise", "dtype=bf16 format=w4a16 group=32 zeros=yes norm=yes in=352" + text, 2);
-        check_variant("dequantise", "dtype=fp16 format=w8a16 in=264" + text, 2);
+        check_variant("dequantize", "dtype=bf16 format=w4a16 group=32 zeros=yes norm=yes in=352" + text, 2);
+        check_variant("dequantize", "dtype=fp16 format=w8a16 in=264" + text, 2);
     }
 }
 
@@ -379,15 +379,15 @@ TEST_CASE("weights that become numbers in front are right at sizes that no block
     const QuantizedLayout gaps{.behind_x = 16, .behind_residual = 48, .behind_out = 64};
     for (const char* sizes : {" in=8 out=8", " in=72 out=56", " in=1048 out=200", " in=200 out=1032"}) {
         const std::string text = sizes + tokens_text(333);
-        check_variant("dequantise", "dtype=bf16 format=w4a16 zeros=yes" + text, 1);
-        check_variant("dequantise", "dtype=fp16 format=w8a16 residual=yes" + text, 1, 1, gaps);
+        check_variant("dequantize", "dtype=bf16 format=w4a16 zeros=yes" + text, 1);
+        check_variant("dequantize", "dtype=fp16 format=w8a16 residual=yes" + text, 1, 1, gaps);
     }
 }
 
 TEST_CASE("weights that become numbers in front are right in calls back to back") {
     // The next call's numbers stand where this call's are read.
-    check_variant("dequantise", "dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=600", 6, 20);
-    check_variant("dequantise", "dtype=bf16 format=w8a16 norm=yes in=1024 out=528 tokens=600", 4, 20);
+    check_variant("dequantize", "dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=600", 6, 20);
+    check_variant("dequantize", "dtype=bf16 format=w8a16 norm=yes in=1024 out=528 tokens=600", 4, 20);
     check_with("dtype=bf16 format=w4a16 group=128 in=1024 out=1040 tokens=600", {"tail_split", 1, 1}, 3, 20);
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernel_templates/quantized_linear/quantized_linear.h"
-#include "runtime/alignment.h"
-#include "runtime/quantized_linear_problem.h"
+#include "runtime/dispatch/alignment.h"
+#include "runtime/operators/quantized_linear_problem.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -21,7 +21,7 @@ void* address(std::uint64_t mebibyte) { return reinterpret_cast<void*>(mebibyte 
 
 /// Odd rows: the plain variant everywhere, whose kernel takes the call's pointers and scalars in order.
 constexpr QuantizedLinear odd_linear{
-    .in = 97, .out = 75, .max_tokens = 33, .format = QuantFormat::w8a8, .quantised_x = true, .bias = true};
+    .in = 97, .out = 75, .max_tokens = 33, .format = QuantFormat::w8a8, .quantized_x = true, .bias = true};
 constexpr QuantizedFfn odd_ffn{
     .hidden = 97, .intermediate = 201, .max_tokens = 33, .zeros = true, .residual = true};
 
@@ -55,27 +55,27 @@ QuantizedFfnArgs ffn_args() {
             .out_stride = 101};
 }
 
-TEST_CASE("a quantised layer is a problem of one family, and so are the halves of a feed-forward network") {
+TEST_CASE("a quantized layer is a problem of one family, and so are the halves of a feed-forward network") {
     CHECK(
         to_string(quantized_problem({.in = 4096, .out = 6144, .group = 128, .zeros = true, .norm = true})) ==
-        "quantized_linear dtype=bf16 format=w4a16 group=128 zeros=yes quantised_x=no norm=yes "
+        "quantized_linear dtype=bf16 format=w4a16 group=128 zeros=yes quantized_x=no norm=yes "
         "activation=none gated=no bias=no residual=no in=4096 out=6144 tokens=8192");
     const QuantizedFfn ffn{.hidden = 4096,
                            .intermediate = 14336,
                            .dtype = Dtype::fp16,
                            .format = QuantFormat::fp8,
                            .group = 128,
-                           .quantised_x = true,
+                           .quantized_x = true,
                            .residual = true};
     CHECK(to_string(first_half(ffn)) ==
-          "quantized_linear dtype=fp16 format=fp8 group=128 zeros=no quantised_x=yes norm=no "
+          "quantized_linear dtype=fp16 format=fp8 group=128 zeros=no quantized_x=yes norm=no "
           "activation=silu gated=yes bias=no residual=no in=4096 out=14336 tokens=8192");
     CHECK(to_string(second_half(ffn)) ==
-          "quantized_linear dtype=fp16 format=fp8 group=128 zeros=no quantised_x=no norm=no "
+          "quantized_linear dtype=fp16 format=fp8 group=128 zeros=no quantized_x=no norm=no "
           "activation=none gated=no bias=no residual=yes in=14336 out=4096 tokens=8192");
 }
 
-TEST_CASE("quantised layers that no kernel could serve are refused by name") {
+TEST_CASE("quantized layers that no kernel could serve are refused by name") {
     const auto refused = [](const QuantizedLinear& linear, const char* text) {
         CHECK_THROWS_WITH(static_cast<void>(quantized_problem(linear)), doctest::Contains(text));
     };
@@ -85,7 +85,7 @@ TEST_CASE("quantised layers that no kernel could serve are refused by name") {
     refused({.in = 96, .out = 8, .group = 64}, "group=64 does not divide in=96");
     refused({.in = 8, .out = 8, .format = static_cast<QuantFormat>(4)}, "format is 4; allowed: w4a16");
     refused({.in = 8, .out = 8, .format = QuantFormat::w8a8, .zeros = true}, "zeros=yes is for format=w4a16");
-    refused({.in = 8, .out = 8, .quantised_x = true}, "quantised_x=yes is for format=w8a8 and fp8");
+    refused({.in = 8, .out = 8, .quantized_x = true}, "quantized_x=yes is for format=w8a8 and fp8");
     refused({.in = 8, .out = 8, .format = QuantFormat::w8a16, .one_scale = true}, "one_scale is for");
     refused({.in = 128, .out = 8, .format = QuantFormat::fp8, .group = 128, .one_scale = true},
             "one_scale is for");
@@ -169,7 +169,7 @@ TEST_CASE("a scale for each token and row, and one for all, are told apart by th
             33,          97,          0,           112,         97,          0, 75, 80, epsilon_bits(1e-5F)});
 }
 
-TEST_CASE("the second quantised half reads what the first has written into the workspace") {
+TEST_CASE("the second quantized half reads what the first has written into the workspace") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, noting_driver());
     REQUIRE(prepared(dispatcher, odd_ffn).run(nullptr, ffn_args(), 33) == Status::ok);
@@ -207,7 +207,7 @@ TEST_CASE("the second quantised half reads what the first has written into the w
                                   epsilon_bits(1e-5F)});
 }
 
-TEST_CASE("wrong arguments of a quantised layer are refused before anything is enqueued") {
+TEST_CASE("wrong arguments of a quantized layer are refused before anything is enqueued") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     QuantizedLinear described = odd_linear;
@@ -239,7 +239,7 @@ TEST_CASE("wrong arguments of a quantised layer are refused before anything is e
     CHECK(machine.launch_count() > 0);
 }
 
-TEST_CASE("a wrong argument of either quantised half is refused before anything is enqueued") {
+TEST_CASE("a wrong argument of either quantized half is refused before anything is enqueued") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     const QuantizedFfnKernel ffn = prepared(dispatcher, odd_ffn);

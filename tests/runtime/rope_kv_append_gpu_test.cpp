@@ -51,7 +51,7 @@ class RopeCase {
         return static_cast<std::size_t>(std::ranges::find(arguments_, name, &Argument::name) -
                                         arguments_.begin());
     }
-    [[nodiscard]] bool quantised() const { return value("kv_dtype") != 0; }
+    [[nodiscard]] bool quantized() const { return value("kv_dtype") != 0; }
     [[nodiscard]] std::int64_t room() const { return value("page_size") != 0 ? value("page_size") : kv_len; }
     [[nodiscard]] std::int64_t sequences() const { return value("tokens") / value("q_tokens"); }
     [[nodiscard]] std::int64_t pages_each() const { return (kv_len + room() - 1) / room(); }
@@ -170,7 +170,7 @@ class RopeCase {
         return scalars;
     }
 
-    /// A head of q or k, normalised and rotated.
+    /// A head of q or k, normalized and rotated.
     [[nodiscard]] std::vector<double> turned(const char* name, std::int64_t row,
                                              std::int64_t position) const {
         const std::int64_t dim = value("head_dim");
@@ -218,7 +218,7 @@ class RopeCase {
         }
     }
     [[nodiscard]] double scale(const char* name, std::int64_t head) const {
-        return quantised() ? tensors_.at(name).at(head, 0) : 1;
+        return quantized() ? tensors_.at(name).at(head, 0) : 1;
     }
 
     /// Rows that nothing was to be written to must be as they were.

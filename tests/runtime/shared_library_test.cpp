@@ -1,4 +1,4 @@
-#include "runtime/shared_library.h"
+#include "runtime/system/shared_library.h"
 
 #include <doctest/doctest.h>
 

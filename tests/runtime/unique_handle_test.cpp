@@ -1,4 +1,4 @@
-#include "runtime/unique_handle.h"
+#include "runtime/system/unique_handle.h"
 
 #include <doctest/doctest.h>
 

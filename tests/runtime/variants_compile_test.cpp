@@ -16,7 +16,7 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 #include "tests/support/drawn_problem.h"
 
 namespace hone::runtime {

@@ -28,7 +28,7 @@ std::vector<Measured> by_prediction(const Problem& problem, const RecordedProble
         const auto parsed = parse_candidate(*problem.family, text, &error);
         REQUIRE_MESSAGE(parsed, error);
         found.push_back({parsed->variant->predict_us(problem, parsed->config, traits),
-                         summarise(candidate.us).median_us});
+                         summarize(candidate.us).median_us});
     }
     std::ranges::stable_sort(found, {}, &Measured::predicted_us);
     return found;

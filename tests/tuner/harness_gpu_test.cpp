@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 #include "runtime/cuda/memory.h"
 #include "tuner/measure/device_context.h"
 

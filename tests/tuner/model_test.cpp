@@ -92,7 +92,7 @@ TEST_CASE("the language model of a multimodal file is its text_config; dtype may
     CHECK(model.head_dim == 64);
 }
 
-TEST_CASE("comments are allowed, sliding windows can be switched off, Qwen 3 normalises heads") {
+TEST_CASE("comments are allowed, sliding windows can be switched off, Qwen 3 normalizes heads") {
     CHECK(from_json("// exported\n" + std::string(llama)).hidden_size == 4096);
     CHECK(from_json(replaced(llama, "{", R"({"sliding_window": 4096, )")).sliding_window == 4096);
     CHECK(from_json(replaced(llama, "{", R"({"sliding_window": 4096, "use_sliding_window": false, )"))
@@ -107,7 +107,7 @@ TEST_CASE("comments are allowed, sliding windows can be switched off, Qwen 3 nor
     CHECK(from_json(replaced(llama, "{", R"({"kv_lora_rank": 512, )")).latent_attention);
 }
 
-TEST_CASE("what a file says of quantised weights is kept, wherever it says it") {
+TEST_CASE("what a file says of quantized weights is kept, wherever it says it") {
     CHECK_FALSE(from_json(llama).quantization.has_value());
     CHECK_FALSE(
         from_json(replaced(llama, "{", R"({"quantization_config": null, )")).quantization.has_value());
@@ -196,10 +196,10 @@ TEST_CASE("YAML says the same with the same errors") {
         "hidden_size: 4096\nintermediate_size: 14336\nnum_attention_heads: 32\nnum_hidden_layers: 32\n"
         "vocab_size: 1000\nrms_norm_eps: 1e-5\ndtype: bfloat16\n";
     CHECK(from_yaml(yaml).hidden_size == 4096);
-    const std::string quantised =
+    const std::string quantized =
         yaml + "quantization_config: {quant_method: gptq, bits: 4, sym: true, a: null}\n";
-    CHECK(from_yaml(quantised).quantization->integer({"bits"}) == 4);
-    CHECK(from_yaml(quantised).quantization->boolean("sym") == true);
+    CHECK(from_yaml(quantized).quantization->integer({"bits"}) == 4);
+    CHECK(from_yaml(quantized).quantization->boolean("sym") == true);
     CHECK_THROWS_WITH_AS(
         from_yaml(yaml + "quantization_config: {quant_method: gptq, bits: [4]}\n"),
         "model.yaml:8: quantization_config: bits is a list or a map; allowed in YAML are scalars",

@@ -3,7 +3,7 @@
 // them.
 #pragma once
 
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 namespace hone::test {
 

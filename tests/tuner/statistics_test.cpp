@@ -44,7 +44,7 @@ TEST_CASE("the interval holds the true median in at least 95 of 100 draws") {
 }
 
 TEST_CASE("a summary counts its samples and orders its quantiles") {
-    const auto timing = summarise(std::vector<double>{5, 4, 3, 2, 1});
+    const auto timing = summarize(std::vector<double>{5, 4, 3, 2, 1});
     CHECK(timing.samples == 5);
     CHECK(timing.median_us == 3);
     CHECK(timing.p10_us <= timing.median_us);

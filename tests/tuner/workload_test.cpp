@@ -6,8 +6,8 @@
 #include <set>
 
 #include "hone/quantized_linear.h"
-#include "runtime/linear_problem.h"
-#include "runtime/quantized_linear_problem.h"
+#include "runtime/operators/linear_problem.h"
+#include "runtime/operators/quantized_linear_problem.h"
 #include "tuner/errors.h"
 
 using namespace hone;
@@ -59,7 +59,7 @@ TEST_CASE("a gated feed-forward network with biases is not tuned: no operator ha
     CHECK(by_role(operators(model, {}), "feed-forward, second half").fields.empty());
 }
 
-TEST_CASE("what a model's quantised layers look up at run time is in its workload, and nothing else is") {
+TEST_CASE("what a model's quantized layers look up at run time is in its workload, and nothing else is") {
     struct Case {
         const char* model;
         WeightFormat weights;
@@ -121,7 +121,7 @@ TEST_CASE("what a model's quantised layers look up at run time is in its workloa
     }
 }
 
-TEST_CASE("the language head of a quantised model has numbers, unless asked for; all else stays") {
+TEST_CASE("the language head of a quantized model has numbers, unless asked for; all else stays") {
     const Model model = read_model("llama-3-8b");
     WorkloadOptions options{.tokens = {1, 512}, .dtype = {}};
     const Workload dense = model_workload(model, options);
@@ -162,7 +162,7 @@ TEST_CASE("weights that no kernel takes are refused with the layer they are of")
             "codes of 8 bits have a scale a row");
 }
 
-TEST_CASE("a model whose file says how it is quantised is tuned so, unless something else is asked for") {
+TEST_CASE("a model whose file says how it is quantized is tuned so, unless something else is asked for") {
     Model model = read_model("llama-3-8b");
     model.quantization.emplace(nlohmann::json{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 64}},
                                "config.json: quantization_config");

@@ -1,4 +1,4 @@
-// What the readers of quantised layers share: a layer's tensors with their types and shapes checked, the
+// What the readers of quantized layers share: a layer's tensors with their types and shapes checked, the
 // codes in packed words, and scales as float. Internal to tuner/checkpoint.
 #pragma once
 

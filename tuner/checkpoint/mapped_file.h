@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <span>
 
-#include "runtime/unique_handle.h"
+#include "runtime/system/unique_handle.h"
 
 namespace hone::tuner {
 

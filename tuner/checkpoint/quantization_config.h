@@ -1,4 +1,4 @@
-// What a checkpoint says about how it was quantised: the object quantization_config of config.json, or the
+// What a checkpoint says about how it was quantized: the object quantization_config of config.json, or the
 // file quantize_config.json (GPTQ) or quant_config.json (AWQ) beside older ones. Knows where it stands and
 // how its values are typed; gptq.h, awq.h and fp8.h know what they mean.
 #pragma once

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "runtime/explain.h"
+#include "runtime/dispatch/explain.h"
 #include "tuner/cli/bench_energy.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
@@ -124,7 +124,7 @@ void add_energy(const Problem& problem, const std::string& prefix, const std::ve
                     .sustained = bench.session.measurer->sustain({runs->candidate, &runs->image}, duration)});
 }
 
-/// The product that a quantised one stands for, with a weight that is not.
+/// The product that a quantized one stands for, with a weight that is not.
 void add_dense_energy(const Problem& problem, const Bench& bench, std::vector<EnergyRow>& rows) {
     const std::optional<Problem> dense = dense_problem(problem);
     if (!dense) return;
@@ -241,7 +241,7 @@ Runner declare_bench(CLI::App& app) {
         ->check(CLI::Range(1, 10000));
     CLI::Option* energy = app.add_flag("--energy", options->energy,
                                        "Power, energy of a call and calls a joule too, of what dispatch "
-                                       "takes, without pause; of a quantised "
+                                       "takes, without pause; of a quantized "
                                        "product also of the one with weights of 16 bits");
     app.add_option("--seconds", options->energy_seconds, "Of each such loop (default 2)")
         ->check(CLI::Range(0.1, 600.0))

@@ -1,5 +1,5 @@
 // hone bench --energy: power, energy of a call and calls a joule of what dispatch would take, and of the
-// dense product in place of a quantised one.
+// dense product in place of a quantized one.
 #pragma once
 
 #include <optional>

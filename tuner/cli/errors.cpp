@@ -6,7 +6,7 @@
 #include "hone/error.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/nvrtc/nvrtc.h"
-#include "runtime/shared_library.h"
+#include "runtime/system/shared_library.h"
 #include "tuner/errors.h"
 
 namespace hone::cli {

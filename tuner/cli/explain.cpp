@@ -1,13 +1,13 @@
 // hone explain PROBLEM: which candidate dispatch takes and why, with the dispatcher's own rules
-// (runtime/explain.h).
+// (runtime/dispatch/explain.h).
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "kernel_templates/catalog.h"
-#include "runtime/compiler.h"
-#include "runtime/explain.h"
-#include "runtime/report_json.h"
+#include "runtime/compile/compiler.h"
+#include "runtime/dispatch/explain.h"
+#include "runtime/dispatch/report_json.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"

@@ -150,7 +150,7 @@ Outcome quantize(const Options& options, const Console& console) {
         "stopping after this layer; nothing is left behind (again: stop at once, and leave an unfinished "
         "folder)");
     ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB"});
-    const std::optional<QuantizeReport> report = tuner::quantise_checkpoint(
+    const std::optional<QuantizeReport> report = tuner::quantize_checkpoint(
         checkpoint, *source, options.output,
         [&](const tuner::QuantizeProgress& progress) { display.update(as_progress(progress)); }, stop);
     display.finish();

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 #include "tuner/tuner.h"
 #include "tuner/worker/process.h"
 

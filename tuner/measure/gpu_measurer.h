@@ -20,7 +20,7 @@ namespace hone::tuner {
 
 struct GpuMeasurerOptions {
     int ordinal = 0;
-    std::chrono::milliseconds start_limit{60'000};    ///< hello: driver initialisation and context
+    std::chrono::milliseconds start_limit{60'000};    ///< hello: driver initialization and context
     std::chrono::milliseconds load_limit{10'000};     ///< harness and images
     std::chrono::milliseconds begin_limit{30'000};    ///< fill all input sets and run the reference
     std::chrono::milliseconds verify_limit{10'000};   ///< usually at most; less where the floor is small

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/launcher.h"
+#include "runtime/cuda/launcher.h"
 #include "tuner/measure/input_sets.h"
 
 namespace hone::tuner {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/launcher.h"
+#include "runtime/cuda/launcher.h"
 #include "tuner/measure/input_sets.h"
 
 namespace hone::tuner {

@@ -7,7 +7,7 @@
 namespace hone::tuner {
 namespace {
 
-/// Options that choose how to quantise mean nothing where that has been done.
+/// Options that choose how to quantize mean nothing where that has been done.
 void refuse_choices(const QuantizeRequest& request, const QuantizationConfig& config) {
     const char* given = request.group           ? "--group"
                         : request.zeros         ? "--zeros"
@@ -17,7 +17,7 @@ void refuse_choices(const QuantizeRequest& request, const QuantizationConfig& co
                                                 : nullptr;
     if (given == nullptr) return;
     throw ConfigError(fmt::format(
-        "{} goes with weights of 16 or 32 bits; {} says that these are quantised ({}), and they are "
+        "{} goes with weights of 16 or 32 bits; {} says that these are quantized ({}), and they are "
         "packed as they are",
         given, config.place(), shown(config.method())));
 }

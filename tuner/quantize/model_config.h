@@ -1,4 +1,4 @@
-// The config.json of a checkpoint, as far as quantising asks for it.
+// The config.json of a checkpoint, as far as quantizing asks for it.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Weights of 32 or 16 bits: quantised.
+// Weights of 32 or 16 bits: quantized.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void refuse_codes(const Checkpoint& checkpoint) {
         const bool codes = tensor->type == StoredType::f8_e4m3 || name.ends_with(".qweight");
         if (!codes) continue;
         throw ConfigError(fmt::format(
-            "{}: is quantised already, but {} has no config that says how; allowed: config.json with "
+            "{}: is quantized already, but {} has no config that says how; allowed: config.json with "
             "quantization_config beside it",
             tensor->place, checkpoint.folder().string()));
     }
@@ -65,7 +65,7 @@ class NumberLayers : public LayerSource {
     PackedLayer pack(const LayerOutline& layer) const override {
         const StoredTensor& weight = checkpoint_.at(layer.tensors.front());
         return {
-            .weight = quantise(weight.bytes, dtype_of(weight.type), layer.shape, {.search = request_.search}),
+            .weight = quantize(weight.bytes, dtype_of(weight.type), layer.shape, {.search = request_.search}),
             .input_order = {},
             .notes = {}};
     }
@@ -85,7 +85,7 @@ class NumberLayers : public LayerSource {
         });
         if (!linear.empty()) return linear;
         throw ConfigError(
-            fmt::format("{}: no linear layers to quantise: matrices NAME.weight of F32, F16 or "
+            fmt::format("{}: no linear layers to quantize: matrices NAME.weight of F32, F16 or "
                         "BF16 that are neither skipped, embeddings, nor (without --lm-head) the "
                         "language head",
                         checkpoint_.path().string()));

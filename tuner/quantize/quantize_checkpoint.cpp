@@ -49,14 +49,10 @@ json config_of(const LayerSource& source) {
     const PackedShape& shape = source.layers().front().shape;
     json layers = json::object();
     for (const LayerOutline& layer : source.layers()) layers[layer.name] = {layer.shape.out, layer.shape.in};
-    return {{"quant_method", "hone"},
-            {"layout", packed_layout_version},
-            {"format", name(shape.format)},
-            {"group", shape.group},
-            {"zeros", shape.zeros},
-            {"input_order", source.layers().front().input_order},
-            {"dtype", name(source.dtype())},
-            {"layers", std::move(layers)}};
+    return {{"quant_method", "hone"},        {"layout", packed_layout_version},
+            {"format", name(shape.format)},  {"group", shape.group},
+            {"zeros", shape.zeros},          {"input_order", source.layers().front().input_order},
+            {"dtype", name(source.dtype())}, {"layers", std::move(layers)}};
 }
 
 class Quantization {
@@ -188,7 +184,7 @@ double QuantizeReport::relative_error() const {
     return elements > 0 ? std::sqrt(errors / elements) : 0;
 }
 
-std::optional<QuantizeReport> quantise_checkpoint(const Checkpoint& checkpoint, const LayerSource& source,
+std::optional<QuantizeReport> quantize_checkpoint(const Checkpoint& checkpoint, const LayerSource& source,
                                                   const fs::path& output,
                                                   const QuantizeProgressSink& progress,
                                                   const std::atomic<bool>& stop) {

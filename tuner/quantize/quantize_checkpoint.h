@@ -47,7 +47,7 @@ using QuantizeProgressSink = std::function<void(const QuantizeProgress&)>;
 /// (packed_tensors.h) and copies of all other tensors, and its config.json with how to read them. One layer
 /// is in memory at a time. nullopt: `stop` was set before it was done. Throws ConfigError where the output
 /// cannot be written and for layers that cannot be packed.
-[[nodiscard]] std::optional<QuantizeReport> quantise_checkpoint(const Checkpoint& checkpoint,
+[[nodiscard]] std::optional<QuantizeReport> quantize_checkpoint(const Checkpoint& checkpoint,
                                                                 const LayerSource& source,
                                                                 const std::filesystem::path& output,
                                                                 const QuantizeProgressSink& progress,

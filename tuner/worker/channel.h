@@ -18,7 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/unique_handle.h"
+#include "runtime/system/unique_handle.h"
 
 namespace hone::tuner {
 

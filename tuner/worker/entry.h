@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "runtime/compiler.h"
+#include "runtime/compile/compiler.h"
 
 namespace hone::tuner {
 

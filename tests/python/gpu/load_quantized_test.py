@@ -284,7 +284,7 @@ class Mistakes(LoadingCase):
     def test_what_config_json_says(self):
         for packing, pattern in (
             ({"quant_method": "gptq"}, "it is none of Hone's; allowed are folders that `hone quantize`"),
-            ({"layout": 2}, "layout version 2; this package reads version 1: quantise the weights again"),
+            ({"layout": 2}, "layout version 2; this package reads version 1: quantize the weights again"),
             ({"format": "w2"}, "format is 'w2'; allowed are w4a16, w8a16, w8a8, fp8"),
             ({"group": 48}, "group is 48; allowed are 0, 32, 64, 128"),
             ({"zeros": 1}, "zeros is 1; allowed are False, True"),

@@ -53,7 +53,7 @@ class Forward(Case):
                     y = out[0] if has_residual else out
                     self.assert_near(y, layer_norm(x, weight, bias, residual))
 
-    def test_quantised_rows_come_with_their_scale(self):
+    def test_quantized_rows_come_with_their_scale(self):
         kinds = itertools.product(DTYPES.items(), FEWER_HIDDEN, ("int8", "fp8"), (False, True))
         for (name, dtype), hidden, output, has_residual in kinds:
             norm = prepared(
@@ -66,7 +66,7 @@ class Forward(Case):
                     codes, *_, scale = norm(x, weight, residual, epsilon=EPSILON)
                     self.assert_codes(codes, scale, rms_norm(x, weight, residual), dtype)
 
-    def test_a_quantised_layer_norm_is_right(self):
+    def test_a_quantized_layer_norm_is_right(self):
         norm = prepared(hone.LayerNorm(100, max_rows=16, dtype="bf16", output="int8"))
         x, _, weight, bias = shaped_inputs(3, 100, torch.bfloat16)
         codes, scale = norm(x, weight, bias=bias, epsilon=EPSILON)

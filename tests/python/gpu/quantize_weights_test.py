@@ -1,4 +1,4 @@
-"""Quantising weights on the GPU and on the host: the same bits, whichever way it is asked for."""
+"""Quantizing weights on the GPU and on the host: the same bits, whichever way it is asked for."""
 
 from __future__ import annotations
 

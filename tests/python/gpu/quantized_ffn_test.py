@@ -1,5 +1,5 @@
-"""Quantised feed-forward networks beside float64: prepared operators, hone::quantized_ffn and its module; and
-norms whose codes quantised layers multiply."""
+"""Quantized feed-forward networks beside float64: prepared operators, hone::quantized_ffn and its module; and
+norms whose codes quantized layers multiply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unittest
 from typing import Any, Dict, Tuple
 from unittest import mock
 
-from quantized_support import QuantizedCase, multiplied, quantise_x, stored_weight
+from quantized_support import QuantizedCase, multiplied, quantize_x, stored_weight
 from support import DEVICE, DTYPES, EPSILON, linear, prepared, randn, rms_norm
 
 import torch
@@ -96,7 +96,7 @@ def samples(dtype: Any = torch.bfloat16, tokens: int = 5) -> Dict[str, Tuple[tup
     four, eight = weights("w4a16", 64, zeros=True), weights("w8a16", gated=False)
     both, blocks = weights("w8a8", one_scale=True), weights("fp8", 128)
     zeros = [four[part].packed.zeros for part in ("gate", "up", "down")]
-    given = quantise_x(x, "w8a8")
+    given = quantize_x(x, "w8a8")
     none = (None,) * 5
     return {
         "w4a16 with a norm": (
@@ -224,7 +224,7 @@ class Operator(QuantizedCase):
 
 
 class Modules(QuantizedCase):
-    # How far a quantised network may be from the network.
+    # How far a quantized network may be from the network.
     LOSS = {4: 0.25, 8: 0.03, "fp8": 0.09, "w8a8": 0.05}
 
     def network(self, **options: Any) -> hone_nn.FusedFFN:
@@ -292,7 +292,7 @@ class Modules(QuantizedCase):
 
 
 class NormsBefore(QuantizedCase):
-    """An RMSNorm with codes for its output, and the quantised layer that multiplies them."""
+    """An RMSNorm with codes for its output, and the quantized layer that multiplies them."""
 
     OUTPUTS = {"w8a8": "int8", "fp8": "fp8"}
 
@@ -318,7 +318,7 @@ class NormsBefore(QuantizedCase):
         for format, output in self.OUTPUTS.items():
             weight, x, gain, _ = self.weight_and_x(format)
             norm = prepared(hone.RmsNorm(512, output=output, max_rows=MOST))
-            layer = prepared(hone.QuantizedLinear(512, 320, format, quantised_x=True, max_tokens=MOST))
+            layer = prepared(hone.QuantizedLinear(512, 320, format, quantized_x=True, max_tokens=MOST))
             codes, scale = norm(x, gain)
             found = layer(codes, *weight.packed[:2], x_scales=scale)
             wanted = ops.quantized_linear(

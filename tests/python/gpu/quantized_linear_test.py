@@ -1,4 +1,4 @@
-"""Quantised linear layers: packing, prepared operators, hone::quantized_linear and its module beside
+"""Quantized linear layers: packing, prepared operators, hone::quantized_linear and its module beside
 float64."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import warnings
 from typing import Any, Dict
 from unittest import mock
 
-from quantized_support import QuantizedCase, multiplied, quantise_x, stored_weight
+from quantized_support import QuantizedCase, multiplied, quantize_x, stored_weight
 from support import DEVICE, DTYPES, linear, prepared, randn, rms_norm, weight_like
 
 import torch
@@ -71,7 +71,7 @@ class Packing(QuantizedCase):
                     self.assertEqual(found[scale_place(row, group, groups)], scales[row, group])
             self.assert_same(_packing.unpack_scales(packed, rows, scales.shape[1]), scales)
 
-    def test_quantising_loses_little_on_either_device(self):
+    def test_quantizing_loses_little_on_either_device(self):
         for format, group, zeros, allowed in (
             ("w4a16", 128, False, 0.11), ("w4a16", 32, True, 0.09), ("w4a16", 0, False, 0.14),
             ("w8a16", 0, False, 0.012), ("w8a8", 0, False, 0.012), ("fp8", 0, False, 0.035),
@@ -117,8 +117,8 @@ class Prepared(QuantizedCase):
             }
             norm = randn(columns, dtype=dtype, seed=5) if description.norm else None
             normed = x if norm is None else rms_norm(x, norm)
-            if description.quantised_x:
-                codes = quantise_x(x, kind, group, description.one_x_scale)
+            if description.quantized_x:
+                codes = quantize_x(x, kind, group, description.one_x_scale)
                 found = operator(codes.codes, *weight.packed, x_scales=codes.scales, **given)
                 values = codes.values
             else:
@@ -145,12 +145,12 @@ class Prepared(QuantizedCase):
     def test_codes_times_codes(self):
         for kind, more in (
             ("w8a8", {}),
-            ("w8a8", {"quantised_x": True, "bias": True, "residual": True, "dtype": "fp16"}),
-            ("w8a8", {"quantised_x": True, "one_x_scale": True, "one_scale": True}),
+            ("w8a8", {"quantized_x": True, "bias": True, "residual": True, "dtype": "fp16"}),
+            ("w8a8", {"quantized_x": True, "one_x_scale": True, "one_scale": True}),
             ("fp8", {"norm": True}),
-            ("fp8", {"quantised_x": True, "one_scale": True, "activation": "relu"}),
+            ("fp8", {"quantized_x": True, "one_scale": True, "activation": "relu"}),
             ("fp8", {"group": 128}),
-            ("fp8", {"group": 128, "quantised_x": True, "residual": True}),
+            ("fp8", {"group": 128, "quantized_x": True, "residual": True}),
         ):
             self.check(hone.QuantizedLinear(512, 320, kind, max_tokens=MOST, **more))
 
@@ -158,7 +158,7 @@ class Prepared(QuantizedCase):
         for kind, more in (
             ("w4a16", {"zeros": True}),
             ("w8a16", {"bias": True}),
-            ("w8a8", {"quantised_x": True}),
+            ("w8a8", {"quantized_x": True}),
             ("fp8", {}),
         ):
             self.check(hone.QuantizedLinear(101, 77, kind, max_tokens=MOST, **more), tokens=(1, 17, MOST))
@@ -176,7 +176,7 @@ def samples(dtype: Any = torch.bfloat16, tokens: int = 5) -> Dict[str, Any]:
     eight = stored_weight(rows, columns, "w8a16", dtype=dtype)
     both = stored_weight(rows, columns, "w8a8", one_scale=True)
     blocks = stored_weight(rows, columns, "fp8", 128)
-    given = quantise_x(x, "w8a8")
+    given = quantize_x(x, "w8a8")
     name = {torch.bfloat16: "bf16", torch.float16: "fp16"}[dtype]
     return {
         "w4a16": (
@@ -337,7 +337,7 @@ def a_linear(columns: int = 256, rows: int = 192, dtype: Any = torch.bfloat16) -
 
 
 class Modules(QuantizedCase):
-    # How far a quantised layer may be from the layer: of its weight, and of codes of x.
+    # How far a quantized layer may be from the layer: of its weight, and of codes of x.
     LOSS = {4: 0.12, 8: 0.015, "fp8": 0.05, "w8a8": 0.03}
 
     def test_it_is_near_to_the_layer_it_was_made_from(self):

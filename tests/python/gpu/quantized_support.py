@@ -1,4 +1,4 @@
-"""What the tests of quantised layers share: weights and x as codes, what they stand for, tolerances."""
+"""What the tests of quantized layers share: weights and x as codes, what they stand for, tolerances."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def stored_weight(
     return Weight(packed, stored, _packing.dequantize(packed, stored, torch.float64))
 
 
-class QuantisedX(NamedTuple):
+class QuantizedX(NamedTuple):
     codes: Tensor
     scales: Tensor
     values: Tensor  # what they stand for, in float64
 
 
-def quantise_x(x: Tensor, format: str, group: int = 0, one_scale: bool = False) -> QuantisedX:
+def quantize_x(x: Tensor, format: str, group: int = 0, one_scale: bool = False) -> QuantizedX:
     """As kernels do: a scale for each token, for each 128 columns of it, or one."""
     parts = x.double().unflatten(-1, (-1, group or x.shape[-1]))
     largest = parts.abs().amax(-1, keepdim=True)
@@ -52,12 +52,12 @@ def quantise_x(x: Tensor, format: str, group: int = 0, one_scale: bool = False) 
     codes = (scaled.round() if format == "w8a8" else scaled.float()).to(CODES[format])
     values = (codes.double() * scales.double()).flatten(-2)
     given = scales.view(1) if one_scale else scales.squeeze(-1)
-    return QuantisedX(codes.flatten(-2), given if one_scale or group else given.squeeze(-1), values)
+    return QuantizedX(codes.flatten(-2), given if one_scale or group else given.squeeze(-1), values)
 
 
 def multiplied(x: Tensor, format: str, group: int = 0) -> Tensor:
     """What the products are of, where x comes as it is."""
-    return quantise_x(x, format, group).values if format in CODES else x.double()
+    return quantize_x(x, format, group).values if format in CODES else x.double()
 
 
 class QuantizedCase(Case):

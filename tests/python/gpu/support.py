@@ -38,7 +38,7 @@ def randn(*shape: int, dtype: Any = torch.bfloat16, seed: int = 0) -> Tensor:
 
 
 def summed(x: Tensor, residual: Optional[Tensor]) -> Tensor:
-    """What is normalised, in float64: x, or x + residual rounded to their dtype. Gradients pass the
+    """What is normalized, in float64: x, or x + residual rounded to their dtype. Gradients pass the
     rounding."""
     if residual is None:
         return x.double()

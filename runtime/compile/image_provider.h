@@ -1,0 +1,103 @@
+// Machine code for candidates: loaded already, in the image cache, or compiled now and kept there. Used by
+// prepare() alone, by one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cache/cache.h"
+#include "hone/report.h"
+#include "kernel_templates/family.h"
+#include "runtime/cuda/device_session.h"
+#include "runtime/cuda/launcher.h"
+#include "runtime/nvrtc/nvrtc.h"
+
+namespace hone::runtime {
+
+using WarningSink = std::function<void(const std::string&)>;
+
+/// A loaded plan that keeps its device alive and is unloaded in the device's context, on whatever thread that
+/// happens.
+class LoadedImage {
+  public:
+    /// Throws CudaError.
+    LoadedImage(std::shared_ptr<const DeviceSession> session, std::span<const std::byte> cubin,
+                const Plan& plan);
+    LoadedImage(const LoadedImage&) = delete;
+    LoadedImage& operator=(const LoadedImage&) = delete;
+    ~LoadedImage();
+    [[nodiscard]] const LoadedPlan& plan() const { return *plan_; }
+
+  private:
+    std::shared_ptr<const DeviceSession> session_;
+    std::optional<LoadedPlan> plan_;
+};
+
+/// A compile was needed where none is allowed. `what()` names problem and candidate.
+class FrozenError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A compile was needed and NVRTC is not there.
+class CompilerMissing : public LibraryError {
+  public:
+    using LibraryError::LibraryError;
+};
+
+struct ImageOptions {
+    std::shared_ptr<const Nvrtc> nvrtc;  ///< nullptr: NVRTC is missing
+    std::string nvrtc_problem;           ///< why it is missing
+    std::optional<cache::Cache> cache;   ///< nullopt: images are not kept
+    WarningSink warn;
+};
+
+class ImageProvider {
+  public:
+    ImageProvider(std::shared_ptr<const DeviceSession> session, ImageOptions options);
+
+    struct Result {
+        std::shared_ptr<const LoadedImage> image;
+        ImageOrigin origin = ImageOrigin::compiled;
+    };
+    /// `measured_with` is the NVRTC version a winner was measured with: its image serves when ours is not at
+    /// hand. Throws FrozenError, NvrtcError, CompilerMissing or CudaError (the image does not load).
+    [[nodiscard]] Result load(const Problem& problem, const Candidate& candidate,
+                              const std::string& measured_with = {});
+
+    void freeze() noexcept { frozen_.store(true, std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t compiles() const { return compiles_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t cache_hits() const { return cache_hits_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::string nvrtc_version() const { return nvrtc_version_; }
+    /// nullptr: there is none.
+    [[nodiscard]] const cache::Cache* cache() const { return options_.cache ? &*options_.cache : nullptr; }
+
+  private:
+    using Cubin = std::vector<std::byte>;
+    [[nodiscard]] std::shared_ptr<const LoadedImage> load_cached(const Problem&, const Candidate&,
+                                                                 const std::string& nvrtc_version);
+    [[nodiscard]] std::optional<Cubin> find_cached(const Problem&, const Candidate&,
+                                                   const std::string& nvrtc_version);
+    [[nodiscard]] Cubin compile_now(const Problem&, const Candidate&);
+    [[nodiscard]] std::shared_ptr<const LoadedImage> load_cubin(const Problem&, const Candidate&,
+                                                                const Cubin&);
+    void store(const cache::ImageKey& key, const cache::Image& image);
+    void warn_about_cache(const std::string& what);
+
+    std::shared_ptr<const DeviceSession> session_;
+    ImageOptions options_;
+    std::string nvrtc_version_;
+    Arch arch_;
+    std::map<std::string, std::weak_ptr<const LoadedImage>> loaded_;  ///< by static problem and candidate
+    bool cache_warned_ = false;
+    std::atomic<bool> frozen_{false};
+    std::atomic<std::uint64_t> compiles_{0};
+    std::atomic<std::uint64_t> cache_hits_{0};
+};
+
+}  // namespace hone::runtime

@@ -1,0 +1,177 @@
+#include "runtime/dispatch/choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <tuple>
+
+#include "kernel_templates/catalog.h"
+
+namespace hone::runtime {
+namespace {
+
+/// Two doublings: beyond that a winner says little about a bucket that lies outside everything measured.
+constexpr double reach_log2 = 2.0;
+
+auto static_key(const cache::LoadedWinner& winner) {
+    return std::tie(winner.trial.key.family, winner.trial.key.static_fields);
+}
+
+Trust public_trust(cache::Trust trust) {
+    switch (trust) {
+        case cache::Trust::exact: return Trust::exact;
+        case cache::Trust::compatible: return Trust::compatible;
+        case cache::Trust::foreign: return Trust::foreign;
+        case cache::Trust::stale:
+        case cache::Trust::unusable: break;
+    }
+    return Trust::none;
+}
+
+std::string describe(const cache::LoadedWinner& winner) {
+    return fmt::format("{} at {} ({} layer)", winner.trial.candidate, winner.trial.key.dynamic_fields,
+                       winner.layer);
+}
+
+/// Why a record is not dispatched whatever the bucket; empty when it may be.
+std::string reason_against(const cache::LoadedWinner& winner, const std::optional<Candidate>& candidate) {
+    const cache::Trial& trial = winner.trial;
+    if (trial.status != cache::TrialStatus::ok)
+        return fmt::format("its status is {}", cache::name(trial.status));
+    if (trial.provenance == cache::Provenance::predicted) return "it was predicted, never run on a GPU";
+    if (!candidate) return "this build has no such candidate";
+    if (winner.trust == cache::Trust::stale || trial.template_hash != template_hash(*candidate->variant)) {
+        return "its kernel has changed since (stale)";
+    }
+    if (public_trust(winner.trust) == Trust::none) return "it was measured on another compute capability";
+    return {};
+}
+
+void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowledge& knowledge) {
+    const std::optional<Candidate> candidate = parse_candidate(*problem.family, winner.trial.candidate);
+    const std::optional<Problem> won = parse_problem(
+        *problem.family, winner.trial.key.static_fields + ' ' + winner.trial.key.dynamic_fields);
+    std::string reason = won ? reason_against(winner, candidate) : "this build does not take such a problem";
+    if (reason.empty()) {
+        knowledge.winners.push_back({*won, *candidate, public_trust(winner.trust), &winner});
+    } else {
+        knowledge.passed_over.push_back(fmt::format("{}: {}", describe(winner), reason));
+    }
+}
+
+double doublings_between(std::int64_t a, std::int64_t b) {
+    return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
+}
+
+/// By the dynamic fields, then by the free ones.
+std::strong_ordering by_sizes(const Problem& a, const Problem& b) {
+    for (const FieldIndices& fields : {dynamic_fields(*a.family), run_time_fields(*a.family)}) {
+        for (const std::uint8_t field : fields) {
+            if (a[field] != b[field]) return a[field] <=> b[field];
+        }
+    }
+    return std::strong_ordering::equal;
+}
+
+/// Nearest first; of two equally near the larger, whose grid fills the device like this one's; then a fixed
+/// order.
+bool nearer(const KnownWinner& a, const KnownWinner& b, const Problem& problem) {
+    const double distance_a = log2_distance(a.problem, problem);
+    const double distance_b = log2_distance(b.problem, problem);
+    if (distance_a != distance_b) return distance_a < distance_b;
+    if (const auto order = by_sizes(a.problem, b.problem); order != 0) return order > 0;
+    return to_string(a.candidate) < to_string(b.candidate);
+}
+
+/// Whether the problem's value of a field lies within reach of the winner's, or between those of two.
+bool within_reach(const KnownWinner& winner, std::span<const KnownWinner* const> usable,
+                  const Problem& problem, std::size_t field) {
+    if (doublings_between(winner.problem[field], problem[field]) <= reach_log2) return true;
+    const auto any = [&](auto holds) { return std::ranges::any_of(usable, holds); };
+    return any([&](const KnownWinner* one) { return one->problem[field] < problem[field]; }) &&
+           any([&](const KnownWinner* one) { return one->problem[field] > problem[field]; });
+}
+
+/// The nearest of `usable`, if the problem lies within its reach.
+const KnownWinner* nearest(std::span<const KnownWinner* const> usable, const Problem& problem) {
+    const KnownWinner* best = nullptr;
+    for (const KnownWinner* winner : usable) {
+        if (best == nullptr || nearer(*winner, *best, problem)) best = winner;
+    }
+    if (best == nullptr) return nullptr;
+    const FieldIndices fields = dynamic_fields(*problem.family);
+    const bool reached = std::ranges::all_of(
+        fields, [&](std::uint8_t field) { return within_reach(*best, usable, problem, field); });
+    return reached ? best : nullptr;
+}
+
+const KnownWinner* nearest_allowed(const Problem& problem, std::span<const KnownWinner> winners,
+                                   const DeviceTraits& traits, bool foreign) {
+    std::vector<const KnownWinner*> usable;
+    for (const KnownWinner& winner : winners) {
+        if ((winner.trust == Trust::foreign) != foreign) continue;
+        if (allowed(problem, winner.candidate, traits)) usable.push_back(&winner);
+    }
+    return nearest(usable, problem);
+}
+
+Choice take(const KnownWinner& winner, Origin origin) {
+    return {winner.candidate, origin, winner.trust, dynamic_text(winner.problem), winner.record};
+}
+
+}  // namespace
+
+double log2_distance(const Problem& a, const Problem& b) {
+    double sum = 0;
+    for (const std::uint8_t field : dynamic_fields(*a.family)) sum += doublings_between(a[field], b[field]);
+    return sum;
+}
+
+WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(std::move(winners)) {
+    std::ranges::stable_sort(winners_, {}, static_key);
+}
+
+Knowledge WinnerTable::find(const Problem& problem) const {
+    const std::string family(problem.family->name);
+    const std::string fields = static_text(problem);
+    Knowledge knowledge;
+    for (const auto& winner : std::ranges::equal_range(winners_, std::tie(family, fields), {}, static_key)) {
+        add_record(problem, winner, knowledge);
+    }
+    std::ranges::stable_sort(knowledge.winners, [](const KnownWinner& a, const KnownWinner& b) {
+        return by_sizes(a.problem, b.problem) < 0;
+    });
+    return knowledge;
+}
+
+std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
+                             const DeviceTraits& traits) {
+    if (const KnownWinner* winner = nearest_allowed(problem, winners, traits, false)) {
+        const bool exact = log2_distance(winner->problem, problem) == 0;
+        return take(*winner, exact ? Origin::exact : Origin::neighbour);
+    }
+    if (const KnownWinner* winner = nearest_allowed(problem, winners, traits, true))
+        return take(*winner, Origin::foreign);
+    return choose_fallback(problem, traits);
+}
+
+std::optional<Choice> choose_fallback(const Problem& problem, const DeviceTraits& traits) {
+    const std::optional<Candidate> candidate = fallback(problem, traits);
+    if (!candidate) return std::nullopt;
+    return Choice{.candidate = *candidate};
+}
+
+std::string tune_command(const Problem& problem, std::span<const std::int64_t> values) {
+    if (values.empty()) return {};
+    std::string fields = static_text(problem);
+    const FieldIndices dynamic = dynamic_fields(*problem.family);
+    for (std::size_t i = 0; i + 1 < dynamic.count; ++i)
+        fields += fmt::format(" {}={}", problem.family->fields[dynamic[i]].name, problem[dynamic[i]]);
+    return fmt::format("hone tune --op {} --fields \"{}\" --tokens {}", problem.family->name, fields,
+                       fmt::join(values, ","));
+}
+
+}  // namespace hone::runtime

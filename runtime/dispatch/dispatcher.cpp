@@ -1,0 +1,160 @@
+#include "runtime/dispatch/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+
+#include "runtime/dispatch/explain.h"
+#include "runtime/dispatch/snapshot.h"
+
+namespace hone::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::string kernel_name(const Problem& problem, const Candidate& candidate) {
+    return fmt::format("{} {}: {}", problem.family->name, static_text(problem), to_string(candidate));
+}
+
+/// Upper edges of the last dynamic field at which some bucket is not exact.
+std::vector<std::int64_t> improvable(std::span<const BucketReport> buckets) {
+    std::set<std::int64_t> edges;
+    for (const BucketReport& bucket : buckets) {
+        if (bucket.origin != Origin::exact) edges.insert(bucket.sizes.back().last);
+    }
+    return {edges.begin(), edges.end()};
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver)
+    : session_(std::make_shared<const DeviceSession>(std::move(driver), options.device)),
+      warn_(warning_sink(options)) {
+    Snapshot snapshot = take_snapshot(*session_, options, warn_);
+    winners_ = std::make_unique<const WinnerTable>(std::move(snapshot.winners));
+    images_ = std::make_unique<ImageProvider>(session_, std::move(snapshot.images));
+    if (!options.allow_compile) freeze();
+}
+
+std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& problem,
+                                                            std::span<const RowStride> strides,
+                                                            const Sizes& least) {
+    const std::lock_guard lock(mutex_);
+    const auto start = Clock::now();
+    const BucketGrid grid(problem, least);
+    const Knowledge knowledge = winners_->find(problem);
+    PrepareReport report;
+    report.problem = to_string(problem);
+    std::vector<Bucket> buckets;
+    for (std::size_t cell = 0; cell < grid.cells(); ++cell) {
+        BucketReport& described = report.buckets.emplace_back();
+        buckets.push_back(prepare_bucket(grid.first(cell), grid.last(cell), knowledge.winners, described));
+    }
+    report.tune_command = tune_command(problem, improvable(report.buckets));
+    report.elapsed_ms = ms_since(start);
+    prepares_.fetch_add(1, std::memory_order_relaxed);
+    return std::make_shared<const PreparedOperator>(session_, problem, grid, strides, std::move(buckets),
+                                                    std::move(report));
+}
+
+Bucket Dispatcher::prepare_bucket(const Problem& first, const Problem& last,
+                                  std::span<const KnownWinner> winners, BucketReport& report) {
+    const auto start = Clock::now();
+    Served served = serve(last, winners);
+    report = describe_choice(first, last, served.choice);
+    report.image = served.loaded.origin;
+    report.note = std::move(served.note);
+    report.load_ms = ms_since(start);
+    const Candidate& candidate = served.choice.candidate;
+    return {candidate, std::move(served.loaded.image), served.choice.origin, site(last, candidate)};
+}
+
+Dispatcher::Served Dispatcher::serve(const Problem& at_edge, std::span<const KnownWinner> winners) {
+    Served served;
+    const std::optional<Choice> choice = choose(at_edge, winners, session_->traits());
+    if (choice && choice->record != nullptr) {
+        if (auto loaded = try_winner(at_edge, *choice, served.note)) {
+            served.choice = *choice;
+            served.loaded = std::move(*loaded);
+            return served;
+        }
+    }
+    const std::optional<Choice> fallback = choose_fallback(at_edge, session_->traits());
+    if (!fallback) {
+        throw std::invalid_argument(
+            fmt::format("no kernel for {} on {}", to_string(at_edge), session_->traits().name));
+    }
+    served.choice = *fallback;
+    served.loaded = images_->load(at_edge, fallback->candidate);
+    return served;
+}
+
+// A winner that no longer compiles or loads (another compiler, another driver) is worth a warning, not an
+// abort.
+std::optional<ImageProvider::Result> Dispatcher::try_winner(const Problem& at_edge, const Choice& choice,
+                                                            std::string& note) {
+    if (unloadable_.contains(kernel_name(at_edge, choice.candidate))) {
+        note = fmt::format("{} does not load", to_string(choice.candidate));
+        return std::nullopt;
+    }
+    try {
+        return images_->load(at_edge, choice.candidate, choice.record->trial.toolchain.nvrtc);
+    } catch (const NvrtcError& error) {
+        note = demote(at_edge, choice, error);
+    } catch (const CompilerMissing& error) {
+        note = demote(at_edge, choice, error);
+    } catch (const CudaError& error) {
+        if (error.sticky()) throw;
+        note = demote(at_edge, choice, error);
+    }
+    return std::nullopt;
+}
+
+std::string Dispatcher::demote(const Problem& at_edge, const Choice& choice, const std::exception& error) {
+    const std::string kernel = kernel_name(at_edge, choice.candidate);
+    unloadable_.insert(kernel);
+    warn_(fmt::format("the tuned kernel {} cannot be used, its fallback runs instead: {}", kernel,
+                      error.what()));
+    return fmt::format("{} does not load: {}", to_string(choice.candidate), error.what());
+}
+
+std::uint32_t Dispatcher::site(const Problem& at_edge, const Candidate& candidate) {
+    const std::string kernel = kernel_name(at_edge, candidate);
+    const auto known = std::ranges::find(sites_, kernel);
+    if (known == sites_.end()) return sites_.push_back(kernel), static_cast<std::uint32_t>(sites_.size() - 1);
+    return static_cast<std::uint32_t>(known - sites_.begin());
+}
+
+Explanation Dispatcher::explain(const Problem& problem, const Problem& largest) const {
+    const std::lock_guard lock(mutex_);
+    return runtime::explain(problem, largest, {winners_.get(), &session_->traits(), images_->cache()});
+}
+
+Counters Dispatcher::counters() const {
+    const RunLog& log = session_->log();
+    return {.runs_exact = log.runs(Origin::exact),
+            .runs_neighbour = log.runs(Origin::neighbour),
+            .runs_foreign = log.runs(Origin::foreign),
+            .runs_fallback = log.runs(Origin::fallback),
+            .failed_launches = log.failed(),
+            .prepares = prepares_.load(std::memory_order_relaxed),
+            .compiles = images_->compiles(),
+            .image_cache_hits = images_->cache_hits()};
+}
+
+std::string Dispatcher::last_launch_error() const {
+    const LaunchError error = session_->log().last_error();
+    if (error.result == CUDA_SUCCESS) return {};
+    const std::lock_guard lock(mutex_);
+    return fmt::format("{}: {}", sites_.at(error.site),
+                       describe(session_->driver(), static_cast<CUresult>(error.result)));
+}
+
+}  // namespace hone::runtime

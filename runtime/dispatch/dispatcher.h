@@ -1,0 +1,66 @@
+// The heart of the public Runtime, without its types: makes prepared operators of problems. prepare() and
+// explain() are serialized by a mutex; what they hand out is immutable. Throws the exceptions of the layers
+// below (public_error.h turns them into hone::Error), std::invalid_argument for a problem that nothing can
+// run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hone/runtime.h"
+#include "runtime/compile/image_provider.h"
+#include "runtime/dispatch/choice.h"
+#include "runtime/dispatch/prepared_operator.h"
+
+namespace hone::runtime {
+
+class Dispatcher {
+  public:
+    explicit Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver = Driver::load());
+
+    /// `problem` carries the maxima in its run-time fields; kernels for less than `least` are not needed.
+    [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
+                                                                  std::span<const RowStride> strides,
+                                                                  const Sizes& least = {});
+    /// `problem` carries the sizes asked about, `largest` the maxima.
+    [[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest) const;
+
+    void freeze() noexcept { images_->freeze(); }
+    [[nodiscard]] Counters counters() const;
+    [[nodiscard]] std::string last_launch_error() const;
+    [[nodiscard]] const DeviceSession& session() const { return *session_; }
+
+  private:
+    struct Served {
+        Choice choice;
+        ImageProvider::Result loaded;
+        std::string note;
+    };
+    [[nodiscard]] Bucket prepare_bucket(const Problem& first, const Problem& last,
+                                        std::span<const KnownWinner> winners, BucketReport& report);
+    [[nodiscard]] Served serve(const Problem& at_edge, std::span<const KnownWinner> winners);
+    [[nodiscard]] std::optional<ImageProvider::Result> try_winner(const Problem& at_edge,
+                                                                  const Choice& choice, std::string& note);
+    [[nodiscard]] std::string demote(const Problem& at_edge, const Choice& choice,
+                                     const std::exception& error);
+    [[nodiscard]] std::uint32_t site(const Problem& at_edge, const Candidate& candidate);
+
+    std::shared_ptr<const DeviceSession> session_;
+    WarningSink warn_;
+    std::unique_ptr<ImageProvider> images_;
+    std::unique_ptr<const WinnerTable> winners_;
+    mutable std::mutex mutex_;  ///< guards images_ (but for its atomics), sites_ and unloadable_
+    std::vector<std::string> sites_;
+    std::set<std::string> unloadable_;  ///< winners that failed before, "rmsnorm ...: block_rows ..."
+    std::atomic<std::uint64_t> prepares_{0};
+};
+
+}  // namespace hone::runtime

@@ -1,0 +1,87 @@
+// A prepared operator: every kernel that a call can reach, loaded. Immutable; run() may be called from any
+// number of threads, takes no lock, allocates nothing, makes no system call, and is allowed under stream
+// capture. Knows families and problems, not norms: the typed fronts (norm.cpp) fill a Call and come here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hone/error.h"
+#include "hone/report.h"
+#include "kernel_templates/family.h"
+#include "runtime/compile/image_provider.h"
+#include "runtime/dispatch/bucket_grid.h"
+
+namespace hone::runtime {
+
+/// The scalar argument that is the distance between two rows of a pointer argument, in elements.
+struct RowStride {
+    std::uint8_t scalar = 0;
+    std::uint8_t pointer = 0;
+};
+
+/// What serves the calls of one cell.
+struct Bucket {
+    Candidate candidate;
+    std::shared_ptr<const LoadedImage> image;
+    Origin origin = Origin::fallback;
+    std::uint32_t site = 0;  ///< the dispatcher's number for this kernel, for error texts
+};
+
+class PreparedOperator {
+  public:
+    /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of the grid, one
+    /// each.
+    PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem, BucketGrid grid,
+                     std::span<const RowStride> strides, std::vector<Bucket> buckets, PrepareReport report);
+
+    /// A dynamic size of 0 enqueues nothing. The call's scalars are complete: strides in elements.
+    [[nodiscard]] Status run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept;
+
+    /// What run() would say before it enqueues anything.
+    [[nodiscard]] Status check(const Call& call, const Sizes& sizes) const noexcept;
+
+    /// Bytes of workspace that a call of any sizes up to these needs; 0: none. Throws std::invalid_argument
+    /// for sizes that no call may have.
+    [[nodiscard]] std::int64_t workspace_bytes(const Sizes& sizes) const;
+
+    [[nodiscard]] const PrepareReport& report() const { return report_; }
+    [[nodiscard]] const DeviceSession& session() const { return *session_; }
+
+  private:
+    /// How a pointer has to be in one bucket. `alignment_mask` is alignment - 1 in bytes.
+    struct PointerRule {
+        std::uint64_t alignment_mask = 0;
+        bool required = false;
+    };
+    struct StrideRule {
+        RowStride where;
+        std::int64_t minimum = 0;
+        std::int64_t element_bytes = 1;
+    };
+    struct Rules {
+        std::array<PointerRule, max_call_pointers> pointers{};
+    };
+
+    [[nodiscard]] Rules rules_for(std::size_t bucket) const;
+    [[nodiscard]] Plan plan_of(const Bucket& bucket, const Problem& problem) const noexcept;
+    [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
+    [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,
+                                   CUstream stream) const noexcept;
+
+    std::shared_ptr<const DeviceSession> session_;
+    Problem problem_;
+    std::size_t pointer_count_ = 0;
+    BucketGrid grid_;
+    std::vector<Bucket> buckets_;
+    std::vector<Rules> rules_;
+    std::vector<StrideRule> strides_;
+    std::optional<std::size_t> epsilon_;  ///< index in Call::scalars
+    PrepareReport report_;
+};
+
+}  // namespace hone::runtime

@@ -1,0 +1,76 @@
+#include "runtime/dispatch/snapshot.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace hone::runtime {
+namespace {
+
+/// nullopt: no files, the packaged layer alone.
+std::optional<cache::LayerPaths> cache_files(const RuntimeOptions& options, const WarningSink& warn) {
+    if (!options.use_cache) return std::nullopt;
+    cache::LayerPaths paths;
+    try {
+        paths = cache::layer_paths();
+    } catch (const cache::CacheError& error) {
+        if (options.cache_file.empty()) {
+            warn(fmt::format("no tuning cache: {}", error.what()));
+            return std::nullopt;
+        }
+    }
+    if (!options.cache_file.empty()) paths.user = options.cache_file;
+    return paths;
+}
+
+std::optional<cache::Cache> open_image_cache(const std::filesystem::path& file, const WarningSink& warn) {
+    try {
+        return cache::Cache::open(file, cache::OpenMode::read_write);
+    } catch (const std::exception& error) {
+        warn(fmt::format("compiled images are not kept: {}", error.what()));
+    }
+    try {
+        return cache::Cache::open(file, cache::OpenMode::read_only);
+    } catch (const std::exception&) {
+        return std::nullopt;  // the first attempt has warned
+    }
+}
+
+void load_compiler(ImageOptions& images) {
+    try {
+        images.nvrtc = Nvrtc::load();
+    } catch (const LibraryError& error) {
+        images.nvrtc_problem = error.what();
+    } catch (const NvrtcError& error) {
+        images.nvrtc_problem = error.what();
+    }
+}
+
+}  // namespace
+
+WarningSink warning_sink(const RuntimeOptions& options) {
+    if (options.on_warning) return [sink = options.on_warning](const std::string& text) { sink(text); };
+    return [](const std::string& text) { std::fprintf(stderr, "hone: warning: %s\n", text.c_str()); };
+}
+
+Snapshot take_snapshot(const DeviceSession& session, const RuntimeOptions& options, const WarningSink& warn) {
+    Snapshot snapshot;
+    snapshot.images.warn = warn;
+    load_compiler(snapshot.images);
+    const cache::Toolchain toolchain{session.driver().version(),
+                                     snapshot.images.nvrtc ? snapshot.images.nvrtc->version() : ""};
+
+    bool warned = false;
+    const WarningSink noted = [&](const std::string& text) {
+        warned = true;
+        warn(text);
+    };
+    const std::optional<cache::LayerPaths> paths = cache_files(options, noted);
+    snapshot.winners = cache::load_winners(paths, session.gpu(), toolchain, noted);
+    // One file, one warning: what made its results unreadable also makes its images so.
+    const WarningSink silent = [](const std::string&) {};
+    if (paths) snapshot.images.cache = open_image_cache(paths->user, warned ? silent : warn);
+    return snapshot;
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,56 @@
+// From the public descriptions of attention and of its append to problems of their families.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "hone/attention.h"
+#include "kernel_templates/problem.h"
+#include "runtime/dispatch/prepared_operator.h"
+
+namespace hone::runtime {
+
+class Dispatcher;
+
+/// Queries of a sequence that the kernels of decode take at once.
+inline constexpr std::int64_t most_decode_queries = 16;
+
+/// Whether calls of so many queries a sequence take the kernels of decode.
+[[nodiscard]] bool is_decode(const Attention& attention, std::int64_t q_len) noexcept;
+/// Index, in AttentionProblems::decode, of what serves so many queries.
+[[nodiscard]] std::size_t decode_index(std::int64_t q_len) noexcept;
+
+/// What the calls of an operator can reach: problems of the largest call.
+struct AttentionProblems {
+    std::array<std::optional<Problem>, 5>
+        decode;  ///< for up to 1, 2, 4, 8, 16 queries, where there are calls
+    std::optional<Problem> prefill;
+    std::int64_t least_prefill = 1;  ///< fewest queries of a call that prefill serves
+};
+
+/// Both throw std::invalid_argument naming field, value and what is allowed.
+[[nodiscard]] AttentionProblems attention_problems(const Attention& attention);
+[[nodiscard]] Problem rope_problem(const RopeKvAppend& rope);
+/// The operator with all that its calls can reach; `checking` as AttentionKernel takes it.
+[[nodiscard]] AttentionKernel prepare_attention(Dispatcher& dispatcher, const Attention& attention,
+                                                const DeviceSession* checking);
+
+/// A call's sizes in the order of its family.
+[[nodiscard]] constexpr Sizes decode_sizes(AttentionSizes sizes) noexcept {
+    return {sizes.batch, sizes.kv_len, sizes.q_len};
+}
+[[nodiscard]] constexpr Sizes prefill_sizes(AttentionSizes sizes) noexcept {
+    return {sizes.batch, sizes.q_len, sizes.kv_len};
+}
+
+/// The descriptions with numbers in place of what stands for them: 0 for kv_heads, -1 for rotary_dim.
+[[nodiscard]] Attention filled_in(Attention attention);
+[[nodiscard]] RopeKvAppend filled_in(RopeKvAppend rope);
+
+/// Which scalars of a call are strides, and of what.
+[[nodiscard]] std::span<const RowStride> rope_strides();
+
+}  // namespace hone::runtime

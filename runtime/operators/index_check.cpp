@@ -1,0 +1,153 @@
+#include "runtime/operators/index_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/operators/attention_call.h"
+
+namespace hone::runtime {
+namespace {
+
+using Indices = std::vector<std::int32_t>;
+
+Indices read(const Driver& driver, const std::int32_t* indices, std::int64_t count) {
+    const DeviceSpan<std::int32_t> span{reinterpret_cast<CUdeviceptr>(indices),
+                                        static_cast<std::size_t>(count)};
+    return download(driver, span);
+}
+
+bool all_within(const Indices& indices, std::int64_t least, std::int64_t most) {
+    return std::ranges::all_of(indices, [&](std::int64_t index) { return index >= least && index <= most; });
+}
+
+/// `longest`: of a sequence; `tokens`: of all.
+bool are_starts(const Indices& starts, std::int64_t longest, std::int64_t tokens) {
+    if (starts.front() != 0 || starts.back() > tokens) return false;
+    const auto wrong = [&](std::int64_t start, std::int64_t next) {
+        return next < start || next - start > longest;
+    };
+    return std::ranges::adjacent_find(starts, wrong) == starts.end();
+}
+
+/// Positions [first, last) of one sequence that a call touches.
+struct Touched {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+};
+
+struct PageTable {
+    Indices entries;
+    std::int64_t stride = 0;
+    std::int64_t page_size = 0;
+    std::int64_t pool_pages = 0;
+
+    [[nodiscard]] bool has_room(std::size_t sequence, Touched touched) const {
+        if (touched.first >= touched.last) return true;
+        const std::int64_t begin = touched.first / page_size;
+        const std::int64_t end = (touched.last - 1) / page_size + 1;
+        if (end > stride) return false;
+        const auto row = entries.begin() + static_cast<std::int64_t>(sequence) * stride;
+        return std::all_of(row + begin, row + end,
+                           [&](std::int64_t page) { return page >= 0 && page < pool_pages; });
+    }
+};
+
+/// Of attention and of the append alike, which have these arguments.
+template <class Args>
+PageTable read_table(const Driver& driver, const Args& args, std::int64_t sequences, std::int64_t page_size,
+                     std::int64_t kv_len) {
+    const std::int64_t stride = page_table_stride(args.page_table_stride, page_size, kv_len);
+    return {read(driver, args.page_table, sequences * stride), stride, page_size, args.pool_pages};
+}
+
+Status check_packed(const Driver& driver, const AttentionArgs& args, AttentionSizes sizes) {
+    const bool right =
+        are_starts(read(driver, args.q_starts, sizes.batch + 1), sizes.q_len, args.q_tokens) &&
+        are_starts(read(driver, args.kv_starts, sizes.batch + 1), sizes.kv_len, args.kv_tokens);
+    return right ? Status::ok : Status::bad_lengths;
+}
+
+/// Keys that some query of a sequence sees: pages before a window may have gone.
+Touched seen_keys(const Attention& attention, std::int64_t q_len, std::int64_t length) {
+    const std::int64_t first = attention.window == 0 ? 0 : length - q_len + 1 - attention.window;
+    return {std::max<std::int64_t>(first, 0), length};
+}
+
+Status check_attention(const Driver& driver, const Attention& attention, const AttentionArgs& args,
+                       AttentionSizes sizes) {
+    if (attention.packed) return check_packed(driver, args, sizes);
+    Indices lengths(static_cast<std::size_t>(sizes.batch), static_cast<std::int32_t>(sizes.kv_len));
+    if (attention.lengths) lengths = read(driver, args.kv_lengths, sizes.batch);
+    if (!all_within(lengths, 0, sizes.kv_len)) return Status::bad_lengths;
+    if (attention.page_size == 0) return Status::ok;
+    const PageTable table = read_table(driver, args, sizes.batch, attention.page_size, sizes.kv_len);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        if (!table.has_room(i, seen_keys(attention, sizes.q_len, lengths[i]))) return Status::bad_pages;
+    }
+    return Status::ok;
+}
+
+std::int64_t last_position(const RopeKvAppend& rope, const RopeKvAppendArgs& args) {
+    constexpr std::int64_t any = INT32_MAX;
+    return rope.rotary_dim == 0 ? any : args.table_rows - 1;
+}
+
+Status check_slots(const Driver& driver, const RopeKvAppend& rope, const RopeKvAppendArgs& args,
+                   std::int64_t tokens) {
+    if (rope.rotary_dim != 0 &&
+        !all_within(read(driver, args.positions, tokens), INT32_MIN, last_position(rope, args)))
+        return Status::bad_lengths;
+    const std::int64_t room = rope.page_size != 0 ? rope.page_size : args.kv_len;
+    const bool inside = all_within(read(driver, args.slots, tokens), INT32_MIN, args.pool_pages * room - 1);
+    return inside ? Status::ok : Status::bad_pages;
+}
+
+Status check_append(const Driver& driver, const RopeKvAppend& rope, const RopeKvAppendArgs& args,
+                    std::int64_t tokens) {
+    if (rope.slots) return check_slots(driver, rope, args, tokens);
+    const std::int64_t sequences = tokens / args.q_len;
+    const Indices lengths = read(driver, args.kv_lengths, sequences);
+    if (!all_within(lengths, 0, std::min(args.kv_len, last_position(rope, args) + 1)))
+        return Status::bad_lengths;
+    if (rope.page_size == 0) return Status::ok;
+    const PageTable table = read_table(driver, args, sequences, rope.page_size, args.kv_len);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        const std::int64_t length = lengths[i];
+        if (!table.has_room(i, {std::max<std::int64_t>(length - args.q_len, 0), length}))
+            return Status::bad_pages;
+    }
+    return Status::ok;
+}
+
+template <class Check>
+Status on_the_host(const DeviceSession& session, CUstream stream, Check&& check_read) noexcept {
+    try {
+        const Driver& driver = session.driver();
+        const CurrentContext context(driver, session.context());  // a thread may have none of its own yet
+        if (is_capturing(driver, stream)) return Status::capturing;
+        check(driver, driver.cuStreamSynchronize(stream), "stream");
+        return check_read(driver);
+    } catch (const std::exception&) {
+        return Status::launch_failed;
+    }
+}
+
+}  // namespace
+
+Status check_indices(const DeviceSession& session, CUstream stream, const Attention& attention,
+                     const AttentionArgs& args, AttentionSizes sizes) noexcept {
+    return on_the_host(session, stream,
+                       [&](const Driver& driver) { return check_attention(driver, attention, args, sizes); });
+}
+
+Status check_indices(const DeviceSession& session, CUstream stream, const RopeKvAppend& rope,
+                     const RopeKvAppendArgs& args, std::int64_t tokens) noexcept {
+    return on_the_host(session, stream,
+                       [&](const Driver& driver) { return check_append(driver, rope, args, tokens); });
+}
+
+}  // namespace hone::runtime
