@@ -41,7 +41,7 @@ struct Stream {
     double rest_us = 0;          ///< for adding up the warps' sums
 };
 /// Modelled microseconds: the weights over the bandwidth, over what the loads in flight can draw and over
-/// issue slots, joined by a soft maximum, plus what a launch costs. Fitted with wgmma's (wgmma.cpp).
+/// issue slots, joined by a soft maximum, plus what a launch costs. Fitted with wgmma's (wgmma/rank.cpp).
 [[nodiscard]] double predict_us(const Problem&, const Config&, const Stream&, const DeviceTraits&);
 
 // Constraints of both.
