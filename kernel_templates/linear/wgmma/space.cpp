@@ -1,41 +1,26 @@
-#include "kernel_templates/linear/normalize.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/linear/variants.h"
+#include "kernel_templates/linear/wgmma/plan.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 
 namespace hone::linear {
 namespace {
 
-using namespace gemm;
+using gemm::WgmmaConfig;
 
-constexpr Constraint elements[] = {
-    {"tensor cores multiply fp16 and bf16",
-     [](const Problem& p, const Config&, const DeviceTraits&) {
-         return linear_problem(p).dtype != Dtype::fp32;
-     }},
-    {"rows must start at multiples of 16 bytes: in and out are multiples of 8",
-     [](const Problem& p, const Config&, const DeviceTraits&) {
-         return linear_problem(p).in % 8 == 0 && linear_problem(p).out % 8 == 0;
-     }},
-};
-constexpr auto constraints = joined(elements, rules<linear_problem>);
+constexpr auto elements = std::to_array<Constraint>({
+    rule("tensor cores multiply fp16 and bf16",
+         [](const LinearProblem& p) { return p.dtype != Dtype::fp32; }),
+    rule("rows must start at multiples of 16 bytes: in and out are multiples of 8",
+         [](const LinearProblem& p) { return p.in % 8 == 0 && p.out % 8 == 0; }),
+});
+constexpr auto constraints = joined(elements, gemm::rules<LinearProblem, WgmmaConfig>);
 
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const LinearProblem p = linear_problem(problem);
-    Plan plan = plan_product("linear_wgmma", p, config, traits, {.result = p.dtype});
-    Launch& gemm = plan.launches[0];
-    for (const int index : {bias, residual, out, workspace}) gemm.args[gemm.arg_count++] = pointer_arg(index);
-    for (const int index : {tokens, residual_stride, out_stride})
-        gemm.args[gemm.arg_count++] = scalar_arg(index);
-    return normalize_first(p, plan);
-}
-
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    const LinearProblem p = linear_problem(problem);
+std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const LinearProblem p(problem);
     if (p.tokens <= 8) return std::nullopt;  // mma and gemv are faster
-    return best_of(problem, wgmma, proven_configs(p), traits);
-}
-
-double predict_us(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    return predict(linear_problem(problem), config, traits);
+    const std::vector<WgmmaConfig> configs = gemm::proven_configs(p);
+    return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
 }
 
 }  // namespace
@@ -44,11 +29,12 @@ const Variant wgmma{.name = "wgmma",
                     .summary = "warpgroup tensor cores fed by tensor copies, one warpgroup for the copies",
                     .source = "linear/wgmma/kernel.cu",
                     .min_arch = {9, 0, true},
-                    .tunables = tunables,
+                    .tunables = gemm::tunables,
                     .constraints = constraints,
-                    .plan = plan,
-                    .fallback = fallback,
-                    .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
-                    .predict_us = predict_us};
+                    .kernels = wgmma_kernels,
+                    .plan = typed<wgmma_plan>,
+                    .fallback = typed<fallback>,
+                    .access_elements = typed<wgmma_access_elements>,
+                    .predict_us = typed<gemm::predict>};
 
 }  // namespace hone::linear
