@@ -7,8 +7,8 @@
 #include <initializer_list>
 
 #include "kernel_templates/text.h"
-#include "tuner/config_files.h"
 #include "tuner/errors.h"
+#include "tuner/paths.h"
 
 namespace hone::tuner {
 namespace {
@@ -208,7 +208,7 @@ void read_quantization(const ModelDocument& document, Model& model) {
 Model read_model_file(const std::filesystem::path& file, const std::string& name) {
     Model model = model_from(ModelDocument::read(file), name);
     if (!model.quantization && file.filename() == "config.json")
-        model.quantization = QuantizationConfig::read(file.parent_path());
+        model.quantization = checkpoints::QuantizationConfig::read(file.parent_path());
     return model;
 }
 

@@ -39,8 +39,8 @@ struct Model {
     bool softcap = false;           ///< of attention's scores
     std::int64_t experts = 0;       ///< mixture of experts; 0 or 1: one dense feed-forward
     bool latent_attention = false;  ///< compressed keys and values (MLA)
-    /// What the file says of stored weights; weight_format() judges it.
-    std::optional<QuantizationConfig> quantization;
+    /// What the file says of stored weights; checkpoints::weight_format() judges it.
+    std::optional<checkpoints::QuantizationConfig> quantization;
 };
 
 /// Throws ConfigError naming file, line and key for a missing key (with every accepted spelling), a value of

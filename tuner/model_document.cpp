@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "kernel_templates/text.h"
-#include "tuner/config_files.h"
+#include "runtime/system/strict_json.h"
+#include "runtime/system/text_file.h"
 #include "tuner/errors.h"
-#include "tuner/strict_json.h"
 
 namespace hone::tuner {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* quantization_key = "quantization_config";
 
 int line_of_key(const std::string& text, const std::string& key) {
     const std::size_t offset = text.find('"' + key + '"');
-    return offset == std::string::npos ? 0 : line_at(text, offset);
+    return offset == std::string::npos ? 0 : runtime::line_at(text, offset);
 }
 
 ModelDocument::Value value_of(const nlohmann::json& json) {
@@ -72,13 +72,13 @@ nlohmann::json object_of(const YAML::Node& map, const std::string& place) {
 }  // namespace
 
 ModelDocument ModelDocument::read(const std::filesystem::path& file) {
-    const std::string text = read_text_file(file, max_file_bytes);
+    const std::string text = runtime::read_text_file(file, max_file_bytes);
     const bool yaml = file.extension() == ".yaml" || file.extension() == ".yml";
     return yaml ? from_yaml(text, file.string()) : from_json(text, file.string());
 }
 
 ModelDocument ModelDocument::from_json(const std::string& text, const std::string& file_name) {
-    const nlohmann::json root = parse_json_object(text, file_name);
+    const nlohmann::json root = runtime::parse_json_object(text, file_name);
     ModelDocument document;
     document.file_name_ = file_name;
     const auto fill = [&](const nlohmann::json& object, Entries& entries) {

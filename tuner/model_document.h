@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-#include "tuner/checkpoint/quantization_config.h"
+#include "checkpoints/read/quantization_config.h"
 
 namespace hone::tuner {
 
@@ -36,7 +36,9 @@ class ModelDocument {
     /// The first of `spellings` that is there and not null; in `text_config` first, then at the top level.
     [[nodiscard]] const Entry* find(std::span<const std::string_view> spellings) const;
     /// The object quantization_config, which says how weights are stored; found as other keys are.
-    [[nodiscard]] const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
+    [[nodiscard]] const std::optional<checkpoints::QuantizationConfig>& quantization() const {
+        return quantization_;
+    }
     [[nodiscard]] const std::string& file_name() const { return file_name_; }
 
     /// "config.json:12: ", for messages.
@@ -46,7 +48,7 @@ class ModelDocument {
     using Entries = std::map<std::string, Entry, std::less<>>;
     std::string file_name_;
     Entries top_;
-    std::optional<QuantizationConfig> quantization_;
+    std::optional<checkpoints::QuantizationConfig> quantization_;
     Entries nested_;  ///< of `text_config`, where multimodal models keep the language model
 };
 

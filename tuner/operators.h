@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "checkpoints/pack/weight_format.h"
 #include "kernel_templates/problem.h"
 #include "tuner/model.h"
-#include "tuner/quantize/weight_format.h"
 
 namespace hone::tuner {
 
@@ -17,7 +17,8 @@ struct WorkloadOptions {
     std::vector<std::int64_t> tokens;  ///< of a forward pass; empty: bucket_edges(8192)
     std::optional<Dtype> dtype;        ///< empty: the model's
     int tensor_parallel = 1;
-    std::optional<WeightFormat> weights{};  ///< of linear layers; empty: as the model's file says
+    std::optional<checkpoints::WeightFormat>
+        weights{};  ///< of linear layers; empty: as the model's file says
 };
 
 /// An operator of the model: the static problem, the sizes of its calls, and how many calls there are.

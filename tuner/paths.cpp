@@ -1,5 +1,6 @@
 #include "tuner/paths.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
@@ -21,6 +22,19 @@ fs::path data_dir() {
     const char* override_dir = std::getenv("HONE_DATA_DIR");
     return find_data_dir(override_dir == nullptr ? "" : override_dir,
                          fs::read_symlink("/proc/self/exe", unreadable));
+}
+
+std::vector<fs::path> config_files(std::string_view folder, std::string_view extension) {
+    std::vector<fs::path> files;
+    const fs::path root = data_dir();
+    if (root.empty()) return files;
+    std::error_code error;
+    for (fs::directory_iterator entry(root / folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+        if (entry->path().extension() == extension) files.push_back(entry->path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
 }
 
 }  // namespace hone::tuner

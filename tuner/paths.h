@@ -1,8 +1,10 @@
-// Where the files are that Hone was shipped with and reads at run time: models/*.yaml, plans/*.yaml,
-// recorded/*. Called by the tuner and the CLI. What dispatch needs is embedded instead (cache/packaged.h).
+// Where the files are that Hone was shipped with and reads at run time: models/*.yaml and recorded/*.jsonl.
+// Called by the tuner and the CLI. What dispatch needs is embedded instead (cache/packaged.h).
 #pragma once
 
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 namespace hone::tuner {
 
@@ -15,5 +17,9 @@ namespace hone::tuner {
 
 /// find_data_dir for this process.
 [[nodiscard]] std::filesystem::path data_dir();
+
+/// Files of data_dir()/<folder>/ with this extension (".yaml"), sorted by name; empty when there are none.
+[[nodiscard]] std::vector<std::filesystem::path> config_files(std::string_view folder,
+                                                              std::string_view extension);
 
 }  // namespace hone::tuner

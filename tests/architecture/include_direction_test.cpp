@@ -29,6 +29,9 @@ TEST_CASE("an include arrow to the right is refused, to the left it is fine") {
     CHECK(is_refused("cache/x.cpp", "#include \"runtime/compile/compiler.h\"\n"));
     CHECK(is_refused("cache/deep/er/x.cpp", "#include <hone/hone.h>\n"));
     CHECK(is_refused("runtime/x.h", "#include \"tuner/tuner.h\"\n"));
+    CHECK(is_refused("runtime/x.cpp", "#include \"checkpoints/read/checkpoint.h\"\n"));
+    CHECK(is_refused("checkpoints/read/x.cpp", "#include \"tuner/errors.h\"\n"));
+    CHECK(is_fine("checkpoints/read/x.cpp", "#include \"runtime/system/text_file.h\"\n"));
     CHECK(is_refused("tuner/x.h", "#include \"tests/support/fake.h\"\n"));
     CHECK(is_fine("tuner/x.cpp", "#include \"runtime/compile/compiler.h\"\n#include \"cache/cache.h\"\n"));
     CHECK(is_fine("tests/cache/x_test.cpp", "#include \"tuner/tuner.h\"\n"));
@@ -59,6 +62,7 @@ TEST_CASE("a third-party interface stays in its folder") {
     CHECK(is_refused("tuner/x.cpp", "#include <nvrtc.h>\n"));
     CHECK(is_refused("tests/tuner/x_test.cpp", "#include <cuda.h>\n"));
     CHECK(is_refused("runtime/x.cpp", "#include <yaml-cpp/yaml.h>\n"));
+    CHECK(is_refused("checkpoints/x.cpp", "#include <yaml-cpp/yaml.h>\n"));
     CHECK(is_refused("runtime/x.cpp", "#include <CLI/CLI.hpp>\n"));
     CHECK(is_refused("tuner/x.cpp", "#include <doctest/doctest.h>\n"));
     CHECK(is_fine("cache/x.cpp", "#include <sqlite3.h>\n"));

@@ -12,9 +12,9 @@
 #include "tests/cli/program.h"
 
 using namespace hone::test;
-using hone::tuner::Checkpoint;
-using hone::tuner::StoredTensor;
-using hone::tuner::StoredType;
+using hone::checkpoints::Checkpoint;
+using hone::checkpoints::StoredTensor;
+using hone::checkpoints::StoredType;
 using nlohmann::json;
 namespace fs = std::filesystem;
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
 
 using namespace hone;
 using namespace hone::tuner;

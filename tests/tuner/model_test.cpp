@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/tuner/scratch.h"
+#include "tests/support/scratch.h"
 #include "tuner/errors.h"
 #include "tuner/model_document.h"
 

@@ -1,9 +1,9 @@
 // Kernels that fault, hang, write out of bounds or compute wrong numbers, on a real GPU.
 #include <doctest/doctest.h>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
 #include "tests/tuner/planted.h"
-#include "tests/tuner/scratch.h"
 #include "tuner/gpu_session.h"
 
 using namespace hone;

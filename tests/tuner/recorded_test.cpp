@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
 #include "tuner/errors.h"
 
 using namespace hone;

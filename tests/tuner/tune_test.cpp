@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 #include <algorithm>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
 #include "tuner/knowledge.h"
 
 using namespace hone;

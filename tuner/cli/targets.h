@@ -38,7 +38,7 @@ struct Target {
     [[nodiscard]] std::string command_words() const;
 
   private:
-    [[nodiscard]] std::optional<tuner::WeightFormat> weights() const;
+    [[nodiscard]] std::optional<checkpoints::WeightFormat> weights() const;
 };
 
 /// The place of `text` among `names`. Throws Failure (usage) with the option, the nearest name, and all.

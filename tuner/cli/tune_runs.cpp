@@ -11,9 +11,9 @@
 #include "tuner/cli/command.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/stored.h"
-#include "tuner/config_files.h"
 #include "tuner/gpu_session.h"
 #include "tuner/offline_measurer.h"
+#include "tuner/paths.h"
 #include "tuner/recorded.h"
 
 namespace hone::cli {
