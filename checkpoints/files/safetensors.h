@@ -44,7 +44,7 @@ enum class StoredType : std::uint8_t {
 /// As headers spell it: "F8_E4M3".
 [[nodiscard]] std::string_view name_of(StoredType type);
 [[nodiscard]] std::optional<StoredType> stored_type(std::string_view name);
-/// Of one element.
+/// Bytes of one element.
 [[nodiscard]] std::size_t bytes_of(StoredType type);
 /// "F64, F32, ...", for messages.
 [[nodiscard]] std::string stored_type_names();
@@ -65,7 +65,7 @@ struct SafetensorsContents {
     std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// Of a whole file in memory, which the tensors' bytes are views of. Throws CheckpointError.
+/// The contents of a whole file in memory; the tensors' bytes are views of it. Throws CheckpointError.
 [[nodiscard]] SafetensorsContents parse_safetensors(std::span<const std::byte> file,
                                                     const std::string& file_name);
 

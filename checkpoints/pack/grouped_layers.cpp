@@ -33,7 +33,7 @@ std::span<std::uint16_t> halves(std::vector<std::uint8_t>& bytes) {
     return {reinterpret_cast<std::uint16_t*>(bytes.data()), bytes.size() / 2};
 }
 
-/// Of scales that were rounded: every value has changed as its scale has.
+/// The loss of rounding the scales: every value changes as its scale does.
 QuantLoss loss_of(const GroupedWeight& weight, const std::vector<float>& rounded) {
     const std::int64_t width = weight.group == 0 ? weight.in : weight.group;
     double errors = 0;

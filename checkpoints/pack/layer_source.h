@@ -54,7 +54,7 @@ class LayerSource {
 [[nodiscard]] std::unique_ptr<LayerSource> layer_source(const Checkpoint& checkpoint,
                                                         const QuantizeRequest& request);
 
-/// Of layer_source(): the three kinds. `config` is the checkpoint's quantization config.
+/// The three kinds that layer_source() chooses from. `config` is the checkpoint's quantization config.
 [[nodiscard]] std::unique_ptr<LayerSource> number_layers(const Checkpoint& checkpoint,
                                                          const QuantizeRequest& request);
 [[nodiscard]] std::unique_ptr<LayerSource> grouped_layers(const Checkpoint& checkpoint,

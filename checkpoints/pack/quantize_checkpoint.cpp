@@ -155,7 +155,7 @@ class Quantization {
     const QuantizeProgressSink& sink_;
     const std::atomic<bool>& stop_;
     std::map<std::string, OutputFile> files_;
-    std::map<std::string, std::string> file_of_;  ///< of each tensor of the output
+    std::map<std::string, std::string> file_of_;  ///< the output file of each tensor
     QuantizeProgress progress_;
     QuantizeReport report_;
 };

@@ -18,7 +18,7 @@ struct LayerReport {
     std::string name;
     PackedShape shape;
     QuantLoss loss;
-    std::int64_t source_bytes = 0;  ///< of all tensors that it was made of
+    std::int64_t source_bytes = 0;  ///< all tensors that it was made of
     std::int64_t bytes = 0;
     std::vector<std::string> notes;
 };
@@ -30,14 +30,15 @@ struct QuantizeReport {
 
     [[nodiscard]] std::int64_t source_bytes() const;  ///< with what was copied
     [[nodiscard]] std::int64_t bytes() const;
-    /// Of all layers: the root of the mean of its square, where each layer counts by its elements.
+    /// The relative error over all layers: the root of its mean square, where each layer counts by its
+    /// elements.
     [[nodiscard]] double relative_error() const;
 };
 
 struct QuantizeProgress {
     std::size_t layers_done = 0;
     std::size_t layers_total = 0;
-    std::int64_t bytes_done = 0;  ///< of the layers' source
+    std::int64_t bytes_done = 0;  ///< bytes of the layers' source tensors
     std::int64_t bytes_total = 0;
     std::string current;  ///< the layer that is next
 };

@@ -19,7 +19,7 @@ void require_shape(const StoredTensor& tensor, std::initializer_list<std::int64_
 /// A matrix that has elements.
 void require_matrix(const StoredTensor& tensor);
 
-/// Of a tensor of 32-bit words.
+/// Word `index` of a tensor of 32-bit words.
 [[nodiscard]] inline std::uint32_t word_at(const StoredTensor& tensor, std::int64_t index) {
     std::uint32_t word = 0;
     std::memcpy(&word, tensor.bytes.data() + index * 4, sizeof(word));
@@ -46,7 +46,7 @@ inline constexpr std::int64_t unpacked_rows = 64;
 [[nodiscard]] std::int64_t groups_in(const StoredTensor& qweight, std::int64_t in, std::int64_t group);
 void require_whole_words(const StoredTensor& qweight, std::int64_t out, std::int64_t in_word);
 
-/// Of the formats of 16 bits.
+/// The number that 16 bits of a half or a bfloat mean.
 [[nodiscard]] float half_value(std::uint16_t bits);
 [[nodiscard]] float bfloat_value(std::uint16_t bits);
 

@@ -1,4 +1,4 @@
-#include "tuner/knowledge.h"
+#include "tuner/search/knowledge.h"
 
 #include <doctest/doctest.h>
 

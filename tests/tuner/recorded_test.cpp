@@ -1,4 +1,4 @@
-#include "tuner/recorded.h"
+#include "tuner/measure/recorded.h"
 
 #include <doctest/doctest.h>
 

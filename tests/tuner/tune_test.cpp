@@ -6,7 +6,7 @@
 
 #include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tuner/knowledge.h"
+#include "tuner/search/knowledge.h"
 
 using namespace hone;
 using namespace hone::tuner;

@@ -1,4 +1,4 @@
-#include "tuner/workload.h"
+#include "tuner/models/workload.h"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/targets.h"
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

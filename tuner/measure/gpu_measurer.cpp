@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "tuner/errors.h"
-#include "tuner/measure/energy_meter.h"
-#include "tuner/measure/measure_worker.h"
-#include "tuner/measure/verifier.h"
+#include "tuner/gpu/energy_meter.h"
+#include "tuner/gpu/measure_worker.h"
+#include "tuner/gpu/verifier.h"
 
 namespace hone::tuner {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "tuner/compile/compile_pool.h"
+#include "tuner/compile/image_source.h"
+#include "tuner/measure/measurer.h"
 #include "tuner/measure/wire.h"
-#include "tuner/measurer.h"
 #include "tuner/worker/process.h"
 
 namespace hone::tuner {
