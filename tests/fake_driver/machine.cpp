@@ -36,7 +36,7 @@ bool runs_on(const std::string& arch, const FakeDevice& device) {
     return target / 10 == capability / 10 && target <= capability;
 }
 
-// Of a parameter that is larger than a word, the first one: of a tensor map the address.
+// A parameter that is larger than a word is recorded by its first word, a tensor map by its address.
 void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
     std::istringstream words(sizes == "-" ? "" : sizes);
     for (std::string word; std::getline(words, word, ',') && record.parameter_count < 24;) {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "runtime/cuda/driver.h"
+#include "runtime/nvml/nvml.h"
 #include "tuner/gpu/energy_meter.h"
 #include "tuner/gpu/graph_timer.h"
 #include "tuner/gpu/verifier.h"
@@ -31,6 +33,16 @@ Clock::time_point deadline_of(const json& request) {
 
 class Worker {
   public:
+    /// Opens the driver and NVML, most of a worker's start: one that waits as a spare has it behind it. What
+    /// fails here fails again at hello, which reports it.
+    void open_libraries() {
+        try {
+            driver_ = runtime::Driver::load();
+            nvml_ = runtime::NvmlDevice::open(runtime::pci_bus_id(*driver_, 0));
+        } catch (const std::exception&) {
+        }
+    }
+
     json answer(const Message& request) {
         const std::string op = text(request.head, "op");
         if (op == "hello") return hello(request.head);
@@ -209,6 +221,8 @@ class Worker {
         return {{"verdict", to_json(verdict_of(work))}};
     }
 
+    std::shared_ptr<const runtime::Driver> driver_;    ///< kept open until the device's own are
+    std::shared_ptr<const runtime::NvmlDevice> nvml_;  ///< the same
     NameTable names_;
     std::optional<DeviceContext> device_;
     std::optional<Harness> harness_;
@@ -246,6 +260,7 @@ void serve(Channel& channel, Worker& worker) {
 
 int serve_measurements(Channel& channel) {
     Worker worker;
+    worker.open_libraries();
     try {
         serve(channel, worker);
     } catch (const ProtocolError&) {
