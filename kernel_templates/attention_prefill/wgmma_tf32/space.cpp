@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "kernel_templates/attention_prefill/attention_prefill.h"
-#include "kernel_templates/attention_prefill/wgmma_tf32_geometry.cuh"
+#include "kernel_templates/attention_prefill/wgmma_tf32/geometry.cuh"
 
 namespace hone::attention_prefill {
 namespace {

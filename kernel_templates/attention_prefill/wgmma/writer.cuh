@@ -3,7 +3,7 @@
 // written.
 #pragma once
 
-#include "attention_prefill/wgmma_softmax.cuh"
+#include "attention_prefill/wgmma/softmax.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 

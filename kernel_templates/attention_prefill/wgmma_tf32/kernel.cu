@@ -32,10 +32,8 @@
 // Floors of a block of n keys for 128 queries and head_dim 128, cycles of a multiprocessor: tensor cores 96 n
 // (1024 products of tf32 a cycle). Shared memory's port, 128 bytes a cycle: the instructions read 48 n of
 // keys and values, consumers 16 n * 32 / n of queries, splitters write 16 n.
-#pragma once
-
-#include "attention_prefill/wgmma_tf32_consumer.cuh"
-#include "attention_prefill/wgmma_tf32_splitter.cuh"
+#include "attention_prefill/wgmma_tf32/consumer.cuh"
+#include "attention_prefill/wgmma_tf32/splitter.cuh"
 
 namespace hone::attention_prefill::tf32 {
 
@@ -74,3 +72,8 @@ __device__ inline void run(const Call& call) {
 }
 
 }  // namespace hone::attention_prefill::tf32
+
+extern "C" __global__ void __launch_bounds__(hone::attention_prefill::tf32::geometry.threads(), 1)
+    attention_prefill_wgmma_tf32(const __grid_constant__ hone::attention_prefill::Call call) {
+    hone::attention_prefill::tf32::run(call);
+}

@@ -5,7 +5,7 @@
 // the difference.
 #pragma once
 
-#include "attention_prefill/wgmma_tf32_tile.cuh"
+#include "attention_prefill/wgmma_tf32/tile.cuh"
 
 namespace hone::attention_prefill::tf32 {
 

@@ -7,7 +7,7 @@
 // exponent: the result is the same, and the sums of products hardly ever have to be rescaled.
 #pragma once
 
-#include "attention_prefill/wgmma_schedule.cuh"
+#include "attention_prefill/wgmma/schedule.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 

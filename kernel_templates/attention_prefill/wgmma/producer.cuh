@@ -1,7 +1,7 @@
 // The producer of variant wgmma (wgmma.cuh): one thread that keeps queries, keys and values coming.
 #pragma once
 
-#include "attention_prefill/wgmma_schedule.cuh"
+#include "attention_prefill/wgmma/schedule.cuh"
 #include "device/mbarrier.cuh"
 #include "device/shared_tile.cuh"
 #include "device/tma_4d.cuh"

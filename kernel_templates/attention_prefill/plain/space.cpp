@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel_templates/attention_prefill/plain_geometry.cuh"
+#include "kernel_templates/attention_prefill/plain/geometry.cuh"
 #include "kernel_templates/attention_prefill/tile.h"
 
 namespace hone::attention_prefill {

@@ -7,7 +7,7 @@
 //            reads the one before
 #pragma once
 
-#include "attention_prefill/mma_geometry.cuh"
+#include "attention_prefill/mma/geometry.cuh"
 #include "attention_prefill/tile.cuh"
 #include "device/packet.cuh"
 #include "device/shared_tile.cuh"
@@ -76,8 +76,8 @@ class Rows {
 class Items {
   public:
     __device__ Items(const Call& call, const Tile& tile, int first_block, int last_block)
-        : keys_(call.key(tile.sequence, tile.head, 0), call.k_strides.token, tile.begin(), tile.end(tile_m)),
-          values_(call.value(tile.sequence, tile.head, 0), call.v_strides.token, tile.begin(),
+        : keys_(call.key(tile.sequence, tile.head, 0), call.k_token_stride, tile.begin(), tile.end(tile_m)),
+          values_(call.value(tile.sequence, tile.head, 0), call.v_token_stride, tile.begin(),
                   tile.end(tile_m)),
           last_(last_block),
           count_(2 * (last_block - first_block + 1)) {}
@@ -176,7 +176,7 @@ using Feeder = RegisterFeeder;
 
 /// The tile's queries; from where all threads may read them on depends on the way (start() or a barrier).
 __device__ inline void copy_queries(uint32 to, const Call& call, const Tile& tile) {
-    const Rows rows(call.query(tile.sequence, tile.head, 0), call.q_strides.token, 0, tile.sequence.q_len);
+    const Rows rows(call.query(tile.sequence, tile.head, 0), call.q_token_stride, 0, tile.sequence.q_len);
     rows.for_chunks<tile_m>(tile.row, [&](int, uint32 offset, const Element* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
         copy_chunk_async_or_zero(to + offset, from, exists);

@@ -6,7 +6,7 @@
 //           columns 2 g and 2 g + 1 are rows g and g + 8: what one word holds of two tokens
 #pragma once
 
-#include "attention_decode/ring.cuh"
+#include "attention_decode/ring/ring.cuh"
 #include "device/widen_fp8.cuh"
 
 namespace hone::attention_decode::ring {

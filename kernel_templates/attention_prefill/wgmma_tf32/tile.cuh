@@ -3,7 +3,7 @@
 #pragma once
 
 #include "attention_prefill/problem.cuh"
-#include "attention_prefill/wgmma_tf32_geometry.cuh"
+#include "attention_prefill/wgmma_tf32/geometry.cuh"
 #include "device/mbarrier.cuh"
 
 namespace hone::attention_prefill::tf32 {

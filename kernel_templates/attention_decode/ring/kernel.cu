@@ -17,8 +17,8 @@
 // Tokens that nobody may see: the copy engine brings what is there, scores are masked and V's words zeroed;
 // pages without a visible token are not touched. cp.async moves to the nearest visible token instead.
 #include "attention_decode/combine.cuh"
-#include "attention_decode/ring_consumer.cuh"
-#include "attention_decode/ring_producer.cuh"
+#include "attention_decode/ring/consumer.cuh"
+#include "attention_decode/ring/producer.cuh"
 
 namespace hone::attention_decode::ring {
 
@@ -49,11 +49,10 @@ __device__ inline void run(const Tensors& tensors, Memory& memory, const TensorM
 }  // namespace hone::attention_decode::ring
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::ring::threads, Tuned::blocks_per_sm)
-    attention_decode_ring(HONE_ATTENTION_DECODE_PARAMETERS, const __grid_constant__ hone::TensorMap k_map,
-                          const __grid_constant__ hone::TensorMap v_map) {
+    attention_decode_ring(const __grid_constant__ hone::arguments::attention_decode_ring arguments) {
     extern __shared__ unsigned char memory[];
     const unsigned int skew = -hone::shared_address(memory) & 1023u;
-    hone::attention_decode::ring::run(HONE_ATTENTION_DECODE_TENSORS,
+    hone::attention_decode::ring::run({arguments},
                                       *reinterpret_cast<hone::attention_decode::ring::Memory*>(memory + skew),
-                                      k_map, v_map);
+                                      arguments.k_map, arguments.v_map);
 }

@@ -21,10 +21,8 @@
 //             warps of all consumers, after the product that reads them has ended.
 // Named barriers: 1 to `consumers` for the turns of ping-pong, 128 threads arriving and 128 waiting; the next
 // ones for a consumer's own threads, when they have cleared values.
-#pragma once
-
-#include "attention_prefill/wgmma_consumer.cuh"
-#include "attention_prefill/wgmma_producer.cuh"
+#include "attention_prefill/wgmma/consumer.cuh"
+#include "attention_prefill/wgmma/producer.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -62,3 +60,11 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
 }
 
 }  // namespace hone::attention_prefill::warpgroup
+
+extern "C" __global__ void __launch_bounds__(hone::attention_prefill::warpgroup::geometry.threads(),
+                                             Tuned::blocks_per_sm)
+    attention_prefill_wgmma(const __grid_constant__ hone::arguments::attention_prefill_wgmma arguments) {
+    hone::attention_prefill::warpgroup::run(
+        {arguments.q_map, arguments.k_map, arguments.v_map}, {arguments},
+        {arguments.section_rows, arguments.section_heads, arguments.section_count});
+}

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernel_templates/attention_prefill/attention_prefill.h"
-#include "kernel_templates/attention_prefill/wgmma_geometry.cuh"
+#include "kernel_templates/attention_prefill/wgmma/geometry.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 

@@ -1,9 +1,9 @@
 // The consumers of variant wgmma (wgmma.cuh): warpgroups that multiply, each 64 queries of the tile.
 #pragma once
 
-#include "attention_prefill/wgmma_producer.cuh"
-#include "attention_prefill/wgmma_softmax.cuh"
-#include "attention_prefill/wgmma_writer.cuh"
+#include "attention_prefill/wgmma/producer.cuh"
+#include "attention_prefill/wgmma/softmax.cuh"
+#include "attention_prefill/wgmma/writer.cuh"
 #include "device/warpgroup.cuh"
 #include "device/wgmma_left.cuh"
 

@@ -7,7 +7,7 @@
 // exponent: the result is the same, and what was added up before need not be rescaled.
 #pragma once
 
-#include "attention_prefill/mma_feeder.cuh"
+#include "attention_prefill/mma/feeder.cuh"
 #include "device/math.cuh"
 #include "device/mma.cuh"
 

@@ -1,7 +1,7 @@
 // The producers of variant ring (ring.cu): the copy engine, or warps with cp.async.
 #pragma once
 
-#include "attention_decode/ring.cuh"
+#include "attention_decode/ring/ring.cuh"
 
 namespace hone::attention_decode::ring {
 
@@ -51,7 +51,7 @@ class BoxProducer {
     __device__ void begin(const Fragment& fragment, int) {
         visible_first_ = max(tensors_.visible(fragment.length).first, fragment.first_token);
         if constexpr (paged)
-            window_.open(tensors_.pages + fragment.sequence * tensors_.page_stride,
+            window_.open(tensors_.page_table + fragment.sequence * tensors_.page_table_stride,
                          visible_first_ / page_size, (fragment.length - 1) / page_size);
     }
 
@@ -126,8 +126,8 @@ class LaneProducer {
         for (int i = 0; i < token_words; ++i) offsets[i] = offset_of(fragment, token, i);
         look_up(fragment, token + producers * unit);
         barrier_wait(shared_address(&memory.empty[stage.index]), stage.parity ^ 1);
-        copy_operand(memory, tensors_.k, 0, stage.index, offsets);
-        copy_operand(memory, tensors_.v, 1, stage.index, offsets);
+        copy_operand(memory, tensors_.k_cache, 0, stage.index, offsets);
+        copy_operand(memory, tensors_.v_cache, 1, stage.index, offsets);
     }
 
   private:

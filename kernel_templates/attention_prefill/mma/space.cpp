@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel_templates/attention_prefill/mma_geometry.cuh"
+#include "kernel_templates/attention_prefill/mma/geometry.cuh"
 #include "kernel_templates/attention_prefill/tile.h"
 
 namespace hone::attention_prefill {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attention_prefill/problem.cuh"
-#include "attention_prefill/wgmma_geometry.cuh"
+#include "attention_prefill/wgmma/geometry.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 

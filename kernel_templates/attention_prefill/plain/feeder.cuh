@@ -3,7 +3,7 @@
 // step ahead. All threads copy. Rows that no query of the tile sees, and columns beyond the head, are zeros.
 #pragma once
 
-#include "attention_prefill/plain_geometry.cuh"
+#include "attention_prefill/plain/geometry.cuh"
 #include "attention_prefill/tile.cuh"
 #include "device/packet.cuh"
 #include "device/sync.cuh"
@@ -63,8 +63,8 @@ class Feeder {
     __device__ Feeder(const Call& call, const Tile& tile, int last_block, float* buffers)
         : keys_(call.key(tile.sequence, tile.head, 0)),
           values_(call.value(tile.sequence, tile.head, 0)),
-          key_stride_(call.k_strides.token),
-          value_stride_(call.v_strides.token),
+          key_stride_(call.k_token_stride),
+          value_stride_(call.v_token_stride),
           begin_(tile.begin()),
           end_(tile.end(tile_m)),
           first_(last_block * tile_n),
@@ -140,7 +140,7 @@ __device__ inline void copy_queries(float* to, const Call& call, const Tile& til
         const int column = i % (columns / vector) * vector;
         Packet<Element, vector> packet = {};
         if (tile.row + row < tile.sequence.q_len && column < head_dim)
-            packet = load_packet<Element, vector>(from + row * call.q_strides.token + column);
+            packet = load_packet<Element, vector>(from + row * call.q_token_stride + column);
         store_floats(to + row * geometry.query_pitch() + column, packet);
     }
 }
