@@ -75,14 +75,15 @@ class HashedText {
             if (include != generated_header) add_device(include, file);
         }
         append(file, source);
-        if (file.extension() == ".cu") add_host(plan_of(file));
+        add_host(plan_of(file));
     }
 
     [[nodiscard]] std::string hash() const { return sha256_hex(text_).substr(0, 32); }
     [[nodiscard]] const std::vector<fs::path>& files() const { return files_; }
 
   private:
-    /// <variant>_plan.cpp beside <variant>.cu; plan.cpp beside kernel.cu where a variant has a folder.
+    /// <variant>_plan.cpp beside <variant>.cu, or .cuh where families share it; plan.cpp beside kernel.cu where
+    /// a variant has a folder.
     static fs::path plan_of(const fs::path& template_file) {
         const std::string stem = template_file.stem().string();
         return template_file.parent_path() / (stem == "kernel" ? "plan.cpp" : stem + "_plan.cpp");

@@ -4,7 +4,7 @@
 //   double predict(const LinearProblem& p, const GemvConfig& c, const DeviceTraits& traits);
 //   const Variant gemv{..., .plan = typed<plan>, .predict_us = typed<predict>, .fallback = typed<fallback>};
 //   constexpr Constraint constraints[] = {
-//       rule<LinearProblem, GemvConfig>("blocks have 4 to 8 warps", [](const auto& p, const auto& c, const
+//       rule("blocks have 4 to 8 warps", [](const auto& p, const auto& c, const
 //       auto&) {...}),
 //   };
 //
@@ -44,12 +44,31 @@ struct Typed<function> {
 template <auto function>
 inline constexpr auto typed = &Typed<function>::call;
 
-/// A constraint whose rule is a lambda without captures over (P, C, DeviceTraits).
-template <class P, class C, class Rule>
-[[nodiscard]] consteval Constraint rule(std::string_view reason, Rule) {
+/// What a rule asks for, made of what the contract gives: traits, a problem type, or a config's struct.
+template <class T>
+[[nodiscard]] constexpr T asked_for(const Problem& problem, const Config& config,
+                                    const DeviceTraits& traits) {
+    if constexpr (std::is_same_v<T, DeviceTraits>) {
+        return traits;
+    } else if constexpr (std::is_constructible_v<T, const Problem&>) {
+        return T(problem);
+    } else {
+        return values_of<T>(config);
+    }
+}
+
+template <class Rule, class... Asked>
+[[nodiscard]] consteval Constraint rule_over(std::string_view reason, bool (Rule::*)(const Asked&...) const) {
     return {reason, [](const Problem& problem, const Config& config, const DeviceTraits& traits) {
-                return static_cast<bool>(Rule{}(P(problem), values_of<C>(config), traits));
+                return Rule{}(asked_for<Asked>(problem, config, traits)...);
             }};
+}
+
+/// A constraint: its rule is a lambda without captures over const references to what it needs of the problem
+/// type, the config's struct and DeviceTraits, in any order, and returns bool.
+template <class Rule>
+[[nodiscard]] consteval Constraint rule(std::string_view reason, Rule) {
+    return rule_over<Rule>(reason, &Rule::operator());
 }
 
 }  // namespace hone

@@ -27,7 +27,7 @@ using RowPacket = Packet<Element, vector>;
 /// The parts of the workspace.
 struct Workspace {
     __device__ explicit Workspace(const Tensors& tensors)
-        : partials(tensors.workspace),
+        : partials(tensors.scratch()),
           factors(partials + static_cast<int64>(chunks) * hidden),
           shares(factors + tensors.rows) {}
     float* partials;
@@ -120,18 +120,18 @@ __device__ inline void apply_factors(const Tensors& tensors) {
 }  // namespace hone::rmsnorm_backward::two_pass
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::two_pass::threads)
-    rmsnorm_backward_find_factors(HONE_BACKWARD_PARAMETERS) {
-    hone::rmsnorm_backward::two_pass::find_factors(HONE_BACKWARD_TENSORS);
+    rmsnorm_backward_find_factors(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    hone::rmsnorm_backward::two_pass::find_factors(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::two_pass::threads)
-    rmsnorm_backward_apply_factors(HONE_BACKWARD_PARAMETERS) {
-    hone::rmsnorm_backward::two_pass::apply_factors(HONE_BACKWARD_TENSORS);
+    rmsnorm_backward_apply_factors(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    hone::rmsnorm_backward::two_pass::apply_factors(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads, 4)
-    rmsnorm_backward_sum_partials(HONE_BACKWARD_PARAMETERS) {
+    rmsnorm_backward_sum_partials(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
     using namespace hone::rmsnorm_backward;
     two_pass::begin_launch();
-    sum_partials<static_cast<int>(Tuned::sum_lanes)>(workspace, two_pass::chunks, dweight);
+    sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.scratch(), two_pass::chunks, tensors.dweight);
 }
