@@ -100,7 +100,7 @@ def columns(items: typing.Sequence[str], indent: int) -> typing.List[str]:
     best = [[item] for item in items]
     for count in range(2, len(items) + 1 if len(items) > 4 else 0):
         sizes = [[len(item) for item in items[column::count]] for column in range(count)]
-        regular = all(max(column) - min(column) <= 11 for column in sizes)
+        regular = all(max(column) - min(column) <= 20 for column in sizes)
         rows = [items[start:start + count] for start in range(0, len(items), count)]
         if regular and indent + sum(max(column) + 1 for column in sizes) - 1 <= WIDTH and len(rows) < len(best):
             best = rows

@@ -38,7 +38,7 @@ def _enumerator(field: Field, index: int) -> str:
 
 
 def _initial(field: Field) -> str:
-    default = field.default or 0
+    default = 0 if field.only else field.default or 0
     if field.kind != "choice":
         return str(default)
     if field.enum == "bool":
@@ -237,7 +237,7 @@ def source(family: Family) -> str:
     text = "\n".join(body + scalars)
     standard = [f"#include <{header}>" for header, sign in (("algorithm", "std::max"), ("algorithm", "std::min"),
                                                             ("cmath", "std::sqrt")) if sign in text]
-    problem = f"    const {family.problem} p{{fields_of(problem)}};"
+    problem = f"    const {family.problem} p(problem);"
     lines = [f'#include "kernel_templates/{family.name}/declaration.h"', "", *sorted(set(standard)),
              *([""] if standard else []), f'#include "kernel_templates/{family.header}"', "",
              f"namespace hone::{family.name} {{", "",

@@ -34,6 +34,7 @@ std::string device_type(Dtype dtype) {
         case Dtype::int8: return "hone::int8";
         case Dtype::fp8_e4m3: return "hone::fp8";
     }
+    if (dtype == untyped_dtype) return "void";
     return dtype == index_dtype ? "int" : "long long";
 }
 
@@ -103,10 +104,9 @@ class ArgumentStructs {
     }
 
     [[nodiscard]] std::string pointer_type(const Argument& argument) const {
-        if (argument.role == Role::workspace) return "void*";
-        const bool is_output = argument.role == Role::output;
-        if (is_output && is_reference_) return "float*";
-        return (is_output ? "" : "const ") + device_type(argument.dtype) + "*";
+        const bool is_read = argument.role == Role::input || argument.role == Role::weight;
+        if (argument.role == Role::output && is_reference_) return "float*";
+        return (is_read ? "const " : "") + device_type(argument.dtype) + "*";
     }
 
     const Family& family_;

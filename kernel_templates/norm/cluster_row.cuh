@@ -94,5 +94,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::norm::cluster_row::threads)
     norm_cluster_row(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::cluster_row::run(tensors);
+    hone::norm::cluster_row::run(hone::norm::Tensors(tensors));
 }

@@ -55,5 +55,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::norm::group_rows::threads)
     norm_group_rows(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::group_rows::run(tensors);
+    hone::norm::group_rows::run(hone::norm::Tensors(tensors));
 }

@@ -115,5 +115,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::norm::persistent_rows::threads, Tuned::blocks_per_sm)
     norm_persistent_rows(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::persistent_rows::run(tensors);
+    hone::norm::persistent_rows::run(hone::norm::Tensors(tensors));
 }

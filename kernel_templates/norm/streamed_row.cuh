@@ -77,5 +77,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::norm::streamed_row::threads)
     norm_streamed_row(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::streamed_row::run(tensors);
+    hone::norm::streamed_row::run(hone::norm::Tensors(tensors));
 }

@@ -21,10 +21,7 @@ using Element = DtypeOf<Shape::dtype>::type;
 inline constexpr bool has_residual = Shape::residual != 0;
 inline constexpr int hidden = static_cast<int>(Shape::hidden);
 
-struct Tensors : Arguments {
-    /// What a launch leaves for the next one.
-    __device__ float* scratch() const { return static_cast<float*>(workspace); }
-};
+struct Tensors : Arguments {};
 
 /// Columns of the `lane`-th of `lanes` threads that share a row: packet p starts at (p * lanes + lane) *
 /// vector.

@@ -83,8 +83,8 @@ class Walker {
     /// The block's row of partial sums.
     __device__ void write_partials(Exchange::Scratch& scratch) const {
         constexpr int columns = lanes * RowLayout::vector;
-        float* to = tensors_.scratch() + header_floats + static_cast<int64>(blockIdx.x) * hidden;
-        if (blockIdx.x == 0 && threadIdx.x == 0) *static_cast<uint32*>(tensors_.workspace) = gridDim.x;
+        float* to = tensors_.workspace + header_floats + static_cast<int64>(blockIdx.x) * hidden;
+        if (blockIdx.x == 0 && threadIdx.x == 0) *reinterpret_cast<uint32*>(tensors_.workspace) = gridDim.x;
         Exchange exchange(scratch);
 #pragma unroll
         for (int packet = 0; packet < RowLayout::packets; ++packet) {
@@ -154,7 +154,7 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::held_rows::threads, Tuned::blocks_per_sm)
     rmsnorm_backward_held_rows(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
-    hone::rmsnorm_backward::held_rows::run(tensors);
+    hone::rmsnorm_backward::held_rows::run(hone::rmsnorm_backward::Tensors(tensors));
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads, 4)
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads
         hone::release_successor();
         hone::wait_for_predecessor();
     }
-    const int count = static_cast<int>(*static_cast<const hone::uint32*>(tensors.workspace));
-    sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.scratch() + held_rows::header_floats, count,
+    const int count = static_cast<int>(*reinterpret_cast<const hone::uint32*>(tensors.workspace));
+    sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.workspace + held_rows::header_floats, count,
                                                      tensors.dweight);
 }

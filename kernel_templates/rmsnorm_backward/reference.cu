@@ -38,7 +38,7 @@ __device__ inline void input_gradient(const Tensors& t) {
         if (has_residual) result += value_at(t.dsum, t.dsum_stride, row, column);
         t.dx[row * hidden + column] = static_cast<float>(result);
     }
-    if (threadIdx.x == 0) static_cast<double*>(t.workspace)[row] = r;
+    if (threadIdx.x == 0) reinterpret_cast<double*>(t.workspace)[row] = r;
 }
 
 __device__ inline void weight_gradient(const Tensors& t) {
@@ -47,7 +47,7 @@ __device__ inline void weight_gradient(const Tensors& t) {
     const int part = threadIdx.x / 32;
     double sum = 0;
     for (int64 row = part; row < t.rows && column < hidden; row += 8) {
-        const double r = static_cast<const double*>(t.workspace)[row];
+        const double r = reinterpret_cast<const double*>(t.workspace)[row];
         sum += value_at(t.dy, t.dy_stride, row, column) * value_at(t.x, t.x_stride, row, column) * r;
     }
     partials[part][threadIdx.x % 32] = sum;

@@ -27,7 +27,7 @@ using RowPacket = Packet<Element, vector>;
 /// The parts of the workspace.
 struct Workspace {
     __device__ explicit Workspace(const Tensors& tensors)
-        : partials(tensors.scratch()),
+        : partials(tensors.workspace),
           factors(partials + static_cast<int64>(chunks) * hidden),
           shares(factors + tensors.rows) {}
     float* partials;
@@ -121,17 +121,17 @@ __device__ inline void apply_factors(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::two_pass::threads)
     rmsnorm_backward_find_factors(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
-    hone::rmsnorm_backward::two_pass::find_factors(tensors);
+    hone::rmsnorm_backward::two_pass::find_factors(hone::rmsnorm_backward::Tensors(tensors));
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::two_pass::threads)
     rmsnorm_backward_apply_factors(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
-    hone::rmsnorm_backward::two_pass::apply_factors(tensors);
+    hone::rmsnorm_backward::two_pass::apply_factors(hone::rmsnorm_backward::Tensors(tensors));
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads, 4)
     rmsnorm_backward_sum_partials(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
     using namespace hone::rmsnorm_backward;
     two_pass::begin_launch();
-    sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.scratch(), two_pass::chunks, tensors.dweight);
+    sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.workspace, two_pass::chunks, tensors.dweight);
 }
