@@ -42,5 +42,5 @@ __device__ inline void combine(const Tensors& tensors) {
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::combine_threads)
     attention_decode_combine(const __grid_constant__ hone::attention_decode::Tensors tensors) {
     hone::release_successor();
-    hone::attention_decode::combine(tensors);
+    hone::attention_decode::combine({held(tensors)});
 }

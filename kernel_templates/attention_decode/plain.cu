@@ -186,6 +186,6 @@ extern "C" __global__ void __launch_bounds__(hone::attention_decode::compute_thr
     extern __shared__ __align__(16) unsigned char memory[];
     hone::wait_for_predecessor();
     hone::release_successor();
-    hone::attention_decode::plain::run(tensors,
+    hone::attention_decode::plain::run({held(tensors)},
                                        *reinterpret_cast<hone::attention_decode::Shared*>(memory));
 }

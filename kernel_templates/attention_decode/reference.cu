@@ -56,8 +56,8 @@ __device__ inline void run(const Tensors& t) {
         for (int i = 0; i < count; ++i) {
             sum += weights[i];
             if (column < head_dim)
-                value += weights[i] *
-                         static_cast<double>(element(t, t.v_cache, sequence, head / group, first + i, column));
+                value += weights[i] * static_cast<double>(
+                                          element(t, t.v_cache, sequence, head / group, first + i, column));
         }
     }
     const bool empty = visible.first >= visible.last;
@@ -73,5 +73,5 @@ __device__ inline void run(const Tensors& t) {
 
 extern "C" __global__ void __launch_bounds__(256)
     attention_decode_reference(const __grid_constant__ hone::attention_decode::Tensors tensors) {
-    hone::attention_decode::reference::run(tensors);
+    hone::attention_decode::reference::run({held(tensors)});
 }

@@ -171,7 +171,8 @@ struct Held {
         for (int b = 0; b < token_blocks; ++b) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const CacheElement* row = tensors.v_cache + walk.row_offset(b, 2 * t + i % 2 + i / 2 * 8) + column;
+                const CacheElement* row =
+                    tensors.v_cache + walk.row_offset(b, 2 * t + i % 2 + i / 2 * 8) + column;
 #pragma unroll
                 for (int chunk = 0; chunk < v_chunks; ++chunk) {
                     if (head_dim % v_chunk == 0 || v_chunk * chunk + column < head_dim)
@@ -333,6 +334,6 @@ extern "C" __global__ void __launch_bounds__(hone::attention_decode::compute_thr
     extern __shared__ __align__(16) unsigned char memory[];
     hone::wait_for_predecessor();
     hone::release_successor();
-    hone::attention_decode::registers::run(tensors,
+    hone::attention_decode::registers::run({held(tensors)},
                                            *reinterpret_cast<hone::attention_decode::Shared*>(memory));
 }

@@ -185,5 +185,5 @@ __device__ inline void run(const Call& call) {
 
 extern "C" __global__ void __launch_bounds__(256)
     attention_prefill_reference(const __grid_constant__ hone::attention_prefill::Call call) {
-    hone::attention_prefill::reference::run(call);
+    hone::attention_prefill::reference::run({held(call)});
 }

@@ -79,5 +79,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::rope_kv_append::plain::threads)
     rope_kv_append_plain(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
-    hone::rope_kv_append::plain::run(tensors);
+    hone::rope_kv_append::plain::run({held(tensors)});
 }

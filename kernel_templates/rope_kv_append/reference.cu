@@ -42,7 +42,8 @@ __device__ inline void run(const Tensors& tensors) {
     for (int column = threadIdx.x; column < head_dim; column += blockDim.x) {
         const double value = rotated(tensors, head, from, place.position, column);
         if (head.is_q) {
-            tensors.q_out[token * tensors.q_out_token_stride + head.index * tensors.q_out_head_stride + column] =
+            tensors
+                .q_out[token * tensors.q_out_token_stride + head.index * tensors.q_out_head_stride + column] =
                 static_cast<float>(value);
             continue;
         }
@@ -57,5 +58,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(128)
     rope_kv_append_reference(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
-    hone::rope_kv_append::reference::run(tensors);
+    hone::rope_kv_append::reference::run({held(tensors)});
 }

@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(hone::attention_decode::ring::threa
     attention_decode_ring(const __grid_constant__ hone::arguments::attention_decode_ring arguments) {
     extern __shared__ unsigned char memory[];
     const unsigned int skew = -hone::shared_address(memory) & 1023u;
-    hone::attention_decode::ring::run({arguments},
+    hone::attention_decode::ring::run({held(arguments)},
                                       *reinterpret_cast<hone::attention_decode::ring::Memory*>(memory + skew),
                                       arguments.k_map, arguments.v_map);
 }

@@ -65,5 +65,6 @@ __device__ inline void run(const Call& call, int section, uint32 base) {
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::warp_mma::threads, Tuned::blocks_per_sm)
     attention_prefill_mma(const __grid_constant__ hone::arguments::attention_prefill_mma arguments) {
     extern __shared__ __align__(hone::attention_prefill::warp_mma::Geometry::alignment) hone::uint8 memory[];
-    hone::attention_prefill::warp_mma::run({arguments}, arguments.section, hone::shared_address(memory));
+    hone::attention_prefill::warp_mma::run({held(arguments)}, arguments.section,
+                                           hone::shared_address(memory));
 }

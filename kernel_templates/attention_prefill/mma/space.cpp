@@ -1,44 +1,26 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel_templates/attention_prefill/mma/geometry.cuh"
-#include "kernel_templates/attention_prefill/tile.h"
+#include "kernel_templates/attention_prefill/mma/plan.h"
+#include "kernel_templates/attention_prefill/rank.h"
+#include "kernel_templates/attention_prefill/variants.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/kit/rules.h"
 
 namespace hone::attention_prefill {
+namespace warp_mma {
 namespace {
 
-using warp_mma::Geometry;
-
-enum Index : std::size_t {
-    warps,
-    warp_rows,
-    tile_n,
-    stages,
-    query_in_registers,
-    blocks_per_sm,
-    programmatic
-};
-
-constexpr Tunable tunables[] = {
-    {"warps", "of a block", {4, 8}},
-    {"warp_rows", "queries of a warp", {16, 32}},
-    {"tile_n", "keys of a stage", {16, 32, 64, 96, 128}},
-    {"stages", "of the ring that keys and values share", {2, 3, 4}},
-    {"query_in_registers", "1: queries stay in registers, 0: in shared memory", {0, 1}},
-    {"blocks_per_sm", "blocks that share a multiprocessor", {1, 2, 3}},
-    {"programmatic", "1: programmatic dependent launch", {0, 1}},
-};
+constexpr auto tunables = tunables_of({
+    tunable<&MmaConfig::warps>("of a block", {4, 8}),
+    tunable<&MmaConfig::warp_rows>("queries of a warp", {16, 32}),
+    tunable<&MmaConfig::tile_n>("keys of a stage", {16, 32, 64, 96, 128}),
+    tunable<&MmaConfig::stages>("of the ring that keys and values share", {2, 3, 4}),
+    tunable<&MmaConfig::query_in_registers>("1: queries stay in registers, 0: in shared memory", {0, 1}),
+    tunable<&MmaConfig::blocks_per_sm>("blocks that share a multiprocessor", {1, 2, 3}),
+    tunable<&MmaConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+});
 constexpr int most_blocks = 3;
-
-Geometry geometry(const AttentionProblem& p, const Config& c) {
-    return {.head_dim = static_cast<int>(p.head_dim),
-            .warps = static_cast<int>(c[warps]),
-            .warp_rows = static_cast<int>(c[warp_rows]),
-            .tile_n = static_cast<int>(c[tile_n]),
-            .stages = static_cast<int>(c[stages]),
-            .blocks_per_sm = static_cast<int>(c[blocks_per_sm]),
-            .query_in_registers = c[query_in_registers] != 0};
-}
 
 /// 0: not even one.
 std::int64_t resident_blocks(const AttentionProblem& p, Geometry g, const DeviceTraits& traits) {
@@ -58,50 +40,31 @@ std::int64_t resident_blocks(const AttentionProblem& p, Geometry g, const Device
 }
 
 constexpr Constraint constraints[] = {
-    {"tensor cores multiply fp16 and bf16, before sm_80 fp16 alone",
-     [](const Problem& p, const Config&, const DeviceTraits& t) {
-         const Dtype dtype = attention_problem(p).dtype;
-         return dtype == Dtype::fp16 || (dtype == Dtype::bf16 && t.compute_major >= 8);
-     }},
-    {"rows must start at multiples of 16 bytes: head_dim is a multiple of 8",
-     [](const Problem& p, const Config&, const DeviceTraits&) {
-         return attention_problem(p).head_dim % 8 == 0;
-     }},
-    {"more stages than two need asynchronous copies: sm_80",
-     [](const Problem&, const Config& c, const DeviceTraits& t) {
-         return c[stages] == 2 || t.has_async_copy();
-     }},
-    {"programmatic dependent launch needs sm_90",
-     [](const Problem&, const Config& c, const DeviceTraits& t) {
-         return c[programmatic] == 0 || t.has_programmatic_launch();
-     }},
-    {"a stage is copied in whole rounds of eight threads a row",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return c[tile_n] % geometry(attention_problem(p), c).rows_a_round() == 0;
-     }},
-    {"stages of 16 keys are for heads of more than 192 elements",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return c[tile_n] > 16 || attention_problem(p).head_dim > 192;
-     }},
-    {"more than half of a tile's queries must exist",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return tile_is_filled(attention_problem(p), c[warps] * c[warp_rows], 64);
-     }},
-    {"as many blocks are resident as shared memory and registers allow, up to three",
-     [](const Problem& p, const Config& c, const DeviceTraits& t) {
-         return c[blocks_per_sm] ==
-                resident_blocks(attention_problem(p), geometry(attention_problem(p), c), t);
-     }},
+    rule("tensor cores multiply fp16 and bf16, before sm_80 fp16 alone",
+         [](const AttentionProblem& p, const DeviceTraits& t) {
+             const Dtype dtype = p.dtype;
+             return dtype == Dtype::fp16 || (dtype == Dtype::bf16 && t.compute_major >= 8);
+         }),
+    rule("rows must start at multiples of 16 bytes: head_dim is a multiple of 8",
+         [](const AttentionProblem& p) { return p.head_dim % 8 == 0; }),
+    rule("more stages than two need asynchronous copies: sm_80",
+         [](const MmaConfig& c, const DeviceTraits& t) { return c.stages == 2 || t.has_async_copy(); }),
+    programmatic_needs_sm_90<MmaConfig>,
+    rule("a stage is copied in whole rounds of eight threads a row",
+         [](const AttentionProblem& p, const MmaConfig& c) {
+             return c.tile_n % geometry(p, c).rows_a_round() == 0;
+         }),
+    rule("stages of 16 keys are for heads of more than 192 elements",
+         [](const AttentionProblem& p, const MmaConfig& c) { return c.tile_n > 16 || p.head_dim > 192; }),
+    rule("more than half of a tile's queries must exist",
+         [](const AttentionProblem& p, const MmaConfig& c) {
+             return tile_is_filled(p, c.warps * c.warp_rows, 64);
+         }),
+    rule("as many blocks are resident as shared memory and registers allow, up to three",
+         [](const AttentionProblem& p, const MmaConfig& c, const DeviceTraits& t) {
+             return c.blocks_per_sm == resident_blocks(p, geometry(p, c), t);
+         }),
 };
-
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const AttentionProblem p = attention_problem(problem);
-    const Geometry g = geometry(p, config);
-    Plan plan = tile_plan("attention_prefill_mma", p, g.tile_m(), g.threads(), traits);
-    plan.launches[0].shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
-    plan.launches[0].programmatic = config[programmatic] != 0;
-    return plan;
-}
 
 /// What a multiprocessor does in a cycle: floating-point operations of mma.sync with float32 sums (data
 /// sheets' rates and clocks; sm_90 gives it 62 % of what wgmma gets), and float32 instructions.
@@ -138,9 +101,8 @@ double block_cycles(const AttentionProblem& p, const Geometry& g, const DeviceTr
     return std::max(1.1 * multiply, port) + exposed * softmax + waits;
 }
 
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const AttentionProblem p = attention_problem(problem);
-    const Geometry g = geometry(p, config);
+double predict(const AttentionProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
     const double us = predict_us(p,
                                  {.tile_m = g.tile_m(),
                                   .tile_n = g.tile_n,
@@ -149,46 +111,39 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
                                   .overhead_cycles = 3000.0 / g.blocks_per_sm,
                                   .blocks_per_sm = g.blocks_per_sm},
                                  traits);
-    return us - (config[programmatic] != 0 ? 0.5 : 0.0);
+    return us - (c.programmatic != 0 ? 0.5 : 0.0);
 }
 
-/// The best by the cost model.
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    const AttentionProblem p = attention_problem(problem);
+/// The config that the cost model likes best, with rings of two or three stages.
+std::optional<MmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const AttentionProblem p(problem);
     if (p.dtype == Dtype::fp32 || p.head_dim % 8 != 0) return std::nullopt;
-    std::vector<Config> configs;
-    for (const std::int64_t count : tunables[warps].values.span()) {
-        for (const std::int64_t rows : tunables[warp_rows].values.span()) {
-            for (const std::int64_t keys : {16, 32, 64, 128}) {
-                for (const std::int64_t held : {0, 1}) {
-                    for (const std::int64_t ring : {2, 3}) {
-                        Config& config = configs.emplace_back();
-                        config[warps] = count;
-                        config[warp_rows] = rows;
-                        config[tile_n] = keys;
-                        config[stages] = ring;
-                        config[query_in_registers] = held;
-                        config[blocks_per_sm] = resident_blocks(p, geometry(p, config), traits);
-                        config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-                    }
-                }
-            }
-        }
+    std::vector<MmaConfig> configs;
+    const auto shapes = combinations<MmaConfig>({{}}, tunables,
+                                                {&MmaConfig::warps, &MmaConfig::warp_rows, &MmaConfig::tile_n,
+                                                 &MmaConfig::query_in_registers, &MmaConfig::stages});
+    for (MmaConfig c : shapes) {
+        if (c.tile_n == 96 || c.stages > 3) continue;
+        c.blocks_per_sm = resident_blocks(p, geometry(p, c), traits);
+        c.programmatic = traits.has_programmatic_launch() ? 1 : 0;
+        configs.push_back(c);
     }
-    return best_of(problem, mma, configs, traits);
+    return best_of<MmaConfig>(problem, attention_prefill::mma, configs, traits);
 }
 
 }  // namespace
+}  // namespace warp_mma
 
 const Variant mma{.name = "mma",
                   .summary = "warp tensor cores fed from a ring in shared memory, softmax in registers",
-                  .source = "attention_prefill/mma.cu",
+                  .source = "attention_prefill/mma/kernel.cu",
                   .min_arch = {7, 5, false},
-                  .tunables = tunables,
-                  .constraints = constraints,
-                  .plan = plan,
-                  .fallback = fallback,
-                  .access_elements = [](const Problem&, const Config&) { return std::int64_t{8}; },
-                  .predict_us = predict};
+                  .tunables = warp_mma::tunables,
+                  .constraints = warp_mma::constraints,
+                  .kernels = warp_mma::kernels,
+                  .plan = typed<warp_mma::plan>,
+                  .fallback = typed<warp_mma::fallback>,
+                  .access_elements = typed<warp_mma::access_elements>,
+                  .predict_us = typed<warp_mma::predict>};
 
 }  // namespace hone::attention_prefill

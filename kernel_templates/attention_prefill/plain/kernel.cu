@@ -54,6 +54,6 @@ __device__ inline void run(const Call& call, int section, float* memory) {
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::cuda_cores::threads, 1)
     attention_prefill_plain(const __grid_constant__ hone::arguments::attention_prefill_plain arguments) {
     extern __shared__ __align__(16) hone::uint8 memory[];
-    hone::attention_prefill::cuda_cores::run({arguments}, arguments.section,
+    hone::attention_prefill::cuda_cores::run({held(arguments)}, arguments.section,
                                              reinterpret_cast<float*>(memory));
 }

@@ -1,75 +1,49 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernel_templates/attention_prefill/plain/geometry.cuh"
-#include "kernel_templates/attention_prefill/tile.h"
+#include "kernel_templates/attention_prefill/plain/plan.h"
+#include "kernel_templates/attention_prefill/rank.h"
+#include "kernel_templates/attention_prefill/variants.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/kit/rules.h"
 
 namespace hone::attention_prefill {
+namespace cuda_cores {
 namespace {
 
-using cuda_cores::Geometry;
-
-enum Index : std::size_t { tile_m, tile_n, thread_m, columns, vector, programmatic };
-
-constexpr Tunable tunables[] = {
-    {"tile_m", "queries of a block", {32, 64, 128}},
-    {"tile_n", "keys whose scores stand in registers", {32, 64, 128}},
-    {"thread_m", "queries of a thread", {4, 8}},
-    {"columns", "of the keys that a step brings", {16, 32}},
-    {"vector", "elements an access", {1, 4}},
-    {"programmatic", "1: programmatic dependent launch", {0, 1}},
-};
-
-Geometry geometry(const AttentionProblem& p, const Config& c) {
-    return {.head_dim = static_cast<int>(p.head_dim),
-            .tile_m = static_cast<int>(c[tile_m]),
-            .tile_n = static_cast<int>(c[tile_n]),
-            .thread_m = static_cast<int>(c[thread_m]),
-            .columns = static_cast<int>(c[columns]),
-            .vector = static_cast<int>(c[vector])};
-}
+constexpr auto tunables = tunables_of({
+    tunable<&PlainConfig::tile_m>("queries of a block", {32, 64, 128}),
+    tunable<&PlainConfig::tile_n>("keys whose scores stand in registers", {32, 64, 128}),
+    tunable<&PlainConfig::thread_m>("queries of a thread", {4, 8}),
+    tunable<&PlainConfig::columns>("of the keys that a step brings", {16, 32}),
+    tunable<&PlainConfig::vector>("elements an access", {1, 4}),
+    tunable<&PlainConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+});
 
 constexpr Constraint constraints[] = {
-    {"blocks have 128 or 256 threads",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         const int threads = geometry(attention_problem(p), c).threads();
-         return threads == 128 || threads == 256;
-     }},
-    {"wide accesses need rows of a multiple of as many elements",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return attention_problem(p).head_dim % c[vector] == 0;
-     }},
-    {"steps of more columns are for heads that have them",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return c[columns] == 16 || c[columns] <= attention_problem(p).head_dim;
-     }},
-    {"more than half of a tile's queries must exist",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return tile_is_filled(attention_problem(p), c[tile_m], 32);
-     }},
-    {"a thread's results, scores and operands must fit its registers",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         const AttentionProblem p = attention_problem(problem);
-         return geometry(p, c).registers(static_cast<int>(p.element_bytes())) <= 220;
-     }},
-    {"queries, weights and two buffers must fit shared memory",
-     [](const Problem& p, const Config& c, const DeviceTraits& t) {
-         return geometry(attention_problem(p), c).shared_bytes() <= t.max_shared_bytes_per_block;
-     }},
-    {"programmatic dependent launch needs sm_90",
-     [](const Problem&, const Config& c, const DeviceTraits& t) {
-         return c[programmatic] == 0 || t.has_programmatic_launch();
-     }},
+    rule("blocks have 128 or 256 threads",
+         [](const AttentionProblem& p, const PlainConfig& c) {
+             const int threads = geometry(p, c).threads();
+             return threads == 128 || threads == 256;
+         }),
+    rule("wide accesses need rows of a multiple of as many elements",
+         [](const AttentionProblem& p, const PlainConfig& c) { return p.head_dim % c.vector == 0; }),
+    rule("steps of more columns are for heads that have them",
+         [](const AttentionProblem& p, const PlainConfig& c) {
+             return c.columns == 16 || c.columns <= p.head_dim;
+         }),
+    rule("more than half of a tile's queries must exist",
+         [](const AttentionProblem& p, const PlainConfig& c) { return tile_is_filled(p, c.tile_m, 32); }),
+    rule("a thread's results, scores and operands must fit its registers",
+         [](const AttentionProblem& p, const PlainConfig& c) {
+             return geometry(p, c).registers(static_cast<int>(p.element_bytes())) <= 220;
+         }),
+    rule("queries, weights and two buffers must fit shared memory",
+         [](const AttentionProblem& p, const PlainConfig& c, const DeviceTraits& t) {
+             return geometry(p, c).shared_bytes() <= t.max_shared_bytes_per_block;
+         }),
+    programmatic_needs_sm_90<PlainConfig>,
 };
-
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const AttentionProblem p = attention_problem(problem);
-    const Geometry g = geometry(p, config);
-    Plan plan = tile_plan("attention_prefill_plain", p, g.tile_m, g.threads(), traits);
-    plan.launches[0].shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
-    plan.launches[0].programmatic = config[programmatic] != 0;
-    return plan;
-}
 
 std::int64_t resident_blocks(const AttentionProblem& p, const Geometry& g, const DeviceTraits& traits) {
     const std::int64_t registers = g.registers(static_cast<int>(p.element_bytes())) + 24;
@@ -95,9 +69,8 @@ double block_cycles(const Geometry& g, std::int64_t together, const DeviceTraits
     return std::max(products / lanes, warps * (key_reads + value_reads)) + staged + weigh + waits;
 }
 
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const AttentionProblem p = attention_problem(problem);
-    const Geometry g = geometry(p, config);
+double predict(const AttentionProblem& p, const PlainConfig& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
     const std::int64_t together = resident_blocks(p, g, traits);
     // Four warps leave one scheduler to each: nothing hides their latencies.
     const double alone = together * g.threads() < 256 ? 1.3 : 1.0;
@@ -109,38 +82,32 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
                        .overhead_cycles = 4000.0 / static_cast<double>(together),
                        .blocks_per_sm = together},
                       traits) -
-           (config[programmatic] != 0 ? 0.5 : 0.0);
+           (c.programmatic != 0 ? 0.5 : 0.0);
 }
 
-/// The best by the cost model of those that take any strides. One fits every chip: tiles of 32 x 32.
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    std::vector<Config> configs;
-    for (const std::int64_t queries : tunables[tile_m].values.span()) {
-        for (const std::int64_t keys : {32, 64}) {
-            for (const std::int64_t rows : tunables[thread_m].values.span()) {
-                Config& config = configs.emplace_back();
-                config[tile_m] = queries;
-                config[tile_n] = keys;
-                config[thread_m] = rows;
-                config[columns] = 16;
-                config[vector] = 1;
-                config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-            }
-        }
-    }
-    return best_of(problem, plain, configs, traits);
+/// The config that the cost model likes best, of those that take any strides. One fits every chip: tiles of
+/// 32 x 32.
+std::optional<PlainConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const std::int64_t programmatic = traits.has_programmatic_launch() ? 1 : 0;
+    std::vector<PlainConfig> configs =
+        combinations<PlainConfig>({{.programmatic = programmatic}}, tunables,
+                                  {&PlainConfig::tile_m, &PlainConfig::tile_n, &PlainConfig::thread_m});
+    std::erase_if(configs, [](const PlainConfig& c) { return c.tile_n == 128; });
+    return best_of<PlainConfig>(problem, attention_prefill::plain, configs, traits);
 }
 
 }  // namespace
+}  // namespace cuda_cores
 
 const Variant plain{.name = "plain",
                     .summary = "products on the CUDA cores: any type, head size and strides, on any chip",
-                    .source = "attention_prefill/plain.cu",
-                    .tunables = tunables,
-                    .constraints = constraints,
-                    .plan = plan,
-                    .fallback = fallback,
-                    .access_elements = [](const Problem&, const Config& config) { return config[vector]; },
-                    .predict_us = predict};
+                    .source = "attention_prefill/plain/kernel.cu",
+                    .tunables = cuda_cores::tunables,
+                    .constraints = cuda_cores::constraints,
+                    .kernels = cuda_cores::kernels,
+                    .plan = typed<cuda_cores::plan>,
+                    .fallback = typed<cuda_cores::fallback>,
+                    .access_elements = typed<cuda_cores::access_elements>,
+                    .predict_us = typed<cuda_cores::predict>};
 
 }  // namespace hone::attention_prefill

@@ -65,6 +65,6 @@ extern "C" __global__ void __launch_bounds__(hone::attention_prefill::warpgroup:
                                              Tuned::blocks_per_sm)
     attention_prefill_wgmma(const __grid_constant__ hone::arguments::attention_prefill_wgmma arguments) {
     hone::attention_prefill::warpgroup::run(
-        {arguments.q_map, arguments.k_map, arguments.v_map}, {arguments},
+        {arguments.q_map, arguments.k_map, arguments.v_map}, {held(arguments)},
         {arguments.section_rows, arguments.section_heads, arguments.section_count});
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/attention_prefill/wgmma_config.h"
+#include "kernel_templates/attention_prefill/wgmma/rank.h"
 
 namespace hone::attention_prefill::warpgroup {
 namespace {
@@ -24,77 +24,75 @@ double blocks_of_head(const AttentionProblem& p, const Geometry& g) {
     const double whole = std::ceil(static_cast<double>(p.kv_len) / g.tile_n);
     if (!p.causal) return head_rows * whole;
     // A tile also goes through the keys that only some of its rows see, half of them on average twice.
-    const double seen = p.visible_pairs() / static_cast<double>(g.tile_m());
+    const double seen = visible_pairs(p) / static_cast<double>(g.tile_m());
     return std::min(head_rows * whole, (seen + head_rows * 0.5 * (g.tile_m() + g.tile_n)) / g.tile_n);
 }
 
 /// Tiles of a section.
-double section_tiles(const AttentionProblem& p, const Config& config) {
-    const Sections order = sections(p, config);
+double section_tiles(const AttentionProblem& p, const WgmmaConfig& c) {
+    const Sections order = sections(p, c);
     return static_cast<double>(order.heads) * order.rows;
 }
 
 /// Bytes through device memory: queries and results once, keys and values again for each round of a section's
 /// tiles as far as what is worked on together exceeds level 2.
-double memory_bytes(const AttentionProblem& p, const Config& config, const DeviceTraits& traits) {
+double memory_bytes(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     const double element = static_cast<double>(p.element_bytes() * p.head_dim);
     const double own = 2.0 * element * static_cast<double>(p.slots() * p.q_len);
     const double keys = 2.0 * element * static_cast<double>(p.batch * p.kv_heads * p.kv_len);
-    if (!has_sections(p)) return own + keys;
-    const double together = std::min(keys, static_cast<double>(config[section_mib] << 20));
+    if (!p.has_ramp()) return own + keys;
+    const double together = std::min(keys, static_cast<double>(c.section_mib << 20));
     const double l2 = std::max(1.0, static_cast<double>(traits.l2_bytes));
     const double again = 0.36 * std::clamp((2.0 * together - 0.3 * l2) / l2, 0.0, 1.5);
-    const double rounds = section_tiles(p, config) / static_cast<double>(places(config, traits));
+    const double rounds = section_tiles(p, c) / static_cast<double>(places(c, traits));
     return own + keys * (1.0 + again * std::max(0.0, rounds - 1.0));
 }
 
 /// Whether sections of the largest size would be the same: of such equals only one is worth trying early.
-bool repeats_larger_sections(const AttentionProblem& p, const Config& config) {
-    if (!has_sections(p) || config[section_mib] == largest_section_mib) return false;
-    Config larger = config;
-    larger[section_mib] = largest_section_mib;
-    return sections(p, config).heads == sections(p, larger).heads;
+bool repeats_larger_sections(const AttentionProblem& p, const WgmmaConfig& c) {
+    if (!p.has_ramp() || c.section_mib == largest_section_mib) return false;
+    WgmmaConfig larger = c;
+    larger.section_mib = largest_section_mib;
+    return sections(p, c).heads == sections(p, larger).heads;
 }
 
 }  // namespace
 
 /// Rounds of tiles, each as long as its blocks of keys take, against the time of memory; plus what a tile and
 /// a call cost. Fitted to measurements of 16 problems on an H100.
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const AttentionProblem p = attention_problem(problem);
-    const Geometry g = geometry(p, config);
+double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
     const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
     const double head_rows = static_cast<double>(rows(p, g));
     const double count = static_cast<double>(tiles(p, g));
 
     // The blocks of a multiprocessor run beside each other. Dealt tiles end with whole rounds.
     const double mean_blocks = blocks_of_head(p, g) / head_rows;
-    const double longest =
-        has_sections(p) ? std::ceil(static_cast<double>(p.kv_len) / g.tile_n) : mean_blocks;
+    const double longest = p.has_ramp() ? std::ceil(static_cast<double>(p.kv_len) / g.tile_n) : mean_blocks;
     const double beside = std::clamp(count / traits.sm_count, 1.0, static_cast<double>(g.blocks_per_sm));
-    double rounds = count / static_cast<double>(places(config, traits));
-    if (!has_sections(p)) rounds = std::ceil(rounds);
+    double rounds = count / static_cast<double>(places(c, traits));
+    if (!p.has_ramp()) rounds = std::ceil(rounds);
     const double block_us = block_cycles(p, g, beside * g.consumers) / cycles_per_us;
     double compute_us = std::max(rounds * mean_blocks, longest) * block_us;
-    if (has_sections(p)) {
+    if (p.has_ramp()) {
         // Drawing evens tiles of different lengths out, and has nothing to even out in two rounds.
-        if (config[dynamic] == 0) compute_us *= rounds > 2 ? 1.02 : 0.95;
+        if (c.dynamic == 0) compute_us *= rounds > 2 ? 1.02 : 0.95;
         if (rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
-        const double at_least = std::min(count, 2.0 * static_cast<double>(places(config, traits)));
-        if (section_tiles(p, config) < at_least) compute_us *= 1.03;
+        const double at_least = std::min(count, 2.0 * static_cast<double>(places(c, traits)));
+        if (section_tiles(p, c) < at_least) compute_us *= 1.03;
     }
 
     double gain = 1.0;
-    if (config[query_in_registers] != 0) gain -= has_sections(p) ? 0.005 : 0.015;
-    if (config[query_stages] == 2) gain -= has_sections(p) ? 0.01 : 0.005;
-    if (config[stages] == 3) gain -= 0.005;
-    if (config[softmax_first] != 0) gain += 0.012;
-    if (repeats_larger_sections(p, config)) gain += 0.04;
+    if (c.query_in_registers != 0) gain -= p.has_ramp() ? 0.005 : 0.015;
+    if (c.query_stages == 2) gain -= p.has_ramp() ? 0.01 : 0.005;
+    if (c.stages == 3) gain -= 0.005;
+    if (c.softmax_first != 0) gain += 0.012;
+    if (repeats_larger_sections(p, c)) gain += 0.04;
 
-    const double memory_us = memory_bytes(p, config, traits) / (0.9e-6 * traits.memory_bytes_per_s);
+    const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
     const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
-    return body_us + 2.4 - (config[programmatic] != 0 ? 0.9 : 0.0);
+    return body_us + 2.4 - (c.programmatic != 0 ? 0.9 : 0.0);
 }
 
 }  // namespace hone::attention_prefill::warpgroup

@@ -75,5 +75,5 @@ __device__ inline void run(const Call& call) {
 
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::tf32::geometry.threads(), 1)
     attention_prefill_wgmma_tf32(const __grid_constant__ hone::attention_prefill::Call call) {
-    hone::attention_prefill::tf32::run(call);
+    hone::attention_prefill::tf32::run({held(call)});
 }
