@@ -56,7 +56,7 @@ std::vector<std::pair<const char*, std::size_t>> places_of(std::string sizes, vo
     return places;
 }
 
-// Of a parameter that is larger than a word, the first one: of a tensor map the address.
+// A parameter that is larger than a word is recorded by its first word, a tensor map by its address.
 void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
     for (const auto& [from, bytes] : places_of(sizes, parameters)) {
         if (record.parameter_count == 24) return;
