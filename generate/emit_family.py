@@ -2,7 +2,7 @@
 import typing
 
 from generate import cpp
-from generate.declare import Family, Field, Pointer, Scalar
+from generate.families import Family, Field, Pointer, Scalar
 from generate.enums import DTYPES, ENUMS
 
 COMMAND = "./hone generate"
@@ -38,7 +38,7 @@ def _enumerator(field: Field, index: int) -> str:
 
 
 def _initial(field: Field) -> str:
-    default = field.default or 0
+    default = 0 if field.only else field.default or 0  # without the field as if it were off
     if field.kind != "choice":
         return str(default)
     if field.enum == "bool":
@@ -194,7 +194,7 @@ def header(family: Family) -> str:
 def _dtype(family: Family, text: str) -> str:
     if text in DTYPES:
         return f"Dtype::{text}"
-    return "index_dtype" if text == "int32" else family.cpp(text)
+    return {"int32": "index_dtype", "untyped": "untyped_dtype"}.get(text) or family.cpp(text)
 
 
 def _real(family: Family, value) -> str:
@@ -237,7 +237,7 @@ def source(family: Family) -> str:
     text = "\n".join(body + scalars)
     standard = [f"#include <{header}>" for header, sign in (("algorithm", "std::max"), ("algorithm", "std::min"),
                                                             ("cmath", "std::sqrt")) if sign in text]
-    problem = f"    const {family.problem} p{{fields_of(problem)}};"
+    problem = f"    const {family.problem} p(problem);"
     lines = [f'#include "kernel_templates/{family.name}/declaration.h"', "", *sorted(set(standard)),
              *([""] if standard else []), f'#include "kernel_templates/{family.header}"', "",
              f"namespace hone::{family.name} {{", "",

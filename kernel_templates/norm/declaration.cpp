@@ -6,7 +6,7 @@
 namespace hone::norm {
 
 std::vector<Argument> declared_arguments(const Problem& problem) {
-    const NormProblem p{fields_of(problem)};
+    const NormProblem p(problem);
     return {
         {.name = "x", .dtype = p.dtype, .shape = {1, 1, p.rows, p.hidden}},
         {.name = "residual", .dtype = p.dtype, .shape = {1, 1, p.rows, p.hidden}, .present = p.residual},
@@ -32,7 +32,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
 }
 
 std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
-    const NormProblem p{fields_of(problem)};
+    const NormProblem p(problem);
     return {
         {.name = "rows", .tuning_value = Scalar::of(p.rows)},
         {.name = "x_stride", .tuning_value = Scalar::of(p.hidden)},

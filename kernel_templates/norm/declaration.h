@@ -86,7 +86,7 @@ struct Fields {
     Dtype dtype = Dtype::bf16;
     NormOutput output = NormOutput::same;
     bool residual = false;
-    bool bias = true;
+    bool bias = false;
     std::int64_t hidden = 0;
     std::int64_t rows = 0;
 };

@@ -6,7 +6,7 @@
 namespace hone::rmsnorm_backward {
 
 std::vector<Argument> declared_arguments(const Problem& problem) {
-    const BackwardProblem p{fields_of(problem)};
+    const BackwardProblem p(problem);
     return {
         {.name = "dy", .dtype = p.dtype, .shape = {1, 1, p.rows, p.hidden}},
         {.name = "x", .dtype = p.dtype, .shape = {1, 1, p.rows, p.hidden}},
@@ -24,7 +24,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
 }
 
 std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
-    const BackwardProblem p{fields_of(problem)};
+    const BackwardProblem p(problem);
     return {
         {.name = "rows", .tuning_value = Scalar::of(p.rows)},
         {.name = "dy_stride", .tuning_value = Scalar::of(p.hidden)},
