@@ -18,7 +18,7 @@ def declared(root: pathlib.Path) -> typing.Tuple[typing.List[Family], typing.Lis
     """What every kernel_templates/*/operators.py below `root` declares, in order of their folders."""
     families: typing.List[Family] = []
     operators: typing.List[Operator] = []
-    for path in sorted(root.glob("kernel_templates/*/operators.py")) + sorted(root.glob("kernel_templates/*/public.py")):
+    for path in sorted(root.glob("kernel_templates/*/operators.py")):
         module = ".".join(path.relative_to(root).with_suffix("").parts)
         try:
             values = vars(importlib.import_module(module)).values()
