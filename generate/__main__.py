@@ -46,6 +46,8 @@ def outputs(root: pathlib.Path) -> Texts:
     families, operators = declared(root)
     lock = abi.read_lock(root)
     texts = {"kernel_templates/enums.h": emit_enums.header(),
+             "runtime/operators/words.h": emit_enums.words_header(),
+             "runtime/operators/words.cpp": emit_enums.words_source(),
              abi.LOCK: abi.lock_text(abi.structs(operators, lock)),
              "runtime/dispatch/status.cpp": emit_runtime.status_source(),
              "runtime/dispatch/runtime_operators.cpp": emit_runtime.definitions(operators),
@@ -73,6 +75,7 @@ def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], l
     with_block(root, texts, "runtime/hone.h", "operators", emit_c.operators_block(operators, lock))
     with_block(root, texts, "runtime/hone/error.h", "statuses", emit_runtime.status_enum())
     with_block(root, texts, "runtime/hone/hone.h", "operators", emit_runtime.includes(operators))
+    with_block(root, texts, "runtime/hone/runtime.h", "includes", emit_runtime.runtime_includes(operators))
     with_block(root, texts, "runtime/hone/runtime.h", "operators", emit_runtime.methods(operators))
 
 

@@ -78,6 +78,9 @@ def header(group: typing.List[Operator]) -> str:
              "namespace hone::runtime {", "", "/// The problem of the largest call. Throws std::invalid_argument naming "
              "field, value and what is allowed."]
     lines += [f"[[nodiscard]] Problem problem_of(const {operator.title}& description);" for operator in group]
+    if first.is_checked:
+        lines += ["/// What the family does not know, written by hand. Throws the same.",
+                  f"void check_description(const {first.title}& description);"]
     return "\n".join([*lines, "", *_call(first), "}  // namespace hone::runtime", ""])
 
 
@@ -100,7 +103,8 @@ def _problem(operator: Operator) -> typing.List[str]:
             maxima.append(f'{{"{given.name}", description.{given.name}}}')
     head = f'    return describe_problem("{operator.family_name}",'
     lead = " " * len("    return describe_problem(")
-    return [f"Problem problem_of(const {operator.title}& description) {{", head, f"{lead}{{{pairs[0]},",
+    check = ["    check_description(description);"] if operator.is_checked else []
+    return [f"Problem problem_of(const {operator.title}& description) {{", *check, head, f"{lead}{{{pairs[0]},",
             *(f"{lead} {pair}," for pair in pairs[1:-1]), f"{lead} {pairs[-1]}}},", f"{lead}{{{', '.join(maxima)}}});",
             "}", ""]
 

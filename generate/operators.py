@@ -131,6 +131,7 @@ class Operator(Record):
     call: Call
     halves: bool = False
     is_function: bool = False
+    is_checked: bool = False
     folder: str = ""
 
 
@@ -198,13 +199,13 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
 
 
 def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given], call: Call,
-             halves: bool = False, function: bool = False, name: str = "") -> Operator:
+             halves: bool = False, function: bool = False, checked: bool = False, name: str = "") -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
-    hand."""
+    hand. `checked`: check_description(), written by hand, says what the family does not know."""
     fields = [_resolved(family, given) for given in fields]
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call, halves,
-                    function)
+                    function, checked)
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")

@@ -56,6 +56,7 @@ quantized_linear_operator = operator(
          "with a scale for each token (fp8 with a group: for each 128 columns of it), the largest magnitude at 127 or 448. "
          "With a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight takes the place of x, as in {Linear}.",
     family=quantized_linear,
+    checked=True,
     fields=[
         taken("in", "elements of a row of x"),
         taken("out", "elements of a row of out"),

@@ -28,10 +28,9 @@ class Dispatcher {
 
     /// `problem` carries the maxima in its run-time fields; kernels for less than `least` are not needed.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
-                                                                  std::span<const RowStride> strides,
                                                                   const Sizes& least = {});
-    /// `problem` carries the sizes asked about, `largest` the maxima.
-    [[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest) const;
+    /// Which kernel a call of these sizes takes; `largest` carries the maxima.
+    [[nodiscard]] Explanation explain(const Problem& largest, const Sizes& sizes) const;
 
     void freeze() noexcept { images_->freeze(); }
     [[nodiscard]] Counters counters() const;

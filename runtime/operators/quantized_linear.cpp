@@ -11,6 +11,7 @@ namespace hone {
 namespace runtime {
 
 Problem problem_of(const QuantizedLinear& description) {
+    check_description(description);
     return describe_problem("quantized_linear",
                             {{"in", description.in},
                              {"out", description.out},

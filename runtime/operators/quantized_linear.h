@@ -10,6 +10,8 @@ namespace hone::runtime {
 
 /// The problem of the largest call. Throws std::invalid_argument naming field, value and what is allowed.
 [[nodiscard]] Problem problem_of(const QuantizedLinear& description);
+/// What the family does not know, written by hand. Throws the same.
+void check_description(const QuantizedLinear& description);
 
 /// The arguments in the family's order, strides filled in.
 [[nodiscard]] inline Call quantized_linear_call(const QuantizedLinear& description,
