@@ -62,6 +62,13 @@ std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& probl
                                                     std::move(report));
 }
 
+std::shared_ptr<const PreparedOperator> Dispatcher::kept(const Problem& problem) {
+    const std::lock_guard lock(kept_mutex_);
+    std::shared_ptr<const PreparedOperator>& place = kept_[to_string(problem)];
+    if (place == nullptr) place = prepare(problem);
+    return place;
+}
+
 Bucket Dispatcher::prepare_bucket(const Problem& first, const Problem& last,
                                   std::span<const KnownWinner> winners, BucketReport& report) {
     const auto start = Clock::now();

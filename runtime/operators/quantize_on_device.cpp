@@ -27,9 +27,6 @@ std::vector<T> read(const Driver& driver, const void* from, std::int64_t count) 
     return download(driver, span);
 }
 
-/// Kernels for fewer rows are not needed.
-Sizes at_least(std::int64_t out) { return {std::max<std::int64_t>(out, 1)}; }
-
 }  // namespace
 
 Problem quantize_problem(const QuantizeWeights& weights) {
@@ -57,7 +54,7 @@ PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out) {
 }
 
 DeviceQuantizer::DeviceQuantizer(Dispatcher& dispatcher, const QuantizeWeights& weights, std::int64_t out)
-    : kernels_(dispatcher.prepare(quantize_problem(weights), at_least(out))), weights_(weights), out_(out) {}
+    : kernels_(dispatcher.kept(quantize_problem(weights))), weights_(weights), out_(out) {}
 
 Call DeviceQuantizer::call_of(const QuantizeWeightsArgs& args) const {
     Call call;

@@ -19,7 +19,7 @@ namespace hone::runtime {
 
 class DeviceQuantizer {
   public:
-    /// Loads what weights of `out` rows need. Throws as Dispatcher::prepare().
+    /// Loads what weights up to `max_out` rows need, once a dispatcher. Throws as Dispatcher::prepare().
     DeviceQuantizer(Dispatcher& dispatcher, const QuantizeWeights& weights, std::int64_t out);
 
     /// Quantizes and waits. Throws std::invalid_argument for weights that have no code, CudaError when the
