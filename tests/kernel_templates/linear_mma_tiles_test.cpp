@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/linear/mma_tiles_geometry.cuh"
+#include "kernel_templates/linear/mma_tiles/geometry.cuh"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;

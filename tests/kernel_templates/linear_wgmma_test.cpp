@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/linear/gemm_geometry.cuh"
-#include "kernel_templates/linear/gemm_schedule.cuh"
+#include "kernel_templates/linear/wgmma/geometry.cuh"
+#include "kernel_templates/linear/wgmma/schedule.cuh"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;

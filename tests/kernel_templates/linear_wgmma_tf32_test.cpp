@@ -3,7 +3,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/linear/wgmma_tf32_geometry.cuh"
+#include "kernel_templates/linear/wgmma_tf32/geometry.cuh"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
