@@ -87,5 +87,5 @@ extern "C" __global__ void __launch_bounds__(hone::linear::normalize::threads)
     using hone::linear::Element;
     if constexpr (hone::linear::has_norm)
         hone::linear::normalize::run(reinterpret_cast<const Element*>(a.x), a.norm_weight,
-                                     static_cast<Element*>(a.normalized), a.x_stride, a.epsilon);
+                                     reinterpret_cast<Element*>(a.normalized), a.x_stride, a.epsilon);
 }

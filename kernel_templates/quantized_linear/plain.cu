@@ -127,7 +127,7 @@ using StagedWeight = Conditional<is_packed, StagedPacked, StagedCodes>::type;
 extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
     quantized_linear_plain(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     using namespace hone::quantized_linear;
-    plain::run<plain::StagedX, plain::StagedWeight>(tensors);
+    plain::run<plain::StagedX, plain::StagedWeight>(Tensors(tensors));
 }
 
 namespace hone::linear::normalize {

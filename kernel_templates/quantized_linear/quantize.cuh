@@ -145,8 +145,8 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::quantize::t
         }
         const int64 token = blockIdx.x;
         const Element* const x = reinterpret_cast<const Element*>(a.x);
-        quantize::run({x + token * a.x_stride, a.norm_weight, static_cast<Code*>(a.codes) + token * in,
-                       static_cast<float*>(a.code_scales) + token * groups},
+        quantize::run({x + token * a.x_stride, a.norm_weight, reinterpret_cast<Code*>(a.codes) + token * in,
+                       a.code_scales + token * groups},
                       a.epsilon);
     }
 }

@@ -154,5 +154,5 @@ __device__ inline void run(const Tensors& t) {
 
 extern "C" __global__ void __launch_bounds__(256) quantized_linear_reference(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     using namespace hone::quantized_linear;
-    reference::run(tensors);
+    reference::run(Tensors(tensors));
 }

@@ -157,9 +157,15 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::unpacked::t
     using namespace hone::quantized_linear;
     const unpacked::Task task = unpacked::tasks.task(blockIdx.x);
     const bool is_up = task.product == 1;
-    const Weight weight{reinterpret_cast<const uint8*>(a.weight), a.scales,
-                        reinterpret_cast<const uint8*>(a.zeros), 0, 0};
-    const Weight up{reinterpret_cast<const uint8*>(a.up), a.up_scales,
-                    reinterpret_cast<const uint8*>(a.up_zeros), 0, 0};
-    unpacked::run(is_up ? up : weight, task, static_cast<Element*>(is_up ? a.up_numbers : a.numbers));
+    // Both weights' pointers are read before one of them is chosen: so they come together.
+    const uint8* const codes = reinterpret_cast<const uint8*>(a.weight);
+    const uint8* const up_codes = reinterpret_cast<const uint8*>(a.up);
+    const Scale* const scales = a.scales;
+    const Scale* const up_scales = a.up_scales;
+    const uint8* const zeros = reinterpret_cast<const uint8*>(a.zeros);
+    const uint8* const up_zeros = reinterpret_cast<const uint8*>(a.up_zeros);
+    Element* const numbers = reinterpret_cast<Element*>(a.numbers);
+    Element* const up_numbers = reinterpret_cast<Element*>(a.up_numbers);
+    unpacked::run({is_up ? up_codes : codes, is_up ? up_scales : scales, is_up ? up_zeros : zeros, 0, 0},
+                  task, is_up ? up_numbers : numbers);
 }

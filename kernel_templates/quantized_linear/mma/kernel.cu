@@ -223,7 +223,7 @@ __device__ inline void run(const Tensors& tensors, float* shared) {
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::mma_blocks::geometry.threads())
     quantized_linear_mma(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     extern __shared__ __align__(128) float shared[];
-    hone::quantized_linear::mma_blocks::run(tensors, shared);
+    hone::quantized_linear::mma_blocks::run(hone::quantized_linear::Tensors(tensors), shared);
 }
 
 namespace hone::linear::normalize {

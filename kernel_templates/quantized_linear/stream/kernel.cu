@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::stream::geo
                                              Tuned::blocks_per_sm)
     quantized_linear_stream(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     extern __shared__ __align__(128) unsigned char memory[];
-    hone::quantized_linear::stream::run(tensors, memory);
+    hone::quantized_linear::stream::run(hone::quantized_linear::Tensors(tensors), memory);
 }
 
 namespace hone::linear::normalize {

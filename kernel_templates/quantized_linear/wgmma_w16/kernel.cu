@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     const Tensors tensors{a};
     const hone::linear::gemm::Maps maps{a.x_map, a.x_map, a.x_map, a.result_map};
     w16::run(maps,
-             {a.bias, a.residual, a.out, static_cast<float*>(a.workspace), static_cast<int>(a.tokens),
+             {a.bias, a.residual, a.out, a.workspace, static_cast<int>(a.tokens),
               a.residual_stride, a.out_stride},
              w16::PackedWeights(tensors), w16::WidenedProduct(tensors));
 }

@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
     const Scales scales{a.x_scales, a.scales, a.up_scales, a.x_scale_stride, a.scale_stride, a.tokens};
     run(maps,
-        {a.bias, a.residual, a.out, static_cast<float*>(a.workspace), a.tokens, a.residual_stride,
+        {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride,
          a.out_stride},
         MatrixWeights(maps), CodeProduct(scales));
 }
