@@ -14,7 +14,7 @@ __device__ inline Results results_of(const Tensors& tensors) {
     return {tensors.bias,
             tensors.residual,
             tensors.out,
-            static_cast<float*>(tensors.workspace),
+            tensors.workspace,
             static_cast<int>(tensors.tokens),
             tensors.residual_stride,
             tensors.out_stride};

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     using namespace hone::linear::gemm;
     const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
     run(maps,
-        {a.bias, a.residual, a.out, static_cast<float*>(a.workspace), a.tokens, a.residual_stride,
+        {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride,
          a.out_stride},
         MatrixWeights(maps), ElementProduct());
 }
