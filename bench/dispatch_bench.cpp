@@ -1,8 +1,9 @@
 // What run() costs. First against a driver whose launches return at once: the look-up itself, per call, p50
 // and p99. Then, on a machine with a GPU, against a bare cuLaunchKernelEx of the same kernel in the same
 // process, interleaved.
-//   HONE_CUDA_LIBRARY=build/release/tests/libfake_cuda.so build/release/bench/dispatch_bench     look-up,
-//   without a GPU build/release/bench/dispatch_bench both
+//
+// - Both: `build/release/bench/dispatch_bench`.
+// - The look-up alone, without a GPU: the same with HONE_CUDA_LIBRARY=build/release/tests/libfake_cuda.so.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,8 +1,9 @@
 // Build-time tool: writes the .cpp files that carry texts of the source tree into the libraries.
 //
-//   embed templates ROOT OUTPUT FILE...   the kernel catalogue: every FILE (.cu, .cuh, family.cpp) below ROOT
-//   embed bundles OUTPUT FILE...          the packaged tuning results
-//   embed closure ROOT FILE.cu            prints the files that the template's hash covers, one a line
+// - `embed templates ROOT OUTPUT FILE...` writes the kernel catalogue: every FILE (.cu, .cuh, family.cpp)
+//   below ROOT.
+// - `embed bundles OUTPUT FILE...` writes the packaged tuning results.
+// - `embed closure ROOT FILE.cu` prints the files that the hash of a template covers, one a line.
 //
 // Not part of any library. The hash of a template is defined at `template_hash` below and in
 // docs/cache-format.md.

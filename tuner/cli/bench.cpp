@@ -12,17 +12,17 @@
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
-#include "tuner/gpu_session.h"
-#include "tuner/report.h"
-#include "tuner/report_text.h"
-#include "tuner/statistics.h"
+#include "tuner/measure/gpu_session.h"
+#include "tuner/report/report.h"
+#include "tuner/report/report_text.h"
+#include "tuner/search/statistics.h"
 
 namespace hone::cli {
 namespace {
 
 struct Options {
     std::vector<std::string> words;
-    Target target;  ///< of --model
+    Target target;  ///< what --model names
     std::string gpu;
     int rounds = 50;
     bool energy = false;

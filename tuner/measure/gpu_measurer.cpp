@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "tuner/errors.h"
-#include "tuner/measure/energy_meter.h"
-#include "tuner/measure/measure_worker.h"
-#include "tuner/measure/verifier.h"
+#include "tuner/gpu/energy_meter.h"
+#include "tuner/gpu/measure_worker.h"
+#include "tuner/gpu/verifier.h"
 
 namespace hone::tuner {
 namespace {
@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view silent_death = "the measuring worker died";
 constexpr std::size_t max_images_in_worker = 1024;
-constexpr std::size_t replays_around_loop = 8;  // of a sustained one: before it, and what is in its queue
+constexpr std::size_t replays_around_loop = 8;  // before a sustained run, and what is in its queue
 
 // A first launch may be this much slower than the memory and arithmetic floors before it counts as hanging;
 constexpr double slowest_over_floor = 2000;
@@ -121,7 +121,7 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
 }
 
 void GpuMeasurer::start_worker() {
-    worker_.emplace(WorkerProcess::start(measure_kind));
+    worker_.emplace(spare_ ? *std::exchange(spare_, std::nullopt) : WorkerProcess::start(measure_kind));
     ask({{"op", "hello"}, {"ordinal", options_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
         if (reply.contains("error")) {
             throw NoDeviceError(text(reply, "error"), "`hone doctor` and nvidia-smi show what can be seen");
@@ -130,6 +130,7 @@ void GpuMeasurer::start_worker() {
         found.toolchain.nvrtc = info_.toolchain.nvrtc;
         info_ = std::move(found);
     });
+    spare_.emplace(WorkerProcess::start(measure_kind));
 }
 
 /// Workers that die before a candidate runs say that the GPU, not a candidate, is at fault.

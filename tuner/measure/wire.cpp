@@ -6,7 +6,7 @@
 namespace hone::tuner {
 namespace {
 
-/// Of what a kernel argument may name: pointers, scalars, tensor maps and values of a plan.
+/// Pointers, scalars, tensor maps or values of a plan that a kernel argument may name, whichever are most.
 constexpr int most_indices =
     std::max({max_call_pointers, max_call_scalars, max_tensor_maps, max_plan_values});
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/measurer.h"
+#include "tuner/measure/measurer.h"
 #include "tuner/worker/channel.h"
 
 namespace hone::tuner {
