@@ -217,7 +217,6 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rope_kv_append::packets
 
 extern "C" __global__ void __launch_bounds__(hone::rope_kv_append::packets::threads)
-    rope_kv_append_packets(HONE_ROPE_PARAMETERS(hone::rope_kv_append::Element,
-                                                hone::rope_kv_append::Cached)) {
-    hone::rope_kv_append::packets::run(HONE_ROPE_TENSORS(q_out, k_cache, v_cache));
+    rope_kv_append_packets(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
+    hone::rope_kv_append::packets::run({held(tensors)});
 }
