@@ -6,7 +6,7 @@
 
 #include "hone/hone.h"
 #include "runtime/dispatch/dispatcher.h"
-#include "runtime/operators/norm_problem.h"
+#include "runtime/operators/entry.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
@@ -30,13 +30,10 @@ inline CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void*
     return driver;
 }
 
-[[nodiscard]] inline RmsNormKernel prepare(runtime::Dispatcher& dispatcher, const RmsNorm& norm) {
-    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)), norm.hidden};
-}
-
-[[nodiscard]] inline RmsNormBackwardKernel prepare(runtime::Dispatcher& dispatcher,
-                                                   const RmsNormBackward& norm) {
-    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)), norm.hidden};
+template <class Description>
+[[nodiscard]] auto prepare(runtime::Dispatcher& dispatcher, const Description& description,
+                           bool checking = false) {
+    return runtime::prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, description);
 }
 
 /// Addresses that are aligned well and never touched.
