@@ -10,8 +10,8 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/source.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 #include "tests/support/allocation_count.h"
-#include "tests/support/drawn_problem.h"
 
 using namespace hone;
 
@@ -43,12 +43,7 @@ void for_every_problem(Check check) {
 
 template <class Check>
 void for_every_problem_and_device(Check check) {
-    for_every_problem([&](const Problem& problem) {
-        for (const Arch arch : supported_archs()) {
-            INFO("on " << to_string(arch));
-            check(problem, *representative_device(arch));
-        }
-    });
+    for (const Problem& problem : problems()) test::for_every_device(problem, check);
 }
 
 struct Choice {
