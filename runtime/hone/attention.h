@@ -13,18 +13,13 @@
 #include "hone/error.h"
 #include "hone/prepared_kernel.h"
 #include "kernel_templates/dtype.h"
+#include "kernel_templates/enums.h"
 
 namespace hone {
 
 namespace runtime {
 class DeviceSession;
 }
-
-/// What a KV cache holds.
-enum class KvDtype : std::uint8_t {
-    same,  ///< the operator's dtype
-    fp8,   ///< e4m3 codes; code * scale of its kv head approximates the element
-};
 
 /// out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads / kv_heads`
 /// neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with q_len
@@ -150,12 +145,6 @@ class AttentionKernel {
     std::shared_ptr<const runtime::PreparedOperator> prefill_;
     Attention attention_;
     const runtime::DeviceSession* checking_ = nullptr;
-};
-
-/// Which elements of a head turn together.
-enum class RopeStyle : std::uint8_t {
-    half,         ///< i and i + rotary_dim / 2, as in Llama
-    interleaved,  ///< 2 i and 2 i + 1, as in GPT-J
 };
 
 /// The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one

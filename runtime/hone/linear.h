@@ -9,16 +9,9 @@
 #include "hone/error.h"
 #include "hone/prepared_kernel.h"
 #include "kernel_templates/dtype.h"
+#include "kernel_templates/enums.h"
 
 namespace hone {
-
-enum class Activation : std::uint8_t {
-    none,
-    gelu_tanh,  ///< 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-    gelu_erf,   ///< 0.5 x (1 + erf(x / sqrt(2)))
-    silu,       ///< x / (1 + exp(-x))
-    relu,
-};
 
 /// out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm
 /// x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of x; it may be rounded to dtype

@@ -12,16 +12,9 @@
 #include "hone/error.h"
 #include "hone/prepared_kernel.h"
 #include "kernel_templates/dtype.h"
+#include "kernel_templates/enums.h"
 
 namespace hone {
-
-/// What `out` holds. Quantized rows are symmetric with one scale each: out * scale approximates y, and
-/// scale = max|y| / 127 (int8) or max|y| / 448 (fp8).
-enum class NormOutput : std::uint8_t {
-    same,  ///< the operator's dtype
-    int8,
-    fp8,  ///< e4m3
-};
 
 /// y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements; accumulated in fp32. With
 /// a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.
