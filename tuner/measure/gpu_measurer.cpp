@@ -132,7 +132,6 @@ void GpuMeasurer::start_worker() {
         found.toolchain.nvrtc = info_.toolchain.nvrtc;
         info_ = std::move(found);
     });
-    spare_.emplace(WorkerProcess::start(measure_kind));
 }
 
 /// Workers that die before a candidate runs say that the GPU, not a candidate, is at fault.
@@ -175,6 +174,7 @@ Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
             ensure_worker();
+            if (!spare_) spare_.emplace(WorkerProcess::start(measure_kind));
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;
