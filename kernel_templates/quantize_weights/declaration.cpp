@@ -6,7 +6,7 @@
 namespace hone::quantize_weights {
 
 std::vector<Argument> declared_arguments(const Problem& problem) {
-    const WeightProblem p{fields_of(problem)};
+    const WeightProblem p(problem);
     return {
         {.name = "weight", .dtype = p.dtype, .shape = {1, 1, p.out, p.in}},
         {.name = "codes",
@@ -27,7 +27,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
 }
 
 std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
-    const WeightProblem p{fields_of(problem)};
+    const WeightProblem p(problem);
     return {
         {.name = "out", .tuning_value = Scalar::of(p.out)},
         {.name = "weight_stride", .tuning_value = Scalar::of(p.in)},

@@ -6,7 +6,7 @@
 namespace hone::quantized_linear {
 
 std::vector<Argument> declared_arguments(const Problem& problem) {
-    const QuantizedProblem p{fields_of(problem)};
+    const QuantizedProblem p(problem);
     return {
         {.name = "x",
          .dtype = p.x_dtype(),
@@ -82,7 +82,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
 }
 
 std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
-    const QuantizedProblem p{fields_of(problem)};
+    const QuantizedProblem p(problem);
     return {
         {.name = "tokens", .tuning_value = Scalar::of(p.tokens)},
         {.name = "x_stride", .tuning_value = Scalar::of(p.in)},
