@@ -94,4 +94,18 @@ template <class Values, std::size_t count>
     return table;
 }
 
+/// The table of a struct that derives from another one: the rows of its base, then its own members'.
+template <class Values, std::size_t first, std::size_t count>
+[[nodiscard]] consteval std::array<Tunable, first + count> tunables_of(
+    const std::array<Tunable, first>& base, const TunableOf<Values> (&rows)[count]) {
+    static_assert(first + count == tunable_count<Values>, "every member of the struct has its row");
+    std::array<Tunable, first + count> table{};
+    for (std::size_t i = 0; i < first; ++i) table[i] = base[i];
+    for (std::size_t i = 0; i < count; ++i) {
+        if (index_of(rows[i].member) != first + i) throw "rows stand in the order of the struct's members";
+        table[first + i] = rows[i].tunable;
+    }
+    return table;
+}
+
 }  // namespace hone

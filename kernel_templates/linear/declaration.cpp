@@ -6,7 +6,7 @@
 namespace hone::linear {
 
 std::vector<Argument> declared_arguments(const Problem& problem) {
-    const LinearProblem p{fields_of(problem)};
+    const LinearProblem p(problem);
     return {
         {.name = "x", .dtype = p.dtype, .shape = {1, 1, p.tokens, p.in}},
         {.name = "norm_weight",
@@ -39,7 +39,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
 }
 
 std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
-    const LinearProblem p{fields_of(problem)};
+    const LinearProblem p(problem);
     return {
         {.name = "tokens", .tuning_value = Scalar::of(p.tokens)},
         {.name = "x_stride", .tuning_value = Scalar::of(p.in)},

@@ -189,10 +189,12 @@ inline constexpr KernelArg call_args[] = {
 };
 /// The scalars that are distances between rows, and whose.
 inline constexpr RowStride row_strides[] = {
-    {q_token_stride, q},           {q_head_stride, q},           {k_token_stride, k},
-    {k_head_stride, k},            {v_token_stride, v},          {v_head_stride, v},
-    {q_out_token_stride, q_out},   {q_out_head_stride, q_out},   {cache_stride, k_cache},
-    {cache_token_stride, k_cache}, {cache_head_stride, k_cache},
+    {q_token_stride, q},          {q_head_stride, q},
+    {k_token_stride, k},          {k_head_stride, k},
+    {v_token_stride, v},          {v_head_stride, v},
+    {q_out_token_stride, q_out},  {q_out_head_stride, q_out},
+    {cache_stride, k_cache},      {cache_token_stride, k_cache},
+    {cache_head_stride, k_cache},
 };
 
 /// The arguments as tuning passes them.
