@@ -28,7 +28,7 @@ install(FILES ${PROJECT_BINARY_DIR}/hone-config.cmake ${PROJECT_BINARY_DIR}/hone
 # "kernel_templates/x.h", which resolves beside them. The include-direction test knows this list.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/hone DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/kernel_templates/dtype.h
+install(FILES ${PROJECT_SOURCE_DIR}/kernel_templates/dtype.h ${PROJECT_SOURCE_DIR}/kernel_templates/enums.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone/kernel_templates)
 
 if(TARGET hone)

@@ -25,19 +25,19 @@ def one_a_line(items: typing.Sequence[str], indent: int, comments: typing.Sequen
 
 
 def trailing(texts: typing.Sequence[str], comments: typing.Sequence[str], mark="///<", wrapped_mark="///",
-             end="") -> typing.List[str]:
+             end="", gap="  ") -> typing.List[str]:
     """Lines with comments behind them, where they fit."""
     lines: typing.List[str] = []
     run: typing.List[typing.Tuple[str, str]] = []
 
     def flush():
         column = max((len(text) for text, _ in run), default=0)
-        lines.extend(f"{text:<{column}}  {mark} {words}{end}" for text, words in run)
+        lines.extend(f"{text:<{column}}{gap}{mark} {words}{end}" for text, words in run)
         run.clear()
 
     def fits(rows):
         column = max(len(text) for text, _ in rows)
-        return all(column + 3 + len(mark) + len(words) + len(end) <= WIDTH for _, words in rows)
+        return all(column + len(gap) + 1 + len(mark) + len(words) + len(end) <= WIDTH for _, words in rows)
 
     for text, words in zip(texts, comments):
         if words and fits(run + [(text, words)]):
@@ -77,9 +77,25 @@ def assignment(text: str, last: str, indent: int) -> typing.List[str]:
     lead = " " * (indent + 4)
     if len(lead + value + last) <= WIDTH:
         return [name + " =", lead + value + last]
-    pieces = textwrap.wrap(value[1:-1], WIDTH - len(lead) - 3, break_long_words=False, break_on_hyphens=False)
-    lines = [f'{lead}"{piece} "' for piece in pieces[:-1]] + [f'{lead}"{pieces[-1]}"{last}']
-    return [name + " ="] + lines
+    return [name + " =", *string(value[1:-1], len(lead), last)]
+
+
+def string(text: str, indent: int, last: str) -> typing.List[str]:
+    """A string literal, cut where it does not fit in a line."""
+    lead = " " * indent
+    pieces = textwrap.wrap(text, WIDTH - indent - 3, break_long_words=False, break_on_hyphens=False)
+    if len(lead + pieces[-1] + last) + 2 > WIDTH:
+        pieces = textwrap.wrap(text, WIDTH - indent - 3 - len(last), break_long_words=False, break_on_hyphens=False)
+    return [f'{lead}"{piece} "' for piece in pieces[:-1]] + [f'{lead}"{pieces[-1]}"{last}']
+
+
+def case(label: str, sentence: str) -> typing.List[str]:
+    """A case of a switch that returns a string."""
+    line = f'        case {label}: return "{sentence}";'
+    if len(line) <= WIDTH:
+        return [line]
+    first, *rest = string(sentence, len("            return "), ";")
+    return [f"        case {label}:", "            return " + first.lstrip(), *rest]
 
 
 def filled(head: str, items: typing.Sequence[str], tail: str, indent: int = 0) -> typing.List[str]:
@@ -96,11 +112,11 @@ def filled(head: str, items: typing.Sequence[str], tail: str, indent: int = 0) -
 
 
 def columns(items: typing.Sequence[str], indent: int) -> typing.List[str]:
-    """Braced items of one list in as many columns as save lines, where that is regular."""
+    """Items of a braced list in as many columns as save lines, where that is regular."""
     best = [[item] for item in items]
     for count in range(2, len(items) + 1 if len(items) > 4 else 0):
         sizes = [[len(item) for item in items[column::count]] for column in range(count)]
-        regular = all(max(column) - min(column) <= 20 for column in sizes)
+        regular = all(max(column) - min(column) <= 10 for column in sizes[:-1])
         rows = [items[start:start + count] for start in range(0, len(items), count)]
         if regular and indent + sum(max(column) + 1 for column in sizes) - 1 <= WIDTH and len(rows) < len(best):
             best = rows

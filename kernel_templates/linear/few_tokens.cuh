@@ -120,7 +120,7 @@ class FewTokens {
     int step_stride;
 
   private:
-    const Tensors& tensors_;
+    const Tensors tensors_;
     int64 first_token_ = 0;
 };
 

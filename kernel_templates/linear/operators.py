@@ -29,3 +29,75 @@ linear = family(
     ],
     scalars=[size("tokens"), strides(), epsilon("of the norm")],
 )
+
+linear_operator = operator(
+    "Linear",
+    family=linear,
+    says="out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm "
+         "x * rsqrt(mean(x^2) + epsilon) * norm_weight, an {RmsNorm}, takes the place of x; it may be rounded to dtype "
+         "before it is multiplied, as that of an {RmsNorm} is.",
+    fields=[
+        taken("in", "elements of a row of x"),
+        taken("out", "elements of a row of out"),
+        largest("tokens", 8192, "most tokens of one call"),
+        taken("dtype", "of every tensor"),
+        taken("activation"),
+        taken("bias"),
+        taken("residual"),
+        taken("norm", "x is normalized first"),
+    ],
+    call=call(
+        "Linear",
+        family=linear,
+        says="Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning the row's length. 16 "
+             "bytes always suffice as alignment of pointers and strides. `out` may be the residual itself; other overlaps "
+             "are not allowed. Weights are constants: a kernel may read them before the one enqueued right before it has "
+             "ended, if that lets its successor begin early, as Hone's kernels do. Such a kernel must not write them.",
+        sizes="tokens",
+        arguments="x weight bias residual out workspace x_stride weight_stride residual_stride out_stride norm_weight "
+                  "epsilon",
+        words={"epsilon": "of the norm, from 0"},
+    ),
+)
+
+fused_ffn = operator(
+    "FusedFfn",
+    says="The feed-forward network of a transformer layer. Gated (SwiGLU and its like):\n"
+         "  out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,\n"
+         "else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The product of the first half "
+         "[tokens, intermediate], rounded to dtype, lies in the workspace. With a norm an {RmsNorm} of x takes the place of "
+         "x, as in {Linear}, but not of a residual that is x itself: out = x + ffn(norm(x)) is one call.",
+    halves=True,
+    fields=[
+        integer("hidden", 0, "elements of a row of x and out"),
+        integer("intermediate", 0, "elements of a row between the halves"),
+        integer("max_tokens", 8192, "most tokens of one call"),
+        dtype_field("of every tensor"),
+        choice_field("activation", "Activation", "silu"),
+        flag_field("gated", default=True),
+        flag_field("bias", "of both halves; not with `gated`"),
+        flag_field("residual", "added to out"),
+        flag_field("norm", "x is normalized first"),
+    ],
+    call=call(
+        "FusedFfn",
+        says="As {Linear.args}; weights are contiguous. `out` may be the residual itself also where that is x.",
+        sizes="tokens",
+        arguments=[
+            tensor("x", "[tokens, hidden]"),
+            tensor("gate", "[intermediate, hidden]", "needed when the operator is gated", when="gated", role="weight"),
+            tensor("up", "[intermediate, hidden]", role="weight"),
+            tensor("up_bias", "[intermediate]", "needed when the operator has biases", when="bias", role="weight"),
+            tensor("down", "[hidden, intermediate]", role="weight"),
+            tensor("down_bias", "[hidden]", "needed when the operator has biases", when="bias", role="weight"),
+            tensor("residual", "[tokens, hidden]", "needed when the operator has a residual", when="residual"),
+            tensor("out", "[tokens, hidden]", out=True),
+            workspace_argument(),
+            number_argument("x_stride"),
+            number_argument("residual_stride"),
+            number_argument("out_stride"),
+            tensor("norm_weight", "[hidden]", "needed when the operator has a norm", when="norm", role="weight"),
+            real_argument("epsilon", 1e-5, "of the norm, from 0"),
+        ],
+    ),
+)

@@ -28,7 +28,7 @@ struct StagedWeight : StagedRows<Element, plain_product::tile_out> {
 extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
     linear_plain(const __grid_constant__ hone::linear::Tensors tensors) {
     using namespace hone::linear;
-    plain_product::run<plain::StagedX, plain::StagedWeight>(tensors);
+    plain_product::run<plain::StagedX, plain::StagedWeight>(Tensors(tensors));
 }
 
 namespace hone::linear::normalize {

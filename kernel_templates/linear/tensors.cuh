@@ -1,5 +1,5 @@
-// Linear, the part that all of its variants share: the call's arguments as hone_constants.h declares them, and
-// the result from its sums.
+// Linear, the part that all of its variants share: the call's arguments as hone_constants.h declares them,
+// and the result from its sums.
 #pragma once
 
 #include "device/packet.cuh"

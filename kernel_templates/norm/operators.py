@@ -27,3 +27,51 @@ norm = family(
     ],
     scalars=[size("rows"), strides(), epsilon()],
 )
+
+norm_call = call(
+    "Norm",
+    family=norm,
+    says="One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning "
+         "`hidden`. 16 bytes always suffice as alignment of pointers and strides. `out` may be x itself when it has the "
+         "same dtype, `sum` may be x or residual itself; other overlaps are not allowed.",
+    sizes="rows",
+    arguments="x residual weight bias out sum scale x_stride residual_stride out_stride sum_stride epsilon",
+    words={
+        "bias": "dtype; needed when a layer norm has a bias",
+        "out": "dtype or codes of one byte",
+        "scale": "needed when the output is quantized",
+        "epsilon": "from 0",
+    },
+)
+
+rms_norm = operator(
+    "RmsNorm",
+    family=norm,
+    name="rmsnorm",
+    says="y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With a "
+         "residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.",
+    fields=[
+        taken("hidden", "elements of a row"),
+        largest("rows", 8192, "most rows of one call"),
+        taken("dtype", "of x, residual, weight and sum"),
+        taken("output"),
+        taken("residual"),
+    ],
+    call=norm_call,
+)
+
+layer_norm = operator(
+    "LayerNorm",
+    family=norm,
+    name="layernorm",
+    says="y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like {RmsNorm}.",
+    fields=[
+        taken("hidden", "elements of a row"),
+        largest("rows", 8192, "most rows of one call"),
+        taken("dtype", "of x, residual, weight, bias and sum"),
+        taken("output"),
+        taken("residual"),
+        taken("bias"),
+    ],
+    call=norm_call,
+)

@@ -22,3 +22,27 @@ rmsnorm_backward = family(
     ],
     scalars=[size("rows"), strides(), epsilon()],
 )
+
+rms_norm_backward = operator(
+    "RmsNormBackward",
+    family=rmsnorm_backward,
+    says="Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,\n"
+         "  dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,\n"
+         "accumulated in fp32 in a fixed order: the same bits at every call. x is what was normalized: for a norm with a "
+         "residual its `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and residual.",
+    fields=[
+        taken("hidden", "elements of a row"),
+        largest("rows", 8192, "most rows of one call"),
+        taken("dtype", "of every tensor"),
+        taken("residual", "dsum is added"),
+    ],
+    call=call(
+        "RmsNormBackward",
+        family=rmsnorm_backward,
+        says="Rows are contiguous, strides as in {Norm.args}. dx may be dy or dsum itself; other overlaps are not allowed.",
+        sizes="rows",
+        arguments="dy x weight dsum dx dweight workspace dy_stride x_stride dsum_stride dx_stride epsilon",
+        words={"epsilon": "from 0"},
+        run="With 0 rows dweight is not written.",
+    ),
+)

@@ -1,66 +1,47 @@
-// run() of linear layers and of the feed-forward network: arguments become calls, in the order that
-// kernel_templates/linear/linear.h declares.
-#include "hone/linear.h"
+// Linear: the problem, run() and what it refuses. Generated from kernel_templates/linear/operators.py by
+// `./hone generate`.
+#include "runtime/operators/linear.h"
 
-#include "kernel_templates/linear/linear.h"
 #include "runtime/dispatch/prepared_operator.h"
-#include "runtime/operators/call_arguments.h"
+#include "runtime/dispatch/public_error.h"
+#include "runtime/operators/describe_problem.h"
+#include "runtime/operators/entry.h"
 
 namespace hone {
-namespace {
+namespace runtime {
 
-using runtime::pointer;
-using runtime::stride;
-
-Call linear_call(const LinearArgs& args, std::int64_t in, std::int64_t out, std::int64_t tokens) {
-    Call call;
-    call.pointers[linear::x] = pointer(args.x);
-    call.pointers[linear::norm_weight] = pointer(args.norm_weight);
-    call.pointers[linear::weight] = pointer(args.weight);
-    call.pointers[linear::bias] = pointer(args.bias);
-    call.pointers[linear::residual] = pointer(args.residual);
-    call.pointers[linear::out] = args.out;
-    call.pointers[linear::workspace] = args.workspace;
-    call.scalars[linear::tokens] = Scalar::of(tokens);
-    call.scalars[linear::x_stride] = stride(args.x_stride, in);
-    call.scalars[linear::weight_stride] = stride(args.weight_stride, in);
-    call.scalars[linear::up_stride] = Scalar::of(in);
-    call.scalars[linear::residual_stride] = stride(args.residual_stride, out);
-    call.scalars[linear::out_stride] = stride(args.out_stride, out);
-    call.scalars[linear::epsilon] = Scalar::of(args.epsilon);
-    return call;
+Problem problem_of(const Linear& description) {
+    return describe_problem("linear",
+                            {{"in", description.in},
+                             {"out", description.out},
+                             {"dtype", dtype_name(description.dtype)},
+                             {"activation", word(description.activation)},
+                             {"bias", yes_no(description.bias)},
+                             {"residual", yes_no(description.residual)},
+                             {"norm", yes_no(description.norm)}},
+                            {{"max_tokens", description.max_tokens}});
 }
 
-}  // namespace
+LinearKernel prepare_with(const Maker& maker, const Linear& description) {
+    return {maker.dispatcher.prepare(problem_of(description)), description};
+}
+
+Explanation explain_with(const Dispatcher& dispatcher, const Linear& description, std::int64_t tokens) {
+    return dispatcher.explain(problem_of(description), {tokens});
+}
+
+}  // namespace runtime
 
 Status LinearKernel::run(CUstream_st* stream, const LinearArgs& args, std::int64_t tokens) const noexcept {
-    if (operator_ == nullptr) return Status::not_prepared;
-    return operator_->run(stream, linear_call(args, in_, out_, tokens), {tokens});
+    if (!*this) return Status::not_prepared;
+    const Call call = runtime::linear_call(description_, args, tokens);
+    return runtime::single(*prepared_).run(stream, call, {tokens});
 }
 
-Status FusedFfnKernel::run(CUstream_st* stream, const FusedFfnArgs& args,
-                           std::int64_t tokens) const noexcept {
-    Rooms rooms;
-    if (const Status wrong = divide(args.workspace, tokens, rooms); wrong != Status::ok) return wrong;
-    Call first_call = linear_call({.x = args.x,
-                                   .weight = ffn_.gated ? args.gate : args.up,
-                                   .bias = args.up_bias,
-                                   .out = rooms.intermediate,
-                                   .workspace = rooms.rest,
-                                   .x_stride = args.x_stride,
-                                   .norm_weight = args.norm_weight,
-                                   .epsilon = args.epsilon},
-                                  ffn_.hidden, ffn_.intermediate, tokens);
-    first_call.pointers[linear::up] = pointer(args.up);
-    const LinearArgs second{.x = rooms.intermediate,
-                            .weight = args.down,
-                            .bias = args.down_bias,
-                            .residual = args.residual,
-                            .out = args.out,
-                            .workspace = rooms.rest,
-                            .residual_stride = args.residual_stride,
-                            .out_stride = args.out_stride};
-    return run_both(stream, first_call, linear_call(second, ffn_.intermediate, ffn_.hidden, tokens), tokens);
+std::string LinearKernel::refusal(const LinearArgs& args, std::int64_t tokens) const {
+    if (!*this) runtime::throw_not_prepared("refusal()");
+    const Call call = runtime::linear_call(description_, args, tokens);
+    return runtime::single(*prepared_).refusal(call, {tokens});
 }
 
 }  // namespace hone

@@ -29,7 +29,7 @@ class LinearCase {
   public:
     LinearCase(const std::string& text, Padding padding)
         : problem_(*parse_problem("linear " + text)),
-          p_(linear::linear_problem(problem_)),
+          p_(problem_),
           padding_(padding) {
         std::mt19937_64 random(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens));
         for (const Argument& argument : problem_.family->arguments(problem_)) {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "hone/quantized_linear.h"
-#include "runtime/operators/linear_problem.h"
-#include "runtime/operators/quantized_linear_problem.h"
+#include "runtime/operators/feed_forward.h"
+#include "runtime/operators/quantized_linear.h"
 #include "tuner/errors.h"
 
 using namespace hone;
@@ -87,11 +87,11 @@ TEST_CASE("what a model's quantized layers look up at run time is in its workloa
                                    .group = group,
                                    .zeros = zeros,
                                    .bias = model.qkv_bias};
-            wanted.insert(to_string(runtime::quantized_problem(linear)));
+            wanted.insert(to_string(runtime::problem_of(linear)));
             linear.in = heads * model.head_dim;
             linear.out = model.hidden_size;
             linear.bias = model.output_bias;
-            wanted.insert(to_string(runtime::quantized_problem(linear)));
+            wanted.insert(to_string(runtime::problem_of(linear)));
             const QuantizedFfn ffn{
                 .hidden = model.hidden_size,
                 .intermediate = model.intermediate_size / one.tensor_parallel,

@@ -21,8 +21,8 @@ __device__ inline Results results_of(const Tensors& tensors) {
 }
 
 /// Two neighbouring columns of one token.
-__device__ inline void store_partial(const Results& results, Pair at, int part, int product,
-                                     float first, float second) {
+__device__ inline void store_partial(const Results& results, Pair at, int part, int product, float first,
+                                     float second) {
     if (at.column >= out || at.token >= results.tokens) return;
     float* to = results.workspace + (static_cast<int64>(part) * products + product) * results.tokens * out +
                 static_cast<int64>(at.token) * out + at.column;

@@ -3,12 +3,12 @@
 
 extern "C" __global__ void __launch_bounds__(hone::linear::tiles::threads, Tuned::blocks_per_sm)
     linear_mma_tiles(const __grid_constant__ hone::linear::Tensors tensors) {
-    hone::linear::tiles::run(tensors);
+    hone::linear::tiles::run(hone::linear::Tensors(tensors));
 }
 
 extern "C" __global__ void __launch_bounds__(hone::linear::tiles::combine_threads)
     linear_combine(const __grid_constant__ hone::linear::Tensors tensors) {
-    hone::linear::tiles::combine(hone::linear::tiles::results_of(tensors));
+    hone::linear::tiles::combine(hone::linear::tiles::results_of(hone::linear::Tensors(tensors)));
 }
 
 namespace hone::linear::normalize {

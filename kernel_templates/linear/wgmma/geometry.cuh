@@ -1,5 +1,5 @@
-// Geometry of products by tensor copies and warpgroups (product.cuh): what follows from a variant's operands and
-// tunables. Plain C++ that both the host's plan (plan.cpp) and the kernel include, so that they cannot
+// Geometry of products by tensor copies and warpgroups (product.cuh): what follows from a variant's operands
+// and tunables. Plain C++ that both the host's plan (plan.cpp) and the kernel include, so that they cannot
 // disagree.
 #pragma once
 

@@ -11,9 +11,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     linear_wgmma(const __grid_constant__ hone::arguments::linear_wgmma a) {
     using namespace hone::linear::gemm;
     const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
-    run(maps,
-        {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride,
-         a.out_stride},
+    run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},
         MatrixWeights(maps), ElementProduct());
 }
 

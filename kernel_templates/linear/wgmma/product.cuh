@@ -1,5 +1,5 @@
-// Linear by tensor cores (sm_90a). START HERE; geometry (sizes), schedule (who works on what), tile (tunables),
-// producer, consumer, writer, partials and ../results hold a part each.
+// Linear by tensor cores (sm_90a). START HERE; geometry (sizes), schedule (who works on what), tile
+// (tunables), producer, consumer, writer, partials and ../results hold a part each.
 //
 // Data's way: global memory -> ring of stages in shared memory (tensor copies, 128-byte swizzle) -> tensor
 // cores -> registers -> shared memory (stmatrix) -> global (tensor store). Warpgroup 0 is the producer: one

@@ -1,5 +1,5 @@
-// Which parts of which tiles a block of variant wgmma (product.cuh) works on, in which order. Plain C++ that the
-// kernel and the host's tests include alike.
+// Which parts of which tiles a block of variant wgmma (product.cuh) works on, in which order. Plain C++ that
+// the kernel and the host's tests include alike.
 //
 // Tiles are numbered in groups of `raster` rows: blocks that run at the same time touch few distinct rows and
 // columns, which stay in level 2. Block b takes the whole tiles b, b + blocks, ... With cluster_k the blocks

@@ -6,8 +6,8 @@
 #include "device/mbarrier.cuh"
 #include "device/tma.cuh"
 #include "device/warpgroup.cuh"
-#include "linear/wgmma/partials.cuh"
 #include "linear/results.cuh"
+#include "linear/wgmma/partials.cuh"
 
 namespace hone::linear::gemm {
 

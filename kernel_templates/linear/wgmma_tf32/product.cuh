@@ -24,8 +24,9 @@
 // rows: the two products of an element meet in one thread.
 //
 // Barriers, three a stage:
-//   full[s]   one arrival (the producer, announcing the stage's bytes) and those bytes. All others wait for it.
-//   split[s]  an arrival of each splitting warp, after the fence that shows its writes to the tensor cores.
+//   full[s]   one arrival (the producer, announcing the stage's bytes) and those bytes. All others wait for
+//   it. split[s]  an arrival of each splitting warp, after the fence that shows its writes to the tensor
+//   cores.
 //             Consumers wait for it.
 //   empty[s]  an arrival from each consumer warp. The producer waits for it before it fills s again. By then
 //             the splitters are done with s, too: the consumers had waited for them.

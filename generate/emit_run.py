@@ -1,0 +1,150 @@
+"""runtime/operators/<call>.{h,cpp} of operators that are one problem and one call of a family: the problem, the call
+in the family's order, run() and what it refuses."""
+import re
+import typing
+
+from generate import cpp
+from generate.families import Scalar
+from generate.emit_cpp import kept, origin, size_parameter, type_of
+from generate.operators import Operator
+
+
+def _value(operator: Operator, scalar: Scalar) -> str:
+    """What a scalar of the family is in a call."""
+    call = operator.call
+    if scalar.name in call.given:
+        value = call.given[scalar.name]
+        return value if "stride(" in value else f"std::int64_t{{{value}}}"
+    argument = next((argument for argument in call.arguments if argument.name == scalar.name), None)
+    value = re.sub(r"(?<![\w.])([a-z_]\w*)", r"d.\1", scalar.value)
+    if argument is not None:
+        return f"stride(args.{scalar.name}, {value})" if scalar.of else f"args.{scalar.name}"
+    return scalar.name if scalar.name in call.sizes else value
+
+
+def needed(operator: Operator) -> typing.Set[str]:
+    """Names of the description that a call needs."""
+    texts = [_value(operator, scalar) for scalar in operator.family.scalars]
+    return {name for text in texts for name in re.findall(r"\bd\.(\w+)", text)}
+
+
+def call_parameters(operator: Operator) -> typing.List[str]:
+    return [*(f"{type_of(given)} {given.name}" for given in kept(operator)), f"const {operator.call.title}Args& args",
+            size_parameter(operator.call)]
+
+
+def call_values(operator: Operator) -> typing.List[str]:
+    return [*(f"{given.name}_" for given in kept(operator)), "args", operator.call.sizes[0]]
+
+
+def _pointers(operator: Operator) -> typing.List[str]:
+    lines = []
+    names = {pointer.name for pointer in operator.family.pointers}
+    for argument in operator.call.arguments:
+        parts = zip(argument.parts, (".codes", ".scales", ".zeros")) if argument.kind == "weight" else \
+            [(argument.name, "")]
+        for name, part in parts:
+            value = f"args.{argument.name}{part}"
+            value = f"pointer({value})" if part or argument.type.startswith("const") else value
+            if name in names:
+                lines.append(f"    call.pointers[{operator.family.name}::{name}] = {value};")
+    return lines
+
+
+def _call(operator: Operator) -> typing.List[str]:
+    family, call = operator.family, operator.call
+    lines = ["/// The arguments in the family's order, strides filled in.",
+             *cpp.filled(f"[[nodiscard]] inline Call {call.name}_call(", call_parameters(operator), ") noexcept {"),
+             "    Call call;", *_pointers(operator)]
+    described = "description." if kept(operator)[0].name == "description" else ""
+    for scalar in family.scalars:
+        value = re.sub(r"\bd\.", described, _value(operator, scalar))
+        left, right = f"    call.scalars[{family.name}::{scalar.name}] =", f"Scalar::of({value});"
+        if len(left + right) < cpp.WIDTH:
+            lines.append(f"{left} {right}")
+        elif len(right) + 8 <= cpp.WIDTH:
+            lines += [left, " " * 8 + right]
+        else:
+            lines += [left + " Scalar::of(", *(" " * 12 + part for part in re.split(r" (?=[?:] )", value))]
+            lines[-3], lines[-1] = lines[-3][4:], lines[-1] + ");"
+    return [*lines, "    return call;", "}", ""]
+
+
+def header(group: typing.List[Operator]) -> str:
+    first, family = group[0], group[0].family
+    lines = [*origin(first.folder, f"{' and '.join(o.title for o in group)} as the family's problems and calls."),
+             "#pragma once", "", f'#include "hone/{first.call.name}.h"',
+             f'#include "kernel_templates/{family.header}"', '#include "runtime/operators/call_arguments.h"', "",
+             "namespace hone::runtime {", "", "/// The problem of the largest call. Throws std::invalid_argument naming "
+             "field, value and what is allowed."]
+    lines += [f"[[nodiscard]] Problem problem_of(const {operator.title}& description);" for operator in group]
+    if first.is_checked:
+        lines += ["/// What the family does not know, written by hand. Throws the same.",
+                  f"void check_description(const {first.title}& description);"]
+    return "\n".join([*lines, "", *_call(first), "}  // namespace hone::runtime", ""])
+
+
+def _word(given, family_field) -> str:
+    if given.kind == "int64":
+        return f"description.{given.name}"
+    if given.kind == "flag":
+        return f"yes_no(description.{given.name})"
+    return f"word(description.{given.name})" if given.kind == "enum" else f"dtype_name(description.{given.name})"
+
+
+def _problem(operator: Operator) -> typing.List[str]:
+    fields = [given for given in operator.fields if given.field and not given.largest]
+    pairs = [f'{{"{given.field}", {_word(given, None)}}}' for given in fields]
+    by_name = {given.field: given for given in operator.fields if given.largest}
+    maxima = []
+    for field in operator.family.fields:
+        if field.name in by_name:
+            given = by_name[field.name]
+            maxima.append(f'{{"{given.name}", description.{given.name}}}')
+    head = f'    return describe_problem("{operator.family_name}",'
+    lead = " " * len("    return describe_problem(")
+    check = ["    check_description(description);"] if operator.is_checked else []
+    return [f"Problem problem_of(const {operator.title}& description) {{", *check, head, f"{lead}{{{pairs[0]},",
+            *(f"{lead} {pair}," for pair in pairs[1:-1]), f"{lead} {pairs[-1]}}},", f"{lead}{{{', '.join(maxima)}}});",
+            "}", ""]
+
+
+def _entry(operator: Operator) -> typing.List[str]:
+    values = ["maker.dispatcher.prepare(problem_of(description))",
+              *(given.name if given.name == "description" else f"description.{given.name}" for given in kept(operator))]
+    size = operator.call.sizes[0]
+    return [*cpp.filled(f"{operator.title}Kernel prepare_with(",
+                        ["const Maker& maker", f"const {operator.title}& description"], ") {"),
+            *cpp.braced("return ", values, ";", 4), "}", "",
+            *cpp.filled("Explanation explain_with(", ["const Dispatcher& dispatcher",
+                                                      f"const {operator.title}& description",
+                                                      size_parameter(operator.call)], ") {"),
+            f"    return dispatcher.explain(problem_of(description), {{{size}}});", "}", ""]
+
+
+def _run(group: typing.List[Operator]) -> typing.List[str]:
+    first = group[0]
+    call = first.call
+    size = call.sizes[0]
+    built = f"runtime::{call.name}_call({', '.join(call_values(first))})"
+    parameters = ["CUstream_st* stream", f"const {call.title}Args& args", size_parameter(call)]
+    return [*cpp.filled(f"Status {call.title}Kernel::run(", parameters, ") const noexcept {"),
+            "    if (!*this) return Status::not_prepared;", f"    const Call call = {built};",
+            f"    return runtime::single(*prepared_).run(stream, call, {{{size}}});", "}", "",
+            *cpp.filled(f"std::string {call.title}Kernel::refusal(", parameters[1:], ") const {"),
+            '    if (!*this) runtime::throw_not_prepared("refusal()");',
+            f"    const Call call = {built};",
+            f"    return runtime::single(*prepared_).refusal(call, {{{size}}});", "}", ""]
+
+
+def source(group: typing.List[Operator]) -> str:
+    call = group[0].call
+    lines = [*origin(group[0].folder, f"{' and '.join(o.title for o in group)}: the problem, run() and what it refuses."),
+             f'#include "runtime/operators/{call.name}.h"', "", '#include "runtime/dispatch/prepared_operator.h"',
+             '#include "runtime/dispatch/public_error.h"', '#include "runtime/operators/describe_problem.h"',
+             '#include "runtime/operators/entry.h"', "",
+             "namespace hone {", "namespace runtime {", ""]
+    for operator in group:
+        lines += _problem(operator) + _entry(operator)
+    lines += ["}  // namespace runtime", "", *_run(group), "}  // namespace hone", ""]
+    return "\n".join(lines)

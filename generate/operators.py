@@ -1,0 +1,212 @@
+"""How operators.py declares a public operator: what describes it, the arguments of a call, and its sizes.
+
+What a family has already said is taken by name. Prose is for every language: {Linear} is the operator's
+description there, {Linear.args} its arguments, {null} a null pointer.
+"""
+import dataclasses
+import re
+import typing
+
+from generate.enums import ENUMS
+from generate.families import Family, Record
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+@dataclasses.dataclass
+class Given(Record):
+    """A member of a description."""
+
+    kind: str  # int64, flag, enum, dtype
+    default: typing.Union[int, bool, str]
+    words: str
+    enum: str = ""  # of `enum`
+    field: str = ""  # the family's field that it is; of a maximum, the dynamic one
+    largest: bool = False
+    allowed: str = ""
+
+
+def integer(name: str, default: int, words: str = "", *, allowed: str = "") -> Given:
+    return Given(name, "int64", default, words, allowed=allowed)
+
+
+def flag_field(name: str, words: str = "", *, default: bool = False) -> Given:
+    return Given(name, "flag", default, words)
+
+
+def choice_field(name: str, enum: str, default: str, words: str = "") -> Given:
+    return Given(name, "enum", default, words, enum)
+
+
+def dtype_field(words: str, *, name: str = "dtype", default: str = "bf16") -> Given:
+    return Given(name, "dtype", default, words)
+
+
+def taken(name: str, words: str = "", *, default=None) -> Given:
+    """The family's field of that name."""
+    return Given(name, "", default, words, field=name)
+
+
+def largest(field: str, default: int, words: str) -> Given:
+    """max_<field>: the most that the family's dynamic field is in one call."""
+    return Given(f"max_{field}", "int64", default, words, field=field, largest=True)
+
+
+@dataclasses.dataclass
+class CallArgument(Record):
+    """A member of the arguments of a call."""
+
+    kind: str  # tensor, weight, strides, int64, float
+    type: str = ""  # of a tensor: in C++
+    shape: str = ""
+    words: str = ""
+    default: typing.Union[int, float] = 0
+    parts: typing.List[str] = dataclasses.field(default_factory=list)  # in C: those of a weight, or of strides
+    role: str = ""
+    when: str = ""  # the flag of the description that it needs, or an expression
+
+    def c_members(self) -> typing.List[str]:
+        return self.parts or [self.name]
+
+
+_TYPES = {("", False): "const void*", ("fp32", False): "const float*", ("int32", False): "const std::int32_t*",
+          ("", True): "void*", ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
+
+
+def tensor(name: str, shape: str, words: str = "", *, element: str = "", out: bool = False, when: str = "",
+           role: str = "input") -> CallArgument:
+    """`element`: fp32 or int32 where it is always that; `when`: the flag it is needed for."""
+    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when, role="output" if out else role)
+
+
+def weight_argument(name: str, shape: str, words: str = "", *, when: str = "") -> CallArgument:
+    """A quantized weight: codes, scales and zero points."""
+    lead = "" if name == "weight" else name + "_"
+    return CallArgument(name, "weight", "QuantizedWeightPointers", shape, words, when=when, role="weight",
+                        parts=[name, f"{lead}scales", f"{lead}zeros"])
+
+
+def strides_argument(name: str, parts: str, words: str = "") -> CallArgument:
+    """Strides of a tensor of several dimensions."""
+    return CallArgument(f"{name}_strides", "strides", "AttentionStrides", "", words,
+                        parts=[f"{name}_{part}_stride" for part in parts.split()])
+
+
+def number_argument(name: str, words: str = "", *, default: int = 0) -> CallArgument:
+    return CallArgument(name, "int64", "std::int64_t", "", words, default)
+
+
+def real_argument(name: str, default: float, words: str = "") -> CallArgument:
+    return CallArgument(name, "float", "float", "", words, default)
+
+
+def workspace_argument() -> CallArgument:
+    return CallArgument("workspace", "tensor", "void*", "", "{workspace}", role="workspace")
+
+
+@dataclasses.dataclass
+class Call(Record):
+    """What run() takes: the arguments in the order of C++, and the sizes."""
+
+    title: str  # "Linear": LinearArgs, hone_linear_args, hone_linear_run()
+    says: str
+    sizes: typing.List[str]
+    arguments: typing.List[CallArgument]
+    given: typing.Dict[str, str]  # scalar of the family -> expression over `d`, the description, and `args`
+    run: str = ""  # what run() adds to "Enqueues the operator"
+
+    @property
+    def size_type(self) -> str:
+        return "std::int64_t" if len(self.sizes) == 1 else f"{self.title}Sizes"
+
+
+@dataclasses.dataclass
+class Operator(Record):
+    title: str
+    says: str
+    family: typing.Optional[Family]
+    family_name: str
+    fields: typing.List[Given]
+    call: Call
+    halves: bool = False
+    is_function: bool = False
+    is_checked: bool = False
+    folder: str = ""
+
+
+def _needed(when: str, flags: typing.Iterable[str]) -> str:
+    return f"needed when the operator has {'an' if when[0] in 'aeiou' else 'a'} {when}" if when in flags else ""
+
+
+def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> CallArgument:
+    for pointer in family.pointers:
+        if pointer.name != name:
+            continue
+        if pointer.role == "workspace":
+            return workspace_argument()
+        element = pointer.dtype if pointer.dtype in ("fp32", "int32") else ""
+        shape = f"[{', '.join(pointer.shape)}]" if len(pointer.shape) > 1 or pointer.shape[0] != "1" else ""
+        shape = shape.replace(", 1]", "]")
+        flags = [field.name for field in family.fields if field.enum == "bool"]
+        said = "; ".join(filter(None, ["" if element else "dtype", _needed(pointer.when, flags)]))
+        return tensor(name, shape, words.get(name, said), element=element, out=pointer.role == "output",
+                      role=pointer.role, when=pointer.when)
+    for scalar in family.scalars:
+        if scalar.name != name:
+            continue
+        if scalar.kind == "float":
+            return real_argument(name, float(scalar.value.rstrip("f")), words.get(name, scalar.words))
+        return number_argument(name, words.get(name, scalar.words))
+    return family.refuse(f"has no pointer and no scalar {name}")
+
+
+def call(title: str, *, says: str, sizes: str, family: typing.Optional[Family] = None,
+         arguments: typing.Union[str, typing.List], words: typing.Optional[typing.Dict[str, str]] = None,
+         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "") -> Call:
+    """`arguments`: records, or strings with the names of the family's pointers and scalars; in the order of C++.
+    `given`: what other scalars of the family are, over `d` (the description) and `args`."""
+    words = words or {}
+    records: typing.List[CallArgument] = []
+    for item in [arguments] if isinstance(arguments, str) else arguments:
+        records += [_taken_argument(family, name, words) for name in item.split()] if isinstance(item, str) else [item]
+    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run)
+    names = {record.name for record in records}
+    for name in words:
+        if name not in names:
+            made.refuse(f"has words for {name}, which is no argument")
+    return made
+
+
+def _resolved(family: typing.Optional[Family], given: Given) -> Given:
+    if not given.field:
+        return given
+    if family is None:
+        given.refuse("is taken, and the operator has no family")
+    field = family.field(given.field)
+    if field.kind != "choice":
+        given.allowed = "" if given.largest else f"{field.least} to {field.most}"
+        given.kind, given.default = "int64", field.default or 0 if given.default is None else given.default
+    elif field.enum == "bool":
+        given.kind, given.default = "flag", bool(field.default) if given.default is None else given.default
+    else:
+        given.kind = "dtype" if field.enum == "Dtype" else "enum"
+        given.enum = "" if field.enum == "Dtype" else field.enum
+        index = field.default or 0
+        word = "bf16" if field.enum == "Dtype" and field.default is None else field.choices[index]
+        given.default = word if given.default is None else given.default
+    return given
+
+
+def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given], call: Call,
+             halves: bool = False, function: bool = False, checked: bool = False, name: str = "") -> Operator:
+    """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
+    `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
+    hand. `checked`: check_description(), written by hand, says what the family does not know."""
+    fields = [_resolved(family, given) for given in fields]
+    made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call, halves,
+                    function, checked)
+    for given in fields:
+        if given.kind == "enum" and given.enum not in ENUMS:
+            given.refuse(f"has no enum {given.enum} in generate/enums.py")
+    return made

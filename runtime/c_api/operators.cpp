@@ -1,0 +1,156 @@
+// prepare, run and explain of every operator. Generated from the declarations,
+// kernel_templates/*/operators.py and generate/enums.py, by `./hone generate`.
+#include "runtime/c_api/conversions.h"
+#include "runtime/c_api/operator.h"
+
+using namespace hone::c_api;
+
+hone_status hone_attention_prepare(hone_runtime* runtime, const hone_attention* description,
+                                   hone_operator** op) {
+    return prepare(runtime, description, op, "hone_attention_prepare");
+}
+
+hone_status hone_attention_run(const hone_operator* op, void* stream, const hone_attention_args* args,
+                               int64_t batch, int64_t q_len, int64_t kv_len) {
+    constexpr hone_attention_args defaults = HONE_ATTENTION_ARGS_INIT;
+    return run<hone::AttentionKernel>(op, stream, args, defaults, hone::AttentionSizes{batch, q_len, kv_len});
+}
+
+hone_status hone_attention_explain(const hone_runtime* runtime, const hone_attention* description,
+                                   int64_t batch, int64_t q_len, int64_t kv_len, hone_text_format format,
+                                   char* text, size_t capacity, size_t* length) {
+    return explain(runtime, description, hone::AttentionSizes{batch, q_len, kv_len},
+                   {format, text, capacity, length}, "hone_attention_explain");
+}
+
+hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* description, hone_operator** op) {
+    return prepare(runtime, description, op, "hone_linear_prepare");
+}
+
+hone_status hone_linear_run(const hone_operator* op, void* stream, const hone_linear_args* args,
+                            int64_t tokens) {
+    constexpr hone_linear_args defaults = HONE_LINEAR_ARGS_INIT;
+    return run<hone::LinearKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_linear_explain(const hone_runtime* runtime, const hone_linear* description, int64_t tokens,
+                                hone_text_format format, char* text, size_t capacity, size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length}, "hone_linear_explain");
+}
+
+hone_status hone_fused_ffn_prepare(hone_runtime* runtime, const hone_fused_ffn* description,
+                                   hone_operator** op) {
+    return prepare(runtime, description, op, "hone_fused_ffn_prepare");
+}
+
+hone_status hone_fused_ffn_run(const hone_operator* op, void* stream, const hone_fused_ffn_args* args,
+                               int64_t tokens) {
+    constexpr hone_fused_ffn_args defaults = HONE_FUSED_FFN_ARGS_INIT;
+    return run<hone::FusedFfnKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const hone_fused_ffn* description,
+                                   int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                   size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length}, "hone_fused_ffn_explain");
+}
+
+hone_status hone_rms_norm_prepare(hone_runtime* runtime, const hone_rms_norm* description,
+                                  hone_operator** op) {
+    return prepare(runtime, description, op, "hone_rms_norm_prepare");
+}
+
+hone_status hone_layer_norm_prepare(hone_runtime* runtime, const hone_layer_norm* description,
+                                    hone_operator** op) {
+    return prepare(runtime, description, op, "hone_layer_norm_prepare");
+}
+
+hone_status hone_norm_run(const hone_operator* op, void* stream, const hone_norm_args* args, int64_t rows) {
+    constexpr hone_norm_args defaults = HONE_NORM_ARGS_INIT;
+    return run<hone::NormKernel>(op, stream, args, defaults, rows);
+}
+
+hone_status hone_rms_norm_explain(const hone_runtime* runtime, const hone_rms_norm* description, int64_t rows,
+                                  hone_text_format format, char* text, size_t capacity, size_t* length) {
+    return explain(runtime, description, rows, {format, text, capacity, length}, "hone_rms_norm_explain");
+}
+
+hone_status hone_layer_norm_explain(const hone_runtime* runtime, const hone_layer_norm* description,
+                                    int64_t rows, hone_text_format format, char* text, size_t capacity,
+                                    size_t* length) {
+    return explain(runtime, description, rows, {format, text, capacity, length}, "hone_layer_norm_explain");
+}
+
+hone_status hone_quantized_linear_prepare(hone_runtime* runtime, const hone_quantized_linear* description,
+                                          hone_operator** op) {
+    return prepare(runtime, description, op, "hone_quantized_linear_prepare");
+}
+
+hone_status hone_quantized_linear_run(const hone_operator* op, void* stream,
+                                      const hone_quantized_linear_args* args, int64_t tokens) {
+    constexpr hone_quantized_linear_args defaults = HONE_QUANTIZED_LINEAR_ARGS_INIT;
+    return run<hone::QuantizedLinearKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_quantized_linear_explain(const hone_runtime* runtime,
+                                          const hone_quantized_linear* description, int64_t tokens,
+                                          hone_text_format format, char* text, size_t capacity,
+                                          size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length},
+                   "hone_quantized_linear_explain");
+}
+
+hone_status hone_quantized_ffn_prepare(hone_runtime* runtime, const hone_quantized_ffn* description,
+                                       hone_operator** op) {
+    return prepare(runtime, description, op, "hone_quantized_ffn_prepare");
+}
+
+hone_status hone_quantized_ffn_run(const hone_operator* op, void* stream, const hone_quantized_ffn_args* args,
+                                   int64_t tokens) {
+    constexpr hone_quantized_ffn_args defaults = HONE_QUANTIZED_FFN_ARGS_INIT;
+    return run<hone::QuantizedFfnKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_quantized_ffn_explain(const hone_runtime* runtime, const hone_quantized_ffn* description,
+                                       int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                       size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length},
+                   "hone_quantized_ffn_explain");
+}
+
+hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime, const hone_rms_norm_backward* description,
+                                           hone_operator** op) {
+    return prepare(runtime, description, op, "hone_rms_norm_backward_prepare");
+}
+
+hone_status hone_rms_norm_backward_run(const hone_operator* op, void* stream,
+                                       const hone_rms_norm_backward_args* args, int64_t rows) {
+    constexpr hone_rms_norm_backward_args defaults = HONE_RMS_NORM_BACKWARD_ARGS_INIT;
+    return run<hone::RmsNormBackwardKernel>(op, stream, args, defaults, rows);
+}
+
+hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime,
+                                           const hone_rms_norm_backward* description, int64_t rows,
+                                           hone_text_format format, char* text, size_t capacity,
+                                           size_t* length) {
+    return explain(runtime, description, rows, {format, text, capacity, length},
+                   "hone_rms_norm_backward_explain");
+}
+
+hone_status hone_rope_kv_append_prepare(hone_runtime* runtime, const hone_rope_kv_append* description,
+                                        hone_operator** op) {
+    return prepare(runtime, description, op, "hone_rope_kv_append_prepare");
+}
+
+hone_status hone_rope_kv_append_run(const hone_operator* op, void* stream,
+                                    const hone_rope_kv_append_args* args, int64_t tokens) {
+    constexpr hone_rope_kv_append_args defaults = HONE_ROPE_KV_APPEND_ARGS_INIT;
+    return run<hone::RopeKvAppendKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_rope_kv_append_explain(const hone_runtime* runtime, const hone_rope_kv_append* description,
+                                        int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                        size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length},
+                   "hone_rope_kv_append_explain");
+}

@@ -1,0 +1,39 @@
+// How each operator is prepared and explained: what Runtime calls. Those of one problem and one call are
+// generated, others written by hand. Generated from the declarations, kernel_templates/*/operators.py and
+// generate/enums.py, by `./hone generate`.
+#pragma once
+
+#include "hone/runtime.h"
+#include "runtime/operators/maker.h"
+
+namespace hone::runtime {
+
+[[nodiscard]] AttentionKernel prepare_with(const Maker& maker, const Attention& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Attention& description,
+                                       AttentionSizes sizes);
+[[nodiscard]] LinearKernel prepare_with(const Maker& maker, const Linear& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Linear& description,
+                                       std::int64_t tokens);
+[[nodiscard]] FusedFfnKernel prepare_with(const Maker& maker, const FusedFfn& description);
+[[nodiscard]] std::array<Explanation, 2> explain_with(const Dispatcher& dispatcher,
+                                                      const FusedFfn& description, std::int64_t tokens);
+[[nodiscard]] RmsNormKernel prepare_with(const Maker& maker, const RmsNorm& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const RmsNorm& description,
+                                       std::int64_t rows);
+[[nodiscard]] LayerNormKernel prepare_with(const Maker& maker, const LayerNorm& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const LayerNorm& description,
+                                       std::int64_t rows);
+[[nodiscard]] QuantizedLinearKernel prepare_with(const Maker& maker, const QuantizedLinear& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const QuantizedLinear& description,
+                                       std::int64_t tokens);
+[[nodiscard]] QuantizedFfnKernel prepare_with(const Maker& maker, const QuantizedFfn& description);
+[[nodiscard]] std::array<Explanation, 2> explain_with(const Dispatcher& dispatcher,
+                                                      const QuantizedFfn& description, std::int64_t tokens);
+[[nodiscard]] RmsNormBackwardKernel prepare_with(const Maker& maker, const RmsNormBackward& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const RmsNormBackward& description,
+                                       std::int64_t rows);
+[[nodiscard]] RopeKvAppendKernel prepare_with(const Maker& maker, const RopeKvAppend& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const RopeKvAppend& description,
+                                       std::int64_t tokens);
+
+}  // namespace hone::runtime
