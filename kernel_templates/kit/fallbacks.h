@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernel_templates/family.h"
@@ -30,20 +31,24 @@ template <class C>
 /// Each start with every combination of the values of the varied tunables, allowed or not, later tunables
 /// fastest: for a fallback to choose from.
 template <class C>
-[[nodiscard]] std::vector<C> combinations(std::initializer_list<C> starts, std::span<const Tunable> tunables,
+[[nodiscard]] std::vector<C> combinations(std::vector<C> starts, std::span<const Tunable> tunables,
                                           std::initializer_list<std::int64_t C::*> varied) {
-    std::vector<C> all(starts);
     for (std::int64_t C::*const member : varied) {
         std::vector<C> next;
-        for (const C& values : all) {
+        for (const C& values : starts) {
             for (const std::int64_t value : tunables[index_of(member)].values.span()) {
                 next.push_back(values);
                 next.back().*member = value;
             }
         }
-        all = std::move(next);
+        starts = std::move(next);
     }
-    return all;
+    return starts;
+}
+template <class C>
+[[nodiscard]] std::vector<C> combinations(std::initializer_list<C> starts, std::span<const Tunable> tunables,
+                                          std::initializer_list<std::int64_t C::*> varied) {
+    return combinations(std::vector<C>(starts), tunables, varied);
 }
 
 }  // namespace hone

@@ -53,6 +53,11 @@ constexpr void substitute(Launch& launch, const KernelArg& what, std::uint8_t va
     }
 }
 
+/// The same for one member, by its place in Kernel::args: where several members name one argument.
+constexpr void substitute(Launch& launch, std::uint8_t member, std::uint8_t value) {
+    launch.substitutions[launch.substitution_count++] = {member, value};
+}
+
 /// The call's arguments followed by others, for a kernel that takes more than the call.
 template <std::size_t first, std::size_t second>
 [[nodiscard]] consteval std::array<KernelArg, first + second> join(const KernelArg (&call)[first],

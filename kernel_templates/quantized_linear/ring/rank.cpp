@@ -1,9 +1,11 @@
+#include "kernel_templates/quantized_linear/ring/rank.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/quantized_linear/ring/plan.h"
+#include "kernel_templates/linear/normalize_rank.h"
 
-namespace hone::quantized_linear::ring_blocks {
+namespace hone::quantized_linear {
 namespace {
 
 /// Cycles that a multiprocessor needs for 16 rows x 64 columns: of its four ports for instructions, of shared
@@ -11,7 +13,7 @@ namespace {
 double block_cycles(const QuantizedProblem& p, const RingGeometry& g) {
     const double tokens = g.token_blocks();
     const double fragments = g.warp_rows / 16;
-    const double widen = p.format == Format::w4a16 ? 4 * 11.0 : 4 * 14.0;
+    const double widen = p.format == QuantFormat::w4a16 ? 4 * 11.0 : 4 * 14.0;
     const double group_ends = g.group == 0 ? 0.0 : std::max(1.0, 64.0 / g.group) * (8 + 4 * tokens);
     const double instructions = widen + 6 * tokens + group_ends + (20 + 4 * tokens) / fragments;
     const double shared_bytes = 2.2 * 128 * g.bits + tokens * 1024 / fragments;
@@ -20,7 +22,7 @@ double block_cycles(const QuantizedProblem& p, const RingGeometry& g) {
 
 /// How often a block finds room on a multiprocessor. Of registers what the compiler takes, of a compute warp
 /// with sums and codes; a stage that is one unit of each warp is unrolled.
-double room(const RingGeometry& g, const Config& c, const DeviceTraits& traits) {
+double room(const RingGeometry& g, const RingConfig& c, const DeviceTraits& traits) {
     const std::int64_t fragments = g.warp_rows / 16;
     const std::int64_t sums = fragments * g.token_blocks() * (g.group != 0 ? 8 : 4);
     const std::int64_t taken =
@@ -29,8 +31,8 @@ double room(const RingGeometry& g, const Config& c, const DeviceTraits& traits) 
     const std::int64_t warps = 4 * ceil_div(g.threads(), 128);
     const std::int64_t by_shared = traits.shared_bytes_per_sm / (g.shared_bytes() + 1024);
     return static_cast<double>(
-        std::max(c[blocks_per_sm], std::min({traits.registers_per_sm / (given * 32 * warps), by_shared,
-                                             traits.max_threads_per_sm / (32 * warps)})));
+        std::max(c.blocks_per_sm, std::min({traits.registers_per_sm / (given * 32 * warps), by_shared,
+                                            traits.max_threads_per_sm / (32 * warps)})));
 }
 
 /// Where blocks stand.
@@ -42,7 +44,7 @@ struct Spread {
     double rounds;
     double ahead;  ///< share of the next call's blocks that find room beside this one's
 };
-Spread spread(const RingGeometry& g, const Config& c, double count, const DeviceTraits& traits) {
+Spread spread(const RingGeometry& g, const RingConfig& c, double count, const DeviceTraits& traits) {
     Spread s{};
     // Clusters of more than two do not find room on all of a chip: on 120 of an H100's 132.
     s.sms = g.cluster_k > 2 ? std::floor(0.91 * traits.sm_count) : traits.sm_count;
@@ -50,7 +52,7 @@ Spread spread(const RingGeometry& g, const Config& c, double count, const Device
     s.busiest = std::ceil(count / s.sms);
     s.together = std::min(s.busiest, s.room);
     s.rounds = std::ceil(count / (s.sms * s.room));
-    if (c[programmatic] == 0) return s;
+    if (c.programmatic == 0) return s;
     // Blocks that come while those of the call before still run double up where there is room, instead of
     // spreading evenly: often enough that six tenths of a block are expected.
     if (s.room > s.busiest) s.busiest += 0.6;
@@ -89,14 +91,12 @@ double body_us(const QuantizedProblem& p, const RingGeometry& g, const Spread& s
 
 /// The body; the wait for x that stays; the way of the sums; and what programmatic launch does not hide.
 /// Constants fitted to 3500 configs of 13 problems on an H100: errors of 4 to 8 %.
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const QuantizedProblem p = quantized_problem(problem);
-    const RingGeometry g = geometry(p, config);
+double predict(const QuantizedProblem& p, const RingConfig& c, const DeviceTraits& traits) {
+    const RingGeometry g = geometry(p, c);
     const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
-    const double count = static_cast<double>(blocks(p, config));
-    const double tile_count =
-        static_cast<double>(ceil_div(tiles(p, config), blocks(p, config) / config[cluster_k]));
-    const Spread s = spread(g, config, count, traits);
+    const double count = static_cast<double>(blocks(p, c));
+    const double tile_count = static_cast<double>(ceil_div(tiles(p, c), blocks(p, c) / c.cluster_k));
+    const Spread s = spread(g, c, count, traits);
 
     const double kept_bytes = g.x_streams ? 0.0
                                           : static_cast<double>(g.most_units()) * g.unit_columns() * 2 *
@@ -109,9 +109,9 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double fill_us = 0.0028 * std::max(0.0, 1e-3 * g.stages * g.stage_bytes() - 62);
     // A block's start and end are not hidden where the next one waits for its room.
     const double rounds_us = 3.7 * (s.rounds - 1) / s.room;
-    const double launch_us = config[programmatic] != 0 ? 0.8 + 1.3 * (1 - s.ahead) : 3.7;
+    const double launch_us = c.programmatic != 0 ? 0.8 + 1.3 * (1 - s.ahead) : 3.7;
     return body_us(p, g, s, count, tile_count, traits) + x_us + exchange_us + cluster_us + fill_us +
            rounds_us + 0.13 * (tile_count - 1) + launch_us + linear::normalize_us(p.dense(), traits);
 }
 
-}  // namespace hone::quantized_linear::ring_blocks
+}  // namespace hone::quantized_linear

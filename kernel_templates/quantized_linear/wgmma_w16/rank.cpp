@@ -1,11 +1,13 @@
+#include "kernel_templates/quantized_linear/wgmma_w16/rank.h"
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
 
-#include "kernel_templates/linear/normalize.h"
-#include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
+#include "kernel_templates/linear/normalize_rank.h"
+#include "kernel_templates/linear/wgmma/rank.h"
 
-namespace hone::quantized_linear::w16_config {
+namespace hone::quantized_linear {
 
 using namespace linear::gemm;
 
@@ -54,22 +56,21 @@ double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
 
 /// Rounds of tiles against the time that memory needs for the weights, and the time in which they can be
 /// drawn; plus what a call costs before and after. Built as linear's model (linear/wgmma/rank.cpp).
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const QuantizedProblem p = quantized_problem(problem);
-    const Geometry g = geometry(p, config);
-    const double jobs = static_cast<double>(tiles(p.dense(), g) * config[cluster_k]);
-    const double resident = static_cast<double>(resident_blocks(config, traits));
-    const auto parts = static_cast<double>(parts_of_tail(p.dense(), config, traits));
+double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    const double jobs = static_cast<double>(tiles(p.dense(), g) * c.cluster_k);
+    const double resident = static_cast<double>(resident_blocks(c, traits));
+    const auto parts = static_cast<double>(parts_of_tail(p.dense(), c, traits));
     const double rounds = parts > 1 ? std::floor(jobs / resident) + 1 / parts : std::ceil(jobs / resident);
     const double at_once = std::min(jobs * parts, resident);
     const double together = std::ceil(at_once / traits.sm_count);
     const double busy = std::min(1.0, at_once / traits.sm_count);
     const double part_steps =
-        std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(config[cluster_k]));
+        std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(c.cluster_k));
 
     const double cycles_per_us = (busy > 0.5 ? 0.896e-3 : 1e-3) * traits.sm_clock_khz;
     const double compute_us = rounds * part_steps *
-                              stage_cycles(p, g, together, static_cast<double>(config[stages_together])) /
+                              stage_cycles(p, g, together, static_cast<double>(c.stages_together)) /
                               cycles_per_us;
     const double bytes_per_us = 0.906e-6 * traits.memory_bytes_per_s;
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
@@ -80,14 +81,14 @@ double predict(const Problem& problem, const Config& config, const DeviceTraits&
     const double body_us = soft_maximum({compute_us, memory_us, draw_us});
 
     double rest_us = 2.1 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalize_us(p.dense(), traits);
-    if (config[cluster_k] > 1)
-        rest_us += 0.94 * static_cast<double>(config[cluster_k]) + g.partial_bytes() / 13.5 / cycles_per_us;
+    if (c.cluster_k > 1)
+        rest_us += 0.94 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 13.5 / cycles_per_us;
     if (parts > 1) rest_us += 2.2 + parts * g.partial_bytes() / 18.0 / cycles_per_us;
     // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
-    const double early = config[programmatic] != 1 ? 0.0 : p.tokens <= 64 ? -0.6 : -0.3;
-    const double hint = config[l2_hint] != 0 && jobs <= resident ? -0.02 * body_us : 0.0;
-    const double groups = config[raster] > 8 ? 0.005 * body_us : 0.0;
-    return body_us + rest_us + early + hint + groups + (config[staged] != 0 && p.tokens <= 64 ? 0.05 : 0.0);
+    const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.6 : -0.3;
+    const double hint = c.l2_hint != 0 && jobs <= resident ? -0.02 * body_us : 0.0;
+    const double groups = c.raster > 8 ? 0.005 * body_us : 0.0;
+    return body_us + rest_us + early + hint + groups + (c.staged != 0 && p.tokens <= 64 ? 0.05 : 0.0);
 }
 
-}  // namespace hone::quantized_linear::w16_config
+}  // namespace hone::quantized_linear

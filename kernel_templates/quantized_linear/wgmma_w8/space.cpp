@@ -1,36 +1,26 @@
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/linear/wgmma/rules.h"
-#include "kernel_templates/quantized_linear/quantize.h"
-#include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/quantized_linear/rank.h"
+#include "kernel_templates/quantized_linear/variants.h"
+#include "kernel_templates/quantized_linear/wgmma_w8/plan.h"
 
 namespace hone::quantized_linear {
 namespace {
-
 using namespace linear::gemm;
 
-/// Behind linear's (linear/wgmma/product.h).
-constexpr std::size_t promote = linear::gemm::programmatic + 1;
-constexpr Tunable own_tunables[] = {
-    {"promote",
-     "fp8: products of 32 columns that the tensor cores add up before float32 registers do; 0: all",
-     {0, 4, 8, 16}},
-};
-constexpr auto tunables = joined(linear::gemm::tunables, own_tunables);
+constexpr auto tunables = tunables_of(
+    linear::gemm::tunables,
+    {tunable<&WgmmaW8Config::promote>(
+        "fp8: products of 32 columns that the tensor cores add up before float32 registers do; 0: all",
+        {0, 4, 8, 16})});
 
-/// The product of codes, as if there were no norm: that one is the quantizing launch's.
-linear::LinearProblem product(const Problem& problem) {
-    const QuantizedProblem p = quantized_problem(problem);
-    linear::LinearProblem product = p.dense();
-    product.dtype = p.format == Format::fp8 ? Dtype::fp8_e4m3 : Dtype::int8;
-    product.norm = false;
-    return product;
+Geometry geometry(const QuantizedProblem& p, const WgmmaW8Config& c) {
+    return linear::gemm::geometry(CodeProduct(p), c);
 }
-Geometry geometry(const Problem& problem, const Config& config) {
-    return linear::gemm::geometry(product(problem), config);
-}
-bool has_blocks(const QuantizedProblem& p) { return p.format == Format::fp8 && p.group != 0; }
 
 /// Sums, and beside them those that the tensor cores add to or the scales that they get in the end.
 bool fits_registers(const Geometry& g, std::int64_t promoted) {
@@ -40,86 +30,60 @@ bool fits_registers(const Geometry& g, std::int64_t promoted) {
     return used + 44 <= std::min(255, 65536 / (g.threads() * g.blocks_per_sm));
 }
 
-constexpr Constraint own_constraints[] = {
-    {"codes of 8 bits are multiplied with codes of x",
-     [](const Problem& p, const Config&, const DeviceTraits&) { return !quantized_problem(p).is_packed(); }},
-    {"rows start at multiples of 16 elements: in and out are multiples of 16",
-     [](const Problem& p, const Config&, const DeviceTraits&) {
-         return quantized_problem(p).in % 16 == 0 && quantized_problem(p).out % 16 == 0;
-     }},
-    {"sums of int8 products must fit 32 bits: in below 131072; n of such products is 8 or a multiple of 16",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         const QuantizedProblem p = quantized_problem(problem);
-         return p.format != Format::w8a8 || (p.in < 131072 && (c[tile_n] == 8 || c[tile_n] % 16 == 0));
-     }},
-    {"integer sums are exact, blocks of 128 columns have a scale each, and sums of more than 512 fp8 "
-     "products "
-     "lose too much in the tensor cores",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         const QuantizedProblem p = quantized_problem(problem);
-         if (p.format == Format::w8a8) return c[promote] == 0;
-         if (has_blocks(p)) return c[promote] == 4;
-         return c[promote] != 0 || p.in <= 512;
-     }},
-    {"sums are added up while another warpgroup multiplies: not in turn with it",
-     [](const Problem&, const Config& c, const DeviceTraits&) {
-         return c[promote] == 0 || c[ping_pong] == 0;
-     }},
-    {"with blocks the columns of a tile share a scale of the weight",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return !has_blocks(quantized_problem(problem)) || c[swapped] != 0 ||
-                scaled_block % geometry(problem, c).result_columns() == 0;
-     }},
-    {"a thread's sums and scales, or the sums that are added to them, must fit its registers",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         return fits_registers(geometry(problem, c), c[promote]);
-     }},
-    {"steps whose sums several blocks of rows take in turn must leave a stage for the next one",
-     [](const Problem& problem, const Config& c, const DeviceTraits&) {
-         const Geometry g = geometry(problem, c);
-         return g.row_blocks() == 1 || g.stages() > c[promote] / 4;
-     }},
-};
-constexpr auto constraints = joined(own_constraints, rules<product>);
-
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const QuantizedProblem p = quantized_problem(problem);
-    Plan plan = plan_product("quantized_linear_wgmma_w8", product(problem), config, traits,
-                             {.result = p.dtype,
-                              .x = x,
-                              .weight = weight,
-                              .up = up,
-                              .out = out,
-                              .x_stride = x_stride,
-                              .weight_stride = weight_stride,
-                              .up_stride = up_stride,
-                              .out_stride = out_stride});
-    Launch& gemm = plan.launches[0];
-    for (const int index : {x_scales, scales, up_scales, bias, residual, out, workspace})
-        gemm.args[gemm.arg_count++] = pointer_arg(index);
-    for (const int index : {tokens, x_scale_stride, scale_stride, residual_stride, out_stride})
-        gemm.args[gemm.arg_count++] = scalar_arg(index);
-    return quantize_first(p, plan);
-}
+constexpr auto own_constraints = std::to_array<Constraint>({
+    rule("codes of 8 bits are multiplied with codes of x",
+         [](const QuantizedProblem& p) { return !p.is_packed(); }),
+    rule("rows start at multiples of 16 elements: in and out are multiples of 16",
+         [](const QuantizedProblem& p) { return p.in % 16 == 0 && p.out % 16 == 0; }),
+    rule("sums of int8 products must fit 32 bits: in below 131072; n of such products is 8 or a multiple of "
+         "16",
+         [](const QuantizedProblem& p, const WgmmaW8Config& c) {
+             return p.format != QuantFormat::w8a8 || (p.in < 131072 && (c.tile_n == 8 || c.tile_n % 16 == 0));
+         }),
+    rule("integer sums are exact, blocks of 128 columns have a scale each, and sums of more than 512 fp8 "
+         "products lose too much in the tensor cores",
+         [](const QuantizedProblem& p, const WgmmaW8Config& c) {
+             if (p.format == QuantFormat::w8a8) return c.promote == 0;
+             if (p.has_blocks()) return c.promote == 4;
+             return c.promote != 0 || p.in <= 512;
+         }),
+    rule("sums are added up while another warpgroup multiplies: not in turn with it",
+         [](const WgmmaW8Config& c) { return c.promote == 0 || c.ping_pong == 0; }),
+    rule("with blocks the columns of a tile share a scale of the weight",
+         [](const QuantizedProblem& p, const WgmmaW8Config& c) {
+             return !p.has_blocks() || c.swapped != 0 || scaled_block % geometry(p, c).result_columns() == 0;
+         }),
+    rule("a thread's sums and scales, or the sums that are added to them, must fit its registers",
+         [](const QuantizedProblem& p, const WgmmaW8Config& c) {
+             return fits_registers(geometry(p, c), c.promote);
+         }),
+    rule("steps whose sums several blocks of rows take in turn must leave a stage for the next one",
+         [](const QuantizedProblem& p, const WgmmaW8Config& c) {
+             const Geometry g = geometry(p, c);
+             return g.row_blocks() == 1 || g.stages() > c.promote / 4;
+         }),
+});
+constexpr auto constraints = joined(own_constraints, rules<CodeProduct, WgmmaW8Config>);
 
 /// Sums of fp8 are added up in float32 wherever nobody has measured whether they need to be.
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    std::vector<Config> configs = proven_configs(product(problem));
-    for (Config& config : configs) {
-        if (quantized_problem(problem).format != Format::fp8) continue;
-        config[promote] = 4;
-        if (config[tile_n] >= 64) config[blocks_per_sm] = 1;  // sums, and what is added to them
+std::optional<WgmmaW8Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const QuantizedProblem p(problem);
+    std::vector<WgmmaW8Config> configs;
+    for (const linear::gemm::WgmmaConfig& proven : proven_configs(CodeProduct(p))) {
+        WgmmaW8Config& c = configs.emplace_back(WgmmaW8Config{proven});
+        if (p.format != QuantFormat::fp8) continue;
+        c.promote = 4;
+        if (c.tile_n >= 64) c.blocks_per_sm = 1;  // sums, and what is added to them
         // Half the columns: as many sums, and half of what is added to them.
-        if (config[tile_n] == 256) std::swap(config[tile_m], config[tile_n]);
+        if (c.tile_n == 256) std::swap(c.tile_m, c.tile_n);
     }
-    return linear::best_of(problem, wgmma_w8, configs, traits);
+    return best_of(problem, wgmma_w8, std::span<const WgmmaW8Config>(configs), traits);
 }
 
 /// As linear's product with half the bytes and steps; additions between products are not quite hidden.
-double predict_us(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const double additions = config[promote] == 0 ? 0.0 : 0.16 / static_cast<double>(config[promote]);
-    return (1 + additions) * predict(product(problem), config, traits) +
-           quantize_us(quantized_problem(problem), traits);
+double predict(const QuantizedProblem& p, const WgmmaW8Config& c, const DeviceTraits& traits) {
+    const double additions = c.promote == 0 ? 0.0 : 0.16 / static_cast<double>(c.promote);
+    return (1 + additions) * linear::gemm::predict(CodeProduct(p), c, traits) + quantize_us(p, traits);
 }
 
 }  // namespace
@@ -130,9 +94,10 @@ const Variant wgmma_w8{.name = "wgmma_w8",
                        .min_arch = {9, 0, true},
                        .tunables = tunables,
                        .constraints = constraints,
-                       .plan = plan,
-                       .fallback = fallback,
-                       .access_elements = [](const Problem&, const Config&) { return std::int64_t{16}; },
-                       .predict_us = predict_us};
+                       .kernels = wgmma_w8_kernels,
+                       .plan = typed<wgmma_w8_plan>,
+                       .fallback = typed<fallback>,
+                       .access_elements = typed<wgmma_w8_access_elements>,
+                       .predict_us = typed<predict>};
 
 }  // namespace hone::quantized_linear
