@@ -48,7 +48,8 @@ class ArgumentStructs {
         std::string structs = "#include \"device/types.cuh\"\n";
         if (std::ranges::any_of(kernels, takes_tensor_map)) structs += "#include \"device/tma.cuh\"\n";
         const std::string space = "hone::" + call_namespace();
-        structs += "namespace " + space + " {\nstruct Arguments {\n" + members(family_.call_args) + "};\n}\n";
+        structs += "namespace " + space + " {\nstruct Arguments {\n" + members(family_.call_args) + "};\n" +
+                   held() + "}\n";
         structs += "namespace hone::arguments {\n";
         for (const Kernel& kernel : kernels) structs += own_struct(kernel, space);
         return structs + "}\n";
@@ -58,6 +59,16 @@ class ArgumentStructs {
     /// Two families may share one header of device code, which then knows one namespace.
     [[nodiscard]] std::string call_namespace() const {
         return std::string(family_.device_namespace.empty() ? family_.name : family_.device_namespace);
+    }
+
+    /// The statements between the reads keep the compiler from joining them to wide ones.
+    [[nodiscard]] std::string held() const {
+        std::string text = "__device__ inline Arguments held(const Arguments& from) {\n    Arguments to;\n";
+        for (const KernelArg& arg : family_.call_args) {
+            text += "    to." + std::string(arg.name) + " = from." + arg.name + ";\n";
+            text += "    asm volatile(\"\" ::: \"memory\");\n";
+        }
+        return text + "    return to;\n}\n";
     }
 
     static bool takes_tensor_map(const Kernel& kernel) {

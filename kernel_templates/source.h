@@ -15,7 +15,8 @@ inline constexpr std::string_view constants_header_name = "hone_constants.h";
 /// index), `struct Tuned { ... };` with the tunables, and:
 ///
 ///   namespace hone::<family> { struct Arguments { const bf16* x; ...; long long rows; float epsilon; }; }
-///       the whole call (Family::call_args), pointers typed by the problem's dtypes
+///       the whole call (Family::call_args), pointers typed by the problem's dtypes; and held(), a copy of
+///       one whose members are read where it is made, each by itself, as parameters of their own would be
 ///   namespace hone::arguments { struct <kernel> { ... }; }
 ///       for each kernel that takes something else; derived from Arguments where it begins with the call
 ///

@@ -10,7 +10,7 @@
 
 namespace hone::checkpoints {
 
-/// The same for all layers; fields as those of hone::QuantizedLinear.
+/// The format of all layers; its fields are those of hone::QuantizedLinear.
 struct WeightFormat {
     std::optional<QuantFormat> format;  ///< empty: numbers of the model's dtype
     std::int64_t group = 0;

@@ -24,7 +24,7 @@ class Checkpoint {
     [[nodiscard]] const StoredTensor* find(std::string_view name) const;
     /// Throws CheckpointError when there is none.
     [[nodiscard]] const StoredTensor& at(std::string_view name) const;
-    /// All of them by name; of shards, those that the index lists.
+    /// All tensors by name; where there are shards, those that the index lists.
     [[nodiscard]] const std::map<std::string, const StoredTensor*, std::less<>>& tensors() const {
         return tensors_;
     }

@@ -29,7 +29,7 @@ inline constexpr int row_items = geometry.row_items();
 inline constexpr int items = geometry.items();
 inline constexpr int inbox_items = geometry.inbox_items();
 
-/// Of a row: the maximum of its scores (log2), and the sum of weights relative to it.
+/// A row's maximum of scores (log2), and its sum of weights relative to that.
 struct State {
     float max;
     float sum;

@@ -17,7 +17,7 @@ __device__ inline float element(const Tensors& t, const CacheElement* cache, int
     return to_float(cache[t.cache_offset(outer, kv_head) + inner * t.cache_token_stride + column]);
 }
 
-/// Of one row: scores over the tokens that it sees, one a thread.
+/// The score of a row and one of the tokens that it sees.
 __device__ inline double score(const Tensors& t, int sequence, int query, int head, int token) {
     const Element* q = t.q + t.query_offset(sequence, query, head);
     double sum = 0.0;

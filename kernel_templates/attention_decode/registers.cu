@@ -46,7 +46,7 @@ class Walk {
         open();
     }
 
-    /// Of the unit.
+    /// The fragment and the first token of the unit, and whether any of its tokens may be read.
     __device__ const Fragment& fragment() const { return fragment_; }
     __device__ int token() const { return token_; }
     __device__ bool present() const { return first_ < last_; }

@@ -28,8 +28,8 @@ namespace few_tokens {
 [[nodiscard]] std::int64_t steps(const LinearProblem&, const FewTokensConfig&);
 /// Blocks of a launch.
 [[nodiscard]] std::int64_t blocks(const LinearProblem&, const FewTokensConfig&, const DeviceTraits&);
-/// `kernel` over all groups and steps, behind a norm that is not folded.
-[[nodiscard]] Plan plan(const Kernel& kernel, const LinearProblem&, const FewTokensConfig&,
+/// The first of the kernels over all groups and steps, behind the second one where a norm is not folded.
+[[nodiscard]] Plan plan(std::span<const Kernel, 2> kernels, const LinearProblem&, const FewTokensConfig&,
                         const DeviceTraits&);
 
 }  // namespace few_tokens

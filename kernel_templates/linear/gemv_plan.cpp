@@ -3,7 +3,7 @@
 namespace hone::linear {
 
 Plan gemv_plan(const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& traits) {
-    return few_tokens::plan(gemv_kernels[0], p, c, traits);
+    return few_tokens::plan(gemv_kernels, p, c, traits);
 }
 
 }  // namespace hone::linear

@@ -3,7 +3,7 @@
 namespace hone::linear {
 
 Plan mma_plan(const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& traits) {
-    return few_tokens::plan(mma_kernels[0], p, c, traits);
+    return few_tokens::plan(mma_kernels, p, c, traits);
 }
 
 }  // namespace hone::linear

@@ -19,10 +19,10 @@ inline constexpr KernelArg normalize_args[] = {
 };
 inline constexpr Kernel normalize{"linear_normalize", normalize_args};
 
-/// `product` behind a launch of `kernel` that writes the normalized x into the workspace, behind what
-/// `product` keeps there; whatever in `product` names x and its stride names that instead. Without a norm
-/// `product` itself. The kernel's members say where the family has x, its stride and the workspace.
-[[nodiscard]] Plan normalize_first(const LinearProblem&, const Plan& product,
-                                   const Kernel& kernel = normalize);
+/// `product` behind a launch of `kernel`, the variant's linear_normalize, which writes the normalized x into
+/// the workspace, behind what `product` keeps there; whatever in `product` names x and its stride names that
+/// instead. Without a norm `product` itself. The kernel's members say where the family has x, its stride and
+/// the workspace.
+[[nodiscard]] Plan normalize_first(const LinearProblem&, const Plan& product, const Kernel& kernel);
 
 }  // namespace hone::linear

@@ -112,7 +112,7 @@ struct Angles {
     float cos[vector];
     float sin[vector];
 
-    /// Of a row of the table that exists, and a pair that rotates.
+    /// The angles of a row of the table that exists, and of a pair that rotates.
     __device__ void load(const Tensors& tensors, int64 row, int pair) {
         constexpr int part = interleaved ? vector / 2 : vector;
         constexpr int width = part < 4 ? part : 4;

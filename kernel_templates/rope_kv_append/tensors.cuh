@@ -29,7 +29,7 @@ inline constexpr bool paged = Shape::page_size != 0;
 inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
 inline constexpr int heads = static_cast<int>(Shape::heads);
 inline constexpr int kv_heads = static_cast<int>(Shape::kv_heads);
-/// Of a token: queries, keys, values.
+/// Heads of a token: queries, keys, values.
 inline constexpr int all_heads = heads + 2 * kv_heads;
 inline constexpr int head_dim = static_cast<int>(Shape::head_dim);
 inline constexpr int rotary_dim = static_cast<int>(Shape::rotary_dim);
@@ -57,7 +57,7 @@ struct Head {
         return t.k + token * t.k_token_stride + index * t.k_head_stride;
     }
     __device__ const Element* norm_weight(const Tensors& t) const { return is_q ? t.q_weight : t.k_weight; }
-    /// Of keys and values.
+    /// The scale of a head of keys or values.
     __device__ float scale(const Tensors& t) const { return (is_v ? t.v_scale : t.k_scale)[index]; }
 };
 

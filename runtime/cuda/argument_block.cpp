@@ -11,7 +11,7 @@ namespace {
 
 // A narrow member is the low bytes of its eight.
 static_assert(std::endian::native == std::endian::little);
-static_assert(sizeof(Scalar) == 8 && sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) == 64);
+static_assert(sizeof(Scalar) == 8 && sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) % 64 == 0);
 
 const void* source_of(KernelArg::Kind kind, std::size_t index, const ArgumentSources& sources) noexcept {
     switch (kind) {

@@ -1,5 +1,4 @@
 // A prepared RMSNorm whose driver's launches do nothing at all: what is left of run() is Hone's own work.
-// Also counts calls of operator new on this thread (allocation_count.cpp).
 #pragma once
 
 #include <memory>
@@ -10,9 +9,6 @@
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
-
-/// Calls of operator new on the calling thread so far.
-[[nodiscard]] std::uint64_t allocation_count() noexcept;
 
 inline CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                unsigned, CUstream, void**, void**) {

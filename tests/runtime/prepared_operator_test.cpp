@@ -22,6 +22,7 @@
 #include "kernel_templates/norm/norm.h"
 #include "runtime/operators/norm.h"
 #include "tests/runtime/operator_under_test.h"
+#include "tests/support/allocation_count.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HONE_TEST_SANITIZED 1

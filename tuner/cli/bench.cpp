@@ -57,7 +57,7 @@ std::vector<Problem> problems_of(const Options& options) {
     return options.target.workload().problems;
 }
 
-/// Those that dispatch knows, each once.
+/// Candidates that dispatch knows, each once.
 std::vector<Contender> contenders(const Problem& problem, const Bench& bench) {
     const Explanation explained =
         runtime::explain(problem, problem, {&bench.winners, &bench.traits(), &bench.cache});

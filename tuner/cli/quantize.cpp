@@ -116,7 +116,7 @@ std::string described(const PackedShape& shape, bool input_order) {
     return text;
 }
 
-/// One of them, and how many there are: most layers have the same to say.
+/// One of the layers' notes, and how many there are: most say the same.
 std::string notes_of(const QuantizeReport& report) {
     std::string first;
     std::size_t count = 0;

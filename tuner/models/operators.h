@@ -38,7 +38,8 @@ inline constexpr std::int64_t most_sequences = 512;
 /// takes them.
 [[nodiscard]] std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& options);
 
-/// Those asked for, ascending, each once, or the usual ones. Throws ConfigError for counts out of range.
+/// Token counts that are asked for, ascending, each once, or the usual ones. Throws ConfigError for counts
+/// out of range.
 [[nodiscard]] std::vector<std::int64_t> token_counts(const WorkloadOptions& options);
 /// "rows=1", "rows=8", ...: one field at these values, ascending; values out of its range are at its end.
 [[nodiscard]] std::vector<std::string> sizes_at(const Field& field, const std::vector<std::int64_t>& values);

@@ -19,7 +19,7 @@ namespace hone::tuner {
 
 class Knowledge {
   public:
-    /// `lower_winners`: of the layers below the cache; candidates to try, never results.
+    /// `lower_winners` are those of the layers below the cache: candidates to try, never results.
     Knowledge(const cache::Cache& cache, std::vector<cache::Trial> lower_winners, const DeviceInfo& device,
               cache::Provenance provenance);
 

@@ -20,9 +20,9 @@ struct Interval {
 [[nodiscard]] double quantile(std::span<const double> samples, double share);
 [[nodiscard]] double median(std::span<const double> samples);
 
-/// 95 % confidence interval of the median from the binomial distribution of ranks (distribution-free, as in
-/// Conover, Practical Nonparametric Statistics, 3.2). With fewer than six samples no pair of ranks reaches 95
-/// %: the whole range.
+/// Confidence interval (95 %) of the median from the binomial distribution of ranks, which assumes nothing
+/// about the samples' own (Conover, Practical Nonparametric Statistics, 3.2). The whole range for fewer than
+/// six samples, where no pair of ranks reaches that.
 [[nodiscard]] Interval median_interval(std::span<const double> samples);
 
 /// a[i] / b[i] over the pairs that exist.

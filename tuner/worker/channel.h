@@ -2,8 +2,9 @@
 // binary blob. Either side treats the other as untrusted: what does not parse is a ProtocolError, never a
 // crash. One thread a channel.
 //
-//   frame = u32 magic ("HNE" and the version) | u32 bytes of JSON | u32 bytes of blob | JSON | blob     (host
-//   byte order)
+//   frame = u32 magic ("HNE" and the version) | u32 bytes of JSON | u32 bytes of blob | JSON | blob
+//
+// in the host's byte order.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The compute warps of variant ring (ring.cu). With g = lane / 4 and t = lane % 4, operands as in
+// The compute warps of variant ring (kernel.cu). With g = lane / 4 and t = lane % 4, operands as in
 // device/mma.cuh; which column of a head is which of an instruction does not matter to a sum as long as both
 // operands agree:
 //   16-bit  column 8 e + 2 t + i of each 16 is k 8 e + 2 t + i; of V, columns g and g + 8 are rows g, g + 8
@@ -34,12 +34,12 @@ struct Query {
 struct Left {
     uint32 words[4];
 
-    /// Of two words of codes, of tokens g and g + 8.
+    /// Left operands out of two words of codes, of tokens g and g + 8.
     __device__ static Left of_k(uint32 low, uint32 high) {
         return {widen_pair<Element, 0, 1>(low), widen_pair<Element, 0, 1>(high),
                 widen_pair<Element, 2, 3>(low), widen_pair<Element, 2, 3>(high)};
     }
-    /// Of two words of codes, of tokens 2t and 2t + 1, and of 2t + 8 and 2t + 9.
+    /// Left operands out of two words of codes, of tokens 2t and 2t + 1, and of 2t + 8 and 2t + 9.
     __device__ static Left of_v(uint32 low, uint32 high) {
         return {widen_pair<Element, 0, 2>(low), widen_pair<Element, 1, 3>(low),
                 widen_pair<Element, 0, 2>(high), widen_pair<Element, 1, 3>(high)};
@@ -74,7 +74,7 @@ __device__ inline void score(Scores<token_blocks>& scores, uint32 operand, const
     }
 }
 
-/// Of a word of two tokens' elements, the bits of those that are visible.
+/// The bits of those elements that are visible, in a word of two tokens' elements.
 __device__ inline uint32 visible_bits(int token, const Visible& visible) {
     return (token >= visible.first && token < visible.last ? 0x0000ffffu : 0) |
            (token + 1 >= visible.first && token + 1 < visible.last ? 0xffff0000u : 0);

@@ -1,4 +1,4 @@
-// The producers of variant ring (ring.cu): the copy engine, or warps with cp.async.
+// The producers of variant ring (kernel.cu): the copy engine, or warps with cp.async.
 #pragma once
 
 #include "attention_decode/ring/ring.cuh"

@@ -1,4 +1,4 @@
-// The ring of variant ring (ring.cu): its place in shared memory, and which unit of the cache is where.
+// The ring of variant ring (kernel.cu): its place in shared memory, and which unit of the cache is where.
 #pragma once
 
 #include "attention_decode/fragments.cuh"

@@ -26,7 +26,7 @@ constexpr auto tunables = tunables_of({
     tunable<&RingConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
 });
 
-/// Of a compute warp's thread: sums, the query, and what a step of a unit needs besides.
+/// Registers of a compute warp's thread: sums, the query, and what a step of a unit needs besides.
 std::int64_t held_registers(const DecodeProblem& p, const RingConfig& c) {
     const std::int64_t row_blocks = ceil_div(shape(p, c).geometry.block_rows(), 8);
     const std::int64_t column_blocks = ceil_div(p.head_dim, 16);

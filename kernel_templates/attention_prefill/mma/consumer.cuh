@@ -1,3 +1,5 @@
+// The warps of variant mma (kernel.cu): each multiplies 16 or 32 queries with the keys and values in the
+// ring.
 #pragma once
 
 #include "attention_prefill/mma/softmax.cuh"

@@ -1,4 +1,4 @@
-// How keys and values come to shared memory, for variant mma (mma.cuh): by asynchronous copies (sm_80),
+// How keys and values come to shared memory, for variant mma (kernel.cu): by asynchronous copies (sm_80),
 // several stages ahead, or through registers, one stage ahead. Stages hold, in turn, the keys and the values
 // of a block of tile_n tokens, from the last block that the tile sees down to the first. All threads copy;
 // both ways have the same two calls:

@@ -1,5 +1,5 @@
-// Geometry of variant mma (mma.cuh): what follows from its tunables and the head's size. Plain C++ that both
-// the host's plan (mma.cpp) and the kernel include, so that they cannot disagree.
+// Geometry of variant mma (kernel.cu): what follows from its tunables and the head's size. Plain C++ that
+// both the host's plan (plan.cpp) and the kernel include, so that they cannot disagree.
 #pragma once
 
 namespace hone::attention_prefill::warp_mma {
@@ -23,8 +23,8 @@ struct Geometry {
     constexpr int chunks() const { return head_dim / 8; }
     constexpr int dim_steps() const { return padded_dim() / 16; }
 
-    /// Of a row in shared memory: an odd number of 16-byte chunks, so that a chunk of eight rows in turn
-    /// touches every bank once.
+    /// Bytes of a row in shared memory: an odd number of 16-byte chunks, so that a chunk of eight rows in
+    /// turn touches every bank once.
     constexpr int pitch() const { return padded_dim() * 2 + 16; }
     constexpr int query_bytes() const { return tile_m() * pitch(); }
     constexpr int stage_bytes() const { return tile_n * pitch(); }

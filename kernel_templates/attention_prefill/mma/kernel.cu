@@ -1,5 +1,6 @@
-// Variant mma of attention_prefill: warp tensor cores, online softmax in registers. START HERE; mma_geometry
-// (sizes), mma_feeder (ring), mma_softmax (rows) and tile (which queries, which keys) hold a part each.
+// Variant mma of attention_prefill: warp tensor cores, online softmax in registers. START HERE; geometry
+// (sizes), feeder (ring), softmax (rows), consumer (products) and ../tile (which queries, which keys) hold a
+// part each.
 //
 // A block attends to tile_m queries of one head: each of its warps to 16 or 32 of them, over all keys that
 // the tile sees, tile_n at a time. All threads copy.
@@ -12,7 +13,7 @@
 // stay in registers; then the ring takes their place. Results: registers -> shared memory, where the queries
 // (or the ring) were -> global, 16 bytes a lane.
 //
-// Barriers: one a stage, in turn() (mma_feeder.cuh); around the queries' move to registers; and one before
+// Barriers: one a stage, in turn() (feeder.cuh); around the queries' move to registers; and one before
 // results are staged in the ring's place. Queries that stay in shared memory are read by their own warp
 // alone, which also stages its results there.
 #include "attention_prefill/mma/consumer.cuh"

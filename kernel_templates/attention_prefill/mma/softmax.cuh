@@ -1,4 +1,4 @@
-// Softmax of rows that arrive in blocks of columns, for variant mma (mma.cuh), in mma.sync's map
+// Softmax of rows that arrive in blocks of columns, for variant mma (kernel.cu), in mma.sync's map
 // (device/mma.cuh): of each 16 rows a thread holds two, g and g + 8, and of these two neighbours in every 8
 // columns; the four lanes of a quad share them.
 //

@@ -1,3 +1,5 @@
+// The threads of variant plain (kernel.cu): each multiplies its queries with the keys and values in shared
+// memory.
 #pragma once
 
 #include "attention_prefill/plain/feeder.cuh"
@@ -109,7 +111,7 @@ class Consumer {
                 greatest = fmaxf(greatest, score);
             }
             greatest = row_maximum(greatest);
-            // Of a row that has seen nothing, differences must not be NaN.
+            // Differences of a row that has seen nothing must not be NaN.
             const float offset = greatest == minus_infinity() ? 0.0f : greatest * scale_;
             const float factor = fast_exp2(fmaf(top_[i], scale_, -offset));
             top_[i] = greatest;

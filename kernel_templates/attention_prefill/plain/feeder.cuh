@@ -1,4 +1,4 @@
-// How keys and values come to shared memory, for variant plain (plain.cuh): block by block from the last that
+// How keys and values come to shared memory, for variant plain (kernel.cu): block by block from the last that
 // the tile sees down, of each first the steps of its keys, then those of its values; through registers, one
 // step ahead. All threads copy. Rows that no query of the tile sees, and columns beyond the head, are zeros.
 #pragma once

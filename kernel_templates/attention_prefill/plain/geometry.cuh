@@ -1,5 +1,5 @@
-// Geometry of variant plain (plain.cuh): what follows from its tunables and the head's size. Plain C++ that
-// both the host's plan (plain.cpp) and the kernel include, so that they cannot disagree.
+// Geometry of variant plain (kernel.cu): what follows from its tunables and the head's size. Plain C++ that
+// both the host's plan (plan.cpp) and the kernel include, so that they cannot disagree.
 #pragma once
 
 namespace hone::attention_prefill::cuda_cores {

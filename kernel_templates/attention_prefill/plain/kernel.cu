@@ -1,5 +1,6 @@
 // Variant plain of attention_prefill: any type, any head_dim, any strides, any chip; CUDA cores alone. START
-// HERE; plain_geometry (sizes), plain_feeder (keys and values) and tile (which queries) hold a part each.
+// HERE; geometry (sizes), feeder (keys and values), consumer (products) and ../tile (which queries) hold a
+// part each.
 //
 // A block attends to tile_m queries of one head, tile_n keys at a time. Of its rows two neighbours belong to
 // a warp at a time, 16 lanes to each: a thread has thread_m rows, and of their scores every 16th.

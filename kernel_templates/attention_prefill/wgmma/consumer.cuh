@@ -1,4 +1,4 @@
-// The consumers of variant wgmma (wgmma.cuh): warpgroups that multiply, each 64 queries of the tile.
+// The consumers of variant wgmma (kernel.cu): warpgroups that multiply, each 64 queries of the tile.
 #pragma once
 
 #include "attention_prefill/wgmma/producer.cuh"

@@ -1,4 +1,4 @@
-// Geometry of variant wgmma (wgmma.cuh): what follows from its tunables and the head's size, and the order of
+// Geometry of variant wgmma (kernel.cu): what follows from its tunables and the head's size, and the order of
 // tiles. Plain C++ that both the host's plan and the kernel include, so that they cannot disagree.
 #pragma once
 

@@ -1,5 +1,5 @@
-// attention_prefill by tensor cores (sm_90a). START HERE; wgmma_geometry (sizes), wgmma_schedule (tunables,
-// tiles), wgmma_producer, wgmma_consumer, wgmma_softmax and wgmma_writer hold a part each.
+// attention_prefill by tensor cores (sm_90a). START HERE; geometry (sizes), schedule (tunables, tiles),
+// producer, consumer, softmax and writer hold a part each.
 //
 // Data's way: queries, keys and values, global memory -> shared memory (tensor copies, 128-byte swizzle,
 // panels of 64 columns) -> tensor cores. Scores stay in registers: they become weights there, which are the

@@ -1,4 +1,4 @@
-// The producer of variant wgmma (wgmma.cuh): one thread that keeps queries, keys and values coming.
+// The producer of variant wgmma (kernel.cu): one thread that keeps queries, keys and values coming.
 #pragma once
 
 #include "attention_prefill/wgmma/schedule.cuh"

@@ -1,4 +1,4 @@
-// Variant wgmma (wgmma.cuh): its tunables, and which tiles a block works on, in which order.
+// Variant wgmma (kernel.cu): its tunables, and which tiles a block works on, in which order.
 #pragma once
 
 #include "attention_prefill/problem.cuh"

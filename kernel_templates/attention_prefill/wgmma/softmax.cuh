@@ -1,4 +1,4 @@
-// Softmax of rows that arrive in blocks of columns, for variant wgmma (wgmma.cuh): a thread holds tile_n / 4
+// Softmax of rows that arrive in blocks of columns, for variant wgmma (kernel.cu): a thread holds tile_n / 4
 // scores of each of two rows, in the accumulators' map (device/wgmma.cuh); the four lanes of a quad share
 // these rows.
 //

@@ -1,4 +1,4 @@
-// How a warpgroup of variant wgmma (wgmma.cuh) brings its sums to memory: rounded, exchanged within each quad
+// How a warpgroup of variant wgmma (kernel.cu) brings its sums to memory: rounded, exchanged within each quad
 // so that a lane holds 16 bytes of a row, and stored directly. Rows past the sequence's last query are not
 // written.
 #pragma once

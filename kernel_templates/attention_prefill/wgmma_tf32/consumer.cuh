@@ -1,4 +1,4 @@
-// The consumers of variant wgmma_tf32 (wgmma_tf32.cuh): warpgroups that multiply, each 64 queries of the
+// The consumers of variant wgmma_tf32 (kernel.cu): warpgroups that multiply, each 64 queries of the
 // tile.
 #pragma once
 

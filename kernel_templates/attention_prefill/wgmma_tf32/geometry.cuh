@@ -1,5 +1,5 @@
-// Geometry of variant wgmma_tf32 (wgmma_tf32.cuh): what follows from its tunables and the head's size. Plain
-// C++ that both the host's plan (wgmma_tf32.cpp) and the kernel include, so that they cannot disagree.
+// Geometry of variant wgmma_tf32 (kernel.cu): what follows from its tunables and the head's size. Plain
+// C++ that both the host's plan (plan.cpp) and the kernel include, so that they cannot disagree.
 #pragma once
 
 namespace hone::attention_prefill::tf32 {

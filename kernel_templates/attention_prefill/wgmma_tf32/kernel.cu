@@ -1,6 +1,5 @@
-// attention_prefill of fp32 tensors by tensor cores (sm_90a). START HERE; wgmma_tf32_geometry (sizes),
-// wgmma_tf32_tile (tunables, the block's tile, addresses), wgmma_tf32_splitter, wgmma_tf32_softmax and
-// wgmma_tf32_consumer hold a part each.
+// attention_prefill of fp32 tensors by tensor cores (sm_90a). START HERE; geometry (sizes), tile (tunables,
+// the block's tile, addresses), splitter, softmax and consumer hold a part each.
 //
 // A float is the sum of two tf32 numbers, up to its last bit or two, so a product of floats is that of three
 // pairs: high * high + high * low + low * high. Left operands, queries and weights, are split by rounding to

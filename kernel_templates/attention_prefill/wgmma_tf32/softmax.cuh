@@ -1,4 +1,4 @@
-// Softmax of rows that arrive in blocks of columns, for variant wgmma_tf32 (wgmma_tf32.cuh): a thread holds
+// Softmax of rows that arrive in blocks of columns, for variant wgmma_tf32 (kernel.cu): a thread holds
 // tile_n / 4 scores of each of two rows, in the accumulators' map (device/wgmma.cuh); the four lanes of a
 // quad share these rows. Weights are exp2(scale * score - reference), the reference being the greatest
 // exponent of the row so far, rounded once: what was summed with an earlier one changes by an exact power of

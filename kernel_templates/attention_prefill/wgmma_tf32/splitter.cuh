@@ -1,4 +1,4 @@
-// The splitters of variant wgmma_tf32 (wgmma_tf32.cuh): the warpgroup that brings keys and values from global
+// The splitters of variant wgmma_tf32 (kernel.cu): the warpgroup that brings keys and values from global
 // to shared memory, in two parts each.
 #pragma once
 
@@ -59,7 +59,7 @@ class Splitter {
     static constexpr int columns = geometry.lane_columns();
     static constexpr int key_chunks = columns / 4;
 
-    /// Of a round: two chunks of keys, or eight values of one column.
+    /// The words of a round: two chunks of keys, or eight values of one column.
     using Words = uint32[2][4];
 
     /// Which words are this thread's: neighbours have neighbouring ones. Computed anew for each block, lest
@@ -88,7 +88,7 @@ class Splitter {
     __device__ static int nearest_column(int column, int wide) {
         return columns == head_dim ? column : min(column, head_dim - wide);
     }
-    /// Of the columns behind the head only those of its last slice exist in shared memory.
+    /// Shared memory has only those columns behind the head that are in its last slice.
     __device__ static bool has_place(int column) { return columns == depth || column < depth; }
 
     __device__ void load_keys(Words& words, const Place& place, int block, int round) const {

@@ -1,4 +1,4 @@
-// Variant wgmma_tf32 of attention_prefill (wgmma_tf32.cuh): its tunables, the block's tile, and where
+// Variant wgmma_tf32 of attention_prefill (kernel.cu): its tunables, the block's tile, and where
 // everything stands in shared memory.
 #pragma once
 

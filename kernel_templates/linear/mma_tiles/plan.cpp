@@ -45,7 +45,7 @@ Plan mma_tiles_plan(const LinearProblem& p, const MmaTilesConfig& c, const Devic
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     if (c.split > 1) add_combine(plan, p, c);
-    return normalize_first(p, plan);
+    return normalize_first(p, plan, mma_tiles_kernels[2]);
 }
 
 }  // namespace hone::linear

@@ -65,7 +65,7 @@ Plan wgmma_tf32_plan(const LinearProblem& p, const WgmmaTf32Config& c, const Dev
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     add_maps(plan, p, g);
-    return normalize_first(p, plan);
+    return normalize_first(p, plan, wgmma_tf32_kernels[1]);
 }
 
 }  // namespace hone::linear

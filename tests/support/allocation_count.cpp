@@ -1,9 +1,8 @@
-// Replaces the global operator new of the test program by one that counts per thread.
-#include <cstdint>
+#include "tests/support/allocation_count.h"
+
+#include <cstddef>
 #include <cstdlib>
 #include <new>
-
-#include "tests/runtime/operator_under_test.h"
 
 namespace {
 thread_local std::uint64_t allocations = 0;
