@@ -46,7 +46,7 @@ __device__ inline void norm_factors(const Tensors& t, int64 first_token, float (
     }
 }
 
-/// Of what this thread has staged.
+/// Applies the norm to what this thread has staged.
 __device__ inline void normalize(float (&x)[tile][depth + 1], const float (&factors)[tile],
                                  const Element* norm_weight, int column) {
     for (int i = threadIdx.x; i < tile * depth; i += threads) {

@@ -18,7 +18,7 @@ struct Geometry {
     constexpr int threads() const { return 32 * warps(); }
     constexpr int result_columns() const { return gated ? tile_n / 2 : tile_n; }
 
-    // Of one warp.
+    // The share of one warp.
     constexpr int warp_rows() const { return tile_m / warps_m; }
     constexpr int warp_columns() const { return tile_n / warps_n; }
     constexpr int warp_results() const { return result_columns() / warps_n; }

@@ -66,7 +66,7 @@ constexpr int tail_parts(int tiles, int blocks, int k_tiles) {
 
 class Schedule {
   public:
-    /// Of block `block` of `blocks`, in clusters: of all blocks of cluster `block`, `rank` among them.
+    /// The work of block `block` of `blocks`; in clusters, that of the block with `rank` in cluster `block`.
     constexpr Schedule(const Tiling& tiling, int tokens, int blocks, int block, int rank)
         : tiling_(tiling),
           across_(tiling.across(tokens)),
