@@ -17,8 +17,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))  # where
 import torch  # noqa: E402
 
 import hone  # noqa: E402
-from hone import _packing  # noqa: E402
-from hone.descriptions import MOST_DECODED  # noqa: E402
+from hone._weights import packing  # noqa: E402
+from hone._operators.description import MOST_DECODED  # noqa: E402
 
 Call = Callable[[Dict[str, Any]], Any]
 Problems = List[Tuple[str, Dict[str, Any]]]
@@ -113,14 +113,14 @@ def _four_bits(t: Dict[str, Any], name: str = "") -> Tuple[Any, Any]:
     codes = f"{name}packed"
     if codes not in t:
         scales = t[f"{name}scales"]
-        t[codes] = _packing.pack_w4(t[f"{name}codes"])
-        t[f"{name}packed_scales"] = _packing.pack_scales(scales, scales.shape[1])
+        t[codes] = packing.pack_w4(t[f"{name}codes"])
+        t[f"{name}packed_scales"] = packing.pack_scales(scales, scales.shape[1])
     return t[codes], t[f"{name}packed_scales"]
 
 
 def _eight_bits(t: Dict[str, Any]) -> Any:
     if "packed" not in t:
-        t["packed"] = _packing.pack_w8(t["codes"])
+        t["packed"] = packing.pack_w8(t["codes"])
     return t["packed"]
 
 

@@ -20,8 +20,9 @@ from unittest import mock
 import fakes
 
 import hone
-from hone import _library, models, program
-from hone._model_names import operator_names
+from hone import models, program
+from hone._native import library
+from hone._operators.model_names import operator_names
 
 
 class Case(unittest.TestCase):

@@ -11,7 +11,7 @@ from fakes import arrays
 from fakes.case import Case, pointer_of
 
 import hone
-from hone import _library
+from hone._native import library
 from hone._quantized_structs import QuantizeWeightsArgs
 from hone.quantize_operators import packed_arguments
 
@@ -119,8 +119,8 @@ class OnTheHost(unittest.TestCase):
             codes=ctypes.addressof(codes),
             scales=ctypes.addressof(scales),
         )
-        run = _library.function("hone_quantize_weights_on_host")
-        _library.check(run(ctypes.byref(description.to_struct()), arguments, count, 1))
+        run = library.function("hone_quantize_weights_on_host")
+        library.check(run(ctypes.byref(description.to_struct()), arguments, count, 1))
         return struct.unpack(f"={len(rows)}b", codes.raw), struct.unpack(f"={count}f", scales.raw)
 
     def test_codes_and_scales(self) -> None:

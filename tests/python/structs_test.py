@@ -10,7 +10,8 @@ import unittest
 
 import fakes
 
-from hone import _attention_structs, _library, _quantized_structs, _structs, errors
+from hone import errors
+from hone._native import library, runtime_structs, structs
 
 HEADER = re.sub(r"/\*.*?\*/", "", (fakes.TREE / "runtime" / "hone.h").read_text(), flags=re.DOTALL)
 
@@ -145,7 +146,7 @@ class Numbers(unittest.TestCase):
 
     def test_the_version(self) -> None:
         found = [re.search(rf"HONE_VERSION_{part} (\d+)", HEADER)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-        self.assertEqual(_library.VERSION, ".".join(found))
+        self.assertEqual(library.VERSION, ".".join(found))
 
 
 class Prototypes(unittest.TestCase):
@@ -158,7 +159,7 @@ class Prototypes(unittest.TestCase):
             if name in unused:
                 continue
             count = 0 if parameters == "void" else parameters.count(",") + 1
-            declared = getattr(_library.library(), name).argtypes
+            declared = getattr(library.library(), name).argtypes
             self.assertEqual(len(declared or ()), count, name)
             self.assertIsNotNone(declared, name)
 

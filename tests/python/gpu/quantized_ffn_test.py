@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 import hone
-from hone import _torch_quantized_ffn, ops
+from hone import ops
+from hone._torch import quantized_ffn
 from hone import nn as hone_nn
 
 MOST = 160

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import Any, Dict, Optional, Tuple, Type, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
-from . import _library, _structs
-from ._operator import Operator
-from .attention_operators import AttentionOperator
-from .descriptions import (
-    Attention,
-    Description,
-    FusedFfn,
-    LayerNorm,
-    Linear,
-    RmsNorm,
-    RmsNormBackward,
-    RopeKvAppend,
-)
-from .linear_operators import FusedFfnOperator, LinearOperator
-from .operators import Norm, NormBackward
-from .quantize_operators import QuantizeWeightsOperator
-from .quantized_descriptions import QuantizedFfn, QuantizedLinear, QuantizeWeights
-from .quantized_operators import QuantizedFfnOperator, QuantizedLinearOperator
-from .rope_operators import RopeKvAppendOperator
+from ._native import library, runtime_structs
+from ._operators.description import Description
+from ._operators.prepare import check_description, prepare_operator
+from .models import prepare_model
 from .runtime import device_ordinal, runtime_of
 
 Rows = Union[int, Tuple[int, int, int]]
 
 _DEFAULT_MAX_ROWS = 8192
-_KINDS: Dict[Type[Description], Type[Operator]] = {
-    RmsNorm: Norm,
-    LayerNorm: Norm,
-    RmsNormBackward: NormBackward,
-    Linear: LinearOperator,
-    FusedFfn: FusedFfnOperator,
-    QuantizedLinear: QuantizedLinearOperator,
-    QuantizedFfn: QuantizedFfnOperator,
-    QuantizeWeights: QuantizeWeightsOperator,
-    Attention: AttentionOperator,
-    RopeKvAppend: RopeKvAppendOperator,
-}
 
 
 def prepare(
@@ -51,10 +24,9 @@ def prepare(
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
-    ``description`` is an RmsNorm, LayerNorm, RmsNormBackward, Linear, FusedFfn, QuantizedLinear,
-    QuantizedFfn, QuantizeWeights, Attention or RopeKvAppend, for one operator, or the name of a model or the
-    path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that have a
-    kernel.
+    ``description`` is one of hone.descriptions (RmsNorm, Linear, Attention, ...), for one operator, or the name of a
+    model or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that have
+    a kernel.
 
     With a model alone go dtype (None: the model's), tp (tensor-parallel GPUs, 1), max_rows (8192), and format
     ("w4a16", "w8a16", "w8a8", "fp8", "dense"; None: what the config.json says, else dense) with group, zeros
@@ -70,24 +42,13 @@ def prepare(
         "dtype": dtype, "tp": tp, "format": format, "group": group, "zeros": zeros, "lm_head": lm_head
     }  # fmt: skip
     if isinstance(description, str):
-        from .models import prepare_model
-
         rows = _DEFAULT_MAX_ROWS if max_rows is None else max_rows
         return prepare_model(description, ordinal, rows, of_model)
-    _check_description(description)
+    check_description(description)
     for name, value in {**of_model, "max_rows": max_rows}.items():
         if value is not None:
             raise TypeError(f"{name}: it goes with a model's name; an operator says it in its description")
     return prepare_operator(description, ordinal, stacklevel=3)
-
-
-def prepare_operator(description: Description, device: int, stacklevel: int) -> Operator:
-    """One operator; `stacklevel` is for warnings, counted as in warnings.warn()."""
-    runtime = runtime_of(device)
-    try:
-        return _KINDS[type(description)](description, runtime)
-    finally:
-        runtime.give_warnings(stacklevel)
 
 
 def explain(description: Description, rows: Rows, device: Any = None) -> Dict[str, Any]:
@@ -97,34 +58,25 @@ def explain(description: Description, rows: Rows, device: Any = None) -> Dict[st
 
     Loads nothing. Raises HoneError.
     """
-    return json.loads(_explain(description, rows, device, _structs.JSON))
+    return json.loads(_explain(description, rows, device, runtime_structs.JSON))
 
 
 def explain_text(description: Description, rows: Rows, device: Any = None) -> str:
     """The same for people: lines that end in a newline."""
-    return _explain(description, rows, device, _structs.TEXT)
+    return _explain(description, rows, device, runtime_structs.TEXT)
 
 
 def _explain(description: Description, rows: Rows, device: Any, text_format: int) -> str:
-    _check_description(description)
+    check_description(description)
     sizes = rows if isinstance(rows, tuple) else (rows,)
     if len(sizes) != len(description.CALL_SIZES):
         raise TypeError(f"rows: {rows!r}; allowed is ({', '.join(description.CALL_SIZES)})")
     runtime = runtime_of(device_ordinal(device))
-    function = _library.function(f"hone_{description.C_NAME}_explain")
+    function = library.function(f"hone_{description.C_NAME}_explain")
     described = ctypes.byref(description.to_struct())
     try:
-        return _library.read_text(
+        return library.read_text(
             lambda *text: function(runtime.handle, described, *sizes, text_format, *text)
         )
     finally:
         runtime.give_warnings(stacklevel=3)
-
-
-def _check_description(description: Any) -> None:
-    if type(description) not in _KINDS:
-        allowed = ", ".join(kind.__name__ for kind in _KINDS)
-        raise TypeError(
-            f"description: a {type(description).__name__} describes no operator; allowed are {allowed}, and "
-            f"for prepare() a model's name"
-        )

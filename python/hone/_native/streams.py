@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, ContextManager
 
-from . import _arrays
+from . import arrays
 
 
 def raw_stream(stream: Any) -> int:
@@ -35,11 +35,11 @@ def current_stream(array: Any, device: int) -> int:
     """Where the caller works: PyTorch's current stream of the device for its tensors; else the stream that
     the array names (`__cuda_array_interface__` version 3); else PyTorch's, where it is in use; else the
     default."""
-    if not _arrays.is_torch_tensor(array):
-        named = _arrays.stream_of(array)
+    if not arrays.is_torch_tensor(array):
+        named = arrays.stream_of(array)
         if named is not None:
             return int(named)
-    torch = _arrays.torch()
+    torch = arrays.torch()
     if torch is None or not torch.cuda.is_initialized():
         return 0
     return torch_stream_getter(torch)(device)

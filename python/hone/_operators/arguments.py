@@ -9,7 +9,7 @@ import contextlib
 import math
 from typing import Any, ContextManager, List, Optional, Sequence, Tuple, Union
 
-from . import _arrays, _streams
+from .._native import arrays, streams
 
 WORKSPACE_ALIGNMENT = 256  # bytes
 
@@ -24,17 +24,17 @@ class Arguments:
         self._most_rows = most_rows
         self._limit = limit
         self._stream = stream
-        self._first: Optional[_arrays.ArrayView] = None
-        self._seen: List[Tuple[_arrays.ArrayView, int]] = []  # with strides; keeps DLPack capsules alive
+        self._first: Optional[arrays.ArrayView] = None
+        self._seen: List[Tuple[arrays.ArrayView, int]] = []  # with strides; keeps DLPack capsules alive
 
     def matrix(self, value: Any, name: str, dtypes: Sequence[str], columns: int) -> Tuple[int, int]:
         """(pointer, row stride in elements) of an array [..., columns]."""
         array = self._view(value, name, dtypes)
-        rows, stride = _arrays.rows_of(array, columns)
+        rows, stride = arrays.rows_of(array, columns)
         if self._first is None:
             self._first, self.rows = array, rows
             self._check_rows()
-        _arrays.check_shape(array, self.shape(columns))
+        arrays.check_shape(array, self.shape(columns))
         self._seen.append((array, stride))
         return array.pointer, stride
 
@@ -43,8 +43,8 @@ class Arguments:
     ) -> Tuple[int, int]:
         """(pointer, row stride in elements) of an array of `shape`, whatever the rows of the call."""
         array = self._view(value, name, dtypes)
-        _arrays.check_shape(array, shape)
-        _, stride = _arrays.rows_of(array, shape[1])
+        arrays.check_shape(array, shape)
+        _, stride = arrays.rows_of(array, shape[1])
         self._seen.append((array, stride))
         return array.pointer, stride
 
@@ -56,23 +56,23 @@ class Arguments:
         array = self._view(value, name, dtypes)
         _check_sizes(array, shape)
         strides = _head_strides(array)
-        uneven = (stride for stride in strides if _arrays.misaligned(array, stride))
+        uneven = (stride for stride in strides if arrays.misaligned(array, stride))
         self._seen.append((array, next(uneven, 0)))
         return array.shape, array.pointer, strides
 
     def compact(self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...]) -> int:
         """The pointer of a contiguous array of `shape`."""
         array = self._view(value, name, dtypes)
-        _arrays.check_shape(array, shape)
-        _arrays.check_contiguous(array)
+        arrays.check_shape(array, shape)
+        arrays.check_contiguous(array)
         self._seen.append((array, 0))
         return array.pointer
 
     def workspace(self, value: Any, needed_bytes: int) -> int:
         """The pointer of a contiguous array of any shape and dtype."""
         array = self._view(value, "workspace", ())
-        _arrays.check_contiguous(array)
-        found = math.prod(array.shape) * _arrays.ITEM_BYTES.get(array.dtype, 0)
+        arrays.check_contiguous(array)
+        found = math.prod(array.shape) * arrays.ITEM_BYTES.get(array.dtype, 0)
         if found < needed_bytes:
             raise ValueError(f"workspace: it has {found} bytes; needed are {needed_bytes}")
         if array.pointer % WORKSPACE_ALIGNMENT:
@@ -87,25 +87,25 @@ class Arguments:
         """Of those that were checked so far."""
         for array, _ in self._seen:
             if array.name in names:
-                _arrays.check_writable(array)
+                arrays.check_writable(array)
 
     def allocate(self, name: str, dtype: str, shape: Tuple[int, ...], likeness: Any) -> Any:
         """A new torch tensor where `likeness` is one. Raises ValueError where not."""
-        torch = _arrays.torch()
-        if not _arrays.is_torch_tensor(likeness):
+        torch = arrays.torch()
+        if not arrays.is_torch_tensor(likeness):
             raise ValueError(
                 f"{name}: it is missing, and only torch tensors can be made here; needed is an array of "
                 f"shape {list(shape)} and dtype {dtype} on CUDA device {self._device}"
             )
-        return torch.empty(shape, dtype=_arrays.torch_dtype(torch, dtype), device=likeness.device)
+        return torch.empty(shape, dtype=arrays.torch_dtype(torch, dtype), device=likeness.device)
 
     def on_stream(self) -> ContextManager[Any]:
         """Within it PyTorch makes tensors for the stream of the call: those for another would be given to
         somebody else before the call's kernels are done with them."""
-        torch = _arrays.torch()
+        torch = arrays.torch()
         if torch is None or not torch.cuda.is_initialized():
             return contextlib.nullcontext()
-        return _streams.torch_stream_context(torch, self._stream, self._device)
+        return streams.torch_stream_context(torch, self._stream, self._device)
 
     def shape(self, *last: int) -> Tuple[int, ...]:
         """The leading dimensions of the matrices, and `last`."""
@@ -116,17 +116,17 @@ class Arguments:
         """Which arguments are no multiples of 16 bytes, in words; "" when all are. Scales of rows are read
         one by one."""
         found = [
-            _arrays.misaligned(array, stride)
+            arrays.misaligned(array, stride)
             for array, stride in self._seen
             if array.name not in ("scale", "x_scales")
         ]
         return "; ".join(text for text in found if text)
 
-    def _view(self, value: Any, name: str, dtypes: Sequence[str]) -> _arrays.ArrayView:
-        array = _arrays.view(value, name, self._stream)
+    def _view(self, value: Any, name: str, dtypes: Sequence[str]) -> arrays.ArrayView:
+        array = arrays.view(value, name, self._stream)
         if dtypes:
-            _arrays.check_dtype(array, dtypes)
-        _arrays.check_device(array, self._device)
+            arrays.check_dtype(array, dtypes)
+        arrays.check_device(array, self._device)
         return array
 
     def _check_rows(self) -> None:
@@ -138,14 +138,14 @@ class Arguments:
             )
 
 
-def _check_sizes(array: _arrays.ArrayView, wanted: Sequence[Union[int, str]]) -> None:
+def _check_sizes(array: arrays.ArrayView, wanted: Sequence[Union[int, str]]) -> None:
     """Raises ValueError; a word allows any size."""
-    if not _arrays.has_sizes(array.shape, wanted):
+    if not arrays.has_sizes(array.shape, wanted):
         allowed = ", ".join(map(str, wanted))
         raise ValueError(f"{array.name}: its shape is {list(array.shape)}; allowed is [{allowed}]")
 
 
-def _head_strides(array: _arrays.ArrayView) -> Tuple[int, ...]:
+def _head_strides(array: arrays.ArrayView) -> Tuple[int, ...]:
     """Raises ValueError where elements are apart, used twice, or in descending order."""
     *strides, last = (0 if size <= 1 else stride for size, stride in zip(array.shape, array.strides))
     if last > 1 or any(stride < 1 < size for size, stride in zip(array.shape, array.strides)):

@@ -11,7 +11,7 @@ import math
 import sys
 from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import _dlpack
+from . import dlpack
 
 ITEM_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "uint8": 1, "int32": 4, "fp8_e4m3": 1, "fp64": 8}
 
@@ -53,7 +53,7 @@ class ArrayView(NamedTuple):
         """Row-major without gaps."""
         return all(
             size == 1 or stride == wanted
-            for size, stride, wanted in zip(self.shape, self.strides, _dlpack.compact_strides(self.shape))
+            for size, stride, wanted in zip(self.shape, self.strides, dlpack.compact_strides(self.shape))
         )
 
 
@@ -140,7 +140,7 @@ def _elements(
 ) -> Tuple[int, ...]:
     """Byte strides as element strides."""
     if strides is None:
-        return _dlpack.compact_strides(shape)
+        return dlpack.compact_strides(shape)
     if any(stride % item_bytes for stride in strides):
         raise ValueError(
             f"{name}: its strides are {tuple(strides)} bytes; allowed are multiples of its {item_bytes} byte "
@@ -153,7 +153,7 @@ def _interface_device(value: Any) -> Optional[int]:
     """The interface does not say where an array is; its library may."""
     if hasattr(value, "__dlpack_device__"):
         kind, ordinal = value.__dlpack_device__()
-        return int(ordinal) if int(kind) == _dlpack.CUDA else None
+        return int(ordinal) if int(kind) == dlpack.CUDA else None
     device = getattr(value, "device", None)
     ordinal = getattr(device, "id", None)
     return ordinal if isinstance(ordinal, int) else None
@@ -161,12 +161,12 @@ def _interface_device(value: Any) -> Optional[int]:
 
 def _from_dlpack(value: Any, name: str, stream: int) -> ArrayView:
     kind = int(value.__dlpack_device__()[0])
-    if kind not in (_dlpack.CUDA, _dlpack.CUDA_MANAGED):
-        where = _dlpack.DEVICE_NAMES.get(kind, "the memory of another kind of device")
+    if kind not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        where = dlpack.DEVICE_NAMES.get(kind, "the memory of another kind of device")
         raise _not_in_gpu_memory(name, f"{where} (DLPack device type {kind})")
-    capsule = _dlpack.export(value, stream)
+    capsule = dlpack.export(value, stream)
     try:
-        contents = _dlpack.read(capsule)
+        contents = dlpack.read(capsule)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     return ArrayView(
@@ -175,7 +175,7 @@ def _from_dlpack(value: Any, name: str, stream: int) -> ArrayView:
         shape=contents.shape,
         strides=contents.strides,
         dtype=contents.dtype,
-        device=contents.device[1] if contents.device[0] == _dlpack.CUDA else None,
+        device=contents.device[1] if contents.device[0] == dlpack.CUDA else None,
         stream=None,
         read_only=contents.read_only,
         owner=(value, capsule),
@@ -228,7 +228,7 @@ def check_contiguous(array: ArrayView) -> None:
     if not array.contiguous:
         raise ValueError(
             f"{array.name}: its strides are {list(array.strides)} for shape {list(array.shape)}; allowed is "
-            f"a contiguous array, of strides {list(_dlpack.compact_strides(array.shape))}"
+            f"a contiguous array, of strides {list(dlpack.compact_strides(array.shape))}"
         )
 
 

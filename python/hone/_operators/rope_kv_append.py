@@ -1,26 +1,18 @@
-"""Prepared rotary embeddings with the append to a KV cache: hone.prepare() returns one for a RopeKvAppend.
-
-What operators.py says of threads, capture, gradients and streams holds here, too.
-"""
+"""Prepared rotary embeddings with the append to a KV cache: hone.prepare() returns one for a RopeKvAppend. What calls.py
+says of threads, capture, gradients and streams holds for them, too."""
 
 from __future__ import annotations
 
-import struct
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
-from . import _attention_structs, _library
-from ._arguments import check_epsilon, check_presence
-from ._arrays import row_distance
-from ._operator import NOT_PLAIN, Operator
-from ._plain_arguments import PlainArguments
-from .attention_operators import CACHE_DTYPES, FLOATS, INDICES, Reader, Strides
-from .runtime import Runtime
-
-_ARGS = struct.Struct(_attention_structs.ROPE_KV_APPEND_ARGS_FORMAT)
-_pack = _ARGS.pack
-_ARGS_BYTES = _ARGS.size
-
-TokenStrides = Tuple[int, int]
+from .._native.arrays import row_distance
+from ..runtime import Runtime
+from .arguments import check_epsilon, check_presence
+from .attention import FLOATS, INDICES, Reader
+from .base import NOT_PLAIN
+from .calls import RopeKvAppendCall
+from .description import CODES
+from .plain_arguments import PlainArguments
 
 
 class _Given(NamedTuple):
@@ -40,13 +32,13 @@ class _Given(NamedTuple):
     out: Any
 
 
-class RopeKvAppendOperator(Operator):
+class RopeKvAppendOperator(RopeKvAppendCall):
     """A prepared RopeKvAppend."""
 
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
-        self._run = _library.function("hone_rope_kv_append_run")
-        self._kv_dtypes = CACHE_DTYPES.get(description.kv_dtype, self._dtypes)
+        self._dtypes = (description.dtype,)
+        self._kv_dtypes = CODES.get(description.kv_dtype, self._dtypes)
         self._kv_row = (description.kv_heads, description.head_dim)
         turns, slots = description.rotary_dim > 0, description.slots
         self._tables = ("cos", "sin") if turns else ()
@@ -59,30 +51,6 @@ class RopeKvAppendOperator(Operator):
             *((name, "kv_dtype='fp8'", description.kv_dtype != "same") for name in ("k_scale", "v_scale")),
             *((name, "norm=True", description.norm) for name in ("q_weight", "k_weight")),
         )
-
-    def run_pointers(
-        self, stream: int, tokens: int, q: int, k: int, v: int, out: int, k_cache: int, v_cache: int, *,
-        cos: int = 0, sin: int = 0, kv_lengths: int = 0, page_table: int = 0, positions: int = 0,
-        slots: int = 0, k_scale: int = 0, v_scale: int = 0, q_weight: int = 0, k_weight: int = 0,
-        q_strides: TokenStrides = (0, 0), k_strides: TokenStrides = (0, 0), v_strides: TokenStrides = (0, 0),
-        out_strides: TokenStrides = (0, 0), cache_strides: Strides = (0, 0, 0), page_table_stride: int = 0,
-        q_len: int = 1, kv_len: int, pool_pages: int = 0, table_rows: int = 0, epsilon: float = 0.0,
-    ) -> None:  # fmt: skip
-        """Enqueues the operator for device pointers (0: none). Strides are elements between tokens and heads,
-        of the caches also between sequences (or pages), 0 meaning no gaps. Nothing is checked but what the
-        library checks. Raises HoneError."""
-        status = self._run(
-            self._handle,
-            stream,
-            _pack(
-                _ARGS_BYTES, epsilon, q, k, v, out, k_cache, v_cache, cos, sin, kv_lengths, page_table,
-                positions, slots, k_scale, v_scale, q_weight, k_weight, *q_strides, *k_strides, *v_strides,
-                *out_strides, *cache_strides, page_table_stride, q_len, kv_len, pool_pages, table_rows,
-            ),
-            tokens,
-        )  # fmt: skip
-        if status:
-            _library.check(status)
 
     def __call__(
         self, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, *, cos: Any = None, sin: Any = None,

@@ -5,8 +5,16 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from .descriptions import MOST_DECODED, Attention, FusedFfn, Linear, RmsNorm, RopeKvAppend
-from .quantized_descriptions import QuantizedFfn, QuantizedLinear
+from ..descriptions import (
+    Attention,
+    FusedFfn,
+    Linear,
+    QuantizedFfn,
+    QuantizedLinear,
+    RmsNorm,
+    RopeKvAppend,
+)
+from .description import MOST_DECODED
 
 _SAME_IN_A_MODEL = ("group",)
 

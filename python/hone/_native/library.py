@@ -13,12 +13,13 @@ from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Tuple
 
-from . import _attention_structs, _quantized_structs, _structs, errors
+from .. import errors
+from . import runtime_structs, structs
 
 VERSION = "0.1.0"  # of the package; the C struct layouts are those of this version's header
 FILE_NAME = "libhone.so.0"
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 
 _lock = threading.Lock()
 _loaded: Optional[ctypes.CDLL] = None
@@ -61,6 +62,13 @@ def function(name: str) -> Any:
         version = loaded.hone_version().decode()
         raise errors.MissingLibraryError(f"libhone {version}, {loaded._name}, has no function {name}")
     return getattr(loaded, name)
+
+
+def bare_function(name: str) -> Any:
+    """The same without a prototype, which makes calls faster: its arguments have to be instances of the ctypes that C
+    declares, or bytes."""
+    function(name)
+    return library()[name]
 
 
 def check(status: int) -> None:
@@ -135,42 +143,28 @@ def _check_version(loaded: ctypes.CDLL, path: Path) -> None:
 def _declare(loaded: ctypes.CDLL) -> None:
     """Prototypes; the size of an argument that no prototype declares would be guessed."""
     _declare_runtime(loaded)
-    for name, description in (
-        ("rms_norm", _structs.RmsNorm),
-        ("layer_norm", _structs.LayerNorm),
-        ("rms_norm_backward", _structs.RmsNormBackward),
-        ("linear", _structs.Linear),
-        ("fused_ffn", _structs.FusedFfn),
-        ("quantized_linear", _quantized_structs.QuantizedLinear),
-        ("quantized_ffn", _quantized_structs.QuantizedFfn),
-        ("quantize_weights", _quantized_structs.QuantizeWeights),
-        ("attention", _attention_structs.Attention),
-        ("rope_kv_append", _attention_structs.RopeKvAppend),
-    ):
-        sizes = [c_int64] * (3 if name == "attention" else 1)
+    for name, (description, sizes) in structs.OPERATORS.items():
         _function(loaded, f"hone_{name}_prepare", c_void_p, POINTER(description), POINTER(c_void_p))
-        _function(loaded, f"hone_{name}_explain", c_void_p, POINTER(description), *sizes, *_TEXT_ARGUMENTS)
+        numbers = [c_int64] * sizes
+        _function(loaded, f"hone_{name}_explain", c_void_p, POINTER(description), *numbers, *_TEXT_ARGUMENTS)
     # The arguments of a call come as bytes: immutable, so that threads share nothing.
-    for name in (
-        "norm", "rms_norm_backward", "linear", "fused_ffn", "quantized_linear", "quantized_ffn",
-        "quantize_weights", "rope_kv_append",
-    ):  # fmt: skip
-        _function(loaded, f"hone_{name}_run", c_void_p, c_void_p, c_char_p, c_int64)
-    weights = POINTER(_quantized_structs.QuantizeWeights)
-    _function(loaded, "hone_quantize_weights_on_host", weights, c_char_p, c_int64, c_int32)
-    sizes = [c_int64] * 3
-    _function(loaded, "hone_attention_run", c_void_p, c_void_p, c_char_p, *sizes)
-    _function(loaded, "hone_attention_workspace", c_void_p, *sizes, POINTER(c_size_t))
+    for name, sizes in structs.CALLS.items():
+        _function(loaded, f"hone_{name}_run", c_void_p, c_void_p, c_char_p, *[c_int64] * sizes)
+    weights = (POINTER(structs.QuantizeWeights), c_char_p, c_int64)
+    _function(loaded, "hone_quantize_weights_on_host", *weights, c_int32)
+    _function(loaded, "hone_quantize_weights_on_device", c_void_p, *weights, c_void_p)
+    _function(loaded, "hone_quantize_weights_workspace", c_void_p, weights[0], c_int64, POINTER(c_size_t))
+    _function(loaded, "hone_attention_workspace", c_void_p, *[c_int64] * 3, POINTER(c_size_t))
 
 
 def _declare_runtime(loaded: ctypes.CDLL) -> None:
     _function(loaded, "hone_version", result=c_char_p)
     _function(loaded, "hone_status_string", c_int, result=c_char_p)
     _function(loaded, "hone_last_error", result=c_char_p)
-    _function(loaded, "hone_runtime_create", POINTER(_structs.RuntimeOptions), POINTER(c_void_p))
+    _function(loaded, "hone_runtime_create", POINTER(runtime_structs.RuntimeOptions), POINTER(c_void_p))
     _function(loaded, "hone_runtime_freeze", c_void_p)
     _function(loaded, "hone_runtime_device_name", c_void_p, result=c_char_p)
-    _function(loaded, "hone_runtime_counters", c_void_p, POINTER(_structs.Counters))
+    _function(loaded, "hone_runtime_counters", c_void_p, POINTER(runtime_structs.Counters))
     _function(loaded, "hone_operator_destroy", c_void_p, result=None)
     _function(loaded, "hone_operator_report", c_void_p, *_TEXT_ARGUMENTS)
     _function(loaded, "hone_operator_workspace", c_void_p, c_int64, POINTER(c_size_t))

@@ -1,30 +1,20 @@
-"""Prepared attention: hone.prepare() returns it for an Attention.
-
-What operators.py says of threads, capture, gradients and streams holds here, too.
-"""
+"""Prepared attention: hone.prepare() returns it for an Attention. What calls.py says of threads, capture, gradients and
+streams holds for it, too."""
 
 from __future__ import annotations
 
 import ctypes
-import struct
 from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
-from . import _attention_structs, _library
-from ._arguments import Arguments, check_number, check_presence
-from ._operator import NOT_PLAIN, Operator
-from ._plain_arguments import PlainArguments
-from .runtime import Runtime
-
-_ARGS = struct.Struct(_attention_structs.ATTENTION_ARGS_FORMAT)
-_pack = _ARGS.pack
-_ARGS_BYTES = _ARGS.size
+from .._native import library
+from ..runtime import Runtime
+from .arguments import Arguments, check_number, check_presence
+from .base import NOT_PLAIN
+from .calls import AttentionCall
+from .description import CODES
+from .plain_arguments import PlainArguments
 
 Reader = Union[Arguments, PlainArguments]
-Strides = Tuple[int, int, int]
-_DENSE = (0, 0, 0)
-
-# What a cache of codes may be, best first: where a library has no fp8, its bytes do.
-CACHE_DTYPES = {"fp8": ("fp8_e4m3", "uint8")}
 INDICES = ("int32",)
 FLOATS = ("fp32",)
 _MOST_WORKSPACES = 4096  # that are remembered: lengths change from call to call
@@ -48,13 +38,14 @@ class _Given(NamedTuple):
     workspace: Any
 
 
-class AttentionOperator(Operator):
+class AttentionOperator(AttentionCall):
     """A prepared Attention."""
 
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
-        self._run = _library.function("hone_attention_run")
-        self._kv_dtypes = CACHE_DTYPES.get(description.kv_dtype, self._dtypes)
+        self._dtypes = (description.dtype,)
+        self._workspaces: Dict[Any, int] = {}  # bytes by the sizes of a call
+        self._kv_dtypes = CODES.get(description.kv_dtype, self._dtypes)
         self._quantized = description.kv_dtype != "same"
         tokens = ("q_tokens",) if description.packed else ("batch", "q_len")
         self._q_shape = (*tokens, description.heads, description.head_dim)
@@ -77,36 +68,12 @@ class AttentionOperator(Operator):
         found = self._workspaces.get(sizes)
         if found is None:
             size = ctypes.c_size_t()
-            workspace = _library.function("hone_attention_workspace")
-            _library.check(workspace(self._handle, *sizes, ctypes.byref(size)))
+            workspace = library.function("hone_attention_workspace")
+            library.check(workspace(self._handle, *sizes, ctypes.byref(size)))
             if len(self._workspaces) >= _MOST_WORKSPACES:
                 self._workspaces.clear()
             found = self._workspaces[sizes] = size.value
         return found
-
-    def run_pointers(
-        self, stream: int, batch: int, q_len: int, kv_len: int, q: int, k: int, v: int, out: int, *,
-        lse: int = 0, kv_lengths: int = 0, q_starts: int = 0, kv_starts: int = 0, page_table: int = 0,
-        k_scale: int = 0, v_scale: int = 0, workspace: int = 0, q_strides: Strides = _DENSE,
-        k_strides: Strides = _DENSE, v_strides: Strides = _DENSE, out_strides: Strides = _DENSE,
-        page_table_stride: int = 0, pool_pages: int = 0, q_tokens: int = 0, kv_tokens: int = 0,
-        scale: float = 0.0, softcap: float = 0.0,
-    ) -> None:  # fmt: skip
-        """Enqueues the operator for device pointers (0: none). Strides are elements between sequences (or
-        pages), tokens and heads, 0 meaning no gaps; scale 0 means head_dim^-0.5. Nothing is checked but what
-        the library checks. Raises HoneError."""
-        status = self._run(
-            self._handle,
-            stream,
-            _pack(
-                _ARGS_BYTES, scale, softcap, 0, q, k, v, out, lse, kv_lengths, q_starts, kv_starts,
-                page_table, k_scale, v_scale, workspace, *q_strides, *k_strides, *v_strides, *out_strides,
-                page_table_stride, pool_pages, q_tokens, kv_tokens,
-            ),
-            batch, q_len, kv_len,
-        )  # fmt: skip
-        if status:
-            _library.check(status)
 
     def __call__(
         self, q: Any, k: Any, v: Any, *, kv_lengths: Any = None, page_table: Any = None, q_starts: Any = None,

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Sequence, Tuple, Union
 
-from . import _arrays
-from ._operator import NotPlain
+from .._native import arrays
+from .base import NotPlain
 
 
 class PlainArguments:
@@ -54,45 +54,6 @@ class PlainArguments:
     def _allowed(self, dtypes: Sequence[str]) -> Tuple[Any, ...]:
         found = self._dtypes.get(dtypes)
         if found is None:
-            found = tuple(_arrays.torch_dtype(self._torch, dtype) for dtype in dtypes)
+            found = tuple(arrays.torch_dtype(self._torch, dtype) for dtype in dtypes)
             self._dtypes[dtypes] = found
         return found
-
-
-class PlainRows:
-    """One for a call, for operators of matrices: the methods of Arguments that those use. Raises as
-    PlainArguments does."""
-
-    def __init__(self, plain: PlainArguments, most_rows: int) -> None:
-        self.rows = -1  # until the first matrix sets them
-        self.compact = plain.compact
-        self.allocate = plain.allocate
-        self._plain = plain
-        self._most_rows = most_rows
-        self._leading: Any = None
-
-    def matrix(self, value: Any, name: str, dtypes: Sequence[str], columns: int) -> Tuple[int, int]:
-        """As that of Arguments, for a tensor [..., columns] without gaps, or [rows, columns]."""
-        shape = value.shape
-        if self.rows < 0:
-            self._leading, self.rows = shape[:-1], value.numel() // columns
-        if shape[:-1] != self._leading or self.rows > self._most_rows:
-            raise NotPlain
-        return self.weight(value, name, dtypes, (*self._leading, columns))
-
-    def weight(
-        self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...]
-    ) -> Tuple[int, int]:
-        """As that of Arguments."""
-        if not self._plain.takes(value, dtypes) or value.shape != shape:
-            raise NotPlain
-        columns = shape[-1]
-        if value.is_contiguous():
-            return value.data_ptr(), columns
-        if value.dim() == 2 and value.stride(1) == 1 and value.stride(0) >= columns:
-            return value.data_ptr(), value.stride(0)
-        raise NotPlain
-
-    def shape(self, *last: int) -> Tuple[int, ...]:
-        """As that of Arguments."""
-        return (*self._leading, *last)
