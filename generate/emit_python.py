@@ -4,7 +4,7 @@ import typing
 
 from generate import abi
 from generate.enums import DTYPES, ENUMS, STATUSES
-from generate.operators import Call, CallArgument, Given, Operator, snake
+from generate.operators import Call, Given, Operator, snake
 from generate.words import in_python
 
 CTYPES = {"uint32_t": "c_uint32", "int32_t": "c_int32", "int64_t": "c_int64", "float": "c_float"}

@@ -76,8 +76,6 @@ def _record(argument: CallArgument, call: Call) -> str:
         strided = any(other.name == f"{argument.name}_stride" for other in call.arguments)
         options += ["strided=True"] if strided else []
         return f"stored({', '.join([chr(34) + ' '.join(argument.parts) + chr(34), chr(34) + columns + chr(34), *options])})"
-    if argument.role == "workspace":
-        return "workspace()"
     element = "fp32" if "float" in argument.type else "int32" if "int32" in argument.type else argument.computed
     options += [f'dtype="{element}"'] if element else []
     if not dims:
@@ -148,7 +146,8 @@ def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[
     titles = [operator.title for operator in group]
     lines = ["", "", f"class {class_name(call)}(RowsOperator):", f'    """A prepared {" or ".join(titles)}."""', "",
              f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "    TENSORS = ("]
-    lines += [f"        {_record(argument, call)}," for argument in tensors(call)] + ["    )"]
+    lines += [f"        {_record(argument, call)}," for argument in tensors(call) if argument.role != "workspace"]
+    lines.append("    )")
     required, optional, written = signature(call)
     reals = [argument.name for argument in call.arguments if argument.kind == "float"]
     lines += filled("GIVEN = (", [f'"{name}"' for name in [*required, *optional, *written, *reals]], ")", 4)
@@ -164,7 +163,7 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, Tuple", "",
               "from .. import descriptions", "from .._native import structs", "from .._native.library import check",
               "from .base import NOT_PLAIN, Operator", "from .rows import RowsOperator",
-              "from .tensors import computed, fixed, rows, stored, workspace", "", "__all__ = ["]
+              "from .tensors import computed, fixed, rows, stored", "", "__all__ = ["]
     lines += [f'    "{name}",' for name in sorted(class_name(group[0].call) for group in regular)] + ["]"]
     for group in groups:
         call = group[0].call
@@ -184,7 +183,6 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
 
 
 def _torch_type(operator: Operator, name: str, optional: bool, fixed) -> str:
-    marks = iter("abcdefgh")
     for argument in tensors(operator.call):
         if name in _names(argument):
             sometimes = argument.when and fixed.get(_wanted(argument.when)) is not True or name.endswith("zeros")
@@ -192,7 +190,7 @@ def _torch_type(operator: Operator, name: str, optional: bool, fixed) -> str:
     for argument in operator.call.arguments:
         if argument.name == name and argument.kind == "float":
             return "float?" if optional else "float"
-    given = next((given for given in operator.fields if given.name == name), None)
+    given = next((given for given in operator.fields if field_name(given.name) == name), None)
     if given is None:
         operator.refuse(f"{name} of a torch_call is no tensor, number or field")
     kind = {"int64": "int", "flag": "bool"}.get(given.kind, "str")
@@ -222,7 +220,10 @@ def torch_source(operators: typing.List[Operator]) -> str:
               "    description: Any", "    names: Tuple[str, ...]  # of its arguments, as prepared operators call them",
               "    fixed: Dict[str, Any]  # fields of the description",
               "    instead: str  # what has a gradient; empty: it has one", "", "    @property",
-              "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "", "", "DECLARED = ("]
+              "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "", "    @property",
+              "    def parameters(self) -> str:", '        """Names and defaults, as those of a function in Python."""',
+              '        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")',
+              '        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)', "", "", "DECLARED = ("]
     for operator in operators:
         for torch_call in operator.torch:
             names = [text.rstrip("!").rpartition("=")[2] for text in [*torch_call.arguments, *torch_call.optional]]

@@ -56,7 +56,7 @@ quantized_linear_operator = operator(
         python="x weight scales zeros bias residual",
     ),
     python="in out format group",
-    torch=[torch_call("quantized_linear", "x codes=weight scales format group out_features=out activation | zeros bias "
+    torch=[torch_call("quantized_linear", "x codes=weight scales format group out_features activation | zeros bias "
                                           "residual x_scales norm_weight epsilon out_dtype=dtype",
                       instead="train with torch.nn.functional.linear")],
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char_p, c_float, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import c_char_p, c_int32, c_uint32, c_uint64, c_void_p
 
 WARNING_CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from . import torch_ops
-from ._torch_prepared import DTYPES
+from .. import torch_ops
+from .._torch.prepared import DTYPES
 
 
 class Attention(torch.nn.Module):

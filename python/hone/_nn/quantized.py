@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from . import _packing, torch_ops
-from ._nn_common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
-from ._quantized_structs import QUANT_FORMATS
-from ._torch_prepared import DTYPES
-from ._torch_quantized_checks import RESULTS, X_CODES
-from .quantized_descriptions import StoredWeight
+from .. import torch_ops
+from .._native.structs import QUANT_FORMATS
+from .._operators.stored import StoredWeight
+from .._torch.prepared import DTYPES
+from .._torch.quantized_checks import RESULTS, X_CODES
+from .._weights import packing
+from .common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
 
 Bits = Union[int, str]
 
@@ -133,7 +134,7 @@ class QuantizedLinear(torch.nn.Module):
             linear.in_features, linear.out_features, bits, group, linear.bias is not None, "meta", dtype,
             zeros=zeros, activation=activation,
         )  # fmt: skip
-        packed = _packing.quantize(weight, made.stored_weight, dtype, zeros)
+        packed = packing.quantize(weight, made.stored_weight, dtype, zeros)
         made.codes = packed.codes.view(torch.uint8) if made.format == "fp8" else packed.codes
         made.scales, made.zeros = packed.scales, packed.zeros
         if linear.bias is not None:
@@ -184,8 +185,8 @@ class QuantizedLinear(torch.nn.Module):
     def dequantized(self, dtype: torch.dtype) -> Tensor:
         """The weight [out_features, in_features] that the codes stand for, its columns as x has its
         elements."""
-        packed = _packing.Packed(self.kernel_codes, self.scales, self.zeros)
-        values = _packing.dequantize(packed, self.stored_weight, dtype)
+        packed = packing.Packed(self.kernel_codes, self.scales, self.zeros)
+        values = packing.dequantize(packed, self.stored_weight, dtype)
         if self.input_order is None:
             return values
         return torch.empty_like(values).index_copy_(1, self.input_order.long(), values)
@@ -220,7 +221,7 @@ class QuantizedLinear(torch.nn.Module):
 
     def _layout(self) -> list:
         present = [int(tensor is not None) for tensor in (self.zeros, self.input_order)]
-        return [_packing.LAYOUT_VERSION, QUANT_FORMATS[self.format], self.group, *present]
+        return [packing.LAYOUT_VERSION, QUANT_FORMATS[self.format], self.group, *present]
 
     def _apply(self, *arguments: Any, **named: Any) -> QuantizedLinear:
         """What moves a module casts whatever is a floating-point number."""

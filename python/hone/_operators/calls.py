@@ -15,7 +15,7 @@ from .._native import structs
 from .._native.library import check
 from .base import NOT_PLAIN, Operator
 from .rows import RowsOperator
-from .tensors import computed, fixed, rows, stored, workspace
+from .tensors import computed, fixed, rows, stored
 
 __all__ = [
     "FusedFfnOperator",
@@ -65,7 +65,6 @@ class LinearOperator(RowsOperator):
         fixed("bias", "out_features", when="bias"),
         rows("residual", "out_features", when="residual", strided=True),
         rows("out", "out_features", strided=True, written=True),
-        workspace(),
         fixed("norm_weight", "in_features", when="norm"),
     )
     GIVEN = ("x", "weight", "bias", "residual", "norm_weight", "out", "workspace", "epsilon")
@@ -127,7 +126,6 @@ class FusedFfnOperator(RowsOperator):
         fixed("down_bias", "hidden", when="bias"),
         rows("residual", "hidden", when="residual", strided=True),
         rows("out", "hidden", strided=True, written=True),
-        workspace(),
         fixed("norm_weight", "hidden", when="norm"),
     )
     GIVEN = (
@@ -259,7 +257,6 @@ class QuantizedLinearOperator(RowsOperator):
         fixed("bias", "out_features", when="bias"),
         rows("residual", "out_features", when="residual", strided=True),
         rows("out", "out_features", strided=True, written=True),
-        workspace(),
         fixed("norm_weight", "in_features", when="norm"),
     )
     GIVEN = (
@@ -333,7 +330,6 @@ class QuantizedFfnOperator(RowsOperator):
         fixed("down_bias", "hidden", when="bias"),
         rows("residual", "hidden", when="residual", strided=True),
         rows("out", "hidden", strided=True, written=True),
-        workspace(),
         fixed("norm_weight", "hidden", when="norm"),
     )
     GIVEN = (
@@ -413,7 +409,6 @@ class NormBackward(RowsOperator):
         rows("dsum", "hidden", when="residual", strided=True),
         rows("dx", "hidden", strided=True, written=True),
         fixed("dweight", "hidden", written=True),
-        workspace(),
     )
     GIVEN = ("dy", "x", "weight", "dsum", "dx", "dweight", "workspace", "epsilon")
 

@@ -22,7 +22,7 @@ class RowsOperator(Operator):
 
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
-        self.wanted: List[Wanted] = [wanted for tensor in self.TENSORS for wanted in tensor(description)]
+        self.wanted: List[Wanted] = [wanted for tensor in self.TENSORS for wanted in tensor.of(description)]
         self._check = library.check
         self._plain: Callable[..., Any]  # for torch tensors that fit, from the first torch tensor on
 

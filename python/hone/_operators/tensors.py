@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, NamedTuple, Tuple
+from dataclasses import dataclass
+from typing import Any, List, NamedTuple, Tuple
 
 from .description import CODES
 
@@ -25,8 +26,6 @@ class Wanted(NamedTuple):
         return "x_scale_stride" if self.name == "x_scales" else f"{self.name}_stride"
 
 
-Tensor = Callable[[Any], List[Wanted]]
-
 _OPTIONS = {"quantized": "an output of int8 or fp8"}  # of properties; of a flag it is its name
 
 
@@ -46,73 +45,77 @@ def _dtypes(description: Any, dtype: str) -> Tuple[str, ...]:
     return getattr(description, dtype) if hasattr(description, dtype) else (dtype,)
 
 
-def _sizes(description: Any, names: str) -> Tuple[int, ...]:
-    return tuple(int(name) if name.isdigit() else getattr(description, name) for name in names.split())
+def _sizes(description: Any, names: Tuple[str, ...]) -> Tuple[int, ...]:
+    return tuple(int(name) if name.isdigit() else getattr(description, name) for name in names)
 
 
-def _tensor(name: str, rows: bool, shape: str, when: str, dtype: str, strided: bool, written: bool) -> Tensor:
-    def wanted(description: Any) -> List[Wanted]:
-        present = _present(description, when)
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of a call, or the three of a stored weight."""
+
+    name: str
+    rows: bool  # whether the leading dimensions of the call come first
+    shape: Tuple[str, ...]  # fields of the description, behind them
+    when: str = ""  # a flag or property of the description that it needs
+    dtype: str = ""  # "": the description's; "fp32" and the like, or a property
+    strided: bool = False  # whether rows may lie apart
+    written: bool = False
+
+    def of(self, description: Any) -> List[Wanted]:
+        """What the tensor has to be for a description."""
+        return [self._wanted(description, self.rows, _sizes(description, self.shape), self.strided)]
+
+    def _wanted(self, description: Any, rows: bool, shape: Tuple[int, ...], strided: bool) -> Wanted:
+        present, dtypes = _present(description, self.when), _dtypes(description, self.dtype)
+        return Wanted(self.name, present, _option(self.when), dtypes, rows, shape, strided, self.written)
+
+
+class _Computed(Tensor):
+    """Of the shape that the description's property <name>_shape says."""
+
+    def of(self, description: Any) -> List[Wanted]:
+        of_rows, shape = getattr(description, f"{self.name}_shape")
+        return [self._wanted(description, of_rows, shape, of_rows and bool(shape))]
+
+
+class _Stored(Tensor):
+    """The codes, scales and zero points of a weight [rows, columns] of 4 or 8 bits."""
+
+    def of(self, description: Any) -> List[Wanted]:
+        weight = description.stored(*_sizes(description, self.shape))
+        present, option = _present(description, self.when), _option(self.when)
+        codes, scales, zeros = self.name.split()
+        of_codes = CODES.get(weight.codes_dtype, (weight.codes_dtype,))
+        of_scales = (weight.scales_dtype(description.dtype),)
+        apart, with_zeros = self.strided and not weight.packed, present and description.zeros
+        zeros_option = f"{option} and zeros=True" if option else "zeros=True"
+        shape = weight.scales_shape
         return [
-            Wanted(
-                name, present, _option(when), _dtypes(description, dtype), rows, _sizes(description, shape), strided,
-                written,
-            )
-        ]  # fmt: skip
-
-    return wanted
+            Wanted(codes, present, option, of_codes, False, weight.codes_shape, apart, False),
+            Wanted(scales, present, option, of_scales, False, shape, False, False),
+            Wanted(zeros, with_zeros, zeros_option, ("uint8",), False, shape, False, False),
+        ]
 
 
 def rows(
     name: str, columns: str, *, when: str = "", dtype: str = "", strided: bool = False, written: bool = False
 ) -> Tensor:
     """[..., columns], fields of the description; with the same leading dimensions as every other."""
-    return _tensor(name, True, columns, when, dtype, strided, written)
+    return Tensor(name, True, tuple(columns.split()), when, dtype, strided, written)
 
 
 def fixed(
     name: str, shape: str, *, when: str = "", dtype: str = "", strided: bool = False, written: bool = False
 ) -> Tensor:
     """Of the same shape in every call."""
-    return _tensor(name, False, shape, when, dtype, strided, written)
-
-
-def workspace() -> Tensor:
-    """Memory of any dtype and shape."""
-    return lambda description: []
+    return Tensor(name, False, tuple(shape.split()), when, dtype, strided, written)
 
 
 def computed(name: str, *, when: str = "", dtype: str = "") -> Tensor:
     """Of the shape that the description's property <name>_shape says."""
-
-    def wanted(description: Any) -> List[Wanted]:
-        of_rows, shape = getattr(description, f"{name}_shape")
-        present = _present(description, when)
-        strided = of_rows and bool(shape)
-        return [
-            Wanted(name, present, _option(when), _dtypes(description, dtype), of_rows, shape, strided, False)
-        ]
-
-    return wanted
+    return _Computed(name, False, (), when, dtype)
 
 
 def stored(names: str, shape: str, *, when: str = "", strided: bool = False) -> Tensor:
-    """The codes, scales and zero points of a weight [rows, columns] of 4 or 8 bits."""
-
-    def wanted(description: Any) -> List[Wanted]:
-        weight = description.stored(*_sizes(description, shape))
-        present = _present(description, when)
-        option, with_zeros = _option(when), " and ".join(filter(None, [_option(when), "zeros=True"]))
-        codes, scales, zeros = names.split()
-        of_codes = CODES.get(weight.codes_dtype, (weight.codes_dtype,))
-        of_scales = (weight.scales_dtype(description.dtype),)
-        apart = strided and not weight.packed
-        return [
-            Wanted(codes, present, option, of_codes, False, weight.codes_shape, apart, False),
-            Wanted(scales, present, option, of_scales, False, weight.scales_shape, False, False),
-            Wanted(
-                zeros, present and description.zeros, with_zeros, ("uint8",), False, weight.scales_shape, False, False
-            ),
-        ]  # fmt: skip
-
-    return wanted
+    """A weight [rows, columns] of 4 or 8 bits: the names of its codes, scales and zero points."""
+    return _Stored(names, False, tuple(shape.split()), when, strided=strided)

@@ -1,6 +1,6 @@
 """What PyTorch's attention of Hone does: on CUDA tensors, and on fake ones that have only shapes.
 
-Called by the dispatcher (torch_ops.py), and by the autograd kernels (_torch_autograd.py). Nothing here
+Called by the dispatcher (torch_ops.py), and by the autograd kernels (autograd.py). Nothing here
 records gradients. May be called from any thread.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-import hone
-
-from ._torch_heads import (
+from .. import descriptions
+from .._operators.description import MOST_DECODED
+from .heads import (
     FP8,
     check_groups,
     check_option,
@@ -25,8 +25,7 @@ from ._torch_heads import (
     compact,
     readable_heads,
 )
-from ._torch_prepared import DTYPES, PreparedBySize, on
-from .descriptions import MOST_DECODED
+from .prepared import DTYPES, PreparedBySize, on
 
 Pair = Tuple[Tensor, Tensor]
 
@@ -48,9 +47,9 @@ class _Kind(NamedTuple):
     decoded: int  # the most queries of calls for a cache: 1, 2, 4, 8 or 16; 0: of others
 
 
-def _describe(kind: _Kind, most: Tuple[int, ...]) -> hone.Attention:
+def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.Attention:
     fewest = kind.decoded // 2 + 1 if kind.decoded else MOST_DECODED + 1
-    return hone.Attention(
+    return descriptions.Attention(
         kind.heads, kind.kv_heads, kind.head_dim, max_batch=most[0], max_q_len=kind.decoded or most[1],
         min_q_len=fewest, max_kv_len=most[2], dtype=DTYPES[kind.dtype], kv_dtype="fp8" if kind.fp8 else "same",
         causal=kind.causal, window=kind.window, softcap=kind.softcap, lse=kind.lse, lengths=kind.lengths,

@@ -1,10 +1,13 @@
-"""Gradients of PyTorch's operators of Hone: a kernel for the autograd key of each, made by register().
+"""Gradients of PyTorch's operators of Hone: a kernel for the autograd key of each, made by with_gradient() or
+no_gradient().
 
 A formula of torch.library.register_autograd makes each call go through Python twice, since its kernel calls
 the dispatcher again even where no gradient is wanted. The kernels here call the implementation themselves
 then, unless a mode, a transform or a tensor subclass (FakeTensor, FunctionalTensor) has to see the call. What
 they ask PyTorch for that is not public (PyTorch 2.4 to 2.11 have it) is asked for once, at import: where any
-of it is missing, register_autograd takes over, and calls cost more.
+of it is missing, register_autograd takes over, and calls cost more. It does not take operators that write to
+their arguments: those then have no autograd kernel, and refuse arguments that require a gradient in their
+implementation, refusing().
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ class Formula(NamedTuple):
     backward: Callable[..., Any]
 
 
-def register(
+def with_gradient(
     library: torch.library.Library, operator: Any, implementation: Callable[..., Any], formula: Formula
 ) -> None:
     """Gives an operator (torch.ops.hone.<name>.default) its autograd kernel; `implementation` is its CUDA
@@ -54,6 +57,35 @@ def register(
         torch.library.register_autograd(
             operator, formula.backward, setup_context=formula.remember, lib=library
         )
+
+
+def no_gradient(
+    library: torch.library.Library, operator: Any, schema: str, implementation: Callable[..., Any], instead: str
+) -> None:
+    """The same for one that runs forward only: backward() through it raises NotImplementedError."""
+    if _FAST or not _writes(schema):
+        with_gradient(library, operator, implementation, _no_formula(schema, instead))
+
+
+def refusing(schema: str, kernel: Callable[..., Any], instead: str) -> Callable[..., Any]:
+    """A kernel, CUDA's or the fake one, of an operator that runs forward only, as it has to be registered."""
+    if _FAST or not _writes(schema):
+        return kernel
+
+    def refuses(*arguments: Any) -> Any:
+        if _grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arguments):
+            raise NotImplementedError(_no_gradient(schema, instead))
+        return kernel(*arguments)
+
+    return refuses
+
+
+def _writes(schema: str) -> bool:
+    return "!" in schema
+
+
+def _no_gradient(schema: str, instead: str) -> str:
+    return f"hone::{schema.partition('(')[0]} has no gradient; {instead}"
 
 
 def _autograd_kernel(
@@ -105,7 +137,7 @@ def _below_autograd_call(operator: Any) -> Callable[..., Any]:
 
 
 def rms_norm_formula(backward_operator: Any) -> Formula:
-    """Of hone::rms_norm(x, weight, epsilon)."""
+    """For hone::rms_norm(x, weight, epsilon)."""
 
     def remember(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
         x, weight, ctx.epsilon = inputs
@@ -120,7 +152,7 @@ def rms_norm_formula(backward_operator: Any) -> Formula:
 
 
 def rms_norm_residual_formula(backward_operator: Any) -> Formula:
-    """Of hone::rms_norm_residual(x, residual, weight, epsilon) -> (y, sum): dx is the gradient of both
+    """For hone::rms_norm_residual(x, residual, weight, epsilon) -> (y, sum): dx is the gradient of both
     summands."""
 
     def remember(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Tensor, Tensor]) -> None:
@@ -138,13 +170,11 @@ def rms_norm_residual_formula(backward_operator: Any) -> Formula:
     return Formula(remember, backward)
 
 
-def no_formula(name: str, instead: str) -> Formula:
-    """Of an operator without a gradient: backward() through it raises NotImplementedError."""
-
+def _no_formula(schema: str, instead: str) -> Formula:
     def remember(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
         pass
 
     def backward(ctx: Any, *gradients: Any) -> Any:
-        raise NotImplementedError(f"hone::{name} has no gradient; {instead}")
+        raise NotImplementedError(_no_gradient(schema, instead))
 
     return Formula(remember, backward)

@@ -23,6 +23,12 @@ class Declared(NamedTuple):
     def name(self) -> str:
         return self.schema.partition("(")[0]
 
+    @property
+    def parameters(self) -> str:
+        """Names and defaults, as those of a function in Python."""
+        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")
+        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)
+
 
 DECLARED = (
     Declared(
@@ -89,14 +95,14 @@ DECLARED = (
         "train with torch.nn.functional.layer_norm",
     ),
     Declared(
-        "quantized_linear(Tensor x, Tensor codes, Tensor scales, str format, int group, Tensor "
+        "quantized_linear(Tensor x, Tensor codes, Tensor scales, str format, int group, int "
         "out_features, str activation, Tensor? zeros=None, Tensor? bias=None, Tensor? residual=None, "
         "Tensor? x_scales=None, Tensor? norm_weight=None, float? epsilon=None, str? out_dtype=None) -> "
         "Tensor",
         descriptions.QuantizedLinear,
         (
-            "x", "weight", "scales", "format", "group", "out", "activation", "zeros", "bias", "residual",
-            "x_scales", "norm_weight", "epsilon", "dtype",
+            "x", "weight", "scales", "format", "group", "out_features", "activation", "zeros", "bias",
+            "residual", "x_scales", "norm_weight", "epsilon", "dtype",
         ),
         {},
         "train with torch.nn.functional.linear",

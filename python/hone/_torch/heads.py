@@ -9,8 +9,8 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ._arrays import has_sizes
-from ._torch_prepared import ALIGNMENT, DTYPES
+from .._native.arrays import has_sizes
+from .prepared import ALIGNMENT, DTYPES
 
 FP8 = torch.float8_e4m3fn
 Sizes = Tuple[Any, ...]  # a word allows any size

@@ -1,4 +1,4 @@
-"""What torch_ops needs before it can launch: prepared operators by the tensors of a call, checks, layouts,
+"""What torch_ops needs before it can launch: prepared operators by the sizes of a call, checks, layouts,
 devices.
 
 Every function may be called from any thread.
@@ -14,9 +14,8 @@ from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-import hone
-
-from ._arrays import row_distance
+from .._native.arrays import row_distance
+from .._operators.prepare import prepare_operator
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 CODES = {"int8": torch.int8, "fp8": torch.float8_e4m3fn}
@@ -24,46 +23,6 @@ ALIGNMENT = 16  # bytes: pointers and row strides that are a multiple suit every
 FIRST_ROWS = 8192  # what an operator is prepared for at first; doubled until a call's rows fit
 
 _lock = threading.Lock()
-
-
-class Prepared(Dict[tuple, tuple]):
-    """Prepared operators of one kind and its flags.
-
-    The key is (dtype of x, hidden, device of x, dtype, shape and device of weight), devices as ordinals: what
-    is found is known to be right, so that the fast path needs no checks of its own. The value is
-    (run_pointers, hidden, most rows, device, operator).
-    """
-
-    def __init__(self, name: str, describe: Callable[[Tuple[int, ...], int, str], Any]) -> None:
-        """For hone::`name`; `describe` gets the shape of weight, the most rows, and a dtype's name."""
-        super().__init__()
-        self.name = name
-        self._describe = describe
-        # Those that larger ones replaced, too: a captured CUDA graph may launch their kernels.
-        self._kept: List[Any] = []
-
-    def for_call(self, x: Tensor, weight: Tensor) -> tuple:
-        """The value for tensors that check() has let pass; prepares it at first and when x has more rows."""
-        hidden = x.shape[-1]
-        rows = x.numel() // hidden
-        key = (x.dtype, hidden, x.get_device(), weight.dtype, weight.shape, weight.get_device())
-        found = self.get(key)
-        return found if found is not None and rows <= found[2] else self._prepare(key, rows)
-
-    def _prepare(self, key: tuple, rows: int) -> tuple:
-        dtype, hidden, device = DTYPES[key[0]], key[1], key[2]
-        most = FIRST_ROWS
-        while most < rows:
-            most *= 2
-        with _lock:
-            found = self.get(key)
-            if found is not None and rows <= found[2]:  # another thread was faster
-                return found
-            refuse_capture(self.name, f"{dtype} rows of {hidden} elements, at most {most} of them,")
-            operator = hone.prepare(self._describe(tuple(key[4]), most, dtype), device=device)
-            self._kept.append(operator)
-            self[key] = (operator.run_pointers, hidden, most, device, operator)
-            return self[key]
 
 
 class PreparedBySize(Dict[tuple, tuple]):
@@ -79,7 +38,8 @@ class PreparedBySize(Dict[tuple, tuple]):
         self.name = name
         self._describe = describe
         self._first = first
-        self._kept: List[Any] = []  # as those of Prepared
+        # Those that larger ones replaced, too: a captured CUDA graph may launch their kernels.
+        self._kept: List[Any] = []
 
     def for_call(self, kind: Any, device: int, sizes: Tuple[int, ...]) -> Any:
         """The operator; prepares it at first and when a call is of more."""
@@ -91,8 +51,9 @@ class PreparedBySize(Dict[tuple, tuple]):
             if found is not None and all(size <= most for size, most in zip(sizes, found[1])):
                 return found[0]
             most = tuple(map(_doubled, self._first if found is None else found[1], sizes))
-            refuse_capture(self.name, f"{kind}, at most {most},")
-            operator = hone.prepare(self._describe(kind, most), device=device)
+            description = self._describe(kind, most)
+            refuse_capture(self.name, f"{description}")
+            operator = prepare_operator(description, device, stacklevel=3)
             self._kept.append(operator)
             self[kind, device] = operator, most
             return operator
@@ -112,48 +73,6 @@ def refuse_capture(name: str, what: str) -> None:
             f"by calling it once with these sizes before the capture, or capture an operator made by "
             f"hone.prepare()"
         )
-
-
-def rms_norm_operators(name: str, *, residual: bool, output: str = "same") -> Prepared:
-    """For hone::`name`."""
-    return Prepared(
-        name,
-        lambda shape, rows, dtype: hone.RmsNorm(
-            *shape, max_rows=rows, dtype=dtype, output=output, residual=residual
-        ),
-    )
-
-
-def layer_norm_operators(name: str, *, residual: bool, bias: bool) -> Prepared:
-    """For hone::`name`."""
-    return Prepared(
-        name,
-        lambda shape, rows, dtype: hone.LayerNorm(
-            *shape, max_rows=rows, dtype=dtype, residual=residual, bias=bias
-        ),
-    )
-
-
-def backward_operators(*, residual: bool) -> Prepared:
-    """For hone::rms_norm_backward; with a residual, dsum joins dx."""
-    return Prepared(
-        "rms_norm_backward",
-        lambda shape, rows, dtype: hone.RmsNormBackward(
-            *shape, max_rows=rows, dtype=dtype, residual=residual
-        ),
-    )
-
-
-def check(x: Tensor, weight: Tensor, **others: Optional[Tensor]) -> None:
-    """Raises TypeError or ValueError for tensors that no kernel takes; they may be fake, of symbolic sizes.
-
-    x and the others are [..., hidden], weight and a `bias` are [hidden]; all have the dtype and device of x.
-    """
-    check_x(x, "hidden")
-    check_like(x, "weight", weight, x.shape[-1:])
-    for name, tensor in others.items():
-        if tensor is not None:
-            check_like(x, name, tensor, x.shape[-1:] if name == "bias" else x.shape)
 
 
 def check_x(x: Tensor, last: str) -> None:
@@ -206,16 +125,6 @@ def readable_rows(x: Tensor) -> Tuple[Tensor, int]:
 def lies_well(tensor: Tensor) -> bool:
     """Whether a tensor is contiguous and aligned for every kernel."""
     return tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0
-
-
-def fits(tensor: Optional[Tensor], dtype: torch.dtype, device: int, shape: Tuple[int, ...]) -> bool:
-    """Whether a tensor, if there is one, is of these and as kernels read it at once."""
-    return tensor is None or (
-        tensor.dtype == dtype
-        and tensor.get_device() == device
-        and tensor.shape == shape
-        and lies_well(tensor)
-    )
 
 
 def readable_vector(weight: Tensor) -> Tensor:

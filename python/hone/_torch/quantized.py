@@ -1,21 +1,19 @@
 """What PyTorch's quantized linear layer of Hone does: on CUDA tensors, and on fake ones that have only
-shapes. As _torch_linear.py."""
+shapes. As rows.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-import hone
-
-from ._torch_prepared import (
+from .. import descriptions
+from .._operators.base import NOT_PLAIN
+from .declared import DECLARED
+from .prepared import (
     FIRST_ROWS,
     PreparedBySize,
-    current_device,
-    fits,
-    lies_well,
     on,
     pointer,
     raw_stream,
@@ -23,7 +21,7 @@ from ._torch_prepared import (
     readable_vector,
     workspace_for,
 )
-from ._torch_quantized_checks import (
+from .quantized_checks import (
     RESULTS,
     X_CODES,
     Weight,
@@ -55,8 +53,8 @@ class _Kind(NamedTuple):
     norm: bool
 
 
-def _describe(kind: _Kind, most: Tuple[int, ...]) -> hone.QuantizedLinear:
-    return hone.QuantizedLinear(**kind._asdict(), max_tokens=most[0])
+def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.QuantizedLinear:
+    return descriptions.QuantizedLinear(**kind._asdict(), max_tokens=most[0])
 
 
 _PREPARED = PreparedBySize("quantized_linear", _describe, (FIRST_ROWS,))
@@ -78,9 +76,9 @@ class _Options(NamedTuple):
     out_dtype: Optional[str] = None
 
 
-# What is known of calls by the key that quantized_linear() makes of its arguments: (run_pointers, the most
-# tokens, the operator, the result's dtype, what a shape of x_scales has behind the tokens).
-_KNOWN: Dict[tuple, tuple] = {}
+_NAMES = next(declared.names for declared in DECLARED if declared.name == "quantized_linear")
+# The fast way of calls by the key that quantized_linear() makes of their arguments.
+_KNOWN: Dict[tuple, Callable[..., Tensor]] = {}
 
 
 def quantized_linear(
@@ -91,38 +89,19 @@ def quantized_linear(
 ) -> Tensor:  # fmt: skip
     """x [..., in] of bf16, fp16 or codes; codes, scales and zeros as a QuantizedLinear stores them; bias
     [out], residual [..., out], norm_weight [in] -> [..., out]."""
-    device = x.get_device()
     key = (
-        x.dtype, x.shape[-1:], device, codes.dtype, codes.shape, codes.get_device(), scales.dtype,
-        scales.shape, scales.get_device(), format, group, out_features, activation, out_dtype, zeros is None,
-        bias is None, residual is None, x_scales is None, norm_weight is None,
+        x.dtype, x.shape[-1:], x.get_device(), scales.shape, format, group, out_features, activation, out_dtype,
+        zeros is None, bias is None, residual is None, x_scales is None, norm_weight is None,
     )  # fmt: skip
-    known = _KNOWN.get(key)
-    if known is not None:
-        run, most, operator, dtype, behind = known
-        tokens = x.numel() // x.shape[-1]
-        rows = x.shape[:-1]
-        shape = (*rows, out_features)
-        if (
-            0 < tokens <= most
-            and (norm_weight is None) == (epsilon is None)
-            and lies_well(x) and lies_well(codes) and lies_well(scales)
-            and fits(zeros, torch.uint8, device, scales.shape)
-            and fits(bias, dtype, device, (out_features,))
-            and fits(residual, dtype, device, shape)
-            and fits(x_scales, torch.float32, device, rows + behind)
-            and fits(norm_weight, dtype, device, x.shape[-1:])
-            and device == current_device()
-        ):  # fmt: skip
-            out = x.new_empty(shape, dtype=dtype)
-            workspace = workspace_for(operator, tokens, x)
-            run(
-                raw_stream(device), tokens, x.data_ptr(), codes.data_ptr(), scales.data_ptr(), out.data_ptr(),
-                zeros=pointer(zeros), x_scales=pointer(x_scales), norm_weight=pointer(norm_weight),
-                bias=pointer(bias), residual=pointer(residual), workspace=pointer(workspace),
-                epsilon=epsilon or 0.0,
+    plain = _KNOWN.get(key)
+    if plain is not None:
+        try:
+            return plain(
+                x, codes, scales, format, group, out_features, activation, zeros, bias, residual, x_scales,
+                norm_weight, epsilon, out_dtype,
             )  # fmt: skip
-            return out
+        except NOT_PLAIN:
+            pass
     given = _Options(
         format, group, out_features, activation, zeros, bias, residual, x_scales, norm_weight, epsilon,
         out_dtype,
@@ -151,8 +130,8 @@ def _with_care(key: tuple, x: Tensor, codes: Tensor, scales: Tensor, given: _Opt
         scales_pointer, zeros, bias, norm_weight = map(pointer, vectors)
         workspace = workspace_for(operator, tokens, x)
         operator.run_pointers(
-            raw_stream(device), tokens, source.data_ptr(), weight.data_ptr(), scales_pointer, out.data_ptr(),
-            zeros=zeros, x_scales=pointer(x_scales), norm_weight=norm_weight, bias=bias,
+            raw_stream(device), tokens, x=source.data_ptr(), weight=weight.data_ptr(), scales=scales_pointer,
+            out=out.data_ptr(), zeros=zeros, x_scales=pointer(x_scales), norm_weight=norm_weight, bias=bias,
             residual=pointer(residual), workspace=pointer(workspace), x_stride=x_stride,
             x_scale_stride=x_scale_stride, weight_stride=weight_stride, residual_stride=residual_stride,
             epsilon=given.epsilon or 0.0,
@@ -165,9 +144,7 @@ def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int) -> Any:
     looks like that of a single token, and is always looked at."""
     operator = _PREPARED.for_call(kind, device, (tokens,))
     if not kind.one_x_scale:
-        behind = (kind.in_features // kind.group,) if kind.group else ()
-        most = operator.description.max_tokens
-        _KNOWN[key] = operator.run_pointers, most, operator, RESULTS[kind.dtype], behind
+        _KNOWN[key] = operator.fresh_call(torch, _NAMES)
     return operator
 
 

@@ -9,10 +9,9 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ._quantized_structs import QUANT_FORMATS
-from ._structs import ACTIVATIONS
-from ._torch_prepared import CODES
-from .quantized_descriptions import StoredWeight
+from .._native.structs import ACTIVATIONS, QUANT_FORMATS
+from .._operators.stored import StoredWeight
+from .prepared import CODES
 
 RESULTS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # Of codes that are multiplied with codes.

@@ -1,21 +1,19 @@
 """What PyTorch's quantized feed-forward network of Hone does: on CUDA tensors, and on fake ones that have
-only shapes. As _torch_linear.py."""
+only shapes. As rows.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-import hone
-
-from ._torch_prepared import (
+from .. import descriptions
+from .._operators.base import NOT_PLAIN
+from .declared import DECLARED
+from .prepared import (
     FIRST_ROWS,
     PreparedBySize,
-    current_device,
-    fits,
-    lies_well,
     on,
     pointer,
     raw_stream,
@@ -23,8 +21,8 @@ from ._torch_prepared import (
     readable_vector,
     workspace_for,
 )
-from ._torch_quantized import readable_x_scales
-from ._torch_quantized_checks import (
+from .quantized import readable_x_scales
+from .quantized_checks import (
     RESULTS,
     Source,
     Weight,
@@ -57,8 +55,8 @@ class _Kind(NamedTuple):
     norm: bool
 
 
-def _describe(kind: _Kind, most: Tuple[int, ...]) -> hone.QuantizedFfn:
-    return hone.QuantizedFfn(**kind._asdict(), max_tokens=most[0])
+def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.QuantizedFfn:
+    return descriptions.QuantizedFfn(**kind._asdict(), max_tokens=most[0])
 
 
 _PREPARED = PreparedBySize("quantized_ffn", _describe, (FIRST_ROWS,))
@@ -102,20 +100,9 @@ _CONSTANTS = (
     "up_bias", "down_bias", "norm_weight",
 )  # fmt: skip
 
-_Wanted = List[Optional[Tuple[torch.dtype, Tuple[int, ...]]]]
-
-
-class _Known(NamedTuple):
-    """What is known of calls that have a key of _key() in common."""
-
-    operator: Any
-    most: int  # tokens
-    dtype: torch.dtype  # of the result
-    behind: Tuple[int, ...]  # what a shape of x_scales has behind the tokens
-    wanted: _Wanted  # dtypes and shapes of _CONSTANTS
-
-
-_KNOWN: Dict[tuple, _Known] = {}
+_NAMES = next(declared.names for declared in DECLARED if declared.name == "quantized_ffn")
+# The fast way of calls by the key that _key() makes of their arguments.
+_KNOWN: Dict[tuple, Callable[..., Tensor]] = {}
 
 
 def _key(x: Tensor, given: _Options) -> tuple:
@@ -134,37 +121,13 @@ def quantized_ffn(x: Tensor, *options: Any) -> Tensor:
     down_bias and norm_weight [hidden] -> [..., hidden]."""
     given = _Options(*options)
     key = _key(x, given)
-    known = _KNOWN.get(key)
-    if known is None or not _is_plain(x, given, known):
-        return _with_care(key, x, given)
-    out = x.new_empty(x.shape, dtype=known.dtype)
-    tokens, operator = x.numel() // x.shape[-1], known.operator
-    workspace = workspace_for(operator, tokens, x)
-    operator.run_pointers(
-        raw_stream(x.get_device()), tokens, x.data_ptr(), out=out.data_ptr(), workspace=pointer(workspace),
-        residual=pointer(given.residual), x_scales=pointer(given.x_scales), epsilon=given.epsilon or 0.0,
-        **dict(zip(_CONSTANTS, map(pointer, given.constants))),
-    )  # fmt: skip
-    return out
-
-
-def _is_plain(x: Tensor, given: _Options, known: _Known) -> bool:
-    """Whether the operator can run on the tensors of a call at once."""
-    device = x.get_device()
-    return (
-        0 < x.numel() <= known.most * x.shape[-1]
-        and lies_well(x)
-        and fits(given.residual, known.dtype, device, x.shape)
-        and fits(given.x_scales, torch.float32, device, x.shape[:-1] + known.behind)
-        and (given.norm_weight is None) == (given.epsilon is None)
-        and all(
-            tensor is None
-            if wanted is None
-            else tensor is not None and fits(tensor, wanted[0], device, wanted[1])
-            for tensor, wanted in zip(given.constants, known.wanted)
-        )
-        and device == current_device()
-    )
+    plain = _KNOWN.get(key)
+    if plain is not None:
+        try:
+            return plain(x, *given)
+        except NOT_PLAIN:
+            pass
+    return _with_care(key, x, given)
 
 
 def _with_care(key: tuple, x: Tensor, given: _Options) -> Tensor:
@@ -175,14 +138,14 @@ def _with_care(key: tuple, x: Tensor, given: _Options) -> Tensor:
         return out
     tokens, device = x.numel() // kind.hidden, x.get_device()
     with on(device):
-        operator = _known_operator(key, kind, device, tokens, given)
+        operator = _known_operator(key, kind, device, tokens)
         source, x_stride = readable_rows(x)
         x_scales, x_scale_stride = readable_x_scales(given.x_scales, kind.group)
         residual, residual_stride = (None, 0) if given.residual is None else readable_rows(given.residual)
         constants = [None if tensor is None else readable_vector(tensor) for tensor in given.constants]
         workspace = workspace_for(operator, tokens, x)
         operator.run_pointers(
-            raw_stream(device), tokens, source.data_ptr(), out=out.data_ptr(), workspace=pointer(workspace),
+            raw_stream(device), tokens, x=source.data_ptr(), out=out.data_ptr(), workspace=pointer(workspace),
             residual=pointer(residual), x_scales=pointer(x_scales), epsilon=given.epsilon or 0.0,
             x_stride=x_stride, x_scale_stride=x_scale_stride, residual_stride=residual_stride,
             **dict(zip(_CONSTANTS, map(pointer, constants))),
@@ -190,14 +153,11 @@ def _with_care(key: tuple, x: Tensor, given: _Options) -> Tensor:
     return out
 
 
-def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int, given: _Options) -> Any:
-    """As that of _torch_quantized.py."""
+def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int) -> Any:
+    """As that of quantized.py."""
     operator = _PREPARED.for_call(kind, device, (tokens,))
     if not kind.one_x_scale:
-        behind = (kind.hidden // kind.group,) if kind.group else ()
-        wanted: _Wanted = [None if t is None else (t.dtype, tuple(t.shape)) for t in given.constants]
-        most = operator.description.max_tokens
-        _KNOWN[key] = _Known(operator, most, RESULTS[kind.dtype], behind, wanted)
+        _KNOWN[key] = operator.fresh_call(torch, _NAMES)
     return operator
 
 

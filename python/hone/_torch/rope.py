@@ -1,5 +1,5 @@
 """What PyTorch's rotary embedding of Hone with its append to a KV cache does: on CUDA tensors, and on fake
-ones that have only shapes. As _torch_attention.py."""
+ones that have only shapes. As attention.py."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-import hone
-
-from ._torch_heads import (
+from .. import descriptions
+from .heads import (
     FP8,
     check_option,
     check_query,
@@ -19,7 +18,7 @@ from ._torch_heads import (
     compact,
     readable_heads,
 )
-from ._torch_prepared import DTYPES, PreparedBySize, on
+from .prepared import DTYPES, PreparedBySize, on
 
 
 class _Kind(NamedTuple):
@@ -37,8 +36,8 @@ class _Kind(NamedTuple):
     page_size: int
 
 
-def _describe(kind: _Kind, most: Tuple[int, ...]) -> hone.RopeKvAppend:
-    return hone.RopeKvAppend(
+def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.RopeKvAppend:
+    return descriptions.RopeKvAppend(
         kind.heads, kind.kv_heads, kind.head_dim, kind.rotary_dim, max_tokens=most[0],
         dtype=DTYPES[kind.dtype], kv_dtype="fp8" if kind.fp8 else "same", style=kind.style, norm=kind.norm,
         slots=kind.slots, page_size=kind.page_size,

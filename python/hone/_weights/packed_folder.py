@@ -9,11 +9,12 @@ from typing import Any, Dict, NamedTuple, Tuple
 import torch
 from torch import Tensor
 
-from . import _packing, _safetensors
-from ._quantized_structs import QUANT_FORMATS
-from ._safetensors import StoredTensor, shown
-from ._torch_quantized_checks import RESULTS
-from .quantized_descriptions import MAX_IN, MAX_OUT, StoredWeight, blocks_of
+from .._native.structs import QUANT_FORMATS
+from .._operators.stored import MAX_IN, MAX_OUT, StoredWeight, blocks_of
+from .._torch.quantized_checks import RESULTS
+from . import safetensors
+from .packing import LAYOUT_VERSION
+from .safetensors import StoredTensor, shown
 
 _CODES = {"w4a16": "U8", "w8a16": "I8", "w8a8": "I8", "fp8": "F8_E4M3"}
 _SCALES = {"bf16": "BF16", "fp16": "F16"}
@@ -40,14 +41,14 @@ class Packing(NamedTuple):
 
 def read_packing(folder: Path) -> Packing:
     place = "config.json: quantization_config"
-    config = _safetensors.read_json(folder / "config.json").get("quantization_config")
+    config = safetensors.read_json(folder / "config.json").get("quantization_config")
     if not isinstance(config, dict) or config.get("quant_method") != "hone":
         raise ValueError(f"{place}: it is none of Hone's; allowed are folders that `hone quantize` wrote")
     layout = config.get("layout")
-    if layout != _packing.LAYOUT_VERSION:
+    if layout != LAYOUT_VERSION:
         raise ValueError(
             f"{place}: the codes are in layout version {layout}; this package reads version "
-            f"{_packing.LAYOUT_VERSION}: quantize the weights again"
+            f"{LAYOUT_VERSION}: quantize the weights again"
         )
 
     def value(name: str, allowed: Tuple[Any, ...]) -> Any:

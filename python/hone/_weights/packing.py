@@ -6,20 +6,29 @@ kernel_templates/quantized_linear/layout.cuh.
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor
 
-from . import _library
-from ._arrays import torch_dtype
-from ._torch_prepared import ALIGNMENT, DTYPES, FIRST_ROWS, PreparedBySize
-from .quantize_operators import Packed, packed_arguments
-from .quantized_descriptions import BLOCK, QuantizeWeights, StoredWeight
+from .._native import library, structs
+from .._native.arrays import torch_dtype
+from .._operators.stored import BLOCK, StoredWeight
+from .._torch.prepared import ALIGNMENT, DTYPES, on, pointer, raw_stream
+from ..runtime import runtime_of
 
 LAYOUT_VERSION = 1  # of the places; another number: weights have to be packed again
 
 _SCALED_BLOCK = 128  # rows and columns of fp8 that share a scale, in groups
+
+
+class Packed(NamedTuple):
+    """The arrays of a stored weight, of the shapes that StoredWeight tells."""
+
+    codes: Tensor
+    scales: Tensor
+    zeros: Optional[Tensor]
+
 
 def _padded(values: Tensor, rows: int, columns: int, padding: int) -> Tensor:
     """With rows and columns behind it up to these numbers."""
@@ -93,38 +102,74 @@ def quantize(
 ) -> Packed:
     """weight [rows, columns] of floating-point numbers; dtype is that of w4a16's scales. What is chosen is in
     docs/formats.md: by the GPU for CUDA tensors, by the host for others, the same bits. Raises ValueError for
-    weights that are infinite or no number, and for scales beyond the range of dtype."""
+    weights that are infinite or NaN, and for scales beyond the range of dtype."""
     weight = weight.detach()
     if weight.dtype not in DTYPES:
         weight = weight.float()
-    kind = _Kind(
-        stored.columns, stored.format, stored.group, DTYPES[weight.dtype], zeros, stored.one_scale,
-        DTYPES[dtype], search,
+    description = _describe(weight, stored, DTYPES[dtype], zeros, search)
+    if weight.is_cuda:
+        return _quantize_on_device(_aligned(weight), stored, description)
+    return _quantize_on_host(weight, stored, description)
+
+
+def _describe(
+    weight: Tensor, stored: StoredWeight, scale_dtype: str, zeros: bool, search: bool
+) -> structs.QuantizeWeights:
+    """hone_quantize_weights for the rows of this weight."""
+    kind = structs.QuantizeWeights
+    values = {
+        "dtype": structs.DTYPES[DTYPES[weight.dtype]],
+        "in": stored.columns,
+        "max_out": stored.rows,
+        "group": stored.group,
+        "format": structs.QUANT_FORMATS[stored.format],
+        "zeros": zeros,
+        "one_scale": stored.one_scale,
+        "scale_dtype": structs.DTYPES[scale_dtype],
+        "search": search,
+    }
+    return kind(struct_size=ctypes.sizeof(kind), **values)
+
+
+def _make(
+    stored: StoredWeight, description: structs.QuantizeWeights, device: torch.device
+) -> Packed:
+    """Tensors for what is written."""
+    words = {number: word for word, number in structs.DTYPES.items()}
+    scales_dtype = torch_dtype(torch, stored.scales_dtype(words[description.scale_dtype]))
+    codes = torch.empty(stored.codes_shape, dtype=torch_dtype(torch, stored.codes_dtype), device=device)
+    scales = torch.empty(stored.scales_shape, dtype=scales_dtype, device=device)
+    zeros = torch.empty(stored.scales_shape, dtype=torch.uint8, device=device) if description.zeros else None
+    return Packed(codes, scales, zeros)
+
+
+def _arguments(weight: Tensor, packed: Packed, workspace: Optional[Tensor] = None) -> bytes:
+    kind = structs.QuantizeWeightsArgs
+    return bytes(
+        kind(
+            struct_size=ctypes.sizeof(kind), weight=weight.data_ptr(), codes=packed.codes.data_ptr(),
+            scales=packed.scales.data_ptr(), zeros=pointer(packed.zeros), workspace=pointer(workspace),
+            weight_stride=weight.stride(0) if weight.is_cuda else 0,
+        )
     )  # fmt: skip
-    if not weight.is_cuda:
-        return _quantize_on_host(weight, stored, kind)
-    operator = _PREPARED.for_call(kind, weight.get_device(), (stored.rows,))
-    return operator(_aligned(weight))
 
 
-class _Kind(NamedTuple):
-    """What a QuantizeWeights is but for the rows of its calls."""
-
-    in_features: int
-    format: str
-    group: int
-    dtype: str
-    zeros: bool
-    one_scale: bool
-    scale_dtype: str
-    search: bool
-
-
-def _describe(kind: _Kind, most: Tuple[int, ...]) -> QuantizeWeights:
-    return QuantizeWeights(**kind._asdict(), max_out=most[0])
-
-
-_PREPARED = PreparedBySize("quantize_weights", _describe, (FIRST_ROWS,))
+def _quantize_on_device(
+    weight: Tensor, stored: StoredWeight, description: structs.QuantizeWeights
+) -> Packed:
+    """On PyTorch's current stream, which the call waits for."""
+    device, rows = weight.get_device(), stored.rows
+    runtime = runtime_of(device).handle
+    size = ctypes.c_size_t()
+    needed = library.function("hone_quantize_weights_workspace")
+    run = library.function("hone_quantize_weights_on_device")
+    with on(device):
+        library.check(needed(runtime, ctypes.byref(description), rows, ctypes.byref(size)))
+        workspace = torch.empty((size.value,), dtype=torch.uint8, device=weight.device)
+        packed = _make(stored, description, weight.device)
+        arguments = _arguments(weight, packed, workspace if size.value else None)
+        library.check(run(runtime, ctypes.byref(description), arguments, rows, raw_stream(device)))
+    return packed
 
 
 def _aligned(weight: Tensor) -> Tensor:
@@ -136,21 +181,13 @@ def _aligned(weight: Tensor) -> Tensor:
     return weight.clone(memory_format=torch.contiguous_format)
 
 
-def _quantize_on_host(weight: Tensor, stored: StoredWeight, kind: _Kind) -> Packed:
+def _quantize_on_host(weight: Tensor, stored: StoredWeight, description: structs.QuantizeWeights) -> Packed:
     rows = weight.cpu().contiguous()
-    codes = torch.empty(stored.codes_shape, dtype=torch_dtype(torch, stored.codes_dtype))
-    scales_dtype = torch_dtype(torch, stored.scales_dtype(kind.scale_dtype))
-    scales = torch.empty(stored.scales_shape, dtype=scales_dtype)
-    zeros = torch.empty(stored.scales_shape, dtype=torch.uint8) if kind.zeros else None
-    arguments = packed_arguments(
-        weight=rows.data_ptr(), codes=codes.data_ptr(), scales=scales.data_ptr(),
-        zeros=0 if zeros is None else zeros.data_ptr(),
-    )  # fmt: skip
-    description = _describe(kind, (stored.rows,)).to_struct()
-    run = _library.function("hone_quantize_weights_on_host")
-    _library.check(run(ctypes.byref(description), arguments, stored.rows, torch.get_num_threads()))
-    found = (None if tensor is None else tensor.to(weight.device) for tensor in (codes, scales, zeros))
-    return Packed(*found)
+    packed = _make(stored, description, rows.device)
+    run = library.function("hone_quantize_weights_on_host")
+    arguments = _arguments(rows, packed)
+    library.check(run(ctypes.byref(description), arguments, stored.rows, torch.get_num_threads()))
+    return Packed(*(None if tensor is None else tensor.to(weight.device) for tensor in packed))
 
 
 def spread(scales: Tensor, stored: StoredWeight) -> Tensor:

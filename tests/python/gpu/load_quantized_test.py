@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from support import DEVICE, Case, randn, weight_like
+from support import DEVICE, Case, randn
 
 import torch
 from torch import Tensor, nn

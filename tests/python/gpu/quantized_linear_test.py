@@ -221,7 +221,7 @@ class Operator(QuantizedCase):
     def test_calls_like_the_last_one_are_not_checked_again(self):
         for name, (arguments, _, _) in samples().items():
             wanted = ops.quantized_linear(*arguments)
-            with mock.patch.object(_torch_quantized, "_with_care", side_effect=AssertionError) as careful:
+            with mock.patch.object(quantized, "_with_care", side_effect=AssertionError) as careful:
                 self.assert_same(ops.quantized_linear(*arguments), wanted)
                 for tokens in (1, 3):
                     fewer = [a[:tokens] if self.is_of_tokens(a) else a for a in arguments]
