@@ -1,8 +1,9 @@
 // What run() costs. First against a driver whose launches return at once: the look-up itself, per call, p50
 // and p99. Then, on a machine with a GPU, against a bare cuLaunchKernelEx of the same kernel in the same
 // process, interleaved.
-//   HONE_CUDA_LIBRARY=build/release/tests/libfake_cuda.so build/release/bench/dispatch_bench     look-up,
-//   without a GPU build/release/bench/dispatch_bench both
+//
+// - Both: `build/release/bench/dispatch_bench`.
+// - The look-up alone, without a GPU: the same with HONE_CUDA_LIBRARY=build/release/tests/libfake_cuda.so.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -17,7 +18,7 @@
 #include "kernel_templates/norm/norm.h"
 #include "runtime/dispatch/dispatcher.h"
 #include "runtime/dispatch/public_error.h"
-#include "runtime/operators/norm_problem.h"
+#include "runtime/operators/entry.h"
 #include "runtime/system/environment.h"
 
 namespace {
@@ -73,8 +74,7 @@ CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
 CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_SUCCESS; }
 
 RmsNormKernel prepare(runtime::Dispatcher& dispatcher) {
-    return {dispatcher.prepare(runtime::norm_problem(problem), runtime::row_strides(problem)),
-            problem.hidden};
+    return runtime::prepare_with({dispatcher}, problem);
 }
 
 void expect(bool holds, const char* what) {
@@ -110,7 +110,7 @@ void look_up() {
     const Percentiles single = time_calls(1, overhead, run);
     expect(failures == 0, "a run failed");
     std::printf("look-up in run(), no-op launch, rows at random, %zu buckets\n",
-                kernel.report().buckets.size());
+                kernel.reports().front().buckets.size());
     std::printf("  %d calls a sample: p50 %6.1f ns   p99 %6.1f ns\n", calls_per_sample, many.p50, many.p99);
     std::printf("  1 call a sample:   p50 %6.1f ns   p99 %6.1f ns   (clock: %.1f ns, taken off)\n",
                 single.p50, single.p99, overhead);
@@ -215,7 +215,7 @@ void against_bare_launch() {
     const double bare_ns = percentiles(bare).p50;
     const double run_ns = percentiles(run).p50;
     std::printf("on %s, %lld rows, %s\n", dispatcher.session().traits().name.c_str(),
-                static_cast<long long>(rows), kernel.report().buckets[4].candidate.c_str());
+                static_cast<long long>(rows), kernel.reports().front().buckets[4].candidate.c_str());
     std::printf("  bare cuLaunchKernelEx: %7.1f ns\n  run():                 %7.1f ns   (%+.1f %%)\n",
                 bare_ns, run_ns, 100.0 * (run_ns / bare_ns - 1.0));
 }

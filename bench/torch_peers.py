@@ -1,7 +1,8 @@
 """Hone as a peer of PyTorch's kernels, in one process: its prepared operators, on the current stream.
 
 `peers(op, case, inputs)` returns callables by name; each takes one input set (a dict of tensors) and returns
-the output tensors. bench/compare_torch.py calls it, and any program that takes such a plugin. A new family is
+the output tensors. What a callable makes once for an input set it keeps there, under names that begin with
+`hone_`: other peers keep theirs beside it. bench/compare_torch.py calls it, and any program that takes such a plugin. A new family is
 one function in PEERS. Winners come from the usual cache; a case without an exact one is named on stderr, with
 the command that would tune it.
 """
@@ -110,18 +111,18 @@ def _ffn(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
 
 def _four_bits(t: Dict[str, Any], name: str = "") -> Tuple[Any, Any]:
     """Packed codes and scales of a weight of 4 bits, made once for an input set."""
-    codes = f"{name}packed"
+    codes, packed_scales = f"hone_{name}packed", f"hone_{name}packed_scales"
     if codes not in t:
         scales = t[f"{name}scales"]
         t[codes] = packing.pack_w4(t[f"{name}codes"])
-        t[f"{name}packed_scales"] = packing.pack_scales(scales, scales.shape[1])
-    return t[codes], t[f"{name}packed_scales"]
+        t[packed_scales] = packing.pack_scales(scales, scales.shape[1])
+    return t[codes], t[packed_scales]
 
 
 def _eight_bits(t: Dict[str, Any]) -> Any:
-    if "packed" not in t:
-        t["packed"] = packing.pack_w8(t["codes"])
-    return t["packed"]
+    if "hone_packed" not in t:
+        t["hone_packed"] = packing.pack_w8(t["codes"])
+    return t["hone_packed"]
 
 
 def _group(case: Dict[str, Any]) -> int:
@@ -205,7 +206,7 @@ def _attention(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
     ).transpose(1, 2)
 
 
-# From a case and one of its input sets.
+# What makes a callable from a case and one of its input sets.
 PEERS: Dict[str, Callable[[Dict[str, Any], Dict[str, Any]], Call]] = {
     "rmsnorm": _norm,
     "rmsnorm_residual": _norm,
@@ -273,7 +274,7 @@ def _quantized_ffn_fields(case: Dict[str, Any]) -> Problems:
 
 
 def _attention_fields(case: Dict[str, Any]) -> Problems:
-    """Of a cache where the queries are as few as its kernels take."""
+    """The problem of a cache where the queries are as few as its kernels take."""
     names = ("causal", "heads", "kv_heads", "head_dim", "batch", "kv_len", "q_len")
     fields = {"dtype": case.get("dtype", "bf16"), **{name: case[name] for name in names}}
     if case["q_len"] > MOST_DECODED:

@@ -105,11 +105,12 @@ class Cache {
     void begin(const InFlight& row);
     void end(const InFlight& row);
     [[nodiscard]] std::vector<InFlight> in_flight() const;
-    /// Those whose process has ended: what they name killed it, or was being measured when it was killed.
+    /// Rows in flight whose process has ended: what they name killed it, or was being measured when it was
+    /// killed.
     [[nodiscard]] std::vector<InFlight> abandoned() const;
 
-    /// A missing or damaged blob (checksum, length) is a miss; the damaged row is removed when the cache is
-    /// writable.
+    /// The image made from `key`. A missing or damaged blob (checksum, length) is a miss; the damaged row
+    /// is removed when the cache is writable.
     [[nodiscard]] std::optional<Image> image(const ImageKey& key);
     /// Stores it and, when the size limit is passed, removes the images that were used least recently.
     void store_image(const ImageKey& key, const Image& image);

@@ -22,8 +22,8 @@ struct Database {
     sqlite::Connection connection;
     bool network_file_system = false;
     bool immutable = false;     ///< read without locks, see `unchanged`
-    FileVersion version{};      ///< of the file when it was opened
-    FileVersion log_version{};  ///< of its write-ahead log
+    FileVersion version{};      ///< the file's when it was opened
+    FileVersion log_version{};  ///< that of its write-ahead log
 
     /// False when a file that was opened without locks has been written since: what was read may be torn,
     /// open it anew.

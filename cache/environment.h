@@ -17,7 +17,7 @@ struct Environment {
     std::optional<std::string> hone_packaged;  ///< "off": do without the winners that ship with the build
 };
 
-/// None of them in a program that runs with more rights than its caller.
+/// Reads no variable in a program that runs with more rights than its caller.
 [[nodiscard]] Environment read_environment();
 
 [[nodiscard]] LayerPaths layer_paths(const Environment& environment);

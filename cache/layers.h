@@ -40,12 +40,12 @@ using WarningSink = std::function<void(const std::string&)>;
 /// Every winner of every layer that is not `unusable` here. Per (family, static, dynamic, GPU kind) the best:
 /// trust first (exact, compatible, foreign, stale), then measured before replayed before predicted, then the
 /// later layer, then the newer. Never throws for a damaged, newer, unreadable or missing layer: it warns and
-/// leaves it out. That there is no user cache yet is no reason to warn. Sorted by key.
+/// leaves it out. A user cache that does not exist yet is no reason to warn. Sorted by key.
 [[nodiscard]] std::vector<LoadedWinner> load_winners(const GpuKey&, const Toolchain&, const WarningSink&);
-/// The same from these files instead of layer_paths(); nullopt: the packaged layer alone.
+/// The winners of these files instead of layer_paths(); nullopt: of the packaged layer alone.
 [[nodiscard]] std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>&, const GpuKey&,
                                                      const Toolchain&, const WarningSink&);
-/// The same with these bundles as the packaged layer.
+/// The winners with these bundles as the packaged layer.
 [[nodiscard]] std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>&,
                                                      std::span<const PackagedBundle>, const GpuKey&,
                                                      const Toolchain&, const WarningSink&);

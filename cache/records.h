@@ -86,7 +86,7 @@ struct Trial {
     TuningKey key;
     Toolchain toolchain;
     std::string candidate;      ///< "block_rows threads=256 vector=8"
-    std::string template_hash;  ///< of the candidate's variant
+    std::string template_hash;  ///< hash of the candidate's variant
     TrialStatus status = TrialStatus::ok;
     Stage stage = Stage::screened;
     Provenance provenance = Provenance::measured;

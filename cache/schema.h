@@ -16,7 +16,7 @@ struct Migration {
     std::string_view sql;
 };
 
-/// All of them, from an empty file on; the last one's `to` is the version this build reads and writes.
+/// All migrations, from an empty file on; the last one's `to` is the version this build reads and writes.
 [[nodiscard]] std::span<const Migration> migrations();
 
 }  // namespace hone::cache

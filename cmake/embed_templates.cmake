@@ -22,7 +22,7 @@ function(hone_embed_templates target)
     file(GLOB_RECURSE texts CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*.cu ${root}/*.cuh)
     file(GLOB families CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*/family.cpp)
     # Launch plans and what they include count into the hashes.
-    file(GLOB plans CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*/*.cpp ${root}/*/*.h)
+    file(GLOB_RECURSE plans CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*/*.cpp ${root}/*/*.h)
     set(depends ${texts} ${families} ${plans})
     list(REMOVE_DUPLICATES depends)
     list(TRANSFORM depends PREPEND ${root}/)

@@ -33,7 +33,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/kernel_templates/dtype.h ${PROJECT_SOURCE_DI
 
 if(TARGET hone)
     install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    # Read by the tuner at run time; tuner/paths.h says where it looks.
+    # Read by the tuner at run time; tuner/data_files.h says where it looks.
     foreach(folder models plans recorded)
         if(EXISTS ${PROJECT_SOURCE_DIR}/configs/${folder})
             install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/hone)

@@ -85,7 +85,7 @@ int run_example() {
     }
     const double error = relative_error(out.to_host(), reference(x, residual, weight));
 
-    std::printf("%s", to_string(norm.report()).c_str());
+    std::printf("%s", to_string(norm.reports().front()).c_str());
     std::printf("%s", hone::to_string(runtime.explain(operation, rows)).c_str());
     std::printf("%lld x %lld on %s: relative error %.2e (allowed 1e-6)\n", static_cast<long long>(rows),
                 static_cast<long long>(hidden), runtime.device_name().c_str(), error);

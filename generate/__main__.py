@@ -6,7 +6,8 @@ import re
 import sys
 import typing
 
-from generate import abi, emit_c, emit_c_api, emit_cpp, emit_enums, emit_family, emit_python, emit_python_calls, emit_run, emit_runtime
+from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
+                      emit_python_calls, emit_run, emit_runtime, emit_schema)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -18,7 +19,7 @@ def declared(root: pathlib.Path) -> typing.Tuple[typing.List[Family], typing.Lis
     """What every kernel_templates/*/operators.py below `root` declares, in order of their folders."""
     families: typing.List[Family] = []
     operators: typing.List[Operator] = []
-    for path in sorted(root.glob("kernel_templates/*/operators.py")) + sorted(root.glob("kernel_templates/*/public.py")):
+    for path in sorted(root.glob("kernel_templates/*/operators.py")):
         module = ".".join(path.relative_to(root).with_suffix("").parts)
         try:
             values = vars(importlib.import_module(module)).values()
@@ -46,13 +47,20 @@ def outputs(root: pathlib.Path) -> Texts:
     families, operators = declared(root)
     lock = abi.read_lock(root)
     texts = {"kernel_templates/enums.h": emit_enums.header(),
+             "runtime/operators/words.h": emit_enums.words_header(),
+             "runtime/operators/words.cpp": emit_enums.words_source(),
              abi.LOCK: abi.lock_text(abi.structs(operators, lock)),
              "runtime/dispatch/status.cpp": emit_runtime.status_source(),
              "runtime/dispatch/runtime_operators.cpp": emit_runtime.definitions(operators),
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),
-             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators)}
+             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators),
+             "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
+             "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
+             "docs/operators/README.md": emit_docs.index(operators)}
+    for operator in operators:
+        texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)
     texts["python/hone/_native/structs.py"] = emit_python.structs_source(operators, lock)
     texts["python/hone/descriptions.py"] = emit_python.descriptions_source(operators)
     texts["python/hone/_operators/calls.py"] = emit_python_calls.calls_source(operators, lock)
@@ -78,6 +86,7 @@ def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], l
     with_block(root, texts, "runtime/hone.h", "operators", emit_c.operators_block(operators, lock))
     with_block(root, texts, "runtime/hone/error.h", "statuses", emit_runtime.status_enum())
     with_block(root, texts, "runtime/hone/hone.h", "operators", emit_runtime.includes(operators))
+    with_block(root, texts, "runtime/hone/runtime.h", "includes", emit_runtime.runtime_includes(operators))
     with_block(root, texts, "runtime/hone/runtime.h", "operators", emit_runtime.methods(operators))
 
 
@@ -103,6 +112,7 @@ def main() -> int:
             print(f"hone generate: {path} is not what follows from the declarations; run ./hone generate",
                   file=sys.stderr)
         else:
+            (options.root / path).parent.mkdir(parents=True, exist_ok=True)
             (options.root / path).write_text(texts[path], encoding="utf-8")
             print(path)
     return 1 if options.check and changed else 0

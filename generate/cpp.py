@@ -112,11 +112,11 @@ def filled(head: str, items: typing.Sequence[str], tail: str, indent: int = 0) -
 
 
 def columns(items: typing.Sequence[str], indent: int) -> typing.List[str]:
-    """Braced items of one list in as many columns as save lines, where that is regular."""
+    """Items of a braced list in as many columns as save lines, where that is regular."""
     best = [[item] for item in items]
     for count in range(2, len(items) + 1 if len(items) > 4 else 0):
         sizes = [[len(item) for item in items[column::count]] for column in range(count)]
-        regular = all(max(column) - min(column) <= 11 for column in sizes)
+        regular = all(max(column) - min(column) <= 10 for column in sizes[:-1])
         rows = [items[start:start + count] for start in range(0, len(items), count)]
         if regular and indent + sum(max(column) + 1 for column in sizes) - 1 <= WIDTH and len(rows) < len(best):
             best = rows

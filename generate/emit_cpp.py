@@ -74,12 +74,19 @@ def size_parameter(call: Call) -> str:
 
 
 def kept(operator: Operator) -> typing.List[Given]:
-    """Members of the description that a simple operator's calls need."""
+    """What a kernel object of a simple operator knows of its description: all of it, or, where several operators
+    share the object, what their calls need."""
     from generate.emit_run import needed
-    return [given for given in operator.fields if given.name in needed(operator)] if operator.family else []
+    if operator.family is None:
+        return []
+    if operator.call.title == operator.title:
+        return [Given("description", operator.title, 0, "")]
+    return [given for given in operator.fields if given.name in needed(operator)]
 
 
 def type_of(given: Given) -> str:
+    if given.name == "description":
+        return f"const {given.kind}&"
     return {"int64": "std::int64_t", "flag": "bool", "dtype": "Dtype"}.get(given.kind, given.enum)
 
 
@@ -89,6 +96,12 @@ def _constructor(call: Call, state: typing.List[Given]) -> typing.List[str]:
     head = f"    explicit {call.title}Kernel(" if len(parameters) == 1 else f"    {call.title}Kernel("
     values = ["PreparedKernel(std::move(prepared))"] + [f"{given.name}_({given.name})" for given in state]
     return [*cpp.filled(head.strip(), parameters, ")", 4), f"        : {', '.join(values)} {{}}"]
+
+
+def _kept_member(given: Given) -> str:
+    if given.name == "description":
+        return f"    {given.kind} description_;"
+    return f"    {type_of(given)} {given.name}_ = {'false' if given.kind == 'flag' else '0'};"
 
 
 def _kernel(group: typing.List[Operator]) -> typing.List[str]:
@@ -109,9 +122,7 @@ def _kernel(group: typing.List[Operator]) -> typing.List[str]:
                   f"    [[nodiscard]] std::int64_t workspace_bytes({size}) const;"]
     lines += ["", "    /// For Runtime::prepare().", *_constructor(call, state)]
     if state:
-        initial = {"int64": "0", "flag": "false"}
-        lines += ["", "  private:"] + [f"    {type_of(given)} {given.name}_ = {initial.get(given.kind, '{}')};"
-                                       for given in state]
+        lines += ["", "  private:"] + [_kept_member(given) for given in state]
     return [*lines, "};", *(f"using {operator.title}Kernel = {call.title}Kernel;" for operator in group
                             if operator.title != call.title), ""]
 

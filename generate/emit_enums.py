@@ -1,4 +1,4 @@
-"""kernel_templates/enums.h."""
+"""kernel_templates/enums.h, and runtime/operators/words.{h,cpp}: the words of choices."""
 import typing
 
 from generate import cpp
@@ -27,3 +27,30 @@ def header() -> str:
     for enum in ENUMS.values():
         lines += _enum(enum)
     return "\n".join([*lines, "}  // namespace hone", ""])
+
+
+NOTE = "Generated from generate/enums.py by `./hone generate`."
+
+
+def words_header() -> str:
+    lines = [f"// Words of choices, as problems spell them. {NOTE}", "#pragma once", "", "#include <string_view>", "",
+             '#include "kernel_templates/enums.h"', "", "namespace hone::runtime {", "",
+             "/// Each throws std::invalid_argument for a number that is none, naming the field and what is allowed."]
+    lines += [f"[[nodiscard]] std::string_view word({enum.name} {enum.field or enum.c});" for enum in ENUMS.values()]
+    return "\n".join([*lines, "", "}  // namespace hone::runtime", ""])
+
+
+def words_source() -> str:
+    lines = [f"// {NOTE}", '#include "runtime/operators/words.h"', "", "#include <fmt/format.h>",
+             "#include <fmt/ranges.h>", "", "#include <span>", "#include <stdexcept>", "",
+             "namespace hone::runtime {", "namespace {", "",
+             "std::string_view word_of(std::string_view field, std::size_t number,",
+             "                         std::span<const std::string_view> names) {",
+             "    if (number < names.size()) return names[number];",
+             '    throw std::invalid_argument(fmt::format("{} is {}; allowed: {}", field, number, fmt::join(names, ", ")));',
+             "}", "", "}  // namespace", ""]
+    for enum in ENUMS.values():
+        name = enum.field or enum.c
+        lines += [f"std::string_view word({enum.name} {name}) {{",
+                  f'    return word_of("{name}", static_cast<std::size_t>({name}), {snake(enum.name)}_names);', "}", ""]
+    return "\n".join([*lines, "}  // namespace hone::runtime", ""])

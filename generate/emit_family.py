@@ -140,7 +140,7 @@ def _call_arg(record) -> str:
 def _call_args(family: Family) -> typing.List[str]:
     return ["/// The whole call: what the struct of every kernel begins with.",
             "inline constexpr KernelArg call_args[] = {",
-            *(f"    {_call_arg(record)}" for record in [*family.pointers, *family.scalars]), "};"]
+            *cpp.columns([_call_arg(record) for record in [*family.pointers, *family.scalars]], 4), "};"]
 
 
 def _row_strides(family: Family) -> typing.List[str]:
@@ -222,18 +222,18 @@ def _argument(family: Family, pointer: Pointer) -> typing.List[str]:
     return cpp.braced("", parts, ",", 8)
 
 
-def _scalar(family: Family, scalar: Scalar) -> str:
+def _scalar(family: Family, scalar: Scalar) -> typing.List[str]:
     value = family.cpp(scalar.value)
     if scalar.kind != "float" and value.lstrip("-").isdigit():
         value = f"std::int64_t{{{value}}}"
-    return f'        {{.name = "{scalar.name}", .tuning_value = Scalar::of({value})}},'
+    return cpp.braced("", [f'.name = "{scalar.name}"', f".tuning_value = Scalar::of({value})"], ",", 8)
 
 
 def source(family: Family) -> str:
     body: typing.List[str] = []
     for pointer in family.pointers:
         body += _argument(family, pointer)
-    scalars = [_scalar(family, scalar) for scalar in family.scalars]
+    scalars = [line for scalar in family.scalars for line in _scalar(family, scalar)]
     text = "\n".join(body + scalars)
     standard = [f"#include <{header}>" for header, sign in (("algorithm", "std::max"), ("algorithm", "std::min"),
                                                             ("cmath", "std::sqrt")) if sign in text]

@@ -12,48 +12,61 @@ from generate.operators import Operator
 def _value(operator: Operator, scalar: Scalar) -> str:
     """What a scalar of the family is in a call."""
     call = operator.call
-    argument = next((argument for argument in call.arguments if argument.name == scalar.name), None)
     if scalar.name in call.given:
-        value = re.sub(r"\bd\.", "", call.given[scalar.name])
-        return f"Scalar::of({value})" if scalar.kind == "float" else f"Scalar::of(std::int64_t{{{value}}})"
-    if argument is not None and scalar.of:
-        return f"stride(args.{scalar.name}, {scalar.value})"
+        value = call.given[scalar.name]
+        return value if "stride(" in value else f"std::int64_t{{{value}}}"
+    argument = next((argument for argument in call.arguments if argument.name == scalar.name), None)
+    value = re.sub(r"(?<![\w.])([a-z_]\w*)", r"d.\1", scalar.value)
     if argument is not None:
-        return f"Scalar::of(args.{scalar.name})"
-    return f"Scalar::of({scalar.value})"  # a size, or a stride that no caller gives
+        return f"stride(args.{scalar.name}, {value})" if scalar.of else f"args.{scalar.name}"
+    return scalar.name if scalar.name in call.sizes else value
 
 
 def needed(operator: Operator) -> typing.Set[str]:
     """Names of the description that a call needs."""
-    if operator.family is None:
-        return set()
-    names = {given.name for given in operator.fields}
     texts = [_value(operator, scalar) for scalar in operator.family.scalars]
-    found = {word for text in texts for word in re.findall(r"(?<![\w.:>])[a-z_]\w*(?!\w|\()", text)}
-    return found & names - set(operator.call.sizes)
+    return {name for text in texts for name in re.findall(r"\bd\.(\w+)", text)}
 
 
 def call_parameters(operator: Operator) -> typing.List[str]:
-    return [f"const {operator.call.title}Args& args", *(f"{type_of(given)} {given.name}" for given in kept(operator)),
+    return [*(f"{type_of(given)} {given.name}" for given in kept(operator)), f"const {operator.call.title}Args& args",
             size_parameter(operator.call)]
 
 
 def call_values(operator: Operator) -> typing.List[str]:
-    return ["args", *(f"{given.name}_" for given in kept(operator)), operator.call.sizes[0]]
+    return [*(f"{given.name}_" for given in kept(operator)), "args", operator.call.sizes[0]]
+
+
+def _pointers(operator: Operator) -> typing.List[str]:
+    lines = []
+    names = {pointer.name for pointer in operator.family.pointers}
+    for argument in operator.call.arguments:
+        parts = zip(argument.parts, (".codes", ".scales", ".zeros")) if argument.kind == "weight" else \
+            [(argument.name, "")]
+        for name, part in parts:
+            value = f"args.{argument.name}{part}"
+            value = f"pointer({value})" if part or argument.type.startswith("const") else value
+            if name in names:
+                lines.append(f"    call.pointers[{operator.family.name}::{name}] = {value};")
+    return lines
 
 
 def _call(operator: Operator) -> typing.List[str]:
     family, call = operator.family, operator.call
     lines = ["/// The arguments in the family's order, strides filled in.",
              *cpp.filled(f"[[nodiscard]] inline Call {call.name}_call(", call_parameters(operator), ") noexcept {"),
-             "    Call call;"]
-    for pointer in family.pointers:
-        argument = next((argument for argument in call.arguments if argument.name == pointer.name), None)
-        if argument is not None:
-            value = f"pointer(args.{pointer.name})" if argument.type.startswith("const") else f"args.{pointer.name}"
-            lines.append(f"    call.pointers[{family.name}::{pointer.name}] = {value};")
+             "    Call call;", *_pointers(operator)]
+    described = "description." if kept(operator)[0].name == "description" else ""
     for scalar in family.scalars:
-        lines.append(f"    call.scalars[{family.name}::{scalar.name}] = {_value(operator, scalar)};")
+        value = re.sub(r"\bd\.", described, _value(operator, scalar))
+        left, right = f"    call.scalars[{family.name}::{scalar.name}] =", f"Scalar::of({value});"
+        if len(left + right) < cpp.WIDTH:
+            lines.append(f"{left} {right}")
+        elif len(right) + 8 <= cpp.WIDTH:
+            lines += [left, " " * 8 + right]
+        else:
+            lines += [left + " Scalar::of(", *(" " * 12 + part for part in re.split(r" (?=[?:] )", value))]
+            lines[-3], lines[-1] = lines[-3][4:], lines[-1] + ");"
     return [*lines, "    return call;", "}", ""]
 
 
@@ -61,10 +74,13 @@ def header(group: typing.List[Operator]) -> str:
     first, family = group[0], group[0].family
     lines = [*origin(first.folder, f"{' and '.join(o.title for o in group)} as the family's problems and calls."),
              "#pragma once", "", f'#include "hone/{first.call.name}.h"',
-             f'#include "kernel_templates/{family.name}/declaration.h"', '#include "runtime/operators/call_arguments.h"', "",
+             f'#include "kernel_templates/{family.header}"', '#include "runtime/operators/call_arguments.h"', "",
              "namespace hone::runtime {", "", "/// The problem of the largest call. Throws std::invalid_argument naming "
              "field, value and what is allowed."]
     lines += [f"[[nodiscard]] Problem problem_of(const {operator.title}& description);" for operator in group]
+    if first.is_checked:
+        lines += ["/// What the family does not know, written by hand. Throws the same.",
+                  f"void check_description(const {first.title}& description);"]
     return "\n".join([*lines, "", *_call(first), "}  // namespace hone::runtime", ""])
 
 
@@ -87,14 +103,15 @@ def _problem(operator: Operator) -> typing.List[str]:
             maxima.append(f'{{"{given.name}", description.{given.name}}}')
     head = f'    return describe_problem("{operator.family_name}",'
     lead = " " * len("    return describe_problem(")
-    return [f"Problem problem_of(const {operator.title}& description) {{", head, f"{lead}{{{pairs[0]},",
+    check = ["    check_description(description);"] if operator.is_checked else []
+    return [f"Problem problem_of(const {operator.title}& description) {{", *check, head, f"{lead}{{{pairs[0]},",
             *(f"{lead} {pair}," for pair in pairs[1:-1]), f"{lead} {pairs[-1]}}},", f"{lead}{{{', '.join(maxima)}}});",
             "}", ""]
 
 
 def _entry(operator: Operator) -> typing.List[str]:
     values = ["maker.dispatcher.prepare(problem_of(description))",
-              *(f"description.{given.name}" for given in kept(operator))]
+              *(given.name if given.name == "description" else f"description.{given.name}" for given in kept(operator))]
     size = operator.call.sizes[0]
     return [*cpp.filled(f"{operator.title}Kernel prepare_with(",
                         ["const Maker& maker", f"const {operator.title}& description"], ") {"),

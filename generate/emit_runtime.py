@@ -28,6 +28,10 @@ def includes(operators: typing.List[Operator]) -> typing.List[str]:
     return [f"{name:<{width}}  // IWYU pragma: export" for name in names]
 
 
+def runtime_includes(operators: typing.List[Operator]) -> typing.List[str]:
+    return sorted({f'#include "hone/{operator.call.name}.h"' for operator in _prepared(operators)})
+
+
 def methods(operators: typing.List[Operator]) -> typing.List[str]:
     lines = cpp.comment("Loads, or compiles, every kernel that a call up to the description's maxima can reach. Throws "
                         "Error: bad_argument naming field, value and what is allowed; frozen; compile_failed; failed (out "

@@ -21,6 +21,7 @@ class Enum:
     c: str
     says: str
     values: typing.List[Value]
+    field: str = ""  # what descriptions call it, where that is not `c`
 
 
 DTYPES = ["fp32", "fp16", "bf16", "int8", "fp8_e4m3"]
@@ -31,7 +32,7 @@ ENUMS = {enum.name: enum for enum in [
          "and scale = max|y| / 127 (int8) or max|y| / 448 (fp8).",
          [Value("same", "HONE_OUTPUT_SAME", "the operator's dtype"),
           Value("int8", "HONE_OUTPUT_INT8"),
-          Value("fp8", "HONE_OUTPUT_FP8", "E4M3")]),
+          Value("fp8", "HONE_OUTPUT_FP8", "E4M3")], "output"),
     Enum("Activation", "activation",
          "What becomes of an element of a product.",
          [Value("none", "HONE_ACTIVATION_NONE"),
@@ -44,7 +45,7 @@ ENUMS = {enum.name: enum for enum in [
          [Value("w4a16", "HONE_QUANT_W4A16", "codes 0 to 15 in blocks of 64 x 64; zero points 0 to 15, or 8 for all"),
           Value("w8a16", "HONE_QUANT_W8A16", "codes -127 to 127 in blocks of 64 x 64"),
           Value("w8a8", "HONE_QUANT_W8A8", "codes -127 to 127, [out, in]; x is multiplied as such codes, too"),
-          Value("fp8", "HONE_QUANT_FP8", "codes are E4M3 numbers, [out, in]; so is x")]),
+          Value("fp8", "HONE_QUANT_FP8", "codes are E4M3 numbers, [out, in]; so is x")], "format"),
     Enum("KvDtype", "kv_dtype",
          "What a KV cache holds.",
          [Value("same", "HONE_KV_SAME", "the operator's dtype"),
@@ -53,7 +54,7 @@ ENUMS = {enum.name: enum for enum in [
     Enum("RopeStyle", "rope_style",
          "Which elements of a head turn together.",
          [Value("half", "HONE_ROPE_HALF", "i and i + rotary_dim / 2, as in Llama"),
-          Value("interleaved", "HONE_ROPE_INTERLEAVED", "2 i and 2 i + 1, as in GPT-J")]),
+          Value("interleaved", "HONE_ROPE_INTERLEAVED", "2 i and 2 i + 1, as in GPT-J")], "style"),
 ]}
 
 

@@ -13,9 +13,10 @@ namespace hone {
 struct EmbeddedSource {
     std::string_view path;  ///< below kernel_templates/, "rmsnorm/block_rows.cu"
     std::string_view text;
-    /// For a .cu: SHA-256 (32 hex digits) over itself, all headers it includes, and the launch plan's .cpp of
-    /// the same stem; comments and white space do not count. Two builds with the same hash launch the same
-    /// kernel. Empty for .cuh.
+    /// For a .cu: SHA-256 (32 hex digits) over itself, all headers it includes, and its launch plan with the
+    /// family's host code that the plan includes; comments and white space do not count, nor does preference:
+    /// tunables, constraints, predictions and fallbacks stand in other files. Two builds with the same hash
+    /// launch the same kernel. Empty for .cuh.
     std::string_view hash;
 };
 

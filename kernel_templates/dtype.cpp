@@ -10,8 +10,14 @@ struct DtypeFacts {
     int size_bytes;
 };
 
-constexpr std::array<DtypeFacts, 6> facts{
-    {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"int8", 1}, {"fp8_e4m3", 1}, {"int32", 4}}};
+constexpr std::array<DtypeFacts, 8> facts{{{"fp32", 4},
+                                            {"fp16", 2},
+                                            {"bf16", 2},
+                                            {"int8", 1},
+                                            {"fp8_e4m3", 1},
+                                            {"int32", 4},
+                                            {"int64", 8},
+                                            {"untyped", 1}}};
 
 }  // namespace
 

@@ -67,9 +67,14 @@ struct Argument {
 /// One by-value argument of a call. Index in the family's list == index in `Call::scalars`.
 struct ScalarArgument {
     std::string_view name;
-    Scalar tuning_value;  ///< what tuning passes: contiguous strides, usual epsilon, the problem's dynamic
-                          ///< dimensions
-    bool is_float = false;
+    /// What tuning passes: contiguous strides, usual epsilon, the problem's dynamic dimensions.
+    Scalar tuning_value;
+};
+
+/// The scalar argument that is the distance between two rows of a pointer argument, in elements.
+struct RowStride {
+    std::uint8_t scalar = 0;
+    std::uint8_t pointer = 0;
 };
 
 /// How far a candidate may be from the reference, for one output. Both must hold, over the whole output:
@@ -101,6 +106,8 @@ struct Variant {
     Arch min_arch{7, 5, false};
     std::span<const Tunable> tunables;
     std::span<const Constraint> constraints;
+    /// Every kernel of the image.
+    std::span<const Kernel> kernels;
 
     /// The launches of one call. Pure, allocates nothing. Kernel names and argument lists depend on static
     /// fields and config only; grids may depend on the dynamic ones.
@@ -117,9 +124,16 @@ struct Variant {
 struct Family {
     std::string_view name;
     std::string_view summary;
+    /// The namespace of its device code below hone::, where that is not its name: rmsnorm and layernorm share
+    /// `norm`.
+    std::string_view device_namespace;
     std::span<const Field> fields;
     /// Variants in order of preference: the family's fallback is the first variant that offers one.
     std::span<const Variant* const> variants;
+    /// The whole call, pointers before scalars: what a kernel's struct holds that derives from `Arguments`.
+    std::span<const KernelArg> call_args;
+    /// The scalars that are distances between rows.
+    std::span<const RowStride> row_strides;
 
     /// Empty when the problem makes sense, else what is wrong with it, naming field, value and what is
     /// allowed. Ranges of single fields have been checked already.
@@ -133,6 +147,7 @@ struct Family {
     /// every output is a float32 array of the same shape (codes of a quantized output as their decoded
     /// values).
     std::string_view reference_source;
+    std::span<const Kernel> reference_kernels;
     Plan (*reference_plan)(const Problem&) = nullptr;
 };
 

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernel_templates/dtype.h"
 
@@ -11,6 +13,7 @@ namespace hone {
 
 inline constexpr int max_launches = 3;
 inline constexpr int max_kernel_args = 40;
+inline constexpr int max_substitutions = 6;
 inline constexpr int max_tensor_maps = 6;
 inline constexpr int max_plan_values = 8;
 inline constexpr int max_call_pointers = 16;
@@ -24,30 +27,59 @@ struct Dim3 {
     friend bool operator==(const Dim3&, const Dim3&) = default;
 };
 
-/// One kernel argument: where in the call, or among the plan's tensor maps and values, its value stands.
+/// One member of the struct that a kernel takes: its name there, and where its value stands, in the call or
+/// among the plan's tensor maps and values.
 struct KernelArg {
-    enum class Kind : std::uint8_t { pointer, scalar, tensor_map, plan_value };
+    enum class Kind : std::uint8_t {
+        pointer,       ///< of Call::pointers
+        scalar,        ///< of Call::scalars: a long long
+        narrow,        ///< of Call::scalars: an int, the low half
+        real,          ///< of Call::scalars: a float
+        tensor_map,    ///< of Plan::tensor_maps
+        value,         ///< of Plan::values: a long long
+        narrow_value,  ///< of Plan::values: an int
+    };
     Kind kind = Kind::pointer;
     std::uint8_t index = 0;
+    const char* name = "";
 
-    friend bool operator==(const KernelArg&, const KernelArg&) = default;
+    [[nodiscard]] constexpr std::size_t bytes() const {
+        if (kind == Kind::tensor_map) return 128;
+        return kind == Kind::narrow || kind == Kind::real || kind == Kind::narrow_value ? 4 : 8;
+    }
+    [[nodiscard]] constexpr std::size_t alignment() const { return kind == Kind::tensor_map ? 64 : bytes(); }
 };
 
-[[nodiscard]] constexpr KernelArg pointer_arg(int index) {
-    return {KernelArg::Kind::pointer, static_cast<std::uint8_t>(index)};
+[[nodiscard]] constexpr KernelArg pointer_arg(int index, const char* name) {
+    return {KernelArg::Kind::pointer, static_cast<std::uint8_t>(index), name};
 }
-[[nodiscard]] constexpr KernelArg scalar_arg(int index) {
-    return {KernelArg::Kind::scalar, static_cast<std::uint8_t>(index)};
+[[nodiscard]] constexpr KernelArg scalar_arg(int index, const char* name) {
+    return {KernelArg::Kind::scalar, static_cast<std::uint8_t>(index), name};
 }
-[[nodiscard]] constexpr KernelArg tensor_map_arg(int index) {
-    return {KernelArg::Kind::tensor_map, static_cast<std::uint8_t>(index)};
+[[nodiscard]] constexpr KernelArg narrow_arg(int index, const char* name) {
+    return {KernelArg::Kind::narrow, static_cast<std::uint8_t>(index), name};
 }
-[[nodiscard]] constexpr KernelArg plan_value_arg(int index) {
-    return {KernelArg::Kind::plan_value, static_cast<std::uint8_t>(index)};
+[[nodiscard]] constexpr KernelArg float_arg(int index, const char* name) {
+    return {KernelArg::Kind::real, static_cast<std::uint8_t>(index), name};
+}
+[[nodiscard]] constexpr KernelArg tensor_map_arg(int index, const char* name) {
+    return {KernelArg::Kind::tensor_map, static_cast<std::uint8_t>(index), name};
+}
+[[nodiscard]] constexpr KernelArg value_arg(int index, const char* name) {
+    return {KernelArg::Kind::value, static_cast<std::uint8_t>(index), name};
+}
+[[nodiscard]] constexpr KernelArg narrow_value_arg(int index, const char* name) {
+    return {KernelArg::Kind::narrow_value, static_cast<std::uint8_t>(index), name};
 }
 
-/// A kernel argument that the plan makes up: a number, or the address so many bytes behind a pointer of the
-/// call. With them a launch hands the next one a tensor in the workspace, in place of one of the call's.
+/// A kernel of an image and the members of the one struct that it takes, in order. Constant data of a
+/// variant: source.h renders the struct from it, the launcher fills it.
+struct Kernel {
+    const char* name = "";  ///< extern "C" name in the image
+    std::span<const KernelArg> args;
+};
+
+/// A number that the plan makes up, or the address so many bytes behind a pointer of the call.
 struct PlanValue {
     static constexpr std::int8_t no_pointer = -1;
     std::int64_t number = 0;
@@ -59,13 +91,16 @@ struct PlanValue {
 /// A tensor of the call as the tensor memory accelerator (TMA, sm_90 and later) sees it: kernels copy boxes
 /// of it, parts of a box beyond the extents read as zeros and are not written. Dimension 0 is the innermost,
 /// whose elements are contiguous. Described anew for each call, since extents and strides may be dynamic; the
-/// kernel takes it as `const __grid_constant__ TensorMap`. The base must be aligned to 16 bytes, strides be
+/// struct that the kernel takes holds it as a `TensorMap`. The base must be aligned to 16 bytes, strides be
 /// multiples of 16 bytes, and box[0] take at most `swizzle_bytes`, where that is not 0.
 struct TensorMap {
     /// In `stride_scalars`: as far apart as the extents below say.
     static constexpr std::uint8_t no_gaps = 255;
     /// In `extent_scalars`: as `extents` says.
     static constexpr std::uint8_t fixed = 255;
+
+    /// In `same_as`: a map of its own.
+    static constexpr std::uint8_t none = 255;
 
     std::uint8_t pointer = 0;  ///< index in Call::pointers
     Dtype dtype = Dtype::bf16;
@@ -78,20 +113,31 @@ struct TensorMap {
     std::int64_t offset_bytes = 0;       ///< of the tensor behind its pointer
     /// Index in Call::scalars of the extent, for what only the call knows: tokens of a packed tensor.
     std::array<std::uint8_t, 5> extent_scalars{fixed, fixed, fixed, fixed, fixed};
+    /// Index of an earlier map that the kernel gets in place of this one, which it does not read; or none.
+    std::uint8_t same_as = none;
 
     friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 
+/// A launch takes a value of the plan for an argument of the call: with it one launch hands the next a tensor
+/// in the workspace in place of the call's own.
+struct Substitution {
+    std::uint8_t arg = 0;    ///< index in Kernel::args
+    std::uint8_t value = 0;  ///< index in Plan::values
+
+    friend bool operator==(const Substitution&, const Substitution&) = default;
+};
+
 struct Launch {
-    const char* kernel = nullptr;  ///< extern "C" name in the image
+    const Kernel* kernel = nullptr;  ///< lives as long as the program
     Dim3 grid;
     Dim3 block;
     Dim3 cluster;  ///< 1,1,1: none
     std::uint32_t shared_bytes = 0;
     bool programmatic =
         false;  ///< programmatic stream serialization: may start before its predecessor has ended
-    std::uint8_t arg_count = 0;
-    std::array<KernelArg, max_kernel_args> args{};
+    std::uint8_t substitution_count = 0;
+    std::array<Substitution, max_substitutions> substitutions{};
 
     [[nodiscard]] bool has_cluster() const { return cluster.x * cluster.y * cluster.z > 1; }
 };
@@ -106,7 +152,7 @@ struct Plan {
     std::int64_t workspace_bytes = 0;
 };
 
-/// Eight bytes handed to a kernel by value. A kernel parameter narrower than 64 bits reads the low bytes.
+/// Eight bytes handed to a kernel by value; what is narrower there takes the low bytes.
 struct Scalar {
     std::uint64_t bits = 0;
 

@@ -1,5 +1,7 @@
 #include "kernel_templates/source.h"
 
+#include <algorithm>
+
 namespace hone {
 namespace {
 
@@ -24,12 +26,115 @@ std::string tuned_struct(const Candidate& candidate) {
     return text + "};\n";
 }
 
+std::string device_type(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::fp32: return "float";
+        case Dtype::fp16: return "hone::fp16";
+        case Dtype::bf16: return "hone::bf16";
+        case Dtype::int8: return "hone::int8";
+        case Dtype::fp8_e4m3: return "hone::fp8";
+    }
+    if (dtype == untyped_dtype) return "void";
+    return dtype == index_dtype ? "int" : "long long";
+}
+
+/// Writes the structs of one image.
+class ArgumentStructs {
+  public:
+    ArgumentStructs(const Problem& problem, bool is_reference)
+        : family_(*problem.family), arguments_(family_.arguments(problem)), is_reference_(is_reference) {}
+
+    [[nodiscard]] std::string text(std::span<const Kernel> kernels) const {
+        std::string structs = "#include \"device/types.cuh\"\n";
+        if (std::ranges::any_of(kernels, takes_tensor_map)) structs += "#include \"device/tma.cuh\"\n";
+        const std::string space = "hone::" + call_namespace();
+        structs += "namespace " + space + " {\nstruct Arguments {\n" + members(family_.call_args) + "};\n" +
+                   held() + "}\n";
+        structs += "namespace hone::arguments {\n";
+        for (const Kernel& kernel : kernels) structs += own_struct(kernel, space);
+        return structs + "}\n";
+    }
+
+  private:
+    /// Two families may share one header of device code, which then knows one namespace.
+    [[nodiscard]] std::string call_namespace() const {
+        return std::string(family_.device_namespace.empty() ? family_.name : family_.device_namespace);
+    }
+
+    /// The statements between the reads keep the compiler from joining them to wide ones.
+    [[nodiscard]] std::string held() const {
+        std::string text = "__device__ inline Arguments held(const Arguments& from) {\n    Arguments to;\n";
+        for (const KernelArg& arg : family_.call_args) {
+            text += "    to." + std::string(arg.name) + " = from." + arg.name + ";\n";
+            text += "    asm volatile(\"\" ::: \"memory\");\n";
+        }
+        return text + "    return to;\n}\n";
+    }
+
+    static bool takes_tensor_map(const Kernel& kernel) {
+        return std::ranges::any_of(
+            kernel.args, [](const KernelArg& arg) { return arg.kind == KernelArg::Kind::tensor_map; });
+    }
+
+    [[nodiscard]] bool begins_with_call(std::span<const KernelArg> args) const {
+        return args.size() >= family_.call_args.size() &&
+               std::ranges::equal(args.first(family_.call_args.size()), family_.call_args,
+                                  [](const KernelArg& a, const KernelArg& b) {
+                                      return a.kind == b.kind && a.index == b.index;
+                                  });
+    }
+
+    [[nodiscard]] std::string own_struct(const Kernel& kernel, const std::string& space) const {
+        std::span<const KernelArg> own = kernel.args;
+        std::string base;
+        if (begins_with_call(own)) {
+            own = own.subspan(family_.call_args.size());
+            base = " : " + space + "::Arguments";
+            if (own.empty()) return {};
+        }
+        return "struct " + std::string(kernel.name) + base + " {\n" + members(own) + "};\n";
+    }
+
+    [[nodiscard]] std::string members(std::span<const KernelArg> args) const {
+        std::string text;
+        for (const KernelArg& arg : args) text += "    " + type(arg) + " " + arg.name + ";\n";
+        return text;
+    }
+
+    [[nodiscard]] std::string type(const KernelArg& arg) const {
+        switch (arg.kind) {
+            case KernelArg::Kind::pointer: return pointer_type(arguments_[arg.index]);
+            case KernelArg::Kind::narrow:
+            case KernelArg::Kind::narrow_value: return "int";
+            case KernelArg::Kind::real: return "float";
+            case KernelArg::Kind::tensor_map: return "hone::TensorMap";
+            case KernelArg::Kind::scalar:
+            case KernelArg::Kind::value: break;
+        }
+        return "long long";
+    }
+
+    [[nodiscard]] std::string pointer_type(const Argument& argument) const {
+        const bool is_read = argument.role == Role::input || argument.role == Role::weight;
+        if (argument.role == Role::output && is_reference_) return "float*";
+        return (is_read ? "const " : "") + device_type(argument.dtype) + "*";
+    }
+
+    const Family& family_;
+    std::vector<Argument> arguments_;
+    bool is_reference_;
+};
+
 }  // namespace
 
 std::string render_constants(const Problem& problem, const Candidate& candidate) {
-    return "#pragma once\n" + shape_struct(problem) + tuned_struct(candidate);
+    return "#pragma once\n" + shape_struct(problem) + tuned_struct(candidate) +
+           ArgumentStructs(problem, false).text(candidate.variant->kernels);
 }
 
-std::string render_constants(const Problem& problem) { return "#pragma once\n" + shape_struct(problem); }
+std::string render_constants(const Problem& problem) {
+    return "#pragma once\n" + shape_struct(problem) +
+           ArgumentStructs(problem, true).text(problem.family->reference_kernels);
+}
 
 }  // namespace hone

@@ -33,22 +33,6 @@ std::vector<Config> enumerate(const Problem& problem, const Variant& variant, co
     return configs;
 }
 
-std::vector<Config> combinations(std::span<const Config> starts, std::span<const Tunable> tunables,
-                                 std::initializer_list<std::size_t> varied) {
-    std::vector<Config> configs(starts.begin(), starts.end());
-    for (const std::size_t tunable : varied) {
-        std::vector<Config> finer;
-        for (const Config& config : configs) {
-            for (const std::int64_t value : tunables[tunable].values.span()) {
-                finer.push_back(config);
-                finer.back()[tunable] = value;
-            }
-        }
-        configs = std::move(finer);
-    }
-    return configs;
-}
-
 std::vector<RankedCandidate> ranked_space(const Problem& problem, const DeviceTraits& traits) {
     std::vector<RankedCandidate> space;
     for (const Variant* variant : problem.family->variants) {

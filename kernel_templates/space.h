@@ -20,11 +20,6 @@ struct RankedCandidate {
 /// Every allowed config of one variant, in lexicographic order of the declared values.
 [[nodiscard]] std::vector<Config> enumerate(const Problem&, const Variant&, const DeviceTraits&);
 
-/// Each of `starts` with every combination of the values of the tunables `varied`, allowed or not: for a
-/// fallback to choose from.
-[[nodiscard]] std::vector<Config> combinations(std::span<const Config> starts, std::span<const Tunable>,
-                                               std::initializer_list<std::size_t> varied);
-
 /// All allowed candidates of the problem's family, fastest prediction first; equal predictions keep declared
 /// order, so the result is the same on every machine.
 [[nodiscard]] std::vector<RankedCandidate> ranked_space(const Problem&, const DeviceTraits&);

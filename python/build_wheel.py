@@ -116,7 +116,7 @@ def package_files() -> Dict[str, Entry]:
 
 
 def data_files() -> Dict[str, Entry]:
-    """What the program reads: tuner/paths.h says where it looks."""
+    """What the program reads: tuner/data_files.h says where it looks."""
     configs = TREE / "configs"
     files = [file for folder in DATA_FOLDERS for file in (configs / folder).rglob("*") if file.is_file()]
     return {f"hone/share/hone/{file.relative_to(configs)}": Entry(file.read_bytes()) for file in files}

@@ -191,6 +191,10 @@ HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_for
  */
 HONE_API hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes);
 
+/* The declaration of an operator, "linear", as JSON: fields, arguments, and where the members of its structs
+ * stand (docs/json-output.md). NULL for a name that is none. */
+HONE_API const char* hone_schema(const char* name);
+
 /* What all operators have in common: hone_<operator>_prepare() loads, or compiles, every kernel that a call
  * up to the description's maxima can reach; hone_<operator>_run() enqueues a call of the given sizes (0: does
  * nothing); hone_<operator>_explain() says which kernel a call of these sizes takes, and why, and loads
@@ -499,12 +503,13 @@ typedef struct hone_quantize_weights_args {
  * of x, as in hone_linear. */
 typedef struct hone_quantized_linear {
     uint32_t struct_size;
-    int32_t dtype; /* hone_dtype: of x that is no codes, bias, residual, norm_weight and out: fp16 or bf16 */
-    int64_t in;    /* elements of a row of x, 1 to 262144 */
-    int64_t out;   /* elements of a row of out, 1 to 1048576 */
+    int32_t dtype;      /* hone_dtype: of x that is no codes, bias, residual, norm_weight and out */
+    int64_t in;         /* elements of a row of x, 1 to 262144 */
+    int64_t out;        /* elements of a row of out, 1 to 1048576 */
     int64_t max_tokens; /* most tokens of one call */
     /* columns of the weight that share a scale; 0: all of a row. w4a16: 32, 64 or 128, dividing `in`. fp8:
-     * 128, dividing `in`, for a scale each 128 x 128 of the weight and each 128 columns of x. Others: 0 */
+     * 128, dividing `in`, for a scale each 128 x 128 of the weight and each 128 columns of x. Others: 0, 0 to
+     * 128 */
     int64_t group;
     int32_t format;      /* hone_quant_format */
     int32_t zeros;       /* 0 or 1: w4a16: codes have zero points, one a group */
@@ -535,13 +540,13 @@ typedef struct hone_quantized_linear_args {
     float epsilon;           /* of the norm, from 0 */
     const void* x;           /* [tokens, in], dtype; quantized_x: int8 or E4M3 */
     const float* x_scales;   /* quantized_x: [tokens], [tokens, in / 128] in groups, or one */
-    const void* norm_weight; /* [in]; needed when the operator has a norm */
+    const void* norm_weight; /* [in], dtype; needed when the operator has a norm */
     const void* weight;      /* [out, in] */
     const void* scales;
     const void* zeros;
-    const void* bias;     /* [out]; needed when the operator has a bias */
-    const void* residual; /* [tokens, out]; needed when the operator has a residual */
-    void* out;            /* [tokens, out] */
+    const void* bias;     /* [out], dtype; needed when the operator has a bias */
+    const void* residual; /* [tokens, out], dtype; needed when the operator has a residual */
+    void* out;            /* [tokens, out], dtype */
     void* workspace;      /* hone_operator_workspace() bytes; NULL when that is 0 */
     int64_t x_stride;
     int64_t x_scale_stride; /* between the scales of two tokens; one_x_scale: has no meaning */

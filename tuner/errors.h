@@ -3,14 +3,16 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "runtime/system/input_error.h"
 
 namespace hone::tuner {
 
-/// A model, plan or option that makes no sense. `what()` starts with file and line where there is one, names
-/// the key and the value, and says what is allowed.
-class ConfigError : public std::runtime_error {
+/// A model, recording or option that makes no sense. `what()` names the key and the value besides.
+class ConfigError : public runtime::InputError {
   public:
-    using std::runtime_error::runtime_error;
+    using InputError::InputError;
 };
 
 /// No GPU that can be tuned on; `hint` says what is missing.

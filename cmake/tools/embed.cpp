@@ -1,7 +1,9 @@
 // Build-time tool: writes the .cpp files that carry texts of the source tree into the libraries.
 //
-//   embed templates ROOT OUTPUT FILE...    the kernel catalogue: every FILE (.cu, .cuh, family.cpp) below
-//   ROOT embed bundles OUTPUT FILE...           the packaged tuning results
+// - `embed templates ROOT OUTPUT FILE...` writes the kernel catalogue: every FILE (.cu, .cuh, family.cpp)
+//   below ROOT.
+// - `embed bundles OUTPUT FILE...` writes the packaged tuning results.
+// - `embed closure ROOT FILE.cu` prints the files that the hash of a template covers, one a line.
 //
 // Not part of any library. The hash of a template is defined at `template_hash` below and in
 // docs/cache-format.md.
@@ -62,7 +64,7 @@ class HashedText {
   public:
     explicit HashedText(const fs::path& root) : root_(root) {}
 
-    /// A .cu or .cuh: after the headers that it includes and before the launch plan of the same stem.
+    /// A .cu or .cuh: after the headers that it includes, and before its launch plan.
     void add_device(const fs::path& file, const fs::path& included_by) {
         if (!seen_.insert(file).second) return;
         if (!fs::exists(root_ / file)) {
@@ -74,34 +76,49 @@ class HashedText {
             if (include != generated_header) add_device(include, file);
         }
         append(file, source);
-        add_host(fs::path(file).replace_extension(".cpp"));
+        add_host(plan_of(file));
     }
 
     [[nodiscard]] std::string hash() const { return sha256_hex(text_).substr(0, 32); }
+    [[nodiscard]] const std::vector<fs::path>& files() const { return files_; }
 
   private:
+    /// <variant>_plan.cpp beside <variant>.cu, or .cuh where families share it; plan.cpp beside kernel.cu where
+    /// a variant has a folder.
+    static fs::path plan_of(const fs::path& template_file) {
+        const std::string stem = template_file.stem().string();
+        return template_file.parent_path() / (stem == "kernel" ? "plan.cpp" : stem + "_plan.cpp");
+    }
+
+    /// The contract's own folders, and what is generated from a declaration: kernels and plans meet by the
+    /// names in it, so that its order and words change nothing.
+    static bool is_contract(const fs::path& header) {
+        return !header.has_parent_path() || *header.begin() == ".." || *header.begin() == "kit" ||
+               header.stem() == "declaration";
+    }
+
     /// A launch plan, after the host code of family folders that it includes, and the .cpp of those headers:
-    /// a helper that computes a grid is part of the kernel. The contract (kernel_templates/family.h and its
-    /// like) is not.
+    /// a helper that computes a grid is part of the kernel.
     void add_host(const fs::path& file) {
         if (!fs::exists(root_ / file) || !seen_.insert(file).second) return;
         const std::string source = read_text(root_ / file);
         for (const std::string& include : quoted_includes(source)) {
             const fs::path header = fs::path(include).lexically_relative("kernel_templates");
-            if (header.has_parent_path() && *header.begin() != "..") {
-                add_host(header);
-                add_host(fs::path(header).replace_extension(".cpp"));
-            }
+            if (is_contract(header)) continue;
+            add_host(header);
+            add_host(fs::path(header).replace_extension(".cpp"));
         }
         append(file, source);
     }
 
     void append(const fs::path& file, std::string_view source) {
         text_ += file.generic_string() + '\n' + normalized(source) + '\n';
+        files_.push_back(file);
     }
 
     const fs::path& root_;
     std::set<fs::path> seen_;
+    std::vector<fs::path> files_;
     std::string text_;
 };
 
@@ -177,8 +194,15 @@ void run(std::span<const std::string> arguments) {
         write_text(arguments[2], catalogue(arguments[1], files_from(3)));
     } else if (arguments.size() >= 2 && arguments[0] == "bundles") {
         write_text(arguments[1], bundles(files_from(2)));
+    } else if (arguments.size() == 3 && arguments[0] == "closure") {
+        const fs::path root = arguments[1];
+        HashedText text(root);
+        text.add_device(arguments[2], arguments[2]);
+        for (const fs::path& file : text.files()) std::cout << file.generic_string() << '\n';
     } else {
-        throw std::runtime_error("usage: embed templates ROOT OUTPUT FILE... | embed bundles OUTPUT FILE...");
+        throw std::runtime_error(
+            "usage: embed templates ROOT OUTPUT FILE... | embed bundles OUTPUT FILE... | embed closure ROOT "
+            "FILE");
     }
 }
 

@@ -7,7 +7,7 @@ namespace hone::attention_decode {
 constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
 constexpr int blocks_of(int value, int size) { return (value + size - 1) / size; }
 
-/// Of all variants.
+/// What all variants have.
 struct Geometry {
     int group = 1;  ///< query heads that share a key-value head
     int kv_heads = 1;
@@ -41,11 +41,11 @@ struct Geometry {
         const int sums = warps * block_rows() * sums_pitch() * 4 + warps * block_rows() * 8;
         return round_up(sums, 16) + round_up(cluster * inbox_items() * 24 + 8, 16) + 16;
     }
-    /// Of the workspace, for one block: its two pieces, with a flag each.
+    /// Bytes of the workspace for one block: its two pieces, with a flag each.
     constexpr long long piece_bytes() const { return 2ll * (block_rows() * (row_items() * 4 + 2) * 4 + 8); }
 };
 
-/// Of variant ring.
+/// The ring of variant ring.
 struct Ring {
     Geometry geometry;
     int page_size = 0;  ///< 0: contiguous
@@ -69,14 +69,14 @@ struct Ring {
         return box_tokens() % 8 == 0 && unit % box_tokens() == 0 &&
                (page_size == 0 || page_size % box_tokens() == 0);
     }
-    /// The struct Memory of ring.cuh, which starts at a multiple of 1024.
+    /// The struct Memory of ring/ring.cuh, which starts at a multiple of 1024.
     constexpr int memory_bytes() const {
         return round_up(stages * stage_bytes() + geometry.join_bytes() + 24 * stages, 1024);
     }
     constexpr int shared_bytes() const { return memory_bytes() + 1024; }
 };
 
-/// Of variant registers: how a lane reads a token's row.
+/// How a lane of variant registers reads a token's row.
 struct LaneRows {
     int head_dim = 1;
     int cache_bytes = 2;

@@ -29,7 +29,7 @@ inline constexpr int row_items = geometry.row_items();
 inline constexpr int items = geometry.items();
 inline constexpr int inbox_items = geometry.inbox_items();
 
-/// Of a row: the maximum of its scores (log2), and the sum of weights relative to it.
+/// A row's maximum of scores (log2), and its sum of weights relative to that.
 struct State {
     float max;
     float sum;
@@ -92,7 +92,7 @@ class Joined {
         const int head = head_of(list, row);
         const float scale = sum_ > 0.0f ? tensors.v_factor(kv_head_of(list)) / sum_ : 0.0f;
         const float values[4] = {sums_.x * scale, sums_.y * scale, sums_.z * scale, sums_.w * scale};
-        Element* to = tensors.result + tensors.result_offset(sequence, token_of(row), head) + column;
+        Element* to = tensors.out + tensors.result_offset(sequence, token_of(row), head) + column;
 #pragma unroll
         for (int i = 0; i < 4; i += result_vector) {
             float some[result_vector];
@@ -115,7 +115,7 @@ class Joined {
 class Workspace {
   public:
     __device__ Workspace(const Tensors& tensors, int blocks)
-        : sums_(tensors.workspace),
+        : sums_(static_cast<float*>(tensors.workspace)),
           states_(reinterpret_cast<State*>(sums_ + 8ll * blocks * items)),
           flags_(reinterpret_cast<uint64*>(states_ + 2ll * blocks * block_rows)) {}
 

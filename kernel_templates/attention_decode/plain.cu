@@ -124,8 +124,8 @@ __device__ inline void take(const Tensors& tensors, const Fragment& fragment, in
         const int outer = paged ? tensors.page_of(fragment.sequence, near) : fragment.sequence;
         const int64 offset = tensors.cache_offset(outer, kv_head_of(fragment.list)) +
                              (paged ? near % page_size : near) * tensors.cache_token_stride;
-        k[i].load(tensors.k + offset);
-        v[i].load(tensors.v + offset);
+        k[i].load(tensors.k_cache + offset);
+        v[i].load(tensors.v_cache + offset);
     }
     float scores[block_rows][step];
 #pragma unroll
@@ -182,10 +182,10 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
 }  // namespace hone::attention_decode::plain
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::compute_threads, Tuned::blocks_per_sm)
-    attention_decode_plain(HONE_ATTENTION_DECODE_PARAMETERS) {
+    attention_decode_plain(const __grid_constant__ hone::attention_decode::Tensors tensors) {
     extern __shared__ __align__(16) unsigned char memory[];
     hone::wait_for_predecessor();
     hone::release_successor();
-    hone::attention_decode::plain::run(HONE_ATTENTION_DECODE_TENSORS,
+    hone::attention_decode::plain::run({held(tensors)},
                                        *reinterpret_cast<hone::attention_decode::Shared*>(memory));
 }

@@ -17,19 +17,19 @@ __device__ inline float element(const Tensors& t, const CacheElement* cache, int
     return to_float(cache[t.cache_offset(outer, kv_head) + inner * t.cache_token_stride + column]);
 }
 
-/// Of one row: scores over the tokens that it sees, one a thread.
+/// The score of a row and one of the tokens that it sees.
 __device__ inline double score(const Tensors& t, int sequence, int query, int head, int token) {
     const Element* q = t.q + t.query_offset(sequence, query, head);
     double sum = 0.0;
     for (int column = 0; column < head_dim; ++column)
         sum += static_cast<double>(to_float(q[column])) *
-               static_cast<double>(element(t, t.k, sequence, head / group, token, column));
+               static_cast<double>(element(t, t.k_cache, sequence, head / group, token, column));
     sum *= static_cast<double>(t.scale) * static_cast<double>(t.k_factor(head / group));
     if (has_softcap) sum = t.softcap * tanh(sum / t.softcap);
     return sum;
 }
 
-__device__ inline void run(const Tensors& t, float* result) {
+__device__ inline void run(const Tensors& t) {
     __shared__ double scores[threads];
     __shared__ double weights[threads];
     const int head = static_cast<int>(blockIdx.x % heads);
@@ -56,14 +56,14 @@ __device__ inline void run(const Tensors& t, float* result) {
         for (int i = 0; i < count; ++i) {
             sum += weights[i];
             if (column < head_dim)
-                value += weights[i] *
-                         static_cast<double>(element(t, t.v, sequence, head / group, first + i, column));
+                value += weights[i] * static_cast<double>(
+                                          element(t, t.v_cache, sequence, head / group, first + i, column));
         }
     }
     const bool empty = visible.first >= visible.last;
     const int64 row = (static_cast<int64>(sequence) * t.q_len + query) * heads + head;
     if (column < head_dim)
-        result[row * head_dim + column] =
+        t.out[row * head_dim + column] =
             empty ? 0.0f : static_cast<float>(value / sum * static_cast<double>(t.v_factor(head / group)));
     if (has_lse && column == 0)
         t.lse[t.lse_offset(sequence, query, head)] = empty ? -infinity : static_cast<float>(max + log(sum));
@@ -72,7 +72,6 @@ __device__ inline void run(const Tensors& t, float* result) {
 }  // namespace hone::attention_decode::reference
 
 extern "C" __global__ void __launch_bounds__(256)
-    attention_decode_reference(HONE_ATTENTION_DECODE_PARAMETERS) {
-    using namespace hone::attention_decode;
-    reference::run(HONE_ATTENTION_DECODE_TENSORS, reinterpret_cast<float*>(result));
+    attention_decode_reference(const __grid_constant__ hone::attention_decode::Tensors tensors) {
+    hone::attention_decode::reference::run({held(tensors)});
 }

@@ -46,7 +46,7 @@ class Walk {
         open();
     }
 
-    /// Of the unit.
+    /// The fragment and the first token of the unit, and whether any of its tokens may be read.
     __device__ const Fragment& fragment() const { return fragment_; }
     __device__ int token() const { return token_; }
     __device__ bool present() const { return first_ < last_; }
@@ -151,7 +151,7 @@ struct Held {
         for (int b = 0; b < token_blocks; ++b) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const CacheElement* row = tensors.k + walk.row_offset(b, g + 8 * half) + column;
+                const CacheElement* row = tensors.k_cache + walk.row_offset(b, g + 8 * half) + column;
 #pragma unroll
                 for (int step = 0; step < k_steps; ++step) {
                     if (head_dim % k_span == 0 || k_span * step + column < head_dim)
@@ -171,7 +171,8 @@ struct Held {
         for (int b = 0; b < token_blocks; ++b) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const CacheElement* row = tensors.v + walk.row_offset(b, 2 * t + i % 2 + i / 2 * 8) + column;
+                const CacheElement* row =
+                    tensors.v_cache + walk.row_offset(b, 2 * t + i % 2 + i / 2 * 8) + column;
 #pragma unroll
                 for (int chunk = 0; chunk < v_chunks; ++chunk) {
                     if (head_dim % v_chunk == 0 || v_chunk * chunk + column < head_dim)
@@ -329,10 +330,10 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
 }  // namespace hone::attention_decode::registers
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::compute_threads, Tuned::blocks_per_sm)
-    attention_decode_registers(HONE_ATTENTION_DECODE_PARAMETERS) {
+    attention_decode_registers(const __grid_constant__ hone::attention_decode::Tensors tensors) {
     extern __shared__ __align__(16) unsigned char memory[];
     hone::wait_for_predecessor();
     hone::release_successor();
-    hone::attention_decode::registers::run(HONE_ATTENTION_DECODE_TENSORS,
+    hone::attention_decode::registers::run({held(tensors)},
                                            *reinterpret_cast<hone::attention_decode::Shared*>(memory));
 }

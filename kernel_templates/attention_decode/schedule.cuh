@@ -53,7 +53,7 @@ inline constexpr int line_lists = geometry.line_lists();
 
 __device__ inline int kv_head_of(int list) { return list / row_groups; }
 __device__ inline int first_row_of(int list) { return list % row_groups * block_rows; }
-/// Of a list's row, counted over the lists of its key-value head.
+/// Query token and head of a list's row, counted over the lists of its key-value head.
 __device__ inline int token_of(int row) { return row / group; }
 __device__ inline int head_of(int list, int row) { return kv_head_of(list) * group + row % group; }
 
@@ -71,7 +71,7 @@ struct Pieces {
     __device__ int count() const { return last - first + 1; }
 };
 
-/// Of the list that has `count` units from `start` on, on a line of `line_units`.
+/// The pieces of the list that has `count` units from `start` on, on a line of `line_units`.
 __device__ inline Pieces pieces_of(int start, int count, int line_units, int slots) {
     const auto slot_of = [&](int position) {
         return static_cast<int>(((static_cast<int64>(position) + 1) * slots - 1) / line_units);
@@ -110,9 +110,9 @@ class Line {
         units_ = sum;
     }
 
-    /// Of all lists.
+    /// Units of all lists.
     __device__ int units() const { return units_ * line_lists; }
-    /// Of a line whose lists are read by so many blocks. Each has at least a unit; blocks past them are idle.
+    /// Slots of a line whose lists so many blocks read. Each has at least a unit; blocks past them are idle.
     __device__ int slots(int blocks) const { return min(blocks / lines, units()); }
     /// First unit of a slot.
     __device__ int cut(int slot, int slots) const {

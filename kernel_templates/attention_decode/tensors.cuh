@@ -7,7 +7,6 @@
 // sees positions up to its own; with a window, none more than window - 1 before its own.
 #pragma once
 
-#include "device/types.cuh"
 #include "hone_constants.h"
 
 namespace hone::attention_decode {
@@ -43,37 +42,16 @@ struct Visible {
     int last;
 };
 
-struct Tensors {
-    const Element* q;
-    const CacheElement* k;
-    const CacheElement* v;
-    const int* lengths;    ///< [batch]
-    const int* pages;      ///< [batch, page_stride]
-    const float* k_scale;  ///< [kv_heads]
-    const float* v_scale;
-    Element* result;
-    float* lse;  ///< [batch, heads, q_len]
-    float* workspace;
-    int64 batch;
-    int64 kv_len;  ///< of every sequence without lengths, and room of each with them
-    int64 q_len;
-    int64 q_batch_stride, q_token_stride, q_head_stride;
-    int64 out_batch_stride, out_token_stride, out_head_stride;
-    int64 cache_stride;  ///< of a sequence, or of a page; the same for k and v, as the next two
-    int64 cache_token_stride, cache_head_stride;
-    int64 page_stride;
-    int64 pool_pages;
-    float scale;
-    float softcap;
-
+/// The arguments of a call, which all kernels take. Both caches have the same strides.
+struct Tensors : Arguments {
     __device__ int queries() const { return q_tokens == 1 ? 1 : static_cast<int>(q_len); }
     /// Query tokens times heads of a group, of this call.
     __device__ int rows() const { return group * queries(); }
     /// Never more than there is room for, whatever the lengths say.
     __device__ int length(int sequence) const {
-        const int64 room = paged ? min(kv_len, page_stride * page_size) : kv_len;
+        const int64 room = paged ? min(kv_len, page_table_stride * page_size) : kv_len;
         if constexpr (!has_lengths) return static_cast<int>(room);
-        return max(0, min(lengths[sequence], static_cast<int>(room)));
+        return max(0, min(kv_lengths[sequence], static_cast<int>(room)));
     }
 
     /// Seen by some query of a sequence.
@@ -87,7 +65,7 @@ struct Tensors {
     }
 
     __device__ int page_of(int sequence, int token) const {
-        return pages[sequence * page_stride + token / page_size];
+        return page_table[sequence * page_table_stride + token / page_size];
     }
     /// Elements from the start of the cache to the first token of `sequence`'s head, or of a page's.
     __device__ int64 cache_offset(int sequence_or_page, int kv_head) const {
@@ -107,23 +85,5 @@ struct Tensors {
     __device__ float k_factor(int kv_head) const { return fp8_cache ? k_scale[kv_head] : 1.0f; }
     __device__ float v_factor(int kv_head) const { return fp8_cache ? v_scale[kv_head] : 1.0f; }
 };
-
-// Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_ATTENTION_DECODE_PARAMETERS                                                                 \
-    const hone::attention_decode::Element *q, const hone::attention_decode::CacheElement *k,             \
-        const hone::attention_decode::CacheElement *v, const int *lengths, const int *pages,             \
-        const float *k_scale, const float *v_scale, hone::attention_decode::Element *result, float *lse, \
-        float *workspace, long long batch, long long kv_len, long long q_len, long long q_batch_stride,  \
-        long long q_token_stride, long long q_head_stride, long long out_batch_stride,                   \
-        long long out_token_stride, long long out_head_stride, long long cache_stride,                   \
-        long long cache_token_stride, long long cache_head_stride, long long page_stride,                \
-        long long pool_pages, float scale, float softcap
-#define HONE_ATTENTION_DECODE_TENSORS                                                                      \
-    {                                                                                                      \
-        q, k, v, lengths, pages, k_scale, v_scale, result, lse, workspace, batch, kv_len, q_len,           \
-            q_batch_stride, q_token_stride, q_head_stride, out_batch_stride, out_token_stride,             \
-            out_head_stride, cache_stride, cache_token_stride, cache_head_stride, page_stride, pool_pages, \
-            scale, softcap                                                                                 \
-    }
 
 }  // namespace hone::attention_decode

@@ -7,7 +7,6 @@
 // queries, nobody may see: a NaN there must not reach a result.
 #pragma once
 
-#include "device/types.cuh"
 #include "hone_constants.h"
 
 namespace hone::attention_prefill {
@@ -63,29 +62,9 @@ struct Sequence {
     __device__ int first_key() const { return begin(0); }
 };
 
-/// The arguments of a launch.
-struct Call {
-    const Element* q;  ///< [batch, q_len, heads, head_dim] by strides; k, v with kv_len and kv_heads
-    const Element* k;
-    const Element* v;
-    const int* q_starts;    ///< [batch + 1], cumulative
-    const int* kv_starts;   ///< [batch + 1], cumulative
-    const int* kv_lengths;  ///< [batch], kv
-    Element* out;           ///< like q
-    float* lse;             ///< [batch, heads, q_len], packed [heads, q_tokens]; natural logarithm
-    void* workspace;
-    int batch;
-    int q_len;   ///< of the longest sequence
-    int kv_len;  ///< of the longest sequence
-    int64 q_tokens;
-    int64 kv_tokens;
-    Strides q_strides;
-    Strides k_strides;
-    Strides v_strides;
-    Strides out_strides;
-    float scale;
-    float softcap;
-
+/// The arguments of a call, which all kernels take. q, k, v and out are [batch, tokens, heads, head_dim] by
+/// strides; packed ones have no batch stride.
+struct Call : Arguments {
     /// Lengths from the device are brought into the range that the call promises.
     __device__ Sequence sequence(int index) const {
         if constexpr (lengths == Lengths::cumulative) {
@@ -102,17 +81,17 @@ struct Call {
 
     /// The row of query `i` of a head.
     __device__ const Element* query(const Sequence& s, int head, int i) const {
-        return q + offset(q_strides, s.index, s.q_start, head, i);
+        return q + offset(q_strides(), s.index, s.q_start, head, i);
     }
     /// The row of key `j` that the head sees, and that of its value.
     __device__ const Element* key(const Sequence& s, int head, int j) const {
-        return k + offset(k_strides, s.index, s.kv_start, head / group_size, j);
+        return k + offset(k_strides(), s.index, s.kv_start, head / group_size, j);
     }
     __device__ const Element* value(const Sequence& s, int head, int j) const {
-        return v + offset(v_strides, s.index, s.kv_start, head / group_size, j);
+        return v + offset(v_strides(), s.index, s.kv_start, head / group_size, j);
     }
-    __device__ Element* result(const Sequence& s, int head, int i) const {
-        return out + offset(out_strides, s.index, s.q_start, head, i);
+    __device__ auto* result(const Sequence& s, int head, int i) const {
+        return out + offset(out_strides(), s.index, s.q_start, head, i);
     }
     __device__ float* lse_of(const Sequence& s, int head, int i) const { return lse + lse_index(s, head, i); }
     __device__ int64 lse_index(const Sequence& s, int head, int i) const {
@@ -121,6 +100,11 @@ struct Call {
     }
 
   private:
+    __device__ Strides q_strides() const { return {q_batch_stride, q_token_stride, q_head_stride}; }
+    __device__ Strides k_strides() const { return {k_batch_stride, k_token_stride, k_head_stride}; }
+    __device__ Strides v_strides() const { return {v_batch_stride, v_token_stride, v_head_stride}; }
+    __device__ Strides out_strides() const { return {out_batch_stride, out_token_stride, out_head_stride}; }
+
     __device__ static int64 offset(const Strides& strides, int sequence, int start, int head, int token) {
         const int64 first = packed ? start * strides.token : sequence * strides.batch;
         return first + token * strides.token + head * strides.head;
@@ -128,24 +112,5 @@ struct Call {
 };
 
 __device__ inline float minus_infinity() { return __uint_as_float(0xff800000u); }
-
-// Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_ATTENTION_PREFILL_PARAMETERS                                                                    \
-    const hone::attention_prefill::Element *q, const hone::attention_prefill::Element *k,                    \
-        const hone::attention_prefill::Element *v, const int *q_starts, const int *kv_starts,                \
-        const int *kv_lengths, hone::attention_prefill::Element *out, float *lse, void *workspace,           \
-        int batch, int q_len, int kv_len, long long q_tokens, long long kv_tokens, long long q_batch_stride, \
-        long long q_token_stride, long long q_head_stride, long long k_batch_stride,                         \
-        long long k_token_stride, long long k_head_stride, long long v_batch_stride,                         \
-        long long v_token_stride, long long v_head_stride, long long out_batch_stride,                       \
-        long long out_token_stride, long long out_head_stride, float scale, float softcap
-#define HONE_ATTENTION_PREFILL_CALL                                                                    \
-    hone::attention_prefill::Call {                                                                    \
-        q, k, v, q_starts, kv_starts, kv_lengths, out, lse, workspace, batch, q_len, kv_len, q_tokens, \
-            kv_tokens, {q_batch_stride, q_token_stride, q_head_stride},                                \
-            {k_batch_stride, k_token_stride, k_head_stride},                                           \
-            {v_batch_stride, v_token_stride, v_head_stride},                                           \
-            {out_batch_stride, out_token_stride, out_head_stride}, scale, softcap                      \
-    }
 
 }  // namespace hone::attention_prefill

@@ -142,7 +142,6 @@ class Block {
     }
 
     __device__ void store() const {
-        float* const out = reinterpret_cast<float*>(call_.out);
         for (int i = 0; i < 4; ++i) {
             const int row = row_ + own_row(i);
             if (row >= sequence_.q_len) continue;
@@ -153,7 +152,7 @@ class Block {
                 for (int j = 0; j < 4; ++j) {
                     const int column = panel * tile + own_column(j);
                     if (column >= head_dim) continue;
-                    out[(token * heads + head_) * head_dim + column] =
+                    call_.out[(token * heads + head_) * head_dim + column] =
                         empty ? 0.0f : static_cast<float>(results_[panel][i][j] / sum_[i]);
                 }
             }
@@ -185,7 +184,6 @@ __device__ inline void run(const Call& call) {
 }  // namespace hone::attention_prefill::reference
 
 extern "C" __global__ void __launch_bounds__(256)
-    attention_prefill_reference(HONE_ATTENTION_PREFILL_PARAMETERS) {
-    using namespace hone::attention_prefill;
-    reference::run(HONE_ATTENTION_PREFILL_CALL);
+    attention_prefill_reference(const __grid_constant__ hone::attention_prefill::Call call) {
+    hone::attention_prefill::reference::run({held(call)});
 }

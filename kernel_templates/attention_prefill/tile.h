@@ -2,30 +2,20 @@
 #pragma once
 
 #include "kernel_templates/attention_prefill/attention_prefill.h"
+#include "kernel_templates/device_traits.h"
 
 namespace hone::attention_prefill {
 
-/// One launch of a block of `threads` for each tile of `tile_m` queries of a head. Its last argument is the
-/// number of heads of a section.
-[[nodiscard]] Plan tile_plan(const char* kernel, const AttentionProblem&, std::int64_t tile_m,
-                             std::int64_t threads, const DeviceTraits&);
+/// What both kernels take: the call, and how many heads a section has (tile.cuh).
+inline constexpr auto tile_args = join(call_args, {narrow_value_arg(0, "section")});
 
-/// A block's work as the cost models see it.
-struct TileWork {
-    std::int64_t tile_m = 0;
-    std::int64_t tile_n = 0;
-    std::int64_t warp_rows = 0;  ///< queries of a warp, which skips keys that none of them sees
-    double block_cycles = 0;     ///< of tile_n keys, on a multiprocessor that has nothing else to do
-    double overhead_cycles = 0;  ///< of a tile, before and behind its keys
-    std::int64_t blocks_per_sm = 1;
+struct TileLaunch {
+    std::int64_t tile_m = 0;  ///< queries of a block, all of one head
+    std::int64_t threads = 0;
+    std::int64_t shared_bytes = 0;
+    bool programmatic = false;
 };
-/// Modelled time of a call in microseconds: rounds of tiles, and the memory.
-[[nodiscard]] double predict_us(const AttentionProblem&, const TileWork&, const DeviceTraits&);
-
-/// The smallest tile, or more than half of its queries exist.
-[[nodiscard]] constexpr bool tile_is_filled(const AttentionProblem& p, std::int64_t tile_m,
-                                            std::int64_t smallest) {
-    return tile_m <= smallest || tile_m < 2 * p.q_len;
-}
+/// One launch with a block for each tile.
+[[nodiscard]] Plan tile_plan(const Kernel&, const AttentionProblem&, const TileLaunch&, const DeviceTraits&);
 
 }  // namespace hone::attention_prefill

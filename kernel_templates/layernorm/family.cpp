@@ -12,12 +12,9 @@ const Variant* const variants[] = {&group_rows, &cluster_row, &streamed_row, &pe
 }  // namespace
 
 extern const Family layernorm_family;
-const Family layernorm_family = norm::family({
-    .name = "layernorm",
-    .summary = "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, over rows",
-    .fields = norm::layernorm_fields(),
+const Family layernorm_family = norm::declared_layernorm(norm::family({
     .variants = variants,
     .reference_source = "layernorm/reference.cu",
-});
+}));
 
 }  // namespace hone

@@ -1,12 +1,12 @@
-// Linear, the part that all variants share: the tensors of a call, and what becomes of a sum on its way out.
-// (A norm in front is folded into the products by few_tokens.cuh, or a launch of its own: normalize.cuh.)
+// What becomes of a sum on its way out, for the families linear and quantized_linear alike; tensors.cuh has
+// linear's call. A norm in front is folded into the products by few_tokens.cuh, or a launch of its own:
+// normalize.cuh.
 //   plain  out = activation(sum + bias) + residual
 //   gated  out = activation(gate sum) * up sum
 // All in float32, rounded once. out may be the residual itself: a result is written once, after its residual
 // was read, by the thread that read it (or by the copy engine, which that thread has told).
 #pragma once
 
-#include "device/packet.cuh"
 #include "device/types.cuh"
 #include "hone_constants.h"
 
@@ -69,51 +69,5 @@ __device__ inline float activate(float x) {
     return x;
 }
 __device__ inline float join_gated(float gate, float up) { return activate(gate) * up; }
-
-struct Tensors {
-    const Element* x;
-    const Element* norm_weight;
-    const Element* weight;  ///< the gate where gated
-    const Element* up;
-    const Element* bias;
-    const Element* residual;
-    Element* result;
-    float* workspace;
-    int64 tokens;
-    int64 x_stride;
-    int64 weight_stride;
-    int64 up_stride;
-    int64 residual_stride;
-    int64 out_stride;
-    float epsilon;
-
-    /// The result from its sums; `token` and `column` exist.
-    __device__ float finish(int64 token, int column, const float (&sums)[products]) const {
-        if constexpr (gated) return join_gated(sums[0], sums[products - 1]);
-        return finish(token, column, sums[0]);
-    }
-    /// Of a problem that is not gated.
-    __device__ float finish(int64 token, int column, float sum) const {
-        if constexpr (has_bias) sum += to_float(bias[column]);
-        if constexpr (!gated) sum = activate(sum);
-        if constexpr (has_residual)
-            sum += to_float(load_packet<Element, 1>(residual + token * residual_stride + column).elements[0]);
-        return sum;
-    }
-};
-
-// Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_LINEAR_PARAMETERS                                                                         \
-    const hone::linear::Element *x, const hone::linear::Element *norm_weight,                          \
-        const hone::linear::Element *weight, const hone::linear::Element *up,                          \
-        const hone::linear::Element *bias, const hone::linear::Element *residual,                      \
-        hone::linear::Element *result, float *workspace, long long tokens, long long x_stride,         \
-        long long weight_stride, long long up_stride, long long residual_stride, long long out_stride, \
-        float epsilon
-#define HONE_LINEAR_TENSORS                                                                             \
-    {                                                                                                   \
-        x, norm_weight, weight, up, bias, residual, result, workspace, tokens, x_stride, weight_stride, \
-            up_stride, residual_stride, out_stride, epsilon                                             \
-    }
 
 }  // namespace hone::linear

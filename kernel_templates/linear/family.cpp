@@ -1,57 +1,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/launches.h"
 #include "kernel_templates/linear/family_parts.h"
+#include "kernel_templates/linear/variants.h"
 
 namespace hone {
 namespace linear {
 namespace {
 
-constexpr Field fields[] = {
-    {"dtype", Field::Kind::choice, "element type of every tensor", 0, 2, -1, dtype_choices},
-    norm_field,
-    activation_field,
-    gated_field,
-    bias_field,
-    residual_field,
-    in_field,
-    out_field,
-    tokens_field,
-};
-
 const Variant* const variants[] = {&wgmma, &wgmma_tf32, &mma, &mma_tiles, &gemv, &plain};
 
-std::vector<Argument> arguments(const Problem& problem) {
-    const LinearProblem p = linear_problem(problem);
-    Argument weight_argument = matrix("weight", Role::weight, p.dtype, p.out, p.in);
-    Argument up_argument = matrix("up", Role::weight, p.dtype, p.out, p.in, p.gated);
-    weight_argument.fill_scale = weight_deviation(p);
-    up_argument.fill_scale = weight_deviation(p);
-    return {matrix("x", Role::input, p.dtype, p.tokens, p.in),
-            norm_weight_argument(p),
-            weight_argument,
-            up_argument,
-            matrix("bias", Role::weight, p.dtype, 1, p.out, p.bias),
-            matrix("residual", Role::input, p.dtype, p.tokens, p.out, p.residual),
-            matrix("out", Role::output, p.dtype, p.tokens, p.out),
-            matrix("workspace", Role::workspace, Dtype::fp32, 1, 1)};
-}
-
-std::vector<ScalarArgument> scalars(const Problem& problem) {
-    const LinearProblem p = linear_problem(problem);
-    const Scalar in = Scalar::of(p.in);
-    const Scalar out = Scalar::of(p.out);
-    return {{"tokens", Scalar::of(p.tokens)},
-            {"x_stride", in},
-            {"weight_stride", in},
-            {"up_stride", in},
-            {"residual_stride", out},
-            {"out_stride", out},
-            {"epsilon", Scalar::of(1e-5f), true}};
-}
-
 std::string validate(const Problem& problem) {
-    const LinearProblem p = linear_problem(problem);
+    const LinearProblem p(problem);
     if (std::string error = wrong_gate(p); !error.empty()) return error;
     if (std::string error = too_large("tokens x in", p.tokens, p.in); !error.empty()) return error;
     return too_large("tokens x out", p.tokens, p.out);
@@ -66,7 +27,7 @@ std::string validate(const Problem& problem) {
 // result of unit size. Allowed are seven times that, which one of 1e8 results would miss once in 4000
 // calls; a gated result multiplies such an error with a number of normal distribution: four times more.
 Tolerance tolerance(const Problem& problem, int) {
-    const LinearProblem p = linear_problem(problem);
+    const LinearProblem p(problem);
     const double terms = static_cast<double>(p.in);
     const double amplified = p.gated ? 6.0 : 1.0;
     const double cut = amplified * (1e-5 + 2e-8 * terms);
@@ -84,33 +45,26 @@ Tolerance tolerance(const Problem& problem, int) {
     return {.relative_l2 = 3e-6 * walk, .max_abs = 2e-5 * amplified * walk, .max_rel = 2e-5};
 }
 
-Work work(const Problem& problem) { return work_of(linear_problem(problem), arguments(problem)); }
+Work work(const Problem& problem) { return work_of(LinearProblem(problem), declared_arguments(problem)); }
+
+constexpr Kernel reference_kernels[] = {{"linear_reference", call_args}};
 
 Plan reference_plan(const Problem& problem) {
-    Plan plan{.launch_count = 1};
-    plan.launches[0] = launch("linear_reference", reference_grid(linear_problem(problem)), 256);
-    return plan;
+    return plan_of(launch(reference_kernels[0], reference_grid(LinearProblem(problem)), 256));
 }
 
 }  // namespace
-
 }  // namespace linear
 
 extern const Family linear_family;
-const Family linear_family{
-    .name = "linear",
-    .summary =
-        "activation(x * weight^T + bias) + residual, or gated: activation(x * weight^T) * (x * up^T); x "
-        "as it is or behind an RMSNorm",
-    .fields = linear::fields,
+const Family linear_family = linear::declared({
     .variants = linear::variants,
     .validate = linear::validate,
-    .arguments = linear::arguments,
-    .scalars = linear::scalars,
     .tolerance = linear::tolerance,
     .work = linear::work,
     .reference_source = "linear/reference.cu",
+    .reference_kernels = linear::reference_kernels,
     .reference_plan = linear::reference_plan,
-};
+});
 
 }  // namespace hone

@@ -1,22 +1,9 @@
 #include "kernel_templates/linear/family_parts.h"
 
-#include <cmath>
+#include "kernel_templates/kit/launches.h"
+#include "kernel_templates/kit/work.h"
 
 namespace hone::linear {
-
-Argument matrix(std::string_view name, Role role, Dtype dtype, std::int64_t rows, std::int64_t columns,
-                bool present) {
-    return {.name = name, .role = role, .dtype = dtype, .shape = {1, 1, rows, columns}, .present = present};
-}
-
-Argument norm_weight_argument(const LinearProblem& p) {
-    Argument argument = matrix("norm_weight", Role::weight, p.dtype, 1, p.in, p.norm);
-    argument.fill_scale = 0.25;
-    argument.fill_offset = 1.0;
-    return argument;
-}
-
-double weight_deviation(const LinearProblem& p) { return 1.0 / std::sqrt(static_cast<double>(p.in)); }
 
 std::string wrong_gate(const LinearProblem& p) {
     if (!p.gated) return {};
@@ -35,16 +22,12 @@ std::string too_large(std::string_view what, std::int64_t rows, std::int64_t col
 }
 
 Work work_of(const LinearProblem& p, std::span<const Argument> arguments) {
-    double bytes = 0;
-    for (const Argument& argument : arguments) {
-        if (argument.role != Role::workspace) bytes += static_cast<double>(argument.bytes());
-    }
-    return {.bytes = bytes, .flops = p.flops()};
+    return {.bytes = bytes_of(arguments), .flops = p.flops()};
 }
 
 Dim3 reference_grid(const LinearProblem& p) {
     constexpr std::int64_t tile = 64;
-    return {static_cast<std::uint32_t>(ceil_div(p.out, tile) * ceil_div(p.tokens, tile)), 1, 1};
+    return grid_of(ceil_div(p.out, tile) * ceil_div(p.tokens, tile));
 }
 
 }  // namespace hone::linear

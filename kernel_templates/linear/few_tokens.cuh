@@ -17,7 +17,7 @@
 #include "device/packet.cuh"
 #include "device/sync.cuh"
 #include "device/tma.cuh"
-#include "linear/epilogue.cuh"
+#include "linear/tensors.cuh"
 
 namespace hone::linear {
 
@@ -112,7 +112,7 @@ class FewTokens {
     __device__ void store(int token, int column, const float (&sums)[products]) const {
         const int64 place = first_token_ + token;
         if (place >= tensors_.tokens) return;
-        tensors_.result[place * tensors_.out_stride + column] =
+        tensors_.out[place * tensors_.out_stride + column] =
             from_float<Element>(tensors_.finish(place, column, sums));
     }
 
@@ -120,7 +120,7 @@ class FewTokens {
     int step_stride;
 
   private:
-    const Tensors& tensors_;
+    const Tensors tensors_;
     int64 first_token_ = 0;
 };
 

@@ -101,8 +101,8 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::linear::gemv
 
 extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::blocks_per_sm)
-    linear_gemv(HONE_LINEAR_PARAMETERS) {
-    hone::linear::gemv::run(HONE_LINEAR_TENSORS);
+    linear_gemv(const __grid_constant__ hone::linear::Tensors tensors) {
+    hone::linear::gemv::run(tensors);
 }
 
 namespace hone::linear::normalize {

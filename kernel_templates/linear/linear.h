@@ -1,49 +1,24 @@
-// Linear on the host: the problem as plain numbers, the call's arguments, and the variants. A variant's plan,
-// constraints and cost stand in <variant>.cpp beside <variant>.cu.
+// Linear on the host: the problem as numbers. A variant's plan stands in <variant>_plan.cpp, its space and
+// cost in <variant>.cpp, beside <variant>.cu; variants of many files have a folder with plan.cpp, space.cpp,
+// rank.cpp and kernel.cu.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
-#include <initializer_list>
-#include <optional>
-#include <span>
 
-#include "kernel_templates/family.h"
+#include "kernel_templates/kit/ceil_div.h"
+#include "kernel_templates/linear/declaration.h"
 
 namespace hone::linear {
 
-/// Index of each pointer of a call.
-enum Pointer : int { x, norm_weight, weight, up, bias, residual, out, workspace, pointer_count };
-/// Index of each scalar of a call. Strides count elements from one row to the next.
-enum CallScalar : int {
-    tokens,
-    x_stride,
-    weight_stride,
-    up_stride,
-    residual_stride,
-    out_stride,
-    epsilon,  ///< float32, of the norm
-    scalar_count
-};
-
-/// Choices of the field `activation`, in order.
-enum class Activation : std::int64_t { none, gelu_tanh, gelu_erf, silu, relu };
-
-/// A problem as numbers.
-struct LinearProblem {
-    Dtype dtype = Dtype::bf16;
-    bool norm = false;
-    Activation activation = Activation::none;
-    bool gated = false;
-    bool bias = false;
-    bool residual = false;
-    std::int64_t in = 0;
-    std::int64_t out = 0;
-    std::int64_t tokens = 0;
+struct LinearProblem : Fields {
+    LinearProblem() = default;
+    explicit LinearProblem(const Problem& problem) : Fields(fields_of(problem)) {}
 
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
     /// Weights: x is multiplied with each of them.
     [[nodiscard]] std::int64_t products() const { return gated ? 2 : 1; }
-    /// Of all weights.
+    /// Bytes of all weights.
     [[nodiscard]] double weight_bytes() const {
         return static_cast<double>(products() * out * element_bytes()) * static_cast<double>(in);
     }
@@ -59,31 +34,8 @@ struct LinearProblem {
         return 2.0 * static_cast<double>(products() * tokens) * static_cast<double>(in) *
                static_cast<double>(out);
     }
+    /// Standard deviation of weights whose results have the size of x.
+    [[nodiscard]] double weight_deviation() const { return 1.0 / std::sqrt(static_cast<double>(in)); }
 };
-[[nodiscard]] LinearProblem linear_problem(const Problem&);
-
-extern const Variant wgmma;
-extern const Variant wgmma_tf32;
-extern const Variant mma;
-extern const Variant mma_tiles;
-extern const Variant gemv;
-extern const Variant plain;
-
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// A launch of the signature that most kernels share: all pointers, then all scalars.
-[[nodiscard]] Launch launch(const char* kernel, Dim3 grid, std::int64_t threads);
-
-/// For a fallback: of some configs of a variant the allowed one that its cost model likes best, the first of
-/// equals.
-[[nodiscard]] std::optional<Config> best_of(const Problem&, const Variant&, std::span<const Config>,
-                                            const DeviceTraits&);
-
-/// Of variants whose tunable `index` is "programmatic".
-template <std::size_t index>
-inline constexpr Constraint programmatic_needs_sm_90{
-    "programmatic dependent launch needs sm_90", [](const Problem&, const Config& c, const DeviceTraits& t) {
-        return c[index] == 0 || t.has_programmatic_launch();
-    }};
 
 }  // namespace hone::linear

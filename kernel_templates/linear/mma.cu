@@ -134,8 +134,8 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::linear::mma
 
 extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::blocks_per_sm)
-    linear_mma(HONE_LINEAR_PARAMETERS) {
-    hone::linear::mma::run(HONE_LINEAR_TENSORS);
+    linear_mma(const __grid_constant__ hone::linear::Tensors tensors) {
+    hone::linear::mma::run(tensors);
 }
 
 namespace hone::linear::normalize {

@@ -83,8 +83,9 @@ __device__ inline void run(const Element* x, const Element* norm_weight, Element
 
 /// In every image of the variant, empty where there is no norm.
 extern "C" __global__ void __launch_bounds__(hone::linear::normalize::threads)
-    linear_normalize(const hone::linear::Element* x, const hone::linear::Element* norm_weight,
-                     hone::linear::Element* normalized, long long x_stride, float epsilon) {
+    linear_normalize(const __grid_constant__ hone::arguments::linear_normalize a) {
+    using hone::linear::Element;
     if constexpr (hone::linear::has_norm)
-        hone::linear::normalize::run(x, norm_weight, normalized, x_stride, epsilon);
+        hone::linear::normalize::run(reinterpret_cast<const Element*>(a.x), a.norm_weight,
+                                     reinterpret_cast<Element*>(a.normalized), a.x_stride, a.epsilon);
 }

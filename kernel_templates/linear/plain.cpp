@@ -1,43 +1,38 @@
-#include "kernel_templates/linear/normalize.h"
-#include "kernel_templates/linear/plain_product.h"
+#include "kernel_templates/linear/normalize_rank.h"
+#include "kernel_templates/linear/plain_plan.h"
+#include "kernel_templates/linear/plain_product_rules.h"
+#include "kernel_templates/linear/variants.h"
 
 namespace hone::linear {
 namespace {
 
 using namespace plain_product;
 
-Operands operands(const Problem& problem, const Config& config) {
-    const LinearProblem p = linear_problem(problem);
-    const std::int64_t registers = ceil_div(config[vector] * p.element_bytes(), 4) + 1;
+Operands operands(const LinearProblem& p, const PlainConfig& c) {
+    const std::int64_t registers = ceil_div(c.vector * p.element_bytes(), 4) + 1;
     return {.product = p,
             .bytes = p.weight_bytes() + p.x_bytes() + p.out_bytes(),
-            .weights_a_load = config[vector],
+            .weights_a_load = c.vector,
             .x_registers = registers,
             .weight_registers = registers,
-            .stage_operations = config[vector] == 1 ? 12.0 : 4.0};
+            .stage_operations = c.vector == 1 ? 12.0 : 4.0};
 }
 
 constexpr Constraint constraints[] = {
-    block_has_threads,       loads_fit_rows<operands>, tile_has_tokens<operands>,
-    registers_fit<operands>, buffers_fit<operands>,    programmatic_needs_sm_90<programmatic>,
+    block_has_threads,
+    loads_fit_rows<LinearProblem, operands>,
+    tile_has_tokens<LinearProblem, operands>,
+    registers_fit<LinearProblem, operands>,
+    buffers_fit<LinearProblem, operands>,
+    programmatic_needs_sm_90<PlainConfig>,
 };
 
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
-    const LinearProblem p = linear_problem(problem);
-    Plan plan{.launch_count = 1};
-    plan.launches[0] =
-        launch("linear_plain", {static_cast<std::uint32_t>(blocks(p, config)), 1, 1}, threads(config));
-    plan.launches[0].programmatic = config[programmatic] != 0;
-    return normalize_first(p, plan);
+double predict(const LinearProblem& p, const PlainConfig& c, const DeviceTraits& traits) {
+    return predict_us(operands(p, c), c, traits) + normalize_us(p, traits);
 }
 
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    return plain_product::predict_us(operands(problem, config), config, traits) +
-           normalize_us(linear_problem(problem), traits);
-}
-
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    return fallback_config(linear_problem(problem), traits);
+std::optional<PlainConfig> fallback(const LinearProblem& p, const DeviceTraits& traits) {
+    return fallback_config(p, traits);
 }
 
 }  // namespace
@@ -47,9 +42,10 @@ const Variant plain{.name = "plain",
                     .source = "linear/plain.cu",
                     .tunables = tunables,
                     .constraints = constraints,
-                    .plan = plan,
-                    .fallback = fallback,
-                    .access_elements = [](const Problem&, const Config& config) { return config[vector]; },
-                    .predict_us = predict};
+                    .kernels = plain_kernels,
+                    .plan = typed<plain_plan>,
+                    .fallback = typed<fallback>,
+                    .access_elements = typed<plain_access_elements>,
+                    .predict_us = typed<predict>};
 
 }  // namespace hone::linear

@@ -1,6 +1,7 @@
 // Linear, variant plain: any size, any type, any chip; CUDA cores alone. plain_product.cuh says how. A norm
 // is a launch before it.
 #include "linear/plain_product.cuh"
+#include "linear/tensors.cuh"
 
 namespace hone::linear::plain {
 
@@ -25,9 +26,9 @@ struct StagedWeight : StagedRows<Element, plain_product::tile_out> {
 }  // namespace hone::linear::plain
 
 extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
-    linear_plain(HONE_LINEAR_PARAMETERS) {
+    linear_plain(const __grid_constant__ hone::linear::Tensors tensors) {
     using namespace hone::linear;
-    plain_product::run<plain::StagedX, plain::StagedWeight>(Tensors HONE_LINEAR_TENSORS);
+    plain_product::run<plain::StagedX, plain::StagedWeight>(Tensors(tensors));
 }
 
 namespace hone::linear::normalize {

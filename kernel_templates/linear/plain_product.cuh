@@ -147,7 +147,7 @@ __device__ void store(const Tensors& tensors, int64 first_token, int first_colum
             float both[products];
 #pragma unroll
             for (int product = 0; product < products; ++product) both[product] = sums.values[product][i][j];
-            tensors.result[token * tensors.out_stride + column] =
+            tensors.out[token * tensors.out_stride + column] =
                 from_float<Element>(tensors.finish(token, column, both));
         }
     }

@@ -2,7 +2,7 @@
 // pass through shared memory as floats; a thread adds their products for 4 x 4 results in float32, and those
 // short sums in double. A norm is applied to x as floats, its factors come from sums in double. Activations
 // in double. out is a float32 array without padding.
-#include "linear/epilogue.cuh"
+#include "linear/tensors.cuh"
 
 namespace hone::linear::reference {
 
@@ -46,7 +46,7 @@ __device__ inline void norm_factors(const Tensors& t, int64 first_token, float (
     }
 }
 
-/// Of what this thread has staged.
+/// Applies the norm to what this thread has staged.
 __device__ inline void normalize(float (&x)[tile][depth + 1], const float (&factors)[tile],
                                  const Element* norm_weight, int column) {
     for (int i = threadIdx.x; i < tile * depth; i += threads) {
@@ -79,7 +79,7 @@ __device__ inline void multiply(const Tensors& t, const Element* weight, int64 w
     }
 }
 
-__device__ inline void run(const Tensors& t, float* result) {
+__device__ inline void run(const Tensors& t) {
     constexpr int across = (out + tile - 1) / tile;
     const int64 first_token = static_cast<int64>(blockIdx.x / across) * tile;
     const int64 first_column = static_cast<int64>(blockIdx.x % across) * tile;
@@ -96,14 +96,14 @@ __device__ inline void run(const Tensors& t, float* result) {
             value = activate(value);
             if (gated) value *= sums[products - 1][i][j];
             if (has_residual) value += to_float(t.residual[token * t.residual_stride + column]);
-            result[token * out + column] = static_cast<float>(value);
+            t.out[token * out + column] = static_cast<float>(value);
         }
     }
 }
 
 }  // namespace hone::linear::reference
 
-extern "C" __global__ void __launch_bounds__(256) linear_reference(HONE_LINEAR_PARAMETERS) {
-    using namespace hone::linear;
-    reference::run(HONE_LINEAR_TENSORS, reinterpret_cast<float*>(result));
+extern "C" __global__ void __launch_bounds__(256)
+    linear_reference(const __grid_constant__ hone::linear::Tensors tensors) {
+    hone::linear::reference::run(tensors);
 }

@@ -93,6 +93,6 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::cluster_row
 
 extern "C" __global__ void __launch_bounds__(hone::norm::cluster_row::threads)
-    norm_cluster_row(HONE_NORM_PARAMETERS) {
-    hone::norm::cluster_row::run(HONE_NORM_TENSORS);
+    norm_cluster_row(const __grid_constant__ hone::norm::Tensors tensors) {
+    hone::norm::cluster_row::run(hone::norm::Tensors(tensors));
 }

@@ -54,6 +54,6 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::group_rows
 
 extern "C" __global__ void __launch_bounds__(hone::norm::group_rows::threads)
-    norm_group_rows(HONE_NORM_PARAMETERS) {
-    hone::norm::group_rows::run(HONE_NORM_TENSORS);
+    norm_group_rows(const __grid_constant__ hone::norm::Tensors tensors) {
+    hone::norm::group_rows::run(hone::norm::Tensors(tensors));
 }

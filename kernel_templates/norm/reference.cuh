@@ -61,7 +61,7 @@ __device__ inline double result(const Tensors& tensors, int64 index, int column,
     return (row_value(tensors, index, column) - row.mean) * row.factor * weight + bias;
 }
 
-__device__ inline void run(const Tensors& tensors, float* out, float* sum) {
+__device__ inline void run(const Tensors& tensors) {
     const int64 index = blockIdx.x;
     const RowStatistic row = statistic(tensors, index);
     double largest = 0;
@@ -73,17 +73,17 @@ __device__ inline void run(const Tensors& tensors, float* out, float* sum) {
     const float scale = largest > 0 ? static_cast<float>(largest / largest_code) : 1.0f;
     for (int column = threadIdx.x; column < hidden; column += 256) {
         const double y = result(tensors, index, column, row);
-        out[index * hidden + column] =
+        tensors.out[index * hidden + column] =
             quantized ? to_float(from_float<Output>(static_cast<float>(y / scale))) : static_cast<float>(y);
         if (has_residual)
-            sum[index * hidden + column] = static_cast<float>(row_value(tensors, index, column));
+            tensors.sum[index * hidden + column] = static_cast<float>(row_value(tensors, index, column));
     }
     if (quantized && threadIdx.x == 0) tensors.scale[index] = scale;
 }
 
 }  // namespace hone::norm::reference
 
-extern "C" __global__ void __launch_bounds__(256) norm_reference(HONE_NORM_PARAMETERS) {
-    using namespace hone::norm;
-    reference::run(HONE_NORM_TENSORS, reinterpret_cast<float*>(out), reinterpret_cast<float*>(sum));
+extern "C" __global__ void __launch_bounds__(256)
+    norm_reference(const __grid_constant__ hone::norm::Tensors tensors) {
+    hone::norm::reference::run(tensors);
 }

@@ -28,33 +28,7 @@ using Code = Conditional<Shape::output == 1, int8, fp8>::type;
 using Output = Conditional<quantized, Code, Element>::type;
 inline constexpr float largest_code = Shape::output == 1 ? 127.0f : 448.0f;
 
-struct Tensors {
-    const Element* x;
-    const Element* residual;
-    const Element* weight;
-    const Element* bias;
-    Output* out;
-    Element* sum;
-    float* scale;
-    int64 rows;
-    int64 x_stride;
-    int64 residual_stride;
-    int64 out_stride;
-    int64 sum_stride;
-    float epsilon;
-};
-
-// Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_NORM_PARAMETERS                                                                              \
-    const hone::norm::Element *x, const hone::norm::Element *residual, const hone::norm::Element *weight, \
-        const hone::norm::Element *bias, hone::norm::Output *out, hone::norm::Element *sum, float *scale, \
-        long long rows, long long x_stride, long long residual_stride, long long out_stride,              \
-        long long sum_stride, float epsilon
-#define HONE_NORM_TENSORS                                                                                    \
-    {                                                                                                        \
-        x, residual, weight, bias, out, sum, scale, rows, x_stride, residual_stride, out_stride, sum_stride, \
-            epsilon                                                                                          \
-    }
+struct Tensors : Arguments {};
 
 /// Columns of the `lane`-th of `lanes` threads that share a row: packet p starts at (p * lanes + lane) *
 /// vector.
@@ -98,9 +72,12 @@ struct Scaling {
 };
 
 /// Visits the packets of a row that exist. A row type offers, for one thread:
-///   layout, unroll      its Layout; how many packets are unrolled: all of them where the row lives in
-///   registers lane, present       which columns it owns; whether the row exists (threads of absent rows join
-///   reductions, no more) inside(p)           whether packet p exists; values of packets outside do not count
+///
+///   layout              its Layout
+///   unroll              how many packets are unrolled: all of them where the row lives in registers
+///   lane                which columns the thread owns
+///   present             whether the row exists; threads of absent rows join reductions, no more
+///   inside(p)           whether packet p exists; values of packets outside do not count
 ///   values(p, floats)   the row; weights(p, floats) and biases(p, floats) its parameters
 template <class Row, class Visit>
 __device__ inline void for_each_packet(const Row& row, Visit visit) {
@@ -246,7 +223,8 @@ __device__ inline void write_row(const Row& row, const Tensors& tensors, int64 i
 #pragma unroll
             for (int i = 0; i < vector; ++i) result[i] *= inverse;
         }
-        Output* address = tensors.out + index * tensors.out_stride + Row::layout::column(row.lane, packet);
+        auto* const address =
+            tensors.out + index * tensors.out_stride + Row::layout::column(row.lane, packet);
         store_packet<hint>(address, pack<Output>(result));
     });
 }
@@ -326,7 +304,7 @@ struct RegisterRow {
         for (int packet = 0; packet < Layout::packets; ++packet)
             packets[packet] = add(packets[packet], addends[packet]);
         if (!present) return;
-        Element* sum = tensors.sum + index * tensors.sum_stride;
+        auto* const sum = tensors.sum + index * tensors.sum_stride;
         for_each_packet(*this, [&](int packet) {
             store_packet<hint>(sum + Layout::column(lane, packet), packets[packet]);
         });

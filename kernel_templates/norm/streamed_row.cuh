@@ -76,6 +76,6 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::streamed_row
 
 extern "C" __global__ void __launch_bounds__(hone::norm::streamed_row::threads)
-    norm_streamed_row(HONE_NORM_PARAMETERS) {
-    hone::norm::streamed_row::run(HONE_NORM_TENSORS);
+    norm_streamed_row(const __grid_constant__ hone::norm::Tensors tensors) {
+    hone::norm::streamed_row::run(hone::norm::Tensors(tensors));
 }

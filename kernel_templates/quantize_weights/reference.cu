@@ -11,12 +11,6 @@ inline constexpr int maxima_threads = 1024;
 inline constexpr int search_threads = 64;
 inline constexpr int code_threads = 256;
 
-struct Outputs {
-    float* codes;
-    float* scales;
-    float* zeros;
-};
-
 /// The Group of scale_rule.cuh in the hands of a thread.
 struct ThreadGroup {
     const Element* from;
@@ -73,7 +67,7 @@ __device__ inline Choice choose(const Tensors& t, int64 row, int group) {
     return choice.too_large() ? Choice{} : choice;
 }
 
-__device__ inline void search_scales(const Tensors& t, const Outputs& outputs) {
+__device__ inline void search_scales(const Tensors& t) {
     const int64 index = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
     const int64 row = index / group_places;
     const int group = static_cast<int>(index % group_places);
@@ -81,12 +75,12 @@ __device__ inline void search_scales(const Tensors& t, const Outputs& outputs) {
     Choice choice;
     if (row < t.out && group < groups) choice = choose(t, row, group);
     const int64 place = places::scale_place(row, group, group_places);
-    outputs.scales[place] = choice.stored.scale;
-    if constexpr (has_zeros) outputs.zeros[place] = static_cast<float>(choice.zero);
+    t.scales[place] = choice.stored.scale;
+    if constexpr (has_zeros) t.zeros[place] = static_cast<float>(choice.zero);
 }
 
 /// Rows and columns that share scale number blockIdx.x.
-__device__ inline void find_scale(const Tensors& t, const Outputs& outputs) {
+__device__ inline void find_scale(const Tensors& t) {
     const int64 number = blockIdx.x;
     const int64 first_row = one_scale ? 0 : number / groups * scaled_rows;
     const int64 rows = one_scale ? t.out : min(static_cast<int64>(scaled_rows), t.out - first_row);
@@ -101,36 +95,36 @@ __device__ inline void find_scale(const Tensors& t, const Outputs& outputs) {
     __syncthreads();
     if (threadIdx.x != 0) return;
     for (int i = 1; i < maxima_threads; ++i) largest = fmaxf(largest, maxima[i]);
-    outputs.scales[number] = scale_of_largest(largest);
+    t.scales[number] = scale_of_largest(largest);
 }
 
 /// The code of 4 bits, padding included.
-__device__ inline uint32 nibble(const Tensors& t, const Outputs& outputs, int64 row, int column) {
+__device__ inline uint32 nibble(const Tensors& t, int64 row, int column) {
     if (row >= t.out || (column >= in && has_groups)) return no_zero;
     const int64 place = places::scale_place(row, has_groups ? column / width : 0, group_places);
-    const int zero = has_zeros ? static_cast<int>(outputs.zeros[place]) : no_zero;
-    return column < in ? code_4(t.value(row, column), outputs.scales[place], zero) : zero;
+    const int zero = has_zeros ? static_cast<int>(t.zeros[place]) : no_zero;
+    return column < in ? code_4(t.value(row, column), t.scales[place], zero) : zero;
 }
 
-__device__ inline void write_code(const Tensors& t, const Outputs& outputs, int64 row, int column) {
+__device__ inline void write_code(const Tensors& t, int64 row, int column) {
     if constexpr (is_w4) {
         if (row % 16 >= 8) return;  // these share bytes with the rows 8 before them
-        const uint32 byte = nibble(t, outputs, row, column) | nibble(t, outputs, row + 8, column) << 4;
-        outputs.codes[places::place_w4(row, column, in).byte] = to_float(static_cast<int8>(byte));
+        const uint32 byte = nibble(t, row, column) | nibble(t, row + 8, column) << 4;
+        t.codes[places::place_w4(row, column, in).byte] = to_float(static_cast<int8>(byte));
         return;
     }
     const bool exists = row < t.out && column < in;
     const int64 number = exists ? scale_number(row, column / width) : 0;
-    const uint8 code = exists ? code_8(t.value(row, column), outputs.scales[number]) : 0;
+    const uint8 code = exists ? code_8(t.value(row, column), t.scales[number]) : 0;
     const int64 byte = is_packed ? places::place_w8(row, column, in).byte : row * in + column;
-    outputs.codes[byte] = is_fp8 ? to_float(fp8{code}) : to_float(static_cast<int8>(code));
+    t.codes[byte] = is_fp8 ? to_float(fp8{code}) : to_float(static_cast<int8>(code));
 }
 
-__device__ inline void write_codes(const Tensors& t, const Outputs& outputs) {
+__device__ inline void write_codes(const Tensors& t) {
     constexpr int columns = is_packed ? static_cast<int>(places::whole_blocks(in)) * 64 : in;
     constexpr int tiles = (columns + code_threads - 1) / code_threads;
     const int column = static_cast<int>(blockIdx.x % tiles) * code_threads + threadIdx.x;
-    if (column < columns) write_code(t, outputs, blockIdx.x / tiles, column);
+    if (column < columns) write_code(t, blockIdx.x / tiles, column);
 }
 
 }  // namespace hone::quantize_weights::reference
@@ -138,18 +132,15 @@ __device__ inline void write_codes(const Tensors& t, const Outputs& outputs) {
 extern "C" __global__ void __launch_bounds__(hone::quantize_weights::is_w4
                                                  ? hone::quantize_weights::reference::search_threads
                                                  : hone::quantize_weights::reference::maxima_threads)
-    quantize_weights_reference_scales(HONE_QUANTIZE_PARAMETERS(float, float, float)) {
+    quantize_weights_reference_scales(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
     using namespace hone::quantize_weights;
-    const Tensors tensors{weight, nullptr, nullptr, nullptr, workspace, out, weight_stride};
     if constexpr (is_w4)
-        reference::search_scales(tensors, {codes, scales, zeros});
+        reference::search_scales(tensors);
     else
-        reference::find_scale(tensors, {codes, scales, zeros});
+        reference::find_scale(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    quantize_weights_reference_codes(HONE_QUANTIZE_PARAMETERS(float, float, float)) {
-    const hone::quantize_weights::Tensors tensors{weight,    nullptr, nullptr,      nullptr,
-                                                  workspace, out,     weight_stride};
-    hone::quantize_weights::reference::write_codes(tensors, {codes, scales, zeros});
+    quantize_weights_reference_codes(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
+    hone::quantize_weights::reference::write_codes(tensors);
 }

@@ -45,26 +45,16 @@ inline constexpr int no_row = 0x7fffffff;
 /// Of the workspace, in front of the largest magnitudes.
 inline constexpr int maxima_offset = 256;
 
-struct Tensors {
-    const Element* weight;
-    uint8* codes;
-    Scale* scales;
-    uint8* zeros;
-    char* workspace;
-    int64 out;
-    int64 weight_stride;
-
+struct Tensors : Arguments {
     __device__ float value(int64 row, int column) const {
         return to_float(weight[row * weight_stride + column]);
     }
-    __device__ BadRows& bad_rows() const { return *reinterpret_cast<BadRows*>(workspace); }
+    __device__ BadRows& bad_rows() const { return *static_cast<BadRows*>(workspace); }
     /// Formats of 8 bits: for each scale the largest magnitude, as the bits of a float.
-    __device__ uint32* maxima() const { return reinterpret_cast<uint32*>(workspace + maxima_offset); }
+    __device__ uint32* maxima() const {
+        return reinterpret_cast<uint32*>(static_cast<char*>(workspace) + maxima_offset);
+    }
 };
-
-#define HONE_QUANTIZE_PARAMETERS(Code, ScaleType, Zero)                                         \
-    const hone::quantize_weights::Element *weight, Code *codes, ScaleType *scales, Zero *zeros, \
-        char *workspace, long long out, long long weight_stride
 
 /// Number of a scale of 8-bit formats.
 __device__ inline int64 scale_number(int64 row, int group) {

@@ -28,6 +28,9 @@ inline constexpr int row_codes = 4;        ///< of a thread
 inline constexpr int span = has_groups ? width : 1024;
 inline constexpr int spans = (in + span - 1) / span;
 
+/// Zero points are 0 to 15.
+__device__ inline uint8* zeros_of(const Tensors& t) { return reinterpret_cast<uint8*>(t.zeros); }
+
 __device__ inline void clear(const Tensors& t, int64 maxima) {
     const int64 i = static_cast<int64>(blockIdx.x) * clear_threads + threadIdx.x;
     if (i == 0) t.bad_rows() = {no_row, no_row};
@@ -86,7 +89,7 @@ __device__ inline void search_scales(const Tensors& t) {
     if (WarpGroup::lane() != 0) return;
     const int64 place = places::scale_place(row, group, group_places);
     reinterpret_cast<uint16*>(t.scales)[place] = choice.stored.bits;
-    if constexpr (has_zeros) t.zeros[place] = static_cast<uint8>(choice.zero);
+    if constexpr (has_zeros) zeros_of(t)[place] = static_cast<uint8>(choice.zero);
 }
 
 __device__ inline void find_maxima(const Tensors& t) {
@@ -120,7 +123,7 @@ struct RowPair {
         if constexpr (is_w4) {
             if (row >= t.out) return no_zero;
             const int64 place = places::scale_place(row, has_groups ? column / width : 0, group_places);
-            const int zero = has_zeros ? t.zeros[place] : no_zero;
+            const int zero = has_zeros ? zeros_of(t)[place] : no_zero;
             if (!exists) return has_groups ? no_zero : zero;
             return code_4(t.value(row, column), to_float(t.scales[place]), zero);
         }
@@ -179,7 +182,7 @@ __device__ inline void encode_row(const Tensors& t) {
         const int column = first + i * row_threads;
         if (column >= in) return;
         const float scale = scale_8(t, row, column);
-        t.codes[row * in + column] = code_8(t.value(row, column), scale);
+        reinterpret_cast<uint8*>(t.codes)[row * in + column] = code_8(t.value(row, column), scale);
         if (column % width == 0 && (one_scale ? row == 0 : row % scaled_rows == 0))
             t.scales[scale_number(row, column / width)] = from_float<Scale>(scale);
     }
@@ -187,19 +190,14 @@ __device__ inline void encode_row(const Tensors& t) {
 
 }  // namespace hone::quantize_weights::warps
 
-using HoneScale = hone::quantize_weights::Scale;
-
 extern "C" __global__ void __launch_bounds__(hone::quantize_weights::warps::clear_threads)
-    quantize_weights_clear(HONE_QUANTIZE_PARAMETERS(unsigned char, HoneScale, unsigned char),
-                           long long maxima) {
-    hone::quantize_weights::warps::clear({weight, codes, scales, zeros, workspace, out, weight_stride},
-                                         maxima);
+    quantize_weights_clear(const __grid_constant__ hone::arguments::quantize_weights_clear a) {
+    hone::quantize_weights::warps::clear({a}, a.maxima);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::quantize_weights::warps::threads)
-    quantize_weights_scales(HONE_QUANTIZE_PARAMETERS(unsigned char, HoneScale, unsigned char)) {
+    quantize_weights_scales(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
     using namespace hone::quantize_weights;
-    const Tensors tensors{weight, codes, scales, zeros, workspace, out, weight_stride};
     if constexpr (is_w4)
         warps::search_scales(tensors);
     else
@@ -207,9 +205,8 @@ extern "C" __global__ void __launch_bounds__(hone::quantize_weights::warps::thre
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    quantize_weights_encode(HONE_QUANTIZE_PARAMETERS(unsigned char, HoneScale, unsigned char)) {
+    quantize_weights_encode(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
     using namespace hone::quantize_weights;
-    const Tensors tensors{weight, codes, scales, zeros, workspace, out, weight_stride};
     if constexpr (is_packed)
         warps::encode_block(tensors);
     else

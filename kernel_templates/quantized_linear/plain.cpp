@@ -1,48 +1,39 @@
-#include "kernel_templates/linear/plain_product.h"
-#include "kernel_templates/quantized_linear/quantize.h"
+#include "kernel_templates/linear/plain_product_rules.h"
+#include "kernel_templates/quantized_linear/plain_plan.h"
+#include "kernel_templates/quantized_linear/rank.h"
+#include "kernel_templates/quantized_linear/variants.h"
 
 namespace hone::quantized_linear {
 namespace {
 
 using namespace linear::plain_product;
 
-Operands operands(const Problem& problem, const Config& config) {
-    const QuantizedProblem p = quantized_problem(problem);
+Operands operands(const QuantizedProblem& p, const PlainConfig& c) {
     return {.product = p.dense(),
             .bytes = p.weight_bytes() + p.x_bytes() + p.out_bytes(),
-            .weights_a_load = config[vector] * (p.bits() == 4 ? 2 : 1),
+            .weights_a_load = c.vector * (p.bits() == 4 ? 2 : 1),
             .x_registers = 3,
             .weight_registers = p.zeros ? 5 : 3,
-            .stage_operations = config[vector] == 1 ? 16.0 : 6.0};
+            .stage_operations = c.vector == 1 ? 16.0 : 6.0};
 }
 
 constexpr Constraint constraints[] = {
-    {"a step multiplies the 16 columns that a word of packed codes covers",
-     [](const Problem&, const Config& c, const DeviceTraits&) { return c[tile_in] == 16; }},
+    rule("a step multiplies the 16 columns that a word of packed codes covers",
+         [](const PlainConfig& c) { return c.tile_in == 16; }),
     block_has_threads,
-    loads_fit_rows<operands>,
-    tile_has_tokens<operands>,
-    registers_fit<operands>,
-    buffers_fit<operands>,
-    linear::programmatic_needs_sm_90<programmatic>,
+    loads_fit_rows<QuantizedProblem, operands>,
+    tile_has_tokens<QuantizedProblem, operands>,
+    registers_fit<QuantizedProblem, operands>,
+    buffers_fit<QuantizedProblem, operands>,
+    programmatic_needs_sm_90<PlainConfig>,
 };
 
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
-    const QuantizedProblem p = quantized_problem(problem);
-    Plan plan{.launch_count = 1};
-    plan.launches[0] = launch("quantized_linear_plain",
-                              {static_cast<std::uint32_t>(blocks(p.dense(), config)), 1, 1}, threads(config));
-    plan.launches[0].programmatic = config[programmatic] != 0;
-    return prepare_first(p, plan);
+double predict(const QuantizedProblem& p, const PlainConfig& c, const DeviceTraits& traits) {
+    return predict_us(operands(p, c), c, traits) + prepare_us(p, traits);
 }
 
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    return linear::plain_product::predict_us(operands(problem, config), config, traits) +
-           prepare_us(quantized_problem(problem), traits);
-}
-
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    return fallback_config(quantized_problem(problem).dense(), traits);
+std::optional<PlainConfig> fallback(const QuantizedProblem& p, const DeviceTraits& traits) {
+    return fallback_config(p.dense(), traits);
 }
 
 }  // namespace
@@ -52,9 +43,10 @@ const Variant plain{.name = "plain",
                     .source = "quantized_linear/plain.cu",
                     .tunables = tunables,
                     .constraints = constraints,
-                    .plan = plan,
-                    .fallback = fallback,
-                    .access_elements = [](const Problem&, const Config& config) { return config[vector]; },
-                    .predict_us = predict};
+                    .kernels = plain_kernels,
+                    .plan = typed<plain_plan>,
+                    .fallback = typed<fallback>,
+                    .access_elements = typed<plain_access_elements>,
+                    .predict_us = typed<predict>};
 
 }  // namespace hone::quantized_linear

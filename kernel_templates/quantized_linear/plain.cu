@@ -15,7 +15,7 @@ struct StagedX : StagedRows<Conditional<is_packed, Element, Code>::type, tile_to
     __device__ void load(const Tensors& from, int64 first_token, int step) {
         using T = Conditional<is_packed, Element, Code>::type;
         StagedRows::load(
-            static_cast<const T*>(from.x), from.x_stride, first_token, from.tokens, step,
+            reinterpret_cast<const T*>(from.x), from.x_stride, first_token, from.tokens, step,
             [&](int64 token, int column) {
                 if constexpr (is_packed) return 1.0f;
                 return from.x_scales[token * from.x_scale_stride + (has_blocks ? column / scaled_block : 0)];
@@ -26,7 +26,7 @@ struct StagedX : StagedRows<Conditional<is_packed, Element, Code>::type, tile_to
 /// Codes that stand row by row: w8a8 and fp8.
 struct StagedCodes : StagedRows<Code, tile_out> {
     __device__ void load(const Tensors& tensors, int product, int first_row, int step) {
-        const Weight& from = product == 0 ? tensors.weight : tensors.up;
+        const Weight from = tensors.weight_of(product);
         StagedRows::load(
             reinterpret_cast<const Code*>(from.codes), from.stride, first_row, out, step,
             [&](int64 row, int column) {
@@ -61,7 +61,7 @@ struct StagedPacked {
 
     /// Blocks beyond the weight repeat the last.
     __device__ void load(const Tensors& tensors, int product, int first_row, int step) {
-        const Weight& from = product == 0 ? tensors.weight : tensors.up;
+        const Weight from = tensors.weight_of(product);
         constexpr int last_block = static_cast<int>(whole_blocks(out)) - 1;
         constexpr int blocks_across = static_cast<int>(whole_blocks(in));
 #pragma unroll
@@ -125,9 +125,9 @@ using StagedWeight = Conditional<is_packed, StagedPacked, StagedCodes>::type;
 }  // namespace hone::quantized_linear::plain
 
 extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
-    quantized_linear_plain(HONE_QUANTIZED_PARAMETERS) {
+    quantized_linear_plain(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     using namespace hone::quantized_linear;
-    plain::run<plain::StagedX, plain::StagedWeight>(Tensors HONE_QUANTIZED_TENSORS);
+    plain::run<plain::StagedX, plain::StagedWeight>(Tensors(tensors));
 }
 
 namespace hone::linear::normalize {

@@ -1,31 +1,35 @@
 #include "kernel_templates/quantized_linear/quantize.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace hone::quantized_linear {
 namespace {
 
-constexpr std::uint32_t block_threads = 256;  // as in quantize.cuh
+constexpr std::int64_t block_threads = 256;  // as in quantize.cuh
 
-std::int64_t aligned(std::int64_t bytes) {
-    return ceil_div(bytes, workspace_alignment) * workspace_alignment;
+/// Places among quantize_args.
+constexpr std::uint8_t codes_member = 2;
+constexpr std::uint8_t scales_member = 3;
+
+/// Indices among Plan::values.
+struct Codes {
+    std::uint8_t codes;
+    std::uint8_t scales;
+    std::uint8_t stride;
+    std::uint8_t scale_stride;
+};
+
+Launch quantize_launch(const QuantizedProblem& p, const Codes& of, bool programmatic) {
+    Launch first = launch(quantize, grid_of(p.tokens), block_threads);
+    first.programmatic = programmatic;
+    substitute(first, codes_member, of.codes);
+    substitute(first, scales_member, of.scales);
+    return first;
 }
 
-KernelArg add_value(Plan& plan, const PlanValue& value) {
-    plan.values[static_cast<std::size_t>(plan.value_count)] = value;
-    return plan_value_arg(plan.value_count++);
-}
-
-Launch quantize_launch(const QuantizedProblem& p, KernelArg codes, KernelArg code_scales, bool programmatic) {
-    Launch launch;
-    launch.kernel = "quantized_linear_quantize";
-    launch.grid = {static_cast<std::uint32_t>(p.tokens), 1, 1};
-    launch.block = {block_threads, 1, 1};
-    launch.programmatic = programmatic;
-    for (const KernelArg arg : {pointer_arg(x), pointer_arg(norm_weight), codes, code_scales,
-                                scalar_arg(x_stride), scalar_arg(epsilon)})
-        launch.args[launch.arg_count++] = arg;
+Launch with_codes(Launch launch, const Codes& of) {
+    substitute(launch, pointer_arg(x, ""), of.codes);
+    substitute(launch, pointer_arg(x_scales, ""), of.scales);
+    substitute(launch, scalar_arg(x_stride, ""), of.stride);
+    substitute(launch, scalar_arg(x_scale_stride, ""), of.scale_stride);
     return launch;
 }
 
@@ -33,27 +37,21 @@ Launch quantize_launch(const QuantizedProblem& p, KernelArg codes, KernelArg cod
 
 Plan quantize_first(const QuantizedProblem& p, const Plan& product) {
     if (!p.quantizes_x()) return product;
-    const std::int64_t codes_at = aligned(product.workspace_bytes);
-    const std::int64_t scales_at = aligned(codes_at + p.tokens * p.in);
+    const std::int64_t codes_at = round_up(product.workspace_bytes, workspace_alignment);
+    const std::int64_t scales_at = round_up(codes_at + p.tokens * p.in, workspace_alignment);
     Plan plan = product;
     plan.workspace_bytes = scales_at + p.tokens * p.groups() * 4;
-    const KernelArg codes = add_value(plan, {.number = codes_at, .pointer = workspace});
-    const KernelArg code_scales = add_value(plan, {.number = scales_at, .pointer = workspace});
-    const std::pair<KernelArg, KernelArg> replaced[] = {
-        {pointer_arg(x), codes},
-        {pointer_arg(x_scales), code_scales},
-        {scalar_arg(x_stride), add_value(plan, {.number = p.in})},
-        {scalar_arg(x_scale_stride), add_value(plan, {.number = p.groups()})}};
+    const Codes of{.codes = add_value(plan, {.number = codes_at, .pointer = workspace}),
+                   .scales = add_value(plan, {.number = scales_at, .pointer = workspace}),
+                   .stride = add_value(plan, {.number = p.in}),
+                   .scale_stride = add_value(plan, {.number = p.groups()})};
 
     plan.launch_count = product.launch_count + 1;
-    plan.launches[0] = quantize_launch(p, codes, code_scales, product.launches[0].programmatic);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(product.launch_count); ++i) {
-        Launch& launch = plan.launches[i + 1] = product.launches[i];
-        for (const auto& [old, by] : replaced)
-            std::replace(launch.args.begin(), launch.args.begin() + launch.arg_count, old, by);
-    }
-    for (int i = 0; i < plan.tensor_map_count; ++i) {
-        TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+    plan.launches[0] = quantize_launch(p, of, product.launches[0].programmatic);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(product.launch_count); ++i)
+        plan.launches[i + 1] = with_codes(product.launches[i], of);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(plan.tensor_map_count); ++i) {
+        TensorMap& map = plan.tensor_maps[i];
         if (map.pointer != x) continue;
         map.pointer = workspace;
         map.offset_bytes = codes_at;
@@ -62,19 +60,9 @@ Plan quantize_first(const QuantizedProblem& p, const Plan& product) {
     return plan;
 }
 
-double quantize_us(const QuantizedProblem& p, const DeviceTraits& traits) {
-    if (!p.quantizes_x()) return 0;
-    // A launch that waits for the one before it, and a pass over x that leaves half as much.
-    return 2.0 + 1.5 * p.x_bytes() / (0.85e-6 * traits.memory_bytes_per_s);
-}
-
 Plan prepare_first(const QuantizedProblem& p, const Plan& product) {
     if (!p.is_packed()) return quantize_first(p, product);
-    return linear::normalize_first(p.dense(), product, norm_arguments);
-}
-
-double prepare_us(const QuantizedProblem& p, const DeviceTraits& traits) {
-    return p.is_packed() ? linear::normalize_us(p.dense(), traits) : quantize_us(p, traits);
+    return linear::normalize_first(p.dense(), product, normalize);
 }
 
 }  // namespace hone::quantized_linear

@@ -135,9 +135,7 @@ __device__ inline void run(const Row& row, float epsilon) {
 
 /// In every image of the variant, empty where x comes as codes.
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::quantize::threads)
-    quantized_linear_quantize(const hone::linear::Element* x, const hone::linear::Element* norm_weight,
-                              hone::quantized_linear::Code* codes, float* scales, long long x_stride,
-                              float epsilon) {
+    quantized_linear_quantize(const __grid_constant__ hone::arguments::quantized_linear_quantize a) {
     using namespace hone;
     using namespace hone::quantized_linear;
     if constexpr (quantizes_x) {
@@ -146,7 +144,9 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::quantize::t
             wait_for_predecessor();
         }
         const int64 token = blockIdx.x;
-        quantize::run({x + token * x_stride, norm_weight, codes + token * in, scales + token * groups},
-                      epsilon);
+        const Element* const x = reinterpret_cast<const Element*>(a.x);
+        quantize::run({x + token * a.x_stride, a.norm_weight, reinterpret_cast<Code*>(a.codes) + token * in,
+                       a.code_scales + token * groups},
+                      a.epsilon);
     }
 }

@@ -128,13 +128,13 @@ __device__ inline void multiply(const Tensors& t, const Weight& weight, int64 fi
     }
 }
 
-__device__ inline void run(const Tensors& t, float* result) {
+__device__ inline void run(const Tensors& t) {
     constexpr int across = (out + tile - 1) / tile;
     const int64 first_token = static_cast<int64>(blockIdx.x / across) * tile;
     const int64 first_column = static_cast<int64>(blockIdx.x % across) * tile;
     double sums[products][4][4] = {};
-    multiply(t, t.weight, first_token, first_column, sums[0]);
-    if constexpr (gated) multiply(t, t.up, first_token, first_column, sums[products - 1]);
+    multiply(t, t.weight_of(0), first_token, first_column, sums[0]);
+    if constexpr (gated) multiply(t, t.weight_of(1), first_token, first_column, sums[products - 1]);
     for (int i = 0; i < 4; ++i) {
         for (int j = 0; j < 4; ++j) {
             const int64 token = first_token + 16 * i + threadIdx.x / 16;
@@ -145,14 +145,14 @@ __device__ inline void run(const Tensors& t, float* result) {
             value = activate(value);
             if constexpr (gated) value *= sums[products - 1][i][j];
             if constexpr (has_residual) value += to_float(t.residual[token * t.residual_stride + column]);
-            result[token * out + column] = static_cast<float>(value);
+            t.out[token * out + column] = static_cast<float>(value);
         }
     }
 }
 
 }  // namespace hone::quantized_linear::reference
 
-extern "C" __global__ void __launch_bounds__(256) quantized_linear_reference(HONE_QUANTIZED_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256) quantized_linear_reference(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     using namespace hone::quantized_linear;
-    reference::run(HONE_QUANTIZED_TENSORS, reinterpret_cast<float*>(result));
+    reference::run(Tensors(tensors));
 }

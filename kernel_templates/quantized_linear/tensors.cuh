@@ -3,6 +3,7 @@
 // linear's (linear/epilogue.cuh).
 #pragma once
 
+#include "device/packet.cuh"
 #include "linear/epilogue.cuh"
 #include "quantized_linear/layout.cuh"
 
@@ -64,30 +65,22 @@ struct Weight {
     }
 };
 
-struct Tensors {
-    const void* x;
-    const float* x_scales;
-    const Element* norm_weight;
-    Weight weight;  ///< the gate where gated
-    Weight up;
-    const Element* bias;
-    const Element* residual;
-    Element* result;
-    uint8* workspace;
-    int64 tokens;
-    int64 x_stride;
-    int64 x_scale_stride;
-    int64 residual_stride;
-    int64 out_stride;
-    float epsilon;
-
-    /// Of x as it is given: an element, or a code with its scale.
+struct Tensors : Arguments {
+    /// The weight; of a gated product's two, 0 is the gate and 1 up.
+    __device__ Weight weight_of(int product) const {
+        if (gated && product == 1)
+            return {reinterpret_cast<const uint8*>(up), up_scales, reinterpret_cast<const uint8*>(up_zeros),
+                    up_stride, scale_stride};
+        return {reinterpret_cast<const uint8*>(weight), scales, reinterpret_cast<const uint8*>(zeros),
+                weight_stride, scale_stride};
+    }
+    /// One number of x as it is given: an element, or a code with its scale.
     __device__ float x_value(int64 token, int column) const {
         if constexpr (quantized_x) {
-            const float code = to_float(static_cast<const Code*>(x)[token * x_stride + column]);
+            const float code = to_float(x[token * x_stride + column]);
             return code * x_scales[token * x_scale_stride + (has_blocks ? column / scaled_block : 0)];
         } else {
-            return to_float(static_cast<const Element*>(x)[token * x_stride + column]);
+            return to_float(x[token * x_stride + column]);
         }
     }
 
@@ -103,31 +96,10 @@ struct Tensors {
     }
 };
 
-/// Of a gated product's two.
-__device__ inline const Weight& weight_of(const Tensors& tensors, int product) {
-    return gated && product == 1 ? tensors.up : tensors.weight;
-}
-
 /// What the sums of a row of packed codes are multiplied with; groups have had theirs.
 __device__ inline float packed_row_scale(const Weight& weight, int64 row) {
     if constexpr (format == Format::w8a16) return to_float(weight.scales[row]);
     return group == 0 ? to_float(weight.scales[scale_place(row, 0, 1)]) : 1.0f;
 }
-
-// Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_QUANTIZED_PARAMETERS                                                                           \
-    const void *x, const float *x_scales, const hone::linear::Element *norm_weight,                         \
-        const hone::uint8 *weight, const hone::quantized_linear::Scale *scales, const hone::uint8 *zeros,   \
-        const hone::uint8 *up, const hone::quantized_linear::Scale *up_scales, const hone::uint8 *up_zeros, \
-        const hone::linear::Element *bias, const hone::linear::Element *residual,                           \
-        hone::linear::Element *result, hone::uint8 *workspace, long long tokens, long long x_stride,        \
-        long long x_scale_stride, long long weight_stride, long long up_stride, long long scale_stride,     \
-        long long residual_stride, long long out_stride, float epsilon
-#define HONE_QUANTIZED_TENSORS                                                                             \
-    {                                                                                                      \
-        x, x_scales, norm_weight, {weight, scales, zeros, weight_stride, scale_stride},                    \
-            {up, up_scales, up_zeros, up_stride, scale_stride}, bias, residual, result, workspace, tokens, \
-            x_stride, x_scale_stride, residual_stride, out_stride, epsilon                                 \
-    }
 
 }  // namespace hone::quantized_linear

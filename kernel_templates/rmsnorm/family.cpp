@@ -12,12 +12,9 @@ const Variant* const variants[] = {&group_rows, &cluster_row, &streamed_row, &pe
 }  // namespace
 
 extern const Family rmsnorm_family;
-const Family rmsnorm_family = norm::family({
-    .name = "rmsnorm",
-    .summary = "y = x / sqrt(mean(x^2) + epsilon) * weight, over rows",
-    .fields = norm::rmsnorm_fields(),
+const Family rmsnorm_family = norm::declared_rmsnorm(norm::family({
     .variants = variants,
     .reference_source = "rmsnorm/reference.cu",
-});
+}));
 
 }  // namespace hone

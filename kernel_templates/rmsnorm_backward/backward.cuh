@@ -21,34 +21,7 @@ using Element = DtypeOf<Shape::dtype>::type;
 inline constexpr bool has_residual = Shape::residual != 0;
 inline constexpr int hidden = static_cast<int>(Shape::hidden);
 
-struct Tensors {
-    const Element* dy;
-    const Element* x;
-    const Element* weight;
-    const Element* dsum;
-    Element* dx;
-    Element* dweight;
-    float* workspace;
-    int64 rows;
-    int64 dy_stride;
-    int64 x_stride;
-    int64 dsum_stride;
-    int64 dx_stride;
-    float epsilon;
-};
-
-// Kernels share one signature: the family's pointers and scalars in declared order.
-#define HONE_BACKWARD_PARAMETERS                                                                             \
-    const hone::rmsnorm_backward::Element *dy, const hone::rmsnorm_backward::Element *x,                     \
-        const hone::rmsnorm_backward::Element *weight, const hone::rmsnorm_backward::Element *dsum,          \
-        hone::rmsnorm_backward::Element *dx, hone::rmsnorm_backward::Element *dweight, float *workspace,     \
-        long long rows, long long dy_stride, long long x_stride, long long dsum_stride, long long dx_stride, \
-        float epsilon
-#define HONE_BACKWARD_TENSORS                                                                           \
-    {                                                                                                   \
-        dy, x, weight, dsum, dx, dweight, workspace, rows, dy_stride, x_stride, dsum_stride, dx_stride, \
-            epsilon                                                                                     \
-    }
+struct Tensors : Arguments {};
 
 /// Columns of the `lane`-th of `lanes` threads that share a row: packet p starts at (p * lanes + lane) *
 /// vector.

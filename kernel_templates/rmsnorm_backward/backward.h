@@ -1,40 +1,42 @@
-// RMSNorm backward on the host: the problem as plain numbers, the call's arguments, and the variants. A
-// variant's plan, constraints and cost stand in <variant>.cpp beside <variant>.cu.
+// RMSNorm backward on the host: the problem as plain numbers and the variants. A variant's plan stands in
+// <variant>_plan.cpp, its space and cost in <variant>.cpp, beside <variant>.cu.
 #pragma once
 
-#include "kernel_templates/norm/norm.h"
+#include "kernel_templates/kit/ceil_div.h"
+#include "kernel_templates/kit/launches.h"
+#include "kernel_templates/rmsnorm_backward/declaration.h"
 
 namespace hone::rmsnorm_backward {
 
-/// Index of each pointer of a call.
-enum Pointer : int { dy, x, weight, dsum, dx, dweight, workspace, pointer_count };
-/// Index of each scalar of a call. Strides count elements from one row to the next.
-enum CallScalar : int { rows, dy_stride, x_stride, dsum_stride, dx_stride, epsilon, scalar_count };
+/// A problem as numbers; `residual` says whether dsum is there.
+struct BackwardProblem : Fields {
+    BackwardProblem() = default;
+    explicit BackwardProblem(const Problem& problem) : Fields(fields_of(problem)) {}
 
-/// As a norm of the same rows: `residual` says whether dsum is there.
-[[nodiscard]] norm::NormProblem norm_problem(const Problem&);
+    [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
+    /// Bytes of a row of dy, x and dsum.
+    [[nodiscard]] std::int64_t read_bytes() const { return hidden * element_bytes() * (residual ? 3 : 2); }
+    /// Packets of `vector` elements that each of `lanes` threads holds of a row.
+    [[nodiscard]] std::int64_t packets(std::int64_t lanes, std::int64_t vector) const {
+        return ceil_div(hidden, lanes * vector);
+    }
+};
 
 extern const Variant held_rows;
 extern const Variant two_pass;
 
-/// A launch of the family's kernel signature: all pointers, then all scalars.
-[[nodiscard]] Launch launch(const char* kernel, std::int64_t blocks, std::int64_t threads, bool programmatic);
+/// A kernel of the whole call, programmatic or not.
+[[nodiscard]] inline Launch launch_early(const Kernel& kernel, std::int64_t blocks, std::int64_t threads,
+                                         bool programmatic) {
+    Launch result = launch(kernel, grid_of(blocks), threads);
+    result.programmatic = programmatic;
+    return result;
+}
 /// The last launch of every variant, which adds partial rows of dweight: `lanes` packets of columns a block.
-[[nodiscard]] Launch sum_launch(const norm::NormProblem&, std::int64_t lanes, bool programmatic);
-
-/// What the cost model needs of a candidate.
-struct Cost {
-    double read_passes = 1;      ///< times that dy, x and dsum are read
-    double bytes_in_flight = 0;  ///< loads that one multiprocessor keeps in flight
-    double wait_us = 0;          ///< between two rounds of loads, beyond the memory's latency
-    double instructions = 14;    ///< an element
-    double partial_rows = 0;     ///< float32 rows of dweight that are written and read again
-    double launches = 2;
-    bool programmatic = false;
-};
-/// Modelled microseconds: launches, plus the largest of three rates - bytes over bandwidth, bytes over what
-/// the loads in flight can draw, instructions over issue slots - joined by a soft maximum, plus the partial
-/// rows. Constants are those of norm::predict_us(); they order candidates, and the race decides.
-[[nodiscard]] double predict_us(const Problem&, const Cost&, const DeviceTraits&);
+[[nodiscard]] inline Launch sum_launch(const Kernel& kernel, const BackwardProblem& norm, std::int64_t lanes,
+                                       bool programmatic) {
+    const std::int64_t columns = lanes * (norm.hidden % 4 == 0 ? 4 : 1);
+    return launch_early(kernel, ceil_div(norm.hidden, columns), 256, programmatic);
+}
 
 }  // namespace hone::rmsnorm_backward

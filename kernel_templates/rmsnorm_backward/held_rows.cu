@@ -153,17 +153,18 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rmsnorm_backward::held_rows
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::held_rows::threads, Tuned::blocks_per_sm)
-    rmsnorm_backward_held_rows(HONE_BACKWARD_PARAMETERS) {
-    hone::rmsnorm_backward::held_rows::run(HONE_BACKWARD_TENSORS);
+    rmsnorm_backward_held_rows(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    hone::rmsnorm_backward::held_rows::run(hone::rmsnorm_backward::Tensors(tensors));
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads, 4)
-    rmsnorm_backward_sum_partials(HONE_BACKWARD_PARAMETERS) {
+    rmsnorm_backward_sum_partials(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
     using namespace hone::rmsnorm_backward;
     if constexpr (held_rows::programmatic) {
         hone::release_successor();
         hone::wait_for_predecessor();
     }
-    const int count = static_cast<int>(*reinterpret_cast<const hone::uint32*>(workspace));
-    sum_partials<static_cast<int>(Tuned::sum_lanes)>(workspace + held_rows::header_floats, count, dweight);
+    const int count = static_cast<int>(*reinterpret_cast<const hone::uint32*>(tensors.workspace));
+    sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.workspace + held_rows::header_floats, count,
+                                                     tensors.dweight);
 }

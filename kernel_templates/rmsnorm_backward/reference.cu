@@ -19,7 +19,7 @@ __device__ inline double value_at(const Element* tensor, int64 stride, int64 row
     return to_float(tensor[row * stride + column]);
 }
 
-__device__ inline void input_gradient(const Tensors& t, float* dx) {
+__device__ inline void input_gradient(const Tensors& t) {
     const int64 row = blockIdx.x;
     double squares = 0;
     double products = 0;
@@ -36,12 +36,12 @@ __device__ inline void input_gradient(const Tensors& t, float* dx) {
         const double g = value_at(t.dy, t.dy_stride, row, column) * value_at(t.weight, 0, 0, column);
         double result = r * (g - x * r * r * mean);
         if (has_residual) result += value_at(t.dsum, t.dsum_stride, row, column);
-        dx[row * hidden + column] = static_cast<float>(result);
+        t.dx[row * hidden + column] = static_cast<float>(result);
     }
     if (threadIdx.x == 0) reinterpret_cast<double*>(t.workspace)[row] = r;
 }
 
-__device__ inline void weight_gradient(const Tensors& t, float* dweight) {
+__device__ inline void weight_gradient(const Tensors& t) {
     __shared__ double partials[8][32];
     const int column = blockIdx.x * 32 + threadIdx.x % 32;
     const int part = threadIdx.x / 32;
@@ -54,18 +54,19 @@ __device__ inline void weight_gradient(const Tensors& t, float* dweight) {
     __syncthreads();
     if (part != 0 || column >= hidden) return;
     for (int i = 1; i < 8; ++i) sum += partials[i][threadIdx.x];
-    dweight[column] = static_cast<float>(sum);
+    t.dweight[column] = static_cast<float>(sum);
 }
 
 }  // namespace hone::rmsnorm_backward::reference
 
-extern "C" __global__ void __launch_bounds__(256) rmsnorm_backward_reference_input(HONE_BACKWARD_PARAMETERS) {
+extern "C" __global__ void __launch_bounds__(256)
+    rmsnorm_backward_reference_input(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
     using namespace hone::rmsnorm_backward;
-    reference::input_gradient(HONE_BACKWARD_TENSORS, reinterpret_cast<float*>(dx));
+    reference::input_gradient(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    rmsnorm_backward_reference_weight(HONE_BACKWARD_PARAMETERS) {
+    rmsnorm_backward_reference_weight(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
     using namespace hone::rmsnorm_backward;
-    reference::weight_gradient(HONE_BACKWARD_TENSORS, reinterpret_cast<float*>(dweight));
+    reference::weight_gradient(tensors);
 }

@@ -1,22 +1,26 @@
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
+#include <optional>
+#include <vector>
 
-#include "kernel_templates/rope_kv_append/rope_kv_append.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/kit/rules.h"
+#include "kernel_templates/rope_kv_append/packets_plan.h"
+#include "kernel_templates/rope_kv_append/rank.h"
+#include "kernel_templates/rope_kv_append/variants.h"
 
 namespace hone::rope_kv_append {
 namespace {
 
-enum Index : std::size_t { threads, vector, heads_a_thread, early_weights, load_hint, programmatic };
-
-constexpr Tunable tunables[] = {
-    {"threads", "threads a block", {64, 128, 256, 384}},
-    {"vector", "elements a memory access", {2, 4, 8}},
-    {"heads_a_thread", "heads of a token that a thread holds at once", {1, 2, 3, 4, 6}},
-    {"early_weights", "1: the norms' weights are loaded into registers ahead of everything else", {0, 1}},
-    {"load_hint", "cache hint of loads of q, k and v: 0 normal, 2 streaming", {0, 2}},
-    {"programmatic", "1: programmatic dependent launch", {0, 1}},
-};
+constexpr auto tunables = tunables_of({
+    tunable<&PacketsConfig::threads>("threads a block", {64, 128, 256, 384}),
+    tunable<&PacketsConfig::vector>("elements a memory access", {2, 4, 8}),
+    tunable<&PacketsConfig::heads_a_thread>("heads of a token that a thread holds at once", {1, 2, 3, 4, 6}),
+    tunable<&PacketsConfig::early_weights>(
+        "1: the norms' weights are loaded into registers ahead of everything else", {0, 1}),
+    tunable<&PacketsConfig::load_hint>("cache hint of loads of q, k and v: 0 normal, 2 streaming", {0, 2}),
+    tunable<&PacketsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+});
 
 /// Accesses of whole pairs of packets in what rotates and in what does not.
 bool fits(const RopeProblem& p, std::int64_t packet) {
@@ -30,104 +34,74 @@ std::int64_t widest_vector(const RopeProblem& p) {
     return packet > 1 && p.head_dim <= 64 * packet ? packet : 0;
 }
 
-/// That share a head: a power of two, as in packets.cu.
-std::int64_t lanes(const RopeProblem& p, const Config& config) {
-    std::int64_t power = 1;
-    while (power < p.head_dim / (2 * config[vector])) power *= 2;
-    return power;
-}
-
-/// Side by side in a block.
-std::int64_t groups(const RopeProblem& p, const Config& config) { return config[threads] / lanes(p, config); }
-
-std::int64_t blocks_a_token(const RopeProblem& p, const Config& config) {
-    return ceil_div(p.all_heads(), groups(p, config) * config[heads_a_thread]);
-}
-
 /// Packets of the heads and of the norms' weights, angles, and the head at hand as numbers.
-std::int64_t held_registers(const RopeProblem& p, const Config& config) {
-    const std::int64_t packet = ceil_div(config[vector] * p.element_bytes(), 4);
-    const std::int64_t weights = p.norm && config[early_weights] != 0 ? 4 * packet : 0;
-    return 2 * packet * config[heads_a_thread] + weights + (p.rotary_dim != 0 ? 4 : 2) * config[vector];
+std::int64_t held_registers(const RopeProblem& p, const PacketsConfig& c) {
+    const std::int64_t packet = ceil_div(c.vector * p.element_bytes(), 4);
+    const std::int64_t weights = p.norm && c.early_weights != 0 ? 4 * packet : 0;
+    return 2 * packet * c.heads_a_thread + weights + (p.rotary_dim != 0 ? 4 : 2) * c.vector;
 }
 
 constexpr Constraint constraints[] = {
-    {"accesses are the widest whose pairs divide head_dim and rotary_dim, or half of that",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         const std::int64_t widest = widest_vector(rope_problem(p));
-         return widest != 0 && (c[vector] == widest || c[vector] * 2 == widest);
-     }},
-    {"a head is within a warp",
-     [](const Problem& p, const Config& c, const DeviceTraits&) { return lanes(rope_problem(p), c) <= 32; }},
-    {"a block has no more threads than a token's heads take",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         const RopeProblem rope = rope_problem(p);
-         return c[threads] == 64 || groups(rope, c) < 2 * rope.all_heads();
-     }},
-    {"a thread's last head must exist",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         const RopeProblem rope = rope_problem(p);
-         return groups(rope, c) * (c[heads_a_thread] - 1) < rope.all_heads();
-     }},
-    {"what a thread holds must fit its registers",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return held_registers(rope_problem(p), c) <= (c[threads] > 256 ? 80 : 120);
-     }},
-    {"early_weights is for problems with a norm",
-     [](const Problem& p, const Config& c, const DeviceTraits&) {
-         return c[early_weights] == 0 || rope_problem(p).norm;
-     }},
-    programmatic_needs_sm_90<programmatic>,
+    rule("accesses are the widest whose pairs divide head_dim and rotary_dim, or half of that",
+         [](const RopeProblem& p, const PacketsConfig& c) {
+             const std::int64_t widest = widest_vector(p);
+             return widest != 0 && (c.vector == widest || c.vector * 2 == widest);
+         }),
+    rule("a head is within a warp",
+         [](const RopeProblem& p, const PacketsConfig& c) { return lanes(p, c) <= 32; }),
+    rule("a block has no more threads than a token's heads take",
+         [](const RopeProblem& p, const PacketsConfig& c) {
+             return c.threads == 64 || groups(p, c) < 2 * p.all_heads();
+         }),
+    rule("a thread's last head must exist",
+         [](const RopeProblem& p, const PacketsConfig& c) {
+             return groups(p, c) * (c.heads_a_thread - 1) < p.all_heads();
+         }),
+    rule("what a thread holds must fit its registers",
+         [](const RopeProblem& p, const PacketsConfig& c) {
+             return held_registers(p, c) <= (c.threads > 256 ? 80 : 120);
+         }),
+    rule("early_weights is for problems with a norm",
+         [](const RopeProblem& p, const PacketsConfig& c) { return c.early_weights == 0 || p.norm; }),
+    programmatic_needs_sm_90<PacketsConfig>,
 };
-
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
-    const RopeProblem p = rope_problem(problem);
-    return single_launch("rope_kv_append_packets", p.tokens * blocks_a_token(p, config), config[threads],
-                         config[programmatic] != 0);
-}
 
 /// Constants are fitted to 36 measured candidates of 4 problems on an H100; another GPU scales them by its
 /// bandwidth, clock and multiprocessors.
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const RopeProblem p = rope_problem(problem);
-    const double thread_heads = static_cast<double>(config[heads_a_thread]);
-    const double elements = 2 * static_cast<double>(config[vector]) * thread_heads;
-    const double slots = static_cast<double>(blocks_a_token(p, config) * groups(p, config)) * thread_heads;
+double predict(const Problem& problem, const PacketsConfig& c, const DeviceTraits& traits) {
+    const RopeProblem p(problem);
+    const double thread_heads = static_cast<double>(c.heads_a_thread);
+    const double elements = 2 * static_cast<double>(c.vector) * thread_heads;
+    const double slots = static_cast<double>(blocks_a_token(p, c) * groups(p, c)) * thread_heads;
     const double idle = slots / static_cast<double>(p.all_heads()) - 1;
-    const double large_blocks = std::max(0.0, std::log2(static_cast<double>(config[threads]) / 128));
+    const double large_blocks = std::max(0.0, std::log2(static_cast<double>(c.threads) / 128));
 
-    const double late_weights_us = p.norm && config[early_weights] == 0 ? 0.3 + 0.2 * (thread_heads - 1) : 0;
-    const double streaming = config[load_hint] != 0 ? 1.005 : 1.0;
+    const double late_weights_us = p.norm && c.early_weights == 0 ? 0.3 + 0.2 * (thread_heads - 1) : 0;
+    const double streaming = c.load_hint != 0 ? 1.005 : 1.0;
     return predict_us(problem,
-                      {.threads = static_cast<double>(p.tokens * blocks_a_token(p, config) * config[threads]),
+                      {.threads = static_cast<double>(p.tokens * blocks_a_token(p, c) * c.threads),
                        .instructions = 70 + (p.norm ? 18.0 : 10.0) * elements,
                        .latency_us = 1.0 + 0.01 * elements + late_weights_us,
                        .slowdown = streaming * (1 + large_blocks * (0.025 + 0.1 * idle) + 0.02 * idle),
-                       .programmatic = config[programmatic] != 0},
+                       .programmatic = c.programmatic != 0},
                       traits);
 }
 
-/// Of blocks of 128 threads with one to three heads a thread, those that the cost model likes best.
-std::optional<Config> fallback(const Problem& problem, const DeviceTraits& traits) {
-    const RopeProblem p = rope_problem(problem);
-    Config config;
-    config[vector] = widest_vector(p);
-    if (config[vector] == 0) return std::nullopt;
-    config[early_weights] = p.norm ? 1 : 0;
-    config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-    std::optional<Config> best;
-    double best_us = 0;
+/// The config that the cost model likes best, of blocks of 128 threads with one to three heads a thread.
+std::optional<PacketsConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const RopeProblem p(problem);
+    PacketsConfig c{.vector = widest_vector(p)};
+    if (c.vector == 0) return std::nullopt;
+    c.early_weights = p.norm ? 1 : 0;
+    c.programmatic = traits.has_programmatic_launch() ? 1 : 0;
+    std::vector<PacketsConfig> configs;
     for (const std::int64_t count : {1, 2, 3}) {
-        config[heads_a_thread] = count;
-        config[threads] = 128;
-        if (!allowed(problem, {&packets, config}, traits)) config[threads] = 64;
-        if (!allowed(problem, {&packets, config}, traits)) continue;
-        const double us = predict(problem, config, traits);
-        if (best && us >= best_us) continue;
-        best = config;
-        best_us = us;
+        c.heads_a_thread = count;
+        c.threads = 128;
+        if (!allowed(problem, {&packets, config_of(c)}, traits)) c.threads = 64;
+        configs.push_back(c);
     }
-    return best;
+    return best_of<PacketsConfig>(problem, packets, configs, traits);
 }
 
 }  // namespace
@@ -137,9 +111,10 @@ const Variant packets{.name = "packets",
                       .source = "rope_kv_append/packets.cu",
                       .tunables = tunables,
                       .constraints = constraints,
-                      .plan = plan,
-                      .fallback = fallback,
-                      .access_elements = [](const Problem&, const Config& config) { return config[vector]; },
-                      .predict_us = predict};
+                      .kernels = packets_kernels,
+                      .plan = typed<packets_plan>,
+                      .fallback = typed<fallback>,
+                      .access_elements = typed<packets_access_elements>,
+                      .predict_us = typed<predict>};
 
 }  // namespace hone::rope_kv_append

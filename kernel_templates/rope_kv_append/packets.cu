@@ -112,7 +112,7 @@ struct Angles {
     float cos[vector];
     float sin[vector];
 
-    /// Of a row of the table that exists, and a pair that rotates.
+    /// The angles of a row of the table that exists, and of a pair that rotates.
     __device__ void load(const Tensors& tensors, int64 row, int pair) {
         constexpr int part = interleaved ? vector / 2 : vector;
         constexpr int width = part < 4 ? part : 4;
@@ -217,7 +217,6 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rope_kv_append::packets
 
 extern "C" __global__ void __launch_bounds__(hone::rope_kv_append::packets::threads)
-    rope_kv_append_packets(HONE_ROPE_PARAMETERS(hone::rope_kv_append::Element,
-                                                hone::rope_kv_append::Cached)) {
-    hone::rope_kv_append::packets::run(HONE_ROPE_TENSORS(q_out, k_cache, v_cache));
+    rope_kv_append_packets(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
+    hone::rope_kv_append::packets::run({held(tensors)});
 }

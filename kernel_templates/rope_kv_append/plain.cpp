@@ -1,40 +1,34 @@
-#include "kernel_templates/rope_kv_append/rope_kv_append.h"
+#include <optional>
+
+#include "kernel_templates/kit/rules.h"
+#include "kernel_templates/rope_kv_append/plain_plan.h"
+#include "kernel_templates/rope_kv_append/rank.h"
+#include "kernel_templates/rope_kv_append/variants.h"
 
 namespace hone::rope_kv_append {
 namespace {
 
-enum Index : std::size_t { threads, programmatic };
+constexpr auto tunables = tunables_of({
+    tunable<&PlainConfig::threads>("threads a block; a warp takes a head", {128, 256}),
+    tunable<&PlainConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+});
 
-constexpr Tunable tunables[] = {
-    {"threads", "threads a block; a warp takes a head", {128, 256}},
-    {"programmatic", "1: programmatic dependent launch", {0, 1}},
-};
+constexpr Constraint constraints[] = {programmatic_needs_sm_90<PlainConfig>};
 
-constexpr Constraint constraints[] = {programmatic_needs_sm_90<programmatic>};
-
-Plan plan(const Problem& problem, const Config& config, const DeviceTraits&) {
-    const RopeProblem p = rope_problem(problem);
-    return single_launch("rope_kv_append_plain", ceil_div(p.tokens * p.all_heads(), config[threads] / 32),
-                         config[threads], config[programmatic] != 0);
-}
-
-double predict(const Problem& problem, const Config& config, const DeviceTraits& traits) {
-    const RopeProblem p = rope_problem(problem);
+double predict(const Problem& problem, const PlainConfig& c, const DeviceTraits& traits) {
+    const RopeProblem p(problem);
     const double rounds = static_cast<double>(ceil_div(p.head_dim, 32));
     return predict_us(problem,
                       {.threads = static_cast<double>(p.tokens * p.all_heads() * 32),
                        .instructions = 80 + 40 * rounds,
                        .latency_us = 1.6 + 0.2 * rounds + (p.norm ? 0.4 : 0.0),
-                       .slowdown = config[threads] == 128 ? 1.5 : 1.51,
-                       .programmatic = config[programmatic] != 0},
+                       .slowdown = c.threads == 128 ? 1.5 : 1.51,
+                       .programmatic = c.programmatic != 0},
                       traits);
 }
 
-std::optional<Config> fallback(const Problem&, const DeviceTraits& traits) {
-    Config config;
-    config[threads] = 128;
-    config[programmatic] = traits.has_programmatic_launch() ? 1 : 0;
-    return config;
+std::optional<PlainConfig> fallback(const RopeProblem&, const DeviceTraits& traits) {
+    return PlainConfig{.programmatic = traits.has_programmatic_launch() ? 1 : 0};
 }
 
 }  // namespace
@@ -44,9 +38,10 @@ const Variant plain{.name = "plain",
                     .source = "rope_kv_append/plain.cu",
                     .tunables = tunables,
                     .constraints = constraints,
-                    .plan = plan,
-                    .fallback = fallback,
-                    .access_elements = [](const Problem&, const Config&) { return std::int64_t{1}; },
-                    .predict_us = predict};
+                    .kernels = plain_kernels,
+                    .plan = typed<plain_plan>,
+                    .fallback = typed<fallback>,
+                    .access_elements = typed<plain_access_elements>,
+                    .predict_us = typed<predict>};
 
 }  // namespace hone::rope_kv_append

@@ -78,6 +78,6 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rope_kv_append::plain
 
 extern "C" __global__ void __launch_bounds__(hone::rope_kv_append::plain::threads)
-    rope_kv_append_plain(HONE_ROPE_PARAMETERS(hone::rope_kv_append::Element, hone::rope_kv_append::Cached)) {
-    hone::rope_kv_append::plain::run(HONE_ROPE_TENSORS(q_out, k_cache, v_cache));
+    rope_kv_append_plain(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
+    hone::rope_kv_append::plain::run({held(tensors)});
 }

@@ -33,7 +33,7 @@ __device__ inline double rotated(const Tensors& tensors, const Head& head, const
 }
 
 /// A block is one head of one token.
-__device__ inline void run(const Tensors& tensors, float* q_out, float* k_cache, float* v_cache) {
+__device__ inline void run(const Tensors& tensors) {
     const int token = static_cast<int>(blockIdx.x / all_heads);
     const Head head(static_cast<int>(blockIdx.x % all_heads));
     const Place place(tensors, token);
@@ -42,11 +42,12 @@ __device__ inline void run(const Tensors& tensors, float* q_out, float* k_cache,
     for (int column = threadIdx.x; column < head_dim; column += blockDim.x) {
         const double value = rotated(tensors, head, from, place.position, column);
         if (head.is_q) {
-            q_out[token * tensors.q_out_token_stride + head.index * tensors.q_out_head_stride + column] =
+            tensors
+                .q_out[token * tensors.q_out_token_stride + head.index * tensors.q_out_head_stride + column] =
                 static_cast<float>(value);
             continue;
         }
-        float* cache = head.is_v ? v_cache : k_cache;
+        float* cache = head.is_v ? tensors.v_cache : tensors.k_cache;
         const float result = static_cast<float>(quantized ? value / head.scale(tensors) : value);
         cache[place.offset + head.index * tensors.cache_head_stride + column] =
             quantized ? to_float(from_float<fp8>(result)) : result;
@@ -56,7 +57,6 @@ __device__ inline void run(const Tensors& tensors, float* q_out, float* k_cache,
 }  // namespace hone::rope_kv_append::reference
 
 extern "C" __global__ void __launch_bounds__(128)
-    rope_kv_append_reference(HONE_ROPE_PARAMETERS(float, float)) {
-    hone::rope_kv_append::reference::run(HONE_ROPE_TENSORS(nullptr, nullptr, nullptr), q_out, k_cache,
-                                         v_cache);
+    rope_kv_append_reference(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
+    hone::rope_kv_append::reference::run({held(tensors)});
 }

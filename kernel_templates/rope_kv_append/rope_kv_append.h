@@ -1,102 +1,55 @@
-// RoPE and append on the host: the problem as plain numbers, the call's arguments, and the variants. A
-// variant's plan, constraints and cost stand in <variant>.cpp beside <variant>.cu.
+// RoPE and append on the host: the problem as plain numbers. A variant's plan stands in <variant>_plan.cpp,
+// its configs and which of them to prefer in <variant>.cpp, beside <variant>.cu.
 #pragma once
 
-#include <cstdint>
-
-#include "kernel_templates/family.h"
+#include "kernel_templates/kit/ceil_div.h"
+#include "kernel_templates/kit/launches.h"
+#include "kernel_templates/rope_kv_append/declaration.h"
 
 namespace hone::rope_kv_append {
 
-/// Index of each pointer of a call.
-enum Pointer : int {
-    q,
-    k,
-    v,
-    kv_lengths,  ///< int32 [batch], new tokens included; with slots: positions, int32 [tokens]
-    slots,       ///< int32 [tokens]
-    page_table,  ///< int32 [batch, pages of a sequence]
-    cos,         ///< float32 [positions, rotary_dim / 2]
-    sin,
-    q_weight,
-    k_weight,
-    k_scale,
-    v_scale,
-    q_out,
-    k_cache,
-    v_cache,
-    pointer_count
-};
-/// Index of each scalar of a call. Strides count elements.
-enum CallScalar : int {
-    tokens,
-    q_tokens,
-    kv_len,
-    q_token_stride,
-    q_head_stride,
-    k_token_stride,
-    k_head_stride,
-    v_token_stride,
-    v_head_stride,
-    q_out_token_stride,
-    q_out_head_stride,
-    cache_stride,  ///< of both caches: from one page, or one sequence, to the next
-    cache_token_stride,
-    cache_head_stride,
-    page_table_stride,
-    pool_pages,  ///< pages of the pool; sequences of a contiguous cache
-    positions,   ///< rows of cos and sin
-    epsilon,     ///< float32, of the norms
-    scalar_count
+/// The cache when tuning: just what the new tokens fill, so that every element of it is written. Sequences
+/// have q_tokens each if that works out with the tokens and their pages; else there is but one.
+struct TuningCache {
+    std::int64_t sequences = 1;
+    std::int64_t sequence_tokens = 0;
+    std::int64_t sequence_pages = 1;
+    std::int64_t outer_tokens = 0;  ///< of a page; of a sequence of a contiguous cache
+
+    [[nodiscard]] std::int64_t pages() const { return sequences * sequence_pages; }
 };
 
 /// A problem as numbers.
-struct RopeProblem {
-    Dtype dtype = Dtype::bf16;
-    bool quantized = false;
-    bool interleaved = false;
-    bool norm = false;
-    bool slots = false;
-    std::int64_t page_size = 0;  ///< 0: contiguous
-    std::int64_t heads = 0;
-    std::int64_t kv_heads = 0;
-    std::int64_t head_dim = 0;
-    std::int64_t rotary_dim = 0;
-    std::int64_t tokens = 0;
-    std::int64_t q_tokens = 0;  ///< a sequence
+struct RopeProblem : Fields {
+    RopeProblem() = default;
+    explicit RopeProblem(const Problem& problem) : Fields(fields_of(problem)) {}
 
+    [[nodiscard]] bool quantized() const { return kv_dtype == KvDtype::fp8; }
+    [[nodiscard]] bool paged() const { return page_size != 0; }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
-    [[nodiscard]] Dtype cache_dtype() const { return quantized ? Dtype::fp8_e4m3 : dtype; }
-    /// Of a token: queries, keys, values.
+    [[nodiscard]] Dtype cache_dtype() const { return quantized() ? Dtype::fp8_e4m3 : dtype; }
+    /// Heads of a token: queries, keys, values.
     [[nodiscard]] std::int64_t all_heads() const { return heads + 2 * kv_heads; }
+    /// Angles of a token; a table without any has one column that nobody reads.
+    [[nodiscard]] std::int64_t angles() const { return rotary_dim == 0 ? 1 : rotary_dim / 2; }
+
+    [[nodiscard]] TuningCache tuning() const {
+        const std::int64_t unit = paged() ? page_size : 1;
+        const bool works_out = !slots && tokens % q_tokens == 0 && q_tokens % unit == 0;
+        TuningCache cache{.sequence_tokens = works_out ? q_tokens : tokens};
+        cache.sequences = tokens / cache.sequence_tokens;
+        cache.sequence_pages = paged() ? ceil_div(cache.sequence_tokens, page_size) : 1;
+        cache.outer_tokens = paged() ? page_size : cache.sequence_tokens;
+        return cache;
+    }
+    // Positions count up when tuning; lengths are all the same.
+    [[nodiscard]] std::int64_t position_count() const { return slots ? tokens : tuning().sequences; }
+    [[nodiscard]] Fill position_fill() const { return slots ? Fill::ramp : Fill::constant; }
+    [[nodiscard]] std::int64_t first_position() const { return slots ? 0 : tuning().sequence_tokens; }
+    /// Pages in any order; but the last page of all, if it is not filled, has to be the pool's last.
+    [[nodiscard]] Fill page_fill() const {
+        return paged() && tokens % page_size == 0 ? Fill::permutation : Fill::ramp;
+    }
 };
-[[nodiscard]] RopeProblem rope_problem(const Problem&);
-
-extern const Variant packets;
-extern const Variant plain;
-
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// A plan of one launch with the signature that all kernels share: all pointers, then all scalars.
-[[nodiscard]] Plan single_launch(const char* kernel, std::int64_t blocks, std::int64_t threads,
-                                 bool programmatic);
-
-/// Microseconds of one launch: launch and memory latency, plus bytes over bandwidth and instructions over
-/// issue slots, joined by a soft maximum.
-struct Footprint {
-    double threads = 0;       ///< of the whole launch
-    double instructions = 0;  ///< a thread
-    double latency_us = 0;    ///< from a block's start to its end
-    double slowdown = 1;      ///< of the memory's bandwidth
-    bool programmatic = false;
-};
-[[nodiscard]] double predict_us(const Problem&, const Footprint&, const DeviceTraits&);
-
-/// Of variants whose tunable `index` is "programmatic".
-template <std::size_t index>
-inline constexpr Constraint programmatic_needs_sm_90{
-    "programmatic dependent launch needs sm_90", [](const Problem&, const Config& c, const DeviceTraits& t) {
-        return c[index] == 0 || t.has_programmatic_launch();
-    }};
 
 }  // namespace hone::rope_kv_append

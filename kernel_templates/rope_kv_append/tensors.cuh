@@ -29,64 +29,14 @@ inline constexpr bool paged = Shape::page_size != 0;
 inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
 inline constexpr int heads = static_cast<int>(Shape::heads);
 inline constexpr int kv_heads = static_cast<int>(Shape::kv_heads);
-/// Of a token: queries, keys, values.
+/// Heads of a token: queries, keys, values.
 inline constexpr int all_heads = heads + 2 * kv_heads;
 inline constexpr int head_dim = static_cast<int>(Shape::head_dim);
 inline constexpr int rotary_dim = static_cast<int>(Shape::rotary_dim);
 
-struct Tensors {
-    const Element* q;
-    const Element* k;
-    const Element* v;
-    const int*
-        kv_lengths;  ///< of each sequence, its new tokens included; with slots: positions of each token
-    const int* slots;
-    const int* page_table;
-    const float* cos;
-    const float* sin;
-    const Element* q_weight;
-    const Element* k_weight;
-    const float* k_scale;
-    const float* v_scale;
-    Element* q_out;  ///< may be q
-    Cached* k_cache;
-    Cached* v_cache;
-    int64 tokens;
-    int64 q_tokens;  ///< new tokens of a sequence
-    int64 kv_len;    ///< tokens that a sequence has room for
-    int64 q_token_stride, q_head_stride;
-    int64 k_token_stride, k_head_stride;
-    int64 v_token_stride, v_head_stride;
-    int64 q_out_token_stride, q_out_head_stride;
-    int64 cache_stride, cache_token_stride, cache_head_stride;  ///< cache_stride: of a page, or a sequence
-    int64 page_table_stride;
-    int64 pool_pages;  ///< pages of the pool, or sequences of the contiguous cache
-    int64 positions;   ///< rows of the table
-    float epsilon;
-};
-
-// Kernels share one signature: the family's pointers and scalars in declared order. The reference's outputs
-// are float32.
-#define HONE_ROPE_PARAMETERS(Query, Cache)                                                                   \
-    const hone::rope_kv_append::Element *q, const hone::rope_kv_append::Element *k,                          \
-        const hone::rope_kv_append::Element *v, const int *kv_lengths, const int *slots,                     \
-        const int *page_table, const float *cos, const float *sin,                                           \
-        const hone::rope_kv_append::Element *q_weight, const hone::rope_kv_append::Element *k_weight,        \
-        const float *k_scale, const float *v_scale, Query *q_out, Cache *k_cache, Cache *v_cache,            \
-        long long tokens, long long q_tokens, long long kv_len, long long q_token_stride,                    \
-        long long q_head_stride, long long k_token_stride, long long k_head_stride,                          \
-        long long v_token_stride, long long v_head_stride, long long q_out_token_stride,                     \
-        long long q_out_head_stride, long long cache_stride, long long cache_token_stride,                   \
-        long long cache_head_stride, long long page_table_stride, long long pool_pages, long long positions, \
-        float epsilon
-#define HONE_ROPE_TENSORS(q_out, k_cache, v_cache)                                                         \
-    hone::rope_kv_append::Tensors {                                                                        \
-        q, k, v, kv_lengths, slots, page_table, cos, sin, q_weight, k_weight, k_scale, v_scale, q_out,     \
-            k_cache, v_cache, tokens, q_tokens, kv_len, q_token_stride, q_head_stride, k_token_stride,     \
-            k_head_stride, v_token_stride, v_head_stride, q_out_token_stride, q_out_head_stride,           \
-            cache_stride, cache_token_stride, cache_head_stride, page_table_stride, pool_pages, positions, \
-            epsilon                                                                                        \
-    }
+/// The arguments of a call, which all kernels take. q_out may be q; with slots, kv_lengths are the positions
+/// of the tokens.
+using Tensors = Arguments;
 
 /// One of a token's heads: queries first, then keys, then values.
 struct Head {
@@ -107,7 +57,7 @@ struct Head {
         return t.k + token * t.k_token_stride + index * t.k_head_stride;
     }
     __device__ const Element* norm_weight(const Tensors& t) const { return is_q ? t.q_weight : t.k_weight; }
-    /// Of keys and values.
+    /// The scale of a head of keys or values.
     __device__ float scale(const Tensors& t) const { return (is_v ? t.v_scale : t.k_scale)[index]; }
 };
 

@@ -175,10 +175,11 @@ class QuantizedLinear(OfQuantizedLinear):
     format: str = "w4a16"  # "w4a16", "w8a16", "w8a8", "fp8"
     # columns of the weight that share a scale; 0: all of a row. w4a16: 32, 64 or 128, dividing in_features.
     # fp8: 128, dividing in_features, for a scale each 128 x 128 of the weight and each 128 columns of x.
-    # Others: 0
+    # Others: 0; 0 to 128
     group: int = 0
     max_tokens: int = 8192  # most tokens of one call
-    dtype: str = "bf16"  # of x that is no codes, bias, residual, norm_weight and out: fp16 or bf16
+    # of x that is no codes, bias, residual, norm_weight and out; fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"
     zeros: bool = False  # w4a16: codes have zero points, one a group
     one_scale: bool = False  # w8a8, fp8 with group 0: one scale for the whole weight, not one a row
     quantized_x: bool = False  # w8a8, fp8: x comes as codes with scales; not with norm

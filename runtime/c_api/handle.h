@@ -5,9 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
-#include <variant>
+#include <vector>
 
 #include "hone/hone.h"
 #include "runtime/c_api/guard.h"
@@ -30,13 +31,48 @@ struct hone_runtime {
 };
 
 struct hone_operator {
-    std::variant<hone::RmsNormKernel, hone::LayerNormKernel, hone::RmsNormBackwardKernel, hone::LinearKernel,
-                 hone::FusedFfnKernel, hone::QuantizedLinearKernel, hone::QuantizedFfnKernel,
-                 hone::QuantizeWeightsKernel, hone::AttentionKernel, hone::RopeKvAppendKernel>
-        kernel;
+    hone_operator(const void* kind_, std::shared_ptr<hone::Runtime> runtime_)
+        : kind(kind_), runtime(std::move(runtime_)) {}
+    hone_operator(const hone_operator&) = delete;
+    hone_operator& operator=(const hone_operator&) = delete;
+    virtual ~hone_operator() = default;
+
+    [[nodiscard]] virtual std::vector<hone::PrepareReport> reports() const = 0;
+    /// Bytes for a call of up to `rows` rows; nothing: calls of this operator have several sizes.
+    [[nodiscard]] virtual std::optional<std::int64_t> workspace_bytes(std::int64_t rows) const = 0;
+
+    const void* kind;                        ///< &kind_of<Kernel>
     std::shared_ptr<hone::Runtime> runtime;  ///< knows why a launch failed
     std::uint32_t born = hone::c_api::forks_seen();
 };
+
+namespace hone::c_api {
+
+/// Its address tells handles of a Kernel from others.
+template <class Kernel>
+inline constexpr char kind_of = 0;
+
+template <class Kernel>
+struct OperatorOf final : hone_operator {
+    OperatorOf(Kernel kernel_, std::shared_ptr<Runtime> runtime_)
+        : hone_operator(&kind_of<Kernel>, std::move(runtime_)), kernel(std::move(kernel_)) {}
+
+    [[nodiscard]] std::vector<PrepareReport> reports() const override { return kernel.reports(); }
+    [[nodiscard]] std::optional<std::int64_t> workspace_bytes(std::int64_t rows) const override {
+        if constexpr (requires { kernel.workspace_bytes(rows); }) return kernel.workspace_bytes(rows);
+        return std::nullopt;
+    }
+
+    Kernel kernel;
+};
+
+/// The kernel object of a handle, or nullptr when it is another operator's.
+template <class Kernel>
+[[nodiscard]] const Kernel* kernel_of(const hone_operator& op) noexcept {
+    return op.kind == &kind_of<Kernel> ? &static_cast<const OperatorOf<Kernel>&>(op).kernel : nullptr;
+}
+
+}  // namespace hone::c_api
 
 namespace hone::c_api {
 
@@ -62,7 +98,8 @@ hone_status prepare_into(hone_runtime* runtime, hone_operator** op, const char* 
     *op = nullptr;
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
     return guarded(where, [&] {
-        *op = new hone_operator{.kernel = prepare(*runtime->runtime), .runtime = runtime->runtime};
+        auto kernel = prepare(*runtime->runtime);
+        *op = new OperatorOf<decltype(kernel)>(std::move(kernel), runtime->runtime);
         return HONE_OK;
     });
 }

@@ -1,31 +1,18 @@
 #include "hone/quantize.h"
+#include "hone/quantize_on_device.h"
 #include "runtime/c_api/operator.h"
-#include "runtime/operators/quantize_weights_problem.h"
+#include "runtime/dispatch/public_error.h"
+#include "runtime/dispatch/runtime_state.h"
+#include "runtime/operators/quantize_on_device.h"
 
 namespace hone::c_api {
 namespace {
 
-QuantizeWeights weights_from(const hone_quantize_weights& given) {
-    check_reserved(given.reserved);
-    const QuantFormat format = format_from(given.format);
-    return {.in = given.in,
-            .max_out = given.max_out,
-            .dtype = dtype_from(given.dtype),
-            .format = format,
-            .group = given.group,
-            .zeros = flag_from("zeros", given.zeros),
-            .one_scale = flag_from("one_scale", given.one_scale),
-            .scale_dtype = format == QuantFormat::w4a16 ? dtype_from(given.scale_dtype) : Dtype::fp32,
-            .search = flag_from("search", given.search)};
-}
-
-QuantizeWeightsArgs args_from(const hone_quantize_weights_args& args) {
-    return {.weight = args.weight,
-            .codes = args.codes,
-            .scales = args.scales,
-            .zeros = args.zeros,
-            .workspace = args.workspace,
-            .weight_stride = args.weight_stride};
+/// Scales of other formats than w4a16 are fp32 whatever the caller says.
+QuantizeWeights weights_from(hone_quantize_weights given) {
+    const bool is_w4 = given.format == HONE_QUANT_W4A16;
+    if (!is_w4) given.scale_dtype = HONE_FP32;
+    return from_c(given);
 }
 
 template <class T>
@@ -33,8 +20,8 @@ std::span<T> bytes_of(void* from, std::int64_t count) {
     return {static_cast<T*>(from), static_cast<std::size_t>(count)};
 }
 
-hone_status quantize_on_host(const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
-                             std::int64_t out, std::int32_t threads) {
+hone_status on_host(const QuantizeWeights& weights, const QuantizeWeightsArgs& args, std::int64_t out,
+                    std::int32_t threads) {
     if (out < 0 || out > weights.max_out) return fail(HONE_BAD_ROWS);
     if (args.weight_stride != 0 && args.weight_stride != weights.in) return fail(HONE_BAD_STRIDE);
     if (out == 0) return HONE_OK;
@@ -52,46 +39,65 @@ hone_status quantize_on_host(const QuantizeWeights& weights, const QuantizeWeigh
     return HONE_OK;
 }
 
+hone_status on_device(Runtime& owner, const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
+                      std::int64_t out, void* stream) {
+    return runtime::guarded("quantize_on_device()", [&] {
+        const runtime::DeviceQuantizer quantizer(runtime::dispatcher_of(owner), weights, out);
+        const Status status = quantizer.run(static_cast<CUstream_st*>(stream), args);
+        if (status == Status::ok) return HONE_OK;
+        const bool by_driver = status == Status::launch_failed;
+        return fail(to_c(status), by_driver ? owner.last_launch_error() : quantizer.refusal(args));
+    });
+}
+
+/// What a caller gives, read whole.
+struct Given {
+    hone_quantize_weights weights{};
+    hone_quantize_weights_args args = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
+
+    [[nodiscard]] bool read(const hone_quantize_weights& from, const hone_quantize_weights_args& call) {
+        return read_struct(from, weights) && read_struct(call, args) && args.reserved == 0;
+    }
+};
+
 }  // namespace
 }  // namespace hone::c_api
 
 using namespace hone::c_api;
 
-hone_status hone_quantize_weights_prepare(hone_runtime* runtime, const hone_quantize_weights* weights,
-                                          hone_operator** op) {
-    return prepare(runtime, weights, op, "hone_quantize_weights_prepare", weights_from);
+hone_status hone_quantize_weights_on_device(hone_runtime* runtime, const hone_quantize_weights* description,
+                                            const hone_quantize_weights_args* args, int64_t out,
+                                            void* stream) {
+    if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
+    if (description == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
+    Given given;
+    if (!given.read(*description, *args)) return fail(HONE_BAD_STRUCT);
+    return guarded("hone_quantize_weights_on_device", [&] {
+        return on_device(*runtime->runtime, weights_from(given.weights), from_c(given.args), out, stream);
+    });
 }
 
-hone_status hone_quantize_weights_run(const hone_operator* op, void* stream,
-                                      const hone_quantize_weights_args* args, int64_t out) {
-    return run_given(op, args, hone_quantize_weights_args HONE_QUANTIZE_WEIGHTS_ARGS_INIT,
-                     [&](const hone_quantize_weights_args& given) {
-                         return guarded("hone_quantize_weights_run", [&] {
-                             check_reserved(given.reserved);
-                             const auto* kernel = std::get_if<hone::QuantizeWeightsKernel>(&op->kernel);
-                             if (kernel == nullptr) return fail(HONE_BAD_HANDLE);
-                             auto* const on = static_cast<CUstream_st*>(stream);
-                             return status_of(*op, kernel->run(on, args_from(given), out));
-                         });
-                     });
+hone_status hone_quantize_weights_workspace(hone_runtime* runtime, const hone_quantize_weights* description,
+                                            int64_t out, size_t* bytes) {
+    if (bytes == nullptr) return fail(HONE_NULL_POINTER);
+    *bytes = 0;
+    if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
+    if (description == nullptr) return fail(HONE_NULL_POINTER);
+    hone_quantize_weights known{};
+    if (!read_struct(*description, known)) return fail(HONE_BAD_STRUCT);
+    return guarded("hone_quantize_weights_workspace", [&] {
+        *bytes = static_cast<std::size_t>(
+            hone::quantize_on_device_workspace(*runtime->runtime, weights_from(known), out));
+        return HONE_OK;
+    });
 }
 
-hone_status hone_quantize_weights_explain(const hone_runtime* runtime, const hone_quantize_weights* weights,
-                                          int64_t out, hone_text_format format, char* text, size_t capacity,
-                                          size_t* length) {
-    return explain(runtime, weights, out, {format, text, capacity, length}, "hone_quantize_weights_explain",
-                   weights_from);
-}
-
-hone_status hone_quantize_weights_on_host(const hone_quantize_weights* weights,
+hone_status hone_quantize_weights_on_host(const hone_quantize_weights* description,
                                           const hone_quantize_weights_args* args, int64_t out,
                                           int32_t threads) {
-    if (weights == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
-    hone_quantize_weights known{};
-    hone_quantize_weights_args given = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
-    if (!read_struct(*weights, known) || !read_struct(*args, given)) return fail(HONE_BAD_STRUCT);
-    return guarded("hone_quantize_weights_on_host", [&] {
-        check_reserved(given.reserved);
-        return quantize_on_host(weights_from(known), args_from(given), out, threads);
-    });
+    if (description == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
+    Given given;
+    if (!given.read(*description, *args)) return fail(HONE_BAD_STRUCT);
+    return guarded("hone_quantize_weights_on_host",
+                   [&] { return on_host(weights_from(given.weights), from_c(given.args), out, threads); });
 }

@@ -37,30 +37,6 @@ RuntimeOptions options_from(const hone_runtime_options& given) {
     return options;
 }
 
-/// Of any number of parts: {"parts": [...]}, or one after the other.
-std::string text_of_parts(const std::vector<PrepareReport>& reports, hone_text_format format) {
-    std::string text;
-    for (const PrepareReport& report : reports) {
-        if (format == HONE_JSON) text += text.empty() ? R"({"parts":[)" : ",";
-        text += text_of(report, format);
-    }
-    return format == HONE_JSON ? text + "]}" : text;
-}
-
-std::string report_of(const hone_operator& op, hone_text_format format) {
-    if (const auto* attention = std::get_if<AttentionKernel>(&op.kernel))
-        return text_of_parts(attention->reports(), format);
-    return std::visit(
-        [&](const auto& kernel) {
-            using Kernel = std::decay_t<decltype(kernel)>;
-            if constexpr (std::is_base_of_v<PreparedKernel, Kernel>) return text_of(kernel.report(), format);
-            if constexpr (std::is_base_of_v<PreparedHalves, Kernel>)
-                return text_of(kernel.first().report(), kernel.second().report(), format);
-            return std::string();
-        },
-        op.kernel);
-}
-
 }  // namespace
 
 std::uint32_t forks_seen() noexcept {
@@ -138,7 +114,7 @@ hone_status hone_operator_report(const hone_operator* op, hone_text_format forma
                                  size_t capacity, size_t* length) {
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     return guarded("hone_operator_report",
-                   [&] { return hand_out(report_of(*op, format), text, capacity, length); });
+                   [&] { return hand_out(text_of_parts(op->reports(), format), text, capacity, length); });
 }
 
 hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes) {
@@ -146,14 +122,9 @@ hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_
     *bytes = 0;
     if (const hone_status status = check_handle(op); status != HONE_OK) return status;
     return guarded("hone_operator_workspace", [&] {
-        const auto ask = [&](const auto& kernel) {
-            if constexpr (std::is_same_v<std::decay_t<decltype(kernel)>, hone::AttentionKernel>) {
-                return fail(HONE_BAD_HANDLE);
-            } else {
-                *bytes = static_cast<std::size_t>(kernel.workspace_bytes(rows));
-                return HONE_OK;
-            }
-        };
-        return std::visit(ask, op->kernel);
+        const std::optional<std::int64_t> needed = op->workspace_bytes(rows);
+        if (!needed) return fail(HONE_BAD_HANDLE);
+        *bytes = static_cast<std::size_t>(*needed);
+        return HONE_OK;
     });
 }

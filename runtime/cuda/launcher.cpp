@@ -47,7 +47,7 @@ Module load_module(const Driver& driver, std::span<const std::byte> cubin, const
     const CUresult result = driver.cuModuleLoadData(&module, cubin.data());
     if (result != CUDA_SUCCESS) {
         check(driver, result,
-              fmt::format("loading the image of kernel {}{}", plan.launches[0].kernel,
+              fmt::format("loading the image of kernel {}{}", plan.launches[0].kernel->name,
                           image_advice(driver, result)));
     }
     return Module(module, {&driver});
@@ -157,6 +157,10 @@ CUresult encode(const Driver& driver, const TensorMap& map, const Call& call, CU
 CUresult encode_tensor_maps(const Driver& driver, const Plan& plan, const Call& call,
                             EncodedMaps& maps) noexcept {
     for (std::size_t i = 0; i < static_cast<std::size_t>(plan.tensor_map_count); ++i) {
+        if (const std::uint8_t other = plan.tensor_maps[i].same_as; other != TensorMap::none) {
+            maps[i] = maps[other];
+            continue;
+        }
         const CUresult result = encode(driver, plan.tensor_maps[i], call, maps[i]);
         if (result != CUDA_SUCCESS) return result;
     }
@@ -175,27 +179,9 @@ void make_values(const Plan& plan, const Call& call, MadeValues& values) noexcep
     }
 }
 
-/// What the driver reads kernels' parameters from. Entries that no plan names stay uninitialized.
-struct Arguments {
-    explicit Arguments(const Call& given) noexcept : call(given) {}
-
-    [[nodiscard]] const void* address_of(KernelArg arg) const noexcept {
-        switch (arg.kind) {
-            case KernelArg::Kind::pointer: return &call.pointers[arg.index];
-            case KernelArg::Kind::scalar: return &call.scalars[arg.index].bits;
-            case KernelArg::Kind::tensor_map: return &maps[arg.index];
-            case KernelArg::Kind::plan_value: break;
-        }
-        return &values[arg.index];
-    }
-
-    const Call& call;
-    EncodedMaps maps;
-    MadeValues values;
-};
-
-CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, void** parameters,
+CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, ArgumentBlock& block,
                     CUstream stream) noexcept {
+    void* parameters[] = {&block};
     if (!launch.programmatic && !launch.has_cluster()) {
         return driver.cuLaunchKernel(function, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
                                      launch.block.y, launch.block.z, launch.shared_bytes, stream, parameters,
@@ -222,32 +208,28 @@ LoadedPlan::LoadedPlan(const Driver& driver, std::span<const std::byte> cubin, c
     : module_(load_module(driver, cubin, plan)) {
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
-        const std::string kernel = fmt::format("kernel {}", launch.kernel);
+        const std::string kernel = fmt::format("kernel {}", launch.kernel->name);
         CUfunction function = nullptr;
-        check(driver, driver.cuModuleGetFunction(&function, module_.get(), launch.kernel), kernel);
+        check(driver, driver.cuModuleGetFunction(&function, module_.get(), launch.kernel->name), kernel);
         check_block(driver, function, launch, kernel);
         raise_shared_limit(driver, function, launch, kernel);
         allow_cluster(driver, function, launch, kernel);
         functions_[static_cast<std::size_t>(i)] = function;
+        layouts_[static_cast<std::size_t>(i)] = ArgumentLayout(*launch.kernel);
     }
 }
 
 CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan, const Call& call,
                 CUstream stream) noexcept {
-    // The driver reads each parameter through a pointer and takes as many bytes as the kernel declares:
-    // little endian, so that a narrow parameter is the low bytes of its scalar.
-    static_assert(std::endian::native == std::endian::little);
-    Arguments arguments(call);
-    if (const CUresult result = encode_tensor_maps(driver, plan, call, arguments.maps);
-        result != CUDA_SUCCESS)
+    ArgumentSources sources(call);
+    if (const CUresult result = encode_tensor_maps(driver, plan, call, sources.maps); result != CUDA_SUCCESS)
         return result;
-    make_values(plan, call, arguments.values);
+    make_values(plan, call, sources.values);
+    ArgumentBlock block;
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
-        std::array<void*, max_kernel_args> parameters;
-        for (std::size_t a = 0; a < launch.arg_count; ++a)
-            parameters[a] = const_cast<void*>(arguments.address_of(launch.args[a]));
-        const CUresult result = launch_one(driver, loaded.function(i), launch, parameters.data(), stream);
+        loaded.layout(i).fill(block, launch, sources);
+        const CUresult result = launch_one(driver, loaded.function(i), launch, block, stream);
         if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;

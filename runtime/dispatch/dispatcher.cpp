@@ -43,9 +43,7 @@ Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driv
     if (!options.allow_compile) freeze();
 }
 
-std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& problem,
-                                                            std::span<const RowStride> strides,
-                                                            const Sizes& least) {
+std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& problem, const Sizes& least) {
     const std::lock_guard lock(mutex_);
     const auto start = Clock::now();
     const BucketGrid grid(problem, least);
@@ -60,8 +58,15 @@ std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& probl
     report.tune_command = tune_command(problem, improvable(report.buckets));
     report.elapsed_ms = ms_since(start);
     prepares_.fetch_add(1, std::memory_order_relaxed);
-    return std::make_shared<const PreparedOperator>(session_, problem, grid, strides, std::move(buckets),
+    return std::make_shared<const PreparedOperator>(session_, problem, grid, std::move(buckets),
                                                     std::move(report));
+}
+
+std::shared_ptr<const PreparedOperator> Dispatcher::kept(const Problem& problem) {
+    const std::lock_guard lock(kept_mutex_);
+    std::shared_ptr<const PreparedOperator>& place = kept_[to_string(problem)];
+    if (place == nullptr) place = prepare(problem);
+    return place;
 }
 
 Bucket Dispatcher::prepare_bucket(const Problem& first, const Problem& last,
@@ -132,9 +137,10 @@ std::uint32_t Dispatcher::site(const Problem& at_edge, const Candidate& candidat
     return static_cast<std::uint32_t>(known - sites_.begin());
 }
 
-Explanation Dispatcher::explain(const Problem& problem, const Problem& largest) const {
+Explanation Dispatcher::explain(const Problem& largest, const Sizes& sizes) const {
     const std::lock_guard lock(mutex_);
-    return runtime::explain(problem, largest, {winners_.get(), &session_->traits(), images_->cache()});
+    return runtime::explain(with(largest, sizes), largest,
+                            {winners_.get(), &session_->traits(), images_->cache()});
 }
 
 Counters Dispatcher::counters() const {

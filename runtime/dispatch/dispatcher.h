@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,10 +29,12 @@ class Dispatcher {
 
     /// `problem` carries the maxima in its run-time fields; kernels for less than `least` are not needed.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
-                                                                  std::span<const RowStride> strides,
                                                                   const Sizes& least = {});
-    /// `problem` carries the sizes asked about, `largest` the maxima.
-    [[nodiscard]] Explanation explain(const Problem& problem, const Problem& largest) const;
+    /// The same, prepared once and kept as long as the dispatcher lives: for functions, whose callers hold
+    /// nothing.
+    [[nodiscard]] std::shared_ptr<const PreparedOperator> kept(const Problem& problem);
+    /// Which kernel a call of these sizes takes; `largest` carries the maxima.
+    [[nodiscard]] Explanation explain(const Problem& largest, const Sizes& sizes) const;
 
     void freeze() noexcept { images_->freeze(); }
     [[nodiscard]] Counters counters() const;
@@ -60,6 +63,8 @@ class Dispatcher {
     mutable std::mutex mutex_;  ///< guards images_ (but for its atomics), sites_ and unloadable_
     std::vector<std::string> sites_;
     std::set<std::string> unloadable_;  ///< winners that failed before, "rmsnorm ...: block_rows ..."
+    std::mutex kept_mutex_;  ///< guards kept_; taken before mutex_
+    std::map<std::string, std::shared_ptr<const PreparedOperator>> kept_;  ///< by the text of their problems
     std::atomic<std::uint64_t> prepares_{0};
 };
 

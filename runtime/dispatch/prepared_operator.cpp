@@ -1,7 +1,5 @@
 #include "runtime/dispatch/prepared_operator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -10,6 +8,7 @@
 
 #include "runtime/cuda/launcher.h"
 #include "runtime/dispatch/alignment.h"
+#include "runtime/dispatch/call_text.h"
 
 namespace hone::runtime {
 namespace {
@@ -22,8 +21,7 @@ bool is_epsilon(Scalar scalar) noexcept {
 }  // namespace
 
 PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem,
-                                   BucketGrid grid, std::span<const RowStride> strides,
-                                   std::vector<Bucket> buckets, PrepareReport report)
+                                   BucketGrid grid, std::vector<Bucket> buckets, PrepareReport report)
     : session_(std::move(session)),
       problem_(problem),
       grid_(std::move(grid)),
@@ -32,7 +30,7 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
     const std::vector<Argument> arguments = problem.family->arguments(problem);
     pointer_count_ = arguments.size();
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) rules_.push_back(rules_for(bucket));
-    for (const RowStride where : strides) {
+    for (const RowStride where : problem.family->row_strides) {
         const Argument& argument = arguments[where.pointer];
         if (argument.present) strides_.push_back({where, argument.shape.back(), size_bytes(argument.dtype)});
     }
@@ -101,7 +99,7 @@ Status PreparedOperator::check_call(const Rules& rules, const Call& call) const 
     bool too_short = false;
     for (const StrideRule& rule : strides_) {
         const std::uint64_t stride = call.scalars[rule.where.scalar].bits;
-        too_short |= static_cast<std::int64_t>(stride) < rule.minimum;
+        too_short |= (static_cast<std::int64_t>(stride) < rule.minimum) & (stride != 0);
         misaligned |= stride * static_cast<std::uint64_t>(rule.element_bytes) &
                       rules.pointers[rule.where.pointer].alignment_mask;
     }
@@ -109,6 +107,39 @@ Status PreparedOperator::check_call(const Rules& rules, const Call& call) const 
     if (epsilon_ && !is_epsilon(call.scalars[*epsilon_])) return Status::bad_epsilon;
     if (too_short) return Status::bad_stride;
     return misaligned != 0 ? Status::misaligned : Status::ok;
+}
+
+std::string PreparedOperator::refusal(const Call& call, const Sizes& sizes, CallNames names) const {
+    if (!grid_.takes(sizes)) return grid_.why_not(sizes);
+    if (grid_.nothing_in(sizes)) return {};
+    const Rules& rules = rules_[grid_.find(sizes)];
+    const CallText text(problem_, names);
+    for (std::size_t i = 0; i < pointer_count_; ++i) {
+        if (rules.pointers[i].required && call.pointers[i] == nullptr) return text.missing(i);
+    }
+    if (epsilon_ && !is_epsilon(call.scalars[*epsilon_])) return text.bad_epsilon(call.scalars[*epsilon_]);
+    for (const StrideRule& rule : strides_) {
+        const auto stride = static_cast<std::int64_t>(call.scalars[rule.where.scalar].bits);
+        if (stride != 0 && stride < rule.minimum) return text.short_stride(rule.where, stride, rule.minimum);
+    }
+    for (std::size_t i = 0; i < pointer_count_; ++i) {
+        const std::uint64_t mask = rules.pointers[i].alignment_mask;
+        if ((reinterpret_cast<std::uintptr_t>(call.pointers[i]) & mask) != 0)
+            return text.misaligned(i, call.pointers[i], mask + 1);
+    }
+    return misaligned_stride(rules, call, text);
+}
+
+std::string PreparedOperator::misaligned_stride(const Rules& rules, const Call& call,
+                                                const CallText& text) const {
+    for (const StrideRule& rule : strides_) {
+        const std::uint64_t stride = call.scalars[rule.where.scalar].bits;
+        const std::uint64_t mask = rules.pointers[rule.where.pointer].alignment_mask;
+        const auto element_bytes = static_cast<std::uint64_t>(rule.element_bytes);
+        if ((stride * element_bytes & mask) != 0)
+            return text.misaligned_stride(rule.where, stride, (mask + 1) / element_bytes);
+    }
+    return {};
 }
 
 // A thread that has never touched CUDA has no context current, which the first launch tells.

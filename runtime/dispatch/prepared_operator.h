@@ -1,13 +1,14 @@
-// A prepared operator: every kernel that a call can reach, loaded. Immutable; run() may be called from any
-// number of threads, takes no lock, allocates nothing, makes no system call, and is allowed under stream
-// capture. Knows families and problems, not norms: the typed fronts (norm.cpp) fill a Call and come here.
+// A prepared operator of one problem: every kernel that a call can reach, loaded. Immutable; run() may be
+// called from any number of threads, takes no lock, allocates nothing, makes no system call, and is allowed
+// under stream capture. Knows families and problems, not norms: the typed fronts (runtime/operators/) fill a
+// Call and come here.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "hone/error.h"
@@ -15,14 +16,10 @@
 #include "kernel_templates/family.h"
 #include "runtime/compile/image_provider.h"
 #include "runtime/dispatch/bucket_grid.h"
+#include "runtime/dispatch/call_text.h"
+#include "runtime/dispatch/prepared.h"
 
 namespace hone::runtime {
-
-/// The scalar argument that is the distance between two rows of a pointer argument, in elements.
-struct RowStride {
-    std::uint8_t scalar = 0;
-    std::uint8_t pointer = 0;
-};
 
 /// What serves the calls of one cell.
 struct Bucket {
@@ -32,12 +29,12 @@ struct Bucket {
     std::uint32_t site = 0;  ///< the dispatcher's number for this kernel, for error texts
 };
 
-class PreparedOperator {
+class PreparedOperator final : public Prepared {
   public:
     /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of the grid, one
     /// each.
     PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem, BucketGrid grid,
-                     std::span<const RowStride> strides, std::vector<Bucket> buckets, PrepareReport report);
+                     std::vector<Bucket> buckets, PrepareReport report);
 
     /// A dynamic size of 0 enqueues nothing. The call's scalars are complete: strides in elements.
     [[nodiscard]] Status run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept;
@@ -45,9 +42,12 @@ class PreparedOperator {
     /// What run() would say before it enqueues anything.
     [[nodiscard]] Status check(const Call& call, const Sizes& sizes) const noexcept;
 
-    /// Bytes of workspace that a call of any sizes up to these needs; 0: none. Throws std::invalid_argument
-    /// for sizes that no call may have.
-    [[nodiscard]] std::int64_t workspace_bytes(const Sizes& sizes) const;
+    /// Why run() refuses such a call: the argument, its value, what is allowed; empty: it does not. `names`
+    /// has what the caller calls otherwise than the family.
+    [[nodiscard]] std::string refusal(const Call& call, const Sizes& sizes, CallNames names = {}) const;
+
+    [[nodiscard]] std::vector<PrepareReport> reports() const override { return {report_}; }
+    [[nodiscard]] std::int64_t workspace_bytes(const Sizes& sizes) const override;
 
     [[nodiscard]] const PrepareReport& report() const { return report_; }
     [[nodiscard]] const DeviceSession& session() const { return *session_; }
@@ -60,7 +60,7 @@ class PreparedOperator {
     };
     struct StrideRule {
         RowStride where;
-        std::int64_t minimum = 0;
+        std::int64_t minimum = 0;  ///< or 0: one row for all, or none
         std::int64_t element_bytes = 1;
     };
     struct Rules {
@@ -70,6 +70,8 @@ class PreparedOperator {
     [[nodiscard]] Rules rules_for(std::size_t bucket) const;
     [[nodiscard]] Plan plan_of(const Bucket& bucket, const Problem& problem) const noexcept;
     [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
+    [[nodiscard]] std::string misaligned_stride(const Rules& rules, const Call& call,
+                                                const CallText& text) const;
     [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,
                                    CUstream stream) const noexcept;
 
@@ -83,5 +85,10 @@ class PreparedOperator {
     std::optional<std::size_t> epsilon_;  ///< index in Call::scalars
     PrepareReport report_;
 };
+
+/// What an operator of one problem holds.
+[[nodiscard]] inline const PreparedOperator& single(const Prepared& prepared) noexcept {
+    return static_cast<const PreparedOperator&>(prepared);
+}
 
 }  // namespace hone::runtime

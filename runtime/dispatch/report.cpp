@@ -83,7 +83,8 @@ std::string_view name(ImageOrigin origin) {
 }
 
 std::string to_string(const PrepareReport& report) {
-    std::string text = fmt::format("{}: prepared in {:.1f} ms\n", report.problem, report.elapsed_ms);
+    const std::string part = report.part.empty() ? "" : report.part + ": ";
+    std::string text = fmt::format("{}{}: prepared in {:.1f} ms\n", part, report.problem, report.elapsed_ms);
     auto out = std::back_inserter(text);
     for (const BucketReport& bucket : report.buckets) {
         fmt::format_to(out, "  {:>11}  {:<9}  {:<10}  {:<8}  {:>7.1f} ms  {}\n", ranges(bucket),

@@ -24,10 +24,13 @@ Json as_json(const BucketReport& bucket) {
 Json as_json(const PrepareReport& report) {
     Json buckets = Json::array();
     for (const BucketReport& bucket : report.buckets) buckets.push_back(as_json(bucket));
-    return {{"problem", report.problem},
-            {"buckets", std::move(buckets)},
-            {"tune_command", report.tune_command},
-            {"elapsed_ms", report.elapsed_ms}};
+    Json json = Json::object();
+    if (!report.part.empty()) json["part"] = report.part;
+    json["problem"] = report.problem;
+    json["buckets"] = std::move(buckets);
+    json["tune_command"] = report.tune_command;
+    json["elapsed_ms"] = report.elapsed_ms;
+    return json;
 }
 
 Json as_json(const Explanation& explained) {

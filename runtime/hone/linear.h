@@ -62,12 +62,11 @@ class LinearKernel : public PreparedKernel {
     [[nodiscard]] std::string refusal(const LinearArgs& args, std::int64_t tokens) const;
 
     /// For Runtime::prepare().
-    LinearKernel(std::shared_ptr<const runtime::Prepared> prepared, std::int64_t in, std::int64_t out)
-        : PreparedKernel(std::move(prepared)), in_(in), out_(out) {}
+    LinearKernel(std::shared_ptr<const runtime::Prepared> prepared, const Linear& description)
+        : PreparedKernel(std::move(prepared)), description_(description) {}
 
   private:
-    std::int64_t in_ = 0;
-    std::int64_t out_ = 0;
+    Linear description_;
 };
 
 }  // namespace hone

@@ -30,10 +30,11 @@ struct QuantizedLinear {
     std::int64_t in = 0;             ///< elements of a row of x, 1 to 262144
     std::int64_t out = 0;            ///< elements of a row of out, 1 to 1048576
     std::int64_t max_tokens = 8192;  ///< most tokens of one call
-    Dtype dtype = Dtype::bf16;  ///< of x that is no codes, bias, residual, norm_weight and out: fp16 or bf16
+    Dtype dtype = Dtype::bf16;  ///< of x that is no codes, bias, residual, norm_weight and out; fp16 or bf16
     QuantFormat format = QuantFormat::w4a16;
     /// columns of the weight that share a scale; 0: all of a row. w4a16: 32, 64 or 128, dividing `in`. fp8:
-    /// 128, dividing `in`, for a scale each 128 x 128 of the weight and each 128 columns of x. Others: 0
+    /// 128, dividing `in`, for a scale each 128 x 128 of the weight and each 128 columns of x. Others: 0, 0
+    /// to 128
     std::int64_t group = 0;
     bool zeros = false;        ///< w4a16: codes have zero points, one a group
     bool one_scale = false;    ///< w8a8, fp8 with group 0: one scale for the whole weight, not one a row
@@ -56,16 +57,16 @@ struct QuantizedLinearArgs {
     const void* x = nullptr;          ///< [tokens, in], dtype; quantized_x: int8 or E4M3
     const float* x_scales = nullptr;  ///< quantized_x: [tokens], [tokens, in / 128] in groups, or one
     QuantizedWeightPointers weight;   ///< [out, in]
-    const void* bias = nullptr;       ///< [out]; needed when the operator has a bias
-    const void* residual = nullptr;   ///< [tokens, out]; needed when the operator has a residual
-    void* out = nullptr;              ///< [tokens, out]
+    const void* bias = nullptr;       ///< [out], dtype; needed when the operator has a bias
+    const void* residual = nullptr;   ///< [tokens, out], dtype; needed when the operator has a residual
+    void* out = nullptr;              ///< [tokens, out], dtype
     void* workspace = nullptr;        ///< workspace_bytes(), aligned to 256; nullptr when that is 0
     std::int64_t x_stride = 0;
     std::int64_t x_scale_stride = 0;  ///< between the scales of two tokens; one_x_scale: has no meaning
     std::int64_t weight_stride = 0;   ///< w8a8 and fp8; packed codes have no rows
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
-    const void* norm_weight = nullptr;  ///< [in]; needed when the operator has a norm
+    const void* norm_weight = nullptr;  ///< [in], dtype; needed when the operator has a norm
     float epsilon = 1e-5F;              ///< of the norm, from 0
 };
 
@@ -81,8 +82,12 @@ class QuantizedLinearKernel : public PreparedKernel {
     [[nodiscard]] std::string refusal(const QuantizedLinearArgs& args, std::int64_t tokens) const;
 
     /// For Runtime::prepare().
-    explicit QuantizedLinearKernel(std::shared_ptr<const runtime::Prepared> prepared)
-        : PreparedKernel(std::move(prepared)) {}
+    QuantizedLinearKernel(std::shared_ptr<const runtime::Prepared> prepared,
+                          const QuantizedLinear& description)
+        : PreparedKernel(std::move(prepared)), description_(description) {}
+
+  private:
+    QuantizedLinear description_;
 };
 
 }  // namespace hone

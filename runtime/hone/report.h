@@ -26,7 +26,7 @@ enum class Trust : std::uint8_t {
     foreign,     ///< measured on another GPU
 };
 
-/// How the machine code of a bucket was come by.
+/// Where the machine code of a bucket came from.
 enum class ImageOrigin : std::uint8_t {
     compiled,  ///< by NVRTC, now
     cached,    ///< from the image cache
@@ -57,8 +57,10 @@ struct BucketReport {
     std::string tune_command;  ///< what would improve this bucket; empty when it is exact
 };
 
-/// What one prepare() did.
+/// What one prepare() did for an operator, or for a part of it.
 struct PrepareReport {
+    /// Which part: "first", "second", "up to 4 queries", "prefill"; empty: the operator has but one.
+    std::string part{};
     std::string problem;  ///< "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=8192"
     std::vector<BucketReport> buckets;
     std::string tune_command;  ///< would make every bucket exact; empty when all are

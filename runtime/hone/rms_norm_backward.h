@@ -57,11 +57,12 @@ class RmsNormBackwardKernel : public PreparedKernel {
     [[nodiscard]] std::string refusal(const RmsNormBackwardArgs& args, std::int64_t rows) const;
 
     /// For Runtime::prepare().
-    RmsNormBackwardKernel(std::shared_ptr<const runtime::Prepared> prepared, std::int64_t hidden)
-        : PreparedKernel(std::move(prepared)), hidden_(hidden) {}
+    RmsNormBackwardKernel(std::shared_ptr<const runtime::Prepared> prepared,
+                          const RmsNormBackward& description)
+        : PreparedKernel(std::move(prepared)), description_(description) {}
 
   private:
-    std::int64_t hidden_ = 0;
+    RmsNormBackward description_;
 };
 
 }  // namespace hone

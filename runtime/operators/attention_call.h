@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hone/attention.h"
+#include "hone/rope_kv_append.h"
 #include "kernel_templates/plan.h"
 
 namespace hone::runtime {

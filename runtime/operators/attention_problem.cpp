@@ -7,87 +7,45 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kernel_templates/attention_decode/attention_decode.h"
-#include "kernel_templates/attention_prefill/attention_prefill.h"
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/rope_kv_append/rope_kv_append.h"
-#include "runtime/dispatch/dispatcher.h"
+#include "kernel_templates/family.h"
 #include "runtime/operators/describe_problem.h"
 
 namespace hone::runtime {
 namespace {
-
-namespace decode = attention_decode;
-namespace prefill = attention_prefill;
-namespace rope_append = rope_kv_append;
-
-constexpr RowStride strides_of_decode[] = {
-    {decode::q_batch_stride, decode::q},         {decode::q_token_stride, decode::q},
-    {decode::q_head_stride, decode::q},          {decode::out_batch_stride, decode::out},
-    {decode::out_token_stride, decode::out},     {decode::out_head_stride, decode::out},
-    {decode::cache_stride, decode::k_cache},     {decode::cache_token_stride, decode::k_cache},
-    {decode::cache_head_stride, decode::k_cache}};
-
-constexpr RowStride strides_of_prefill[] = {
-    {prefill::q_batch_stride, prefill::q},     {prefill::q_token_stride, prefill::q},
-    {prefill::q_head_stride, prefill::q},      {prefill::k_batch_stride, prefill::k},
-    {prefill::k_token_stride, prefill::k},     {prefill::k_head_stride, prefill::k},
-    {prefill::v_batch_stride, prefill::v},     {prefill::v_token_stride, prefill::v},
-    {prefill::v_head_stride, prefill::v},      {prefill::out_batch_stride, prefill::out},
-    {prefill::out_token_stride, prefill::out}, {prefill::out_head_stride, prefill::out}};
-
-constexpr RowStride strides_of_rope[] = {{rope_append::q_token_stride, rope_append::q},
-                                         {rope_append::q_head_stride, rope_append::q},
-                                         {rope_append::k_token_stride, rope_append::k},
-                                         {rope_append::k_head_stride, rope_append::k},
-                                         {rope_append::v_token_stride, rope_append::v},
-                                         {rope_append::v_head_stride, rope_append::v},
-                                         {rope_append::q_out_token_stride, rope_append::q_out},
-                                         {rope_append::q_out_head_stride, rope_append::q_out},
-                                         {rope_append::cache_stride, rope_append::k_cache},
-                                         {rope_append::cache_token_stride, rope_append::k_cache},
-                                         {rope_append::cache_head_stride, rope_append::k_cache}};
-
-std::string_view kv_dtype_name(KvDtype dtype) {
-    switch (dtype) {
-        case KvDtype::same: return "same";
-        case KvDtype::fp8: return "fp8_e4m3";
-    }
-    throw std::invalid_argument(fmt::format("kv_dtype is {}; allowed: same, fp8", static_cast<int>(dtype)));
-}
-
-std::string_view style_name(RopeStyle style) {
-    switch (style) {
-        case RopeStyle::half: return "half";
-        case RopeStyle::interleaved: return "interleaved";
-    }
-    throw std::invalid_argument(
-        fmt::format("style is {}; allowed: half, interleaved", static_cast<int>(style)));
-}
-
-/// The fields that both families have.
-std::string common_fields(const Attention& attention) {
-    return fmt::format("dtype={} causal={} window={} softcap={} lse={} heads={} kv_heads={} head_dim={}",
-                       dtype_name(attention.dtype), yes_no(attention.causal), attention.window,
-                       yes_no(attention.softcap), yes_no(attention.lse), attention.heads, attention.kv_heads,
-                       attention.head_dim);
-}
 
 /// A single query stands behind all keys: causal or not is the same problem, but for where a window begins.
 Problem decode_problem(Attention attention, std::int64_t q_tokens) {
     if (q_tokens == 1 && attention.window == 0) attention.causal = false;
     return describe_problem(
         "attention_decode",
-        fmt::format("{} kv_dtype={} lengths={} page_size={} q_tokens={}", common_fields(attention),
-                    kv_dtype_name(attention.kv_dtype), yes_no(attention.lengths), attention.page_size,
-                    q_tokens),
+        {{"dtype", dtype_name(attention.dtype)},
+         {"kv_dtype", word(attention.kv_dtype)},
+         {"causal", yes_no(attention.causal)},
+         {"window", attention.window},
+         {"softcap", yes_no(attention.softcap)},
+         {"lse", yes_no(attention.lse)},
+         {"lengths", yes_no(attention.lengths)},
+         {"page_size", attention.page_size},
+         {"heads", attention.heads},
+         {"kv_heads", attention.kv_heads},
+         {"head_dim", attention.head_dim},
+         {"q_tokens", q_tokens}},
         {{"max_batch", attention.max_batch}, {"max_kv_len", attention.max_kv_len}, {"q_len", q_tokens}});
 }
 
 Problem prefill_problem(const Attention& attention) {
-    const char* const lengths = attention.packed ? "cumulative" : attention.lengths ? "kv" : "none";
+    const std::string_view lengths = attention.packed ? "cumulative" : attention.lengths ? "kv" : "none";
     return describe_problem("attention_prefill",
-                            fmt::format("{} lengths={}", common_fields(attention), lengths),
+                            {{"dtype", dtype_name(attention.dtype)},
+                             {"causal", yes_no(attention.causal)},
+                             {"window", attention.window},
+                             {"softcap", yes_no(attention.softcap)},
+                             {"lse", yes_no(attention.lse)},
+                             {"lengths", lengths},
+                             {"heads", attention.heads},
+                             {"kv_heads", attention.kv_heads},
+                             {"head_dim", attention.head_dim}},
                             {{"max_batch", attention.max_batch},
                              {"max_q_len", attention.max_q_len},
                              {"max_kv_len", attention.max_kv_len}});
@@ -109,7 +67,7 @@ void check_cache(const Attention& attention) {
 }
 
 void check_description(const Attention& attention) {
-    static_cast<void>(kv_dtype_name(attention.kv_dtype));
+    static_cast<void>(word(attention.kv_dtype));
     check_cache(attention);
     if (attention.max_q_len < 1)
         throw std::invalid_argument(fmt::format("max_q_len is {}; allowed: from 1", attention.max_q_len));
@@ -158,33 +116,22 @@ AttentionProblems attention_problems(const Attention& given) {
     return problems;
 }
 
-AttentionKernel prepare_attention(Dispatcher& dispatcher, const Attention& attention,
-                                  const DeviceSession* checking) {
-    const AttentionProblems problems = attention_problems(attention);
-    AttentionKernel::Decode decode;
-    for (std::size_t i = 0; i < decode.size(); ++i) {
-        if (problems.decode[i]) decode[i] = dispatcher.prepare(*problems.decode[i], strides_of_decode);
-    }
-    std::shared_ptr<const PreparedOperator> prefill;
-    if (problems.prefill) {
-        const Sizes least = prefill_sizes({.q_len = problems.least_prefill});
-        prefill = dispatcher.prepare(*problems.prefill, strides_of_prefill, least);
-    }
-    return {std::move(decode), std::move(prefill), filled_in(attention), checking};
-}
-
 Problem rope_problem(const RopeKvAppend& given) {
     const RopeKvAppend rope = filled_in(given);
-    return describe_problem(
-        "rope_kv_append",
-        fmt::format("dtype={} kv_dtype={} style={} norm={} slots={} page_size={} heads={} kv_heads={} "
-                    "head_dim={} rotary_dim={}",
-                    dtype_name(rope.dtype), kv_dtype_name(rope.kv_dtype), style_name(rope.style),
-                    yes_no(rope.norm), yes_no(rope.slots), rope.page_size, rope.heads, rope.kv_heads,
-                    rope.head_dim, rope.rotary_dim),
-        {{"max_tokens", rope.max_tokens},
-         {"q_len", rope.max_tokens},
-         {"kv_len", largest_of("rope_kv_append", "kv_len")}});
+    return describe_problem("rope_kv_append",
+                            {{"dtype", dtype_name(rope.dtype)},
+                             {"kv_dtype", word(rope.kv_dtype)},
+                             {"style", word(rope.style)},
+                             {"norm", yes_no(rope.norm)},
+                             {"slots", yes_no(rope.slots)},
+                             {"page_size", rope.page_size},
+                             {"heads", rope.heads},
+                             {"kv_heads", rope.kv_heads},
+                             {"head_dim", rope.head_dim},
+                             {"rotary_dim", rope.rotary_dim}},
+                            {{"max_tokens", rope.max_tokens},
+                             {"q_len", rope.max_tokens},
+                             {"kv_len", largest_of("rope_kv_append", "kv_len")}});
 }
 
 Attention filled_in(Attention attention) {
@@ -197,7 +144,5 @@ RopeKvAppend filled_in(RopeKvAppend rope) {
     if (rope.rotary_dim == -1) rope.rotary_dim = rope.head_dim;
     return rope;
 }
-
-std::span<const RowStride> rope_strides() { return strides_of_rope; }
 
 }  // namespace hone::runtime

@@ -5,15 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "hone/attention.h"
+#include "hone/rope_kv_append.h"
 #include "kernel_templates/problem.h"
-#include "runtime/dispatch/prepared_operator.h"
 
 namespace hone::runtime {
-
-class Dispatcher;
 
 /// Queries of a sequence that the kernels of decode take at once.
 inline constexpr std::int64_t most_decode_queries = 16;
@@ -31,12 +28,9 @@ struct AttentionProblems {
     std::int64_t least_prefill = 1;  ///< fewest queries of a call that prefill serves
 };
 
-/// Both throw std::invalid_argument naming field, value and what is allowed.
+/// Each throws std::invalid_argument naming field, value and what is allowed.
 [[nodiscard]] AttentionProblems attention_problems(const Attention& attention);
 [[nodiscard]] Problem rope_problem(const RopeKvAppend& rope);
-/// The operator with all that its calls can reach; `checking` as AttentionKernel takes it.
-[[nodiscard]] AttentionKernel prepare_attention(Dispatcher& dispatcher, const Attention& attention,
-                                                const DeviceSession* checking);
 
 /// A call's sizes in the order of its family.
 [[nodiscard]] constexpr Sizes decode_sizes(AttentionSizes sizes) noexcept {
@@ -49,8 +43,5 @@ struct AttentionProblems {
 /// The descriptions with numbers in place of what stands for them: 0 for kv_heads, -1 for rotary_dim.
 [[nodiscard]] Attention filled_in(Attention attention);
 [[nodiscard]] RopeKvAppend filled_in(RopeKvAppend rope);
-
-/// Which scalars of a call are strides, and of what.
-[[nodiscard]] std::span<const RowStride> rope_strides();
 
 }  // namespace hone::runtime

@@ -1,4 +1,4 @@
-// How the typed fronts (norm.cpp, linear.cpp) turn public arguments into those of a Call.
+// How public arguments become those of a Call.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace hone::runtime {
 [[nodiscard]] inline void* pointer(const void* tensor) noexcept { return const_cast<void*>(tensor); }
 
 /// 0 means rows without gaps, of `row` elements.
-[[nodiscard]] inline Scalar stride(std::int64_t given, std::int64_t row) noexcept {
-    return Scalar::of(given == 0 ? row : given);
+[[nodiscard]] constexpr std::int64_t stride(std::int64_t given, std::int64_t row) noexcept {
+    return given == 0 ? row : given;
 }
 
 }  // namespace hone::runtime

@@ -3,16 +3,26 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <string>
 
 #include "kernel_templates/catalog.h"
 
 namespace hone::runtime {
+namespace {
 
-Problem describe_problem(std::string_view family, const std::string& fields,
+std::string text_of(const FieldValue& field) {
+    return std::visit([&](const auto& value) { return fmt::format(" {}={}", field.name, value); },
+                      field.value);
+}
+
+}  // namespace
+
+Problem describe_problem(std::string_view family, std::initializer_list<FieldValue> fields,
                          std::initializer_list<Maximum> maxima) {
     const Family* found = find_family(family);
     if (found == nullptr) throw std::invalid_argument(fmt::format("this build has no family {}", family));
-    std::string text = fields;
+    std::string text;
+    for (const FieldValue& field : fields) text += text_of(field);
     const FieldIndices run_time = run_time_fields(*found);
     for (std::size_t i = 0; i < run_time.count; ++i) {
         const Field& field = found->fields[run_time[i]];
@@ -27,6 +37,13 @@ Problem describe_problem(std::string_view family, const std::string& fields,
     const std::optional<Problem> problem = parse_problem(*found, text, &error);
     if (!problem) throw std::invalid_argument(fmt::format("{}: {}", family, error));
     return *problem;
+}
+
+Problem gated(Problem problem) {
+    problem = with(problem, static_cast<std::size_t>(field_index(*problem.family, "gated")), 1);
+    const std::string error = problem.family->validate(problem);
+    if (!error.empty()) throw std::invalid_argument(fmt::format("{}: {}", problem.family->name, error));
+    return problem;
 }
 
 std::string_view dtype_name(Dtype dtype) {

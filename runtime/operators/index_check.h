@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hone/attention.h"
+#include "hone/rope_kv_append.h"
 #include "runtime/cuda/device_session.h"
 
 namespace hone::runtime {

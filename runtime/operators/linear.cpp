@@ -23,7 +23,7 @@ Problem problem_of(const Linear& description) {
 }
 
 LinearKernel prepare_with(const Maker& maker, const Linear& description) {
-    return {maker.dispatcher.prepare(problem_of(description)), description.in, description.out};
+    return {maker.dispatcher.prepare(problem_of(description)), description};
 }
 
 Explanation explain_with(const Dispatcher& dispatcher, const Linear& description, std::int64_t tokens) {
@@ -34,13 +34,13 @@ Explanation explain_with(const Dispatcher& dispatcher, const Linear& description
 
 Status LinearKernel::run(CUstream_st* stream, const LinearArgs& args, std::int64_t tokens) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::linear_call(args, in_, out_, tokens);
+    const Call call = runtime::linear_call(description_, args, tokens);
     return runtime::single(*prepared_).run(stream, call, {tokens});
 }
 
 std::string LinearKernel::refusal(const LinearArgs& args, std::int64_t tokens) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::linear_call(args, in_, out_, tokens);
+    const Call call = runtime::linear_call(description_, args, tokens);
     return runtime::single(*prepared_).refusal(call, {tokens});
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hone/linear.h"
-#include "kernel_templates/linear/declaration.h"
+#include "kernel_templates/linear/linear.h"
 #include "runtime/operators/call_arguments.h"
 
 namespace hone::runtime {
@@ -12,22 +12,22 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const Linear& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call linear_call(const LinearArgs& args, std::int64_t in, std::int64_t out,
+[[nodiscard]] inline Call linear_call(const Linear& description, const LinearArgs& args,
                                       std::int64_t tokens) noexcept {
     Call call;
     call.pointers[linear::x] = pointer(args.x);
-    call.pointers[linear::norm_weight] = pointer(args.norm_weight);
     call.pointers[linear::weight] = pointer(args.weight);
     call.pointers[linear::bias] = pointer(args.bias);
     call.pointers[linear::residual] = pointer(args.residual);
     call.pointers[linear::out] = args.out;
     call.pointers[linear::workspace] = args.workspace;
+    call.pointers[linear::norm_weight] = pointer(args.norm_weight);
     call.scalars[linear::tokens] = Scalar::of(tokens);
-    call.scalars[linear::x_stride] = stride(args.x_stride, in);
-    call.scalars[linear::weight_stride] = stride(args.weight_stride, in);
-    call.scalars[linear::up_stride] = Scalar::of(in);
-    call.scalars[linear::residual_stride] = stride(args.residual_stride, out);
-    call.scalars[linear::out_stride] = stride(args.out_stride, out);
+    call.scalars[linear::x_stride] = Scalar::of(stride(args.x_stride, description.in));
+    call.scalars[linear::weight_stride] = Scalar::of(stride(args.weight_stride, description.in));
+    call.scalars[linear::up_stride] = Scalar::of(description.in);
+    call.scalars[linear::residual_stride] = Scalar::of(stride(args.residual_stride, description.out));
+    call.scalars[linear::out_stride] = Scalar::of(stride(args.out_stride, description.out));
     call.scalars[linear::epsilon] = Scalar::of(args.epsilon);
     return call;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hone/norm.h"
-#include "kernel_templates/norm/declaration.h"
+#include "kernel_templates/norm/norm.h"
 #include "runtime/operators/call_arguments.h"
 
 namespace hone::runtime {
@@ -13,7 +13,7 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const LayerNorm& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call norm_call(const NormArgs& args, std::int64_t hidden, std::int64_t rows) noexcept {
+[[nodiscard]] inline Call norm_call(std::int64_t hidden, const NormArgs& args, std::int64_t rows) noexcept {
     Call call;
     call.pointers[norm::x] = pointer(args.x);
     call.pointers[norm::residual] = pointer(args.residual);
@@ -23,10 +23,10 @@ namespace hone::runtime {
     call.pointers[norm::sum] = args.sum;
     call.pointers[norm::scale] = args.scale;
     call.scalars[norm::rows] = Scalar::of(rows);
-    call.scalars[norm::x_stride] = stride(args.x_stride, hidden);
-    call.scalars[norm::residual_stride] = stride(args.residual_stride, hidden);
-    call.scalars[norm::out_stride] = stride(args.out_stride, hidden);
-    call.scalars[norm::sum_stride] = stride(args.sum_stride, hidden);
+    call.scalars[norm::x_stride] = Scalar::of(stride(args.x_stride, hidden));
+    call.scalars[norm::residual_stride] = Scalar::of(stride(args.residual_stride, hidden));
+    call.scalars[norm::out_stride] = Scalar::of(stride(args.out_stride, hidden));
+    call.scalars[norm::sum_stride] = Scalar::of(stride(args.sum_stride, hidden));
     call.scalars[norm::epsilon] = Scalar::of(args.epsilon);
     return call;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hone/rms_norm_backward.h"
-#include "kernel_templates/rmsnorm_backward/declaration.h"
+#include "kernel_templates/rmsnorm_backward/backward.h"
 #include "runtime/operators/call_arguments.h"
 
 namespace hone::runtime {
@@ -12,7 +12,8 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const RmsNormBackward& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call rms_norm_backward_call(const RmsNormBackwardArgs& args, std::int64_t hidden,
+[[nodiscard]] inline Call rms_norm_backward_call(const RmsNormBackward& description,
+                                                 const RmsNormBackwardArgs& args,
                                                  std::int64_t rows) noexcept {
     Call call;
     call.pointers[rmsnorm_backward::dy] = pointer(args.dy);
@@ -23,10 +24,10 @@ namespace hone::runtime {
     call.pointers[rmsnorm_backward::dweight] = args.dweight;
     call.pointers[rmsnorm_backward::workspace] = args.workspace;
     call.scalars[rmsnorm_backward::rows] = Scalar::of(rows);
-    call.scalars[rmsnorm_backward::dy_stride] = stride(args.dy_stride, hidden);
-    call.scalars[rmsnorm_backward::x_stride] = stride(args.x_stride, hidden);
-    call.scalars[rmsnorm_backward::dsum_stride] = stride(args.dsum_stride, hidden);
-    call.scalars[rmsnorm_backward::dx_stride] = stride(args.dx_stride, hidden);
+    call.scalars[rmsnorm_backward::dy_stride] = Scalar::of(stride(args.dy_stride, description.hidden));
+    call.scalars[rmsnorm_backward::x_stride] = Scalar::of(stride(args.x_stride, description.hidden));
+    call.scalars[rmsnorm_backward::dsum_stride] = Scalar::of(stride(args.dsum_stride, description.hidden));
+    call.scalars[rmsnorm_backward::dx_stride] = Scalar::of(stride(args.dx_stride, description.hidden));
     call.scalars[rmsnorm_backward::epsilon] = Scalar::of(args.epsilon);
     return call;
 }

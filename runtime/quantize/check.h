@@ -23,7 +23,7 @@ inline void check_size(const char* where, const char* name, std::size_t size, st
            "docs/formats.md says how large each part of a stored weight is");
 }
 
-/// Of the parts of a stored weight, in bytes.
+/// Checks the sizes of a stored weight's parts, in bytes.
 inline void check_stored(const char* where, const PackedShape& shape, std::size_t codes, std::size_t scales,
                          std::size_t zeros) {
     check_size(where, "codes", codes, packed_bytes(shape.format, shape.out, shape.in), "bytes");

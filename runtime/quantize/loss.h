@@ -9,7 +9,7 @@
 
 namespace hone::runtime {
 
-/// Of a piece of a weight.
+/// Sums over a piece of a weight.
 struct LossSums {
     double errors = 0;   ///< squared
     double weights = 0;  ///< squared
@@ -20,7 +20,7 @@ struct LossSums {
         weights += other.weights;
         largest = std::fmax(largest, other.largest);
     }
-    /// Of `count` values and the numbers that their codes stand for, stored(i) * scale.
+    /// Adds `count` values; their codes stand for the numbers stored(i) * scale.
     template <class Stored>
     void add(const float* values, std::int64_t count, double scale, const Stored& stored) {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -33,7 +33,7 @@ struct LossSums {
     }
 };
 
-/// Of all pieces, in order, so that it does not depend on threads.
+/// The loss over all pieces, in order, so that it does not depend on threads.
 inline QuantLoss loss_of(const std::vector<LossSums>& pieces) {
     LossSums all;
     for (const LossSums& piece : pieces) all.add(piece);

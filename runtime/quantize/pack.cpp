@@ -12,7 +12,7 @@ namespace {
 namespace places = quantized_linear;
 using runtime::check_size;
 
-constexpr std::uint8_t code_of_zero = 8;  // of w4a16 without zero points
+constexpr std::uint8_t code_of_zero = 8;  // in w4a16 without zero points
 constexpr const char* code_hint = "codes are unsigned: add 8 to signed ones, and take nibbles apart";
 
 void pack(const std::uint8_t* codes, std::int64_t out, std::int64_t in, int bits, std::uint8_t otherwise,

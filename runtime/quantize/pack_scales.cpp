@@ -56,7 +56,7 @@ constexpr int limit_exponent = bf16_line::shift - 5;
 /// fp16: finite. bf16: as kernels take it.
 void check_sizes(std::span<const std::uint16_t> scales, const PackedShape& shape) {
     const bool half = shape.scale_dtype == Dtype::fp16;
-    // Of magnitudes that are refused, as bits.
+    // The least magnitude that is refused, as bits.
     constexpr auto limit = static_cast<std::uint16_t>(bf16_line::power_of_two(limit_exponent));
     const std::uint16_t least = half ? 0x7C00 : limit;
     const auto wrong =
@@ -66,7 +66,7 @@ void check_sizes(std::span<const std::uint16_t> scales, const PackedShape& shape
     const std::int64_t groups = row_groups(shape);
     refuse("pack_scales",
            fmt::format("scale [{}, {}] is {} (bits {:#06x}); allowed: {}", at / groups, at % groups,
-                       half ? "infinite or no number" : "too large, infinite or no number", *wrong,
+                       half ? "infinite or NaN" : "too large, infinite or NaN", *wrong,
                        half ? "finite numbers" : fmt::format("magnitudes below 2^{}", limit_exponent)),
            "check the checkpoint, and that scale_dtype is the dtype of its scales");
 }

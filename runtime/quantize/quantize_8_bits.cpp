@@ -92,7 +92,7 @@ class Quantizer8 {
         return loss;
     }
 
-    /// Of columns that share a scale.
+    /// Encodes columns that share a scale.
     void encode(const float* values, float scale, std::uint8_t* codes, LossSums& loss) const {
         if (scale == 0) {
             std::fill_n(codes, width_, std::uint8_t{0});
@@ -112,7 +112,7 @@ class Quantizer8 {
     const QuantizeJob& job_;
     std::int64_t in_;
     std::int64_t width_;   ///< columns that share a scale
-    std::int64_t groups_;  ///< of a row
+    std::int64_t groups_;  ///< groups in a row
     bool is_fp8_;
     bool is_packed_;
     std::int64_t rows_of_scale_ = 1;

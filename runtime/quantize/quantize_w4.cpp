@@ -86,7 +86,7 @@ class BlockRowW4 {
     const QuantizeJob& job_;
     std::int64_t in_;
     std::int64_t width_;   ///< columns that share a scale
-    std::int64_t groups_;  ///< of a row as stored
+    std::int64_t groups_;  ///< groups in a row as stored
     std::int64_t piece_;
     std::vector<float> values_;
     std::vector<float> room_;

@@ -9,7 +9,7 @@
 namespace hone::runtime {
 
 struct GroupScale {
-    std::uint16_t bits = 0;  ///< of `scale`, as it is stored
+    std::uint16_t bits = 0;  ///< `scale` as it is stored
     float scale = 0;
     int zero = 8;
     bool too_large = false;  ///< the scale that clips nothing is beyond its dtype; the rest means nothing
@@ -23,7 +23,7 @@ struct GroupRule {
 
 inline constexpr std::int64_t room_beyond = quantize_weights::lanes;
 
-/// Of `count` finite values, from 1. `room` holds as many more, and room_beyond.
+/// The scale of `count` finite values, at least one. `room` holds `count` + room_beyond values.
 [[nodiscard]] GroupScale choose_scale(const float* values, std::int64_t count, const GroupRule& rule,
                                       float* room);
 

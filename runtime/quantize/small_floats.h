@@ -50,7 +50,7 @@ using E4m3 = SmallFloat<4, 3>;
 
 inline constexpr float largest_e4m3 = 448.0F;
 
-/// Exact, also of what is infinite or no number.
+/// Exact, infinities and NaN included.
 constexpr float decode_half(std::uint16_t bits) {
     const float number = Half::decode(bits);
     const std::uint32_t beyond = 0x7F800000U | (bits & 0x3FFU) << 13 | (bits & 0x8000U) << 16;

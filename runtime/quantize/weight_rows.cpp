@@ -11,7 +11,7 @@ namespace hone::runtime {
 namespace {
 
 constexpr const char* where = "quantize";
-constexpr int lanes = 32;  ///< of the search, so that it becomes vector code
+constexpr int lanes = 32;  ///< side by side in the search, so that it becomes vector code
 
 /// Widens `count` elements of type Bits, which need not be aligned.
 template <class Bits, class Widen>

@@ -18,7 +18,7 @@ class WeightRows {
                std::int64_t first_row = 0);
 
     /// Writes row `row` to values[0] to values[in - 1]. Throws Error, which names the first element, where
-    /// one is infinite or no number.
+    /// one is infinite or NaN.
     void read(std::int64_t row, float* values) const;
 
     [[nodiscard]] std::int64_t first_row() const { return first_row_; }

@@ -28,10 +28,13 @@ TEST_CASE("an include arrow to the right is refused, to the left it is fine") {
     CHECK(is_refused("kernel_templates/x.cpp", "#include \"cache/cache.h\"\n"));
     CHECK(is_refused("cache/x.cpp", "#include \"runtime/compile/compiler.h\"\n"));
     CHECK(is_refused("cache/deep/er/x.cpp", "#include <hone/hone.h>\n"));
-    CHECK(is_refused("runtime/x.h", "#include \"tuner/tuner.h\"\n"));
+    CHECK(is_refused("runtime/x.h", "#include \"tuner/search/tuner.h\"\n"));
+    CHECK(is_refused("runtime/x.cpp", "#include \"checkpoints/read/checkpoint.h\"\n"));
+    CHECK(is_refused("checkpoints/read/x.cpp", "#include \"tuner/errors.h\"\n"));
+    CHECK(is_fine("checkpoints/read/x.cpp", "#include \"runtime/system/text_file.h\"\n"));
     CHECK(is_refused("tuner/x.h", "#include \"tests/support/fake.h\"\n"));
     CHECK(is_fine("tuner/x.cpp", "#include \"runtime/compile/compiler.h\"\n#include \"cache/cache.h\"\n"));
-    CHECK(is_fine("tests/cache/x_test.cpp", "#include \"tuner/tuner.h\"\n"));
+    CHECK(is_fine("tests/cache/x_test.cpp", "#include \"tuner/search/tuner.h\"\n"));
 }
 
 TEST_CASE("a relative path cannot hide the direction") {
@@ -40,17 +43,17 @@ TEST_CASE("a relative path cannot hide the direction") {
 }
 
 TEST_CASE("comments and strings are not includes") {
-    CHECK(is_fine("cache/x.cpp", "// #include \"tuner/tuner.h\"\n"));
-    CHECK(is_fine("cache/x.cpp", "/*\n#include \"tuner/tuner.h\"\n*/\n"));
-    CHECK(is_fine("cache/x.cpp", "const char* text = R\"(\n#include \"tuner/tuner.h\"\n)\";\n"));
-    CHECK(is_refused("cache/x.cpp", "const int n = 1'000; /* \" */\n#include \"tuner/tuner.h\"\n"));
+    CHECK(is_fine("cache/x.cpp", "// #include \"tuner/search/tuner.h\"\n"));
+    CHECK(is_fine("cache/x.cpp", "/*\n#include \"tuner/search/tuner.h\"\n*/\n"));
+    CHECK(is_fine("cache/x.cpp", "const char* text = R\"(\n#include \"tuner/search/tuner.h\"\n)\";\n"));
+    CHECK(is_refused("cache/x.cpp", "const int n = 1'000; /* \" */\n#include \"tuner/search/tuner.h\"\n"));
 }
 
 TEST_CASE("a violation names file and line") {
     const std::vector<std::string> found =
-        violations("cache/x.cpp", "/* a\n b */\n#include \"tuner/tuner.h\"\n");
+        violations("cache/x.cpp", "/* a\n b */\n#include \"tuner/search/tuner.h\"\n");
     REQUIRE(found.size() == 1);
-    CHECK(found[0] == "cache/x.cpp:3: includes tuner/tuner.h: cache/ must not know tuner/");
+    CHECK(found[0] == "cache/x.cpp:3: includes tuner/search/tuner.h: cache/ must not know tuner/");
 }
 
 TEST_CASE("a third-party interface stays in its folder") {
@@ -59,6 +62,7 @@ TEST_CASE("a third-party interface stays in its folder") {
     CHECK(is_refused("tuner/x.cpp", "#include <nvrtc.h>\n"));
     CHECK(is_refused("tests/tuner/x_test.cpp", "#include <cuda.h>\n"));
     CHECK(is_refused("runtime/x.cpp", "#include <yaml-cpp/yaml.h>\n"));
+    CHECK(is_refused("checkpoints/x.cpp", "#include <yaml-cpp/yaml.h>\n"));
     CHECK(is_refused("runtime/x.cpp", "#include <CLI/CLI.hpp>\n"));
     CHECK(is_refused("tuner/x.cpp", "#include <doctest/doctest.h>\n"));
     CHECK(is_fine("cache/x.cpp", "#include <sqlite3.h>\n"));

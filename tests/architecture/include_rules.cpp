@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> layers{"kernel_templates", "cache", "runtime", "tuner"};
+constexpr std::array<std::string_view, 5> layers{"kernel_templates", "cache", "runtime", "checkpoints",
+                                                 "tuner"};
 constexpr std::array<std::string_view, 4> users{"tests", "bench", "examples", "python"};
 constexpr std::array<std::string_view, 5> extensions{".h", ".cpp", ".cu", ".cuh", ".c"};
 

@@ -12,7 +12,7 @@ namespace hone::test {
 namespace {
 
 namespace fs = std::filesystem;
-using tuner::StoredType;
+using checkpoints::StoredType;
 
 Matrix transposed(const Matrix& matrix) {
     Matrix turned(matrix.columns, matrix.rows);
@@ -65,7 +65,7 @@ struct Coded {
     }
 };
 
-std::span<const std::uint8_t> bytes_of_tensor(const tuner::StoredTensor* tensor) {
+std::span<const std::uint8_t> bytes_of_tensor(const checkpoints::StoredTensor* tensor) {
     if (tensor == nullptr) return {};
     return {reinterpret_cast<const std::uint8_t*>(tensor->bytes.data()), tensor->bytes.size()};
 }
@@ -157,10 +157,10 @@ nlohmann::json packing_of(const fs::path& folder) {
 
 std::vector<float> packed_values(const fs::path& folder, const std::string& layer) {
     const nlohmann::json packing = packing_of(folder);
-    const tuner::Checkpoint checkpoint = tuner::Checkpoint::open(folder);
+    const checkpoints::Checkpoint checkpoint = checkpoints::Checkpoint::open(folder);
     const std::vector<std::string> names{"w4a16", "w8a16", "w8a8", "fp8"};  // as QuantFormat has them
     const auto format = std::find(names.begin(), names.end(), packing["format"]) - names.begin();
-    const tuner::StoredTensor& scales = checkpoint.at(layer + ".scales");
+    const checkpoints::StoredTensor& scales = checkpoint.at(layer + ".scales");
     const PackedShape shape{
         .format = static_cast<QuantFormat>(format),
         .out = packing["layers"][layer][0],
@@ -175,7 +175,7 @@ std::vector<float> packed_values(const fs::path& folder, const std::string& laye
                 bytes_of_tensor(checkpoint.find(layer + ".zeros"))},
                values);
     if (!packing["input_order"]) return values;
-    const tuner::StoredTensor& order = checkpoint.at(layer + ".input_order");
+    const checkpoints::StoredTensor& order = checkpoint.at(layer + ".input_order");
     REQUIRE(order.type == StoredType::i32);
     REQUIRE(order.shape == std::vector<std::uint64_t>{static_cast<std::uint64_t>(shape.in)});
     std::vector<std::int32_t> columns(static_cast<std::size_t>(shape.in));

@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoints/read/checkpoint.h"
+#include "tests/checkpoints/checkpoint_files.h"
 #include "tests/cli/program.h"
-#include "tests/tuner/checkpoint_files.h"
-#include "tuner/checkpoint/checkpoint.h"
 
 namespace hone::test {
 

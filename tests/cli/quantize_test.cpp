@@ -12,9 +12,9 @@
 #include "tests/cli/program.h"
 
 using namespace hone::test;
-using hone::tuner::Checkpoint;
-using hone::tuner::StoredTensor;
-using hone::tuner::StoredType;
+using hone::checkpoints::Checkpoint;
+using hone::checkpoints::StoredTensor;
+using hone::checkpoints::StoredType;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -95,7 +95,7 @@ TEST_CASE("linear layers are packed in each format, everything else is copied") 
         Sandbox::Words options;
         double error;
         int group;
-        std::int64_t bytes;  ///< of a layer
+        std::int64_t bytes;  ///< a layer's
     };
     const std::vector<Case> cases{{"w4a16", {}, 0.11, 128, 8192 + 256},
                                   {"w4a16", {"--group", "32", "--zeros"}, 0.10, 32, 8192 + 1024 + 512},

@@ -14,7 +14,7 @@ struct FakeLaunch {
     int extended;         ///< through cuLaunchKernelEx
     int programmatic;     ///< programmatic stream serialization asked for
     int parameter_count;  ///< as many as the source shows plainly: pointers, ints, floats, tensor maps
-    unsigned long long parameters[24];  ///< of a tensor map its address
+    unsigned long long parameters[24];  ///< a tensor map's is its address
     double duration_us;
 };
 

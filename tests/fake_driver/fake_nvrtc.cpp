@@ -70,20 +70,70 @@ std::size_t behind_parentheses(const std::string& text, std::size_t open) {
     return text.size();
 }
 
+// Bytes of a type as it stands in a declaration, "const float*" or "hone::TensorMap"; 0: not plain to see.
+int bytes_of_type(const std::string& type) {
+    static const std::map<std::string, int> sizes = {
+        {"int", 4},    {"unsigned", 4}, {"float", 4},       {"int32", 4},
+        {"uint32", 4}, {"double", 8},   {"int64", 8},       {"uint64", 8},
+        {"size_t", 8}, {"long", 8},     {"TensorMap", 128}, {"hone::TensorMap", 128},
+    };
+    if (type.find('*') != std::string::npos) return 8;
+    std::istringstream words(type);
+    for (std::string word; words >> word;) {
+        if (const auto found = sizes.find(word); found != sizes.end()) return found->second;
+    }
+    return 0;
+}
+
 // "8,8,4" for "const float* x, long long rows, int n": ends at the first type it does not know.
 std::string parameter_bytes(const std::string& parameters) {
-    static const std::map<std::string, int> sizes = {
-        {"int", 4},   {"unsigned", 4}, {"float", 4},  {"int32", 4}, {"uint32", 4},      {"double", 8},
-        {"int64", 8}, {"uint64", 8},   {"size_t", 8}, {"long", 8},  {"TensorMap", 128},
-    };
     std::string bytes;
     std::istringstream list(parameters);
     for (std::string parameter; std::getline(list, parameter, ',');) {
-        int size = parameter.find('*') != std::string::npos ? 8 : 0;
-        std::istringstream words(parameter);
-        for (std::string word; size == 0 && words >> word;) size = sizes.contains(word) ? sizes.at(word) : 0;
+        const int size = bytes_of_type(parameter);
         if (size == 0) break;
         bytes += (bytes.empty() ? "" : ",") + std::to_string(size);
+    }
+    return bytes;
+}
+
+// Sizes of the members of a struct, its base's before its own, in front of what `bytes` has already. Members
+// stand one a line; functions do not count.
+void add_members(const std::string& text, std::string name, std::string& bytes) {
+    if (const auto space = name.rfind("::"); space != std::string::npos) name.erase(0, space + 2);
+    auto at = text.find("struct " + name);
+    while (at != std::string::npos && is_name_character(text[at + 7 + name.size()]))
+        at = text.find("struct " + name, at + 1);
+    if (at == std::string::npos) return;
+    const auto open = text.find('{', at);
+    const std::string head = text.substr(at, open - at);
+    if (const auto base = head.find(" : "); base != std::string::npos)
+        add_members(text, head.substr(base + 3, head.find_last_not_of(' ') - base - 2), bytes);
+    std::istringstream lines(text.substr(open + 1, text.find('}', open) - open - 1));
+    for (std::string line; std::getline(lines, line);) {
+        const int size = line.find('(') == std::string::npos ? bytes_of_type(line) : 0;
+        if (size != 0) bytes += (bytes.empty() ? "" : ",") + std::to_string(size);
+    }
+}
+
+// Of "const __grid_constant__ hone::norm::Tensors tensors": the type. Empty for other parameter lists.
+std::string struct_type(const std::string& parameters) {
+    std::istringstream words(parameters);
+    std::string constant, place, type;
+    words >> constant >> place >> type;
+    const bool is_one = parameters.find(',') == std::string::npos && place == "__grid_constant__";
+    return is_one && type.find("TensorMap") == std::string::npos ? type : std::string();
+}
+
+// What the launch record shows of a kernel's parameters: sizes one by one, or behind "struct:" those of the
+// members of the one struct that it takes.
+std::string parameters_of(const std::string& text, const std::string& parameters) {
+    std::string bytes;
+    if (const std::string type = struct_type(parameters); !type.empty()) {
+        add_members(text, type, bytes);
+        if (!bytes.empty()) bytes = "struct:" + bytes;
+    } else {
+        bytes = parameter_bytes(parameters);
     }
     return bytes.empty() ? "-" : bytes;
 }
@@ -100,7 +150,7 @@ ImageKernel kernel_at(const std::string& text, std::size_t from) {
         kernel.name = text.substr(begin, end - begin);
         from = behind_parentheses(text, open);
         if (kernel.name.starts_with("__")) continue;
-        kernel.parameter_bytes = parameter_bytes(text.substr(open + 1, from - open - 2));
+        kernel.parameter_bytes = parameters_of(text, text.substr(open + 1, from - open - 2));
         return kernel;
     }
     return {};

@@ -36,13 +36,31 @@ bool runs_on(const std::string& arch, const FakeDevice& device) {
     return target / 10 == capability / 10 && target <= capability;
 }
 
-// Of a parameter that is larger than a word, the first one: of a tensor map the address.
-void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
+// Where each parameter stands: apart from one another, or as members of one struct at their natural
+// alignment.
+std::vector<std::pair<const char*, std::size_t>> places_of(std::string sizes, void** parameters) {
+    const std::string in_struct = "struct:";
+    const bool is_struct = sizes.starts_with(in_struct);
+    if (is_struct) sizes.erase(0, in_struct.size());
+    std::vector<std::pair<const char*, std::size_t>> places;
     std::istringstream words(sizes == "-" ? "" : sizes);
-    for (std::string word; std::getline(words, word, ',') && record.parameter_count < 24;) {
-        const int index = record.parameter_count++;
-        std::memcpy(&record.parameters[index], parameters[index],
-                    std::min<std::size_t>(8, static_cast<std::size_t>(std::atoi(word.c_str()))));
+    std::size_t end = 0;
+    for (std::string word; std::getline(words, word, ',');) {
+        const auto bytes = static_cast<std::size_t>(std::atoi(word.c_str()));
+        const std::size_t alignment = bytes == 128 ? 64 : bytes;
+        end = (end + alignment - 1) / alignment * alignment;
+        const void* base = is_struct ? parameters[0] : parameters[places.size()];
+        places.emplace_back(static_cast<const char*>(base) + (is_struct ? end : 0), bytes);
+        end += bytes;
+    }
+    return places;
+}
+
+// A parameter that is larger than a word is recorded by its first word, a tensor map by its address.
+void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
+    for (const auto& [from, bytes] : places_of(sizes, parameters)) {
+        if (record.parameter_count == 24) return;
+        std::memcpy(&record.parameters[record.parameter_count++], from, std::min<std::size_t>(8, bytes));
     }
 }
 
@@ -208,8 +226,11 @@ CUresult Machine::launch(CUstream_st& stream, LaunchRequest request, void** para
         take_parameters(request.function->kernel.parameter_bytes, parameters, request.record);
         for (const Rule* rule : script.settings("launch", "write")) {
             if (!matches(rule->text("match"), request.function->subject)) continue;
-            const int index = static_cast<int>(rule->number("write"));
-            std::memcpy(&request.pointers[index], parameters[index], sizeof(CUdeviceptr));
+            const auto index = static_cast<std::size_t>(rule->number("write"));
+            const auto places = places_of(request.function->kernel.parameter_bytes, parameters);
+            if (index < places.size())
+                std::memcpy(&request.pointers[static_cast<int>(index)], places[index].first,
+                            sizeof(CUdeviceptr));
         }
     }
     return enqueue(stream, [this, request](CUstream_st& on) { return run_kernel(on, request); });

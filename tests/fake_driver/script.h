@@ -4,41 +4,41 @@
 // The script is rules separated by ';'. A rule is fields separated by ':', the first one its kind, the others
 // key=value or a bare key. Numbers may be decimal or 0x.
 //
-//   HONE_FAKE_SCRIPT='device:kind=h100+a10; launch:match=group_rows,threads=128:fail=700:after=7;
-//   nvml:throttle=0x40'
+//   'device:kind=h100+a10; launch:match=group_rows,threads=128:fail=700:after=7; nvml:throttle=0x40'
 //
 // Choosing events (kinds launch, compile, load):
-//   match=A,B     all of A, B must hold for the kernel. `name=value` is one of its constants (dtype, hidden,
-//   threads, ...)
-//                 or kernel=NAME, source=PATH, arch=NAME, whole; a bare word is part of the kernel's or the
-//                 source's name. Left out: every event.
+//   match=A,B     all of A, B must hold for the kernel. `name=value` is one of its constants (dtype,
+//                 hidden, threads, ...) or kernel=NAME, source=PATH, arch=NAME, whole; a bare word is part
+//                 of the kernel's or the source's name. Left out: every event.
 //   previous=A,B  (launch) the same, for the last kernel launched that is not one of the measuring harness.
 //   after=N       from the N-th chosen event of this process on (1 is the first).
 //   times=N       for N events, then no more.
 //   once=PATH     only for the process and event that can create the file PATH: once in any number of
-//   processes.
+//                 processes.
 //
 // device   count=N                 N GPUs of the same kind; 0 makes cuInit fail with CUDA_ERROR_NO_DEVICE
 //          kind=h100|a10|mig       or several joined by '+': one GPU each
 //          memory=BYTES            memory of each GPU
 // driver   version=12040           what cuDriverGetVersion says
 //          init=803                cuInit fails with this code
+//          init_us=N               the first cuInit of a process takes so long
 // alloc    fail=2                  cuMemAlloc fails with this code
 //          over=BYTES              (with fail) only for allocations larger than that
 //          after=N, times=N        (with fail) as above, counting allocations
 // load     fail=200                cuModuleLoadData fails with this code
 // launch   fail=CODE               codes after which the process must end (700, 719, ...) are found at the
-// next call and stay,
-//                                  as on a GPU; others are returned by the launch itself
+//                                  next call and stay, as on a GPU; others are returned by the launch itself
 //          hang                    the kernel never ends: queries say not ready, waiting never returns
 //          signal=N, exit=N        the process ends at the launch
 //          us=X                    its duration in microseconds
 //          slow=X                  its duration is multiplied by X
 //          sleep_us=N              the launching thread really sleeps
 //          write=ARG:value=V       when the kernel runs, its pointer argument number ARG (from 0) gets the
-//          eight bytes V offset=BYTES            (with write) so far behind the pointer
-// noise    percent=X:seed=N        durations are multiplied by 1 + X/100 * (standard normal), never less than
-// half compile  fail                    a compile error
+//                                  eight bytes V
+//          offset=BYTES            (with write) so far behind the pointer
+// noise    percent=X:seed=N        durations are multiplied by 1 + X/100 * (standard normal), never less
+//                                  than half
+// compile  fail                    a compile error
 //          hang                    never returns
 //          signal=N, exit=N        the process ends
 //          sleep_us=N              takes so long

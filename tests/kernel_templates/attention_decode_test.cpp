@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_templates/attention_decode/variants.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 
@@ -116,8 +117,8 @@ TEST_CASE("every decode problem has a fallback that obeys its constraints") {
         const auto candidate = fallback(problem, traits);
         REQUIRE(candidate);
         CHECK(why_not(problem, *candidate, traits) == "");
-        const attention_decode::DecodeProblem p = attention_decode::decode_problem(problem);
-        const bool wide_rows = p.dtype != Dtype::fp32 && p.head_dim % (p.fp8_cache ? 16 : 8) == 0;
+        const attention_decode::DecodeProblem p(problem);
+        const bool wide_rows = p.dtype != Dtype::fp32 && p.head_dim % (p.fp8_cache() ? 16 : 8) == 0;
         const bool held = p.head_dim * p.cache_element_bytes() < 512;  // rows, in registers
         const std::string_view expected = !wide_rows || traits.compute_major < 8 ? "plain"
                                           : traits.compute_major >= 9            ? "ring"
@@ -148,7 +149,7 @@ TEST_CASE("constraints and grids of decode do not depend on how many query token
 
 TEST_CASE("plans of decode fit the chip, and their workspace holds two pieces a block") {
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
-        const attention_decode::DecodeProblem p = attention_decode::decode_problem(problem);
+        const attention_decode::DecodeProblem p(problem);
         for (const Variant* variant : problem.family->variants) {
             if (!runs_on(*variant, traits)) continue;
             const std::vector<Config> configs = enumerate(problem, *variant, traits);

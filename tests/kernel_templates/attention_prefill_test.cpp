@@ -66,7 +66,7 @@ TEST_CASE("operations of attention_prefill count the pairs that see each other, 
             " window=" + window + " batch=3 q_len=" + std::to_string(draw(1, 80)) +
             " kv_len=" + std::to_string(draw(1, 80)));
         INFO(to_string(problem));
-        const auto p = attention_prefill::attention_problem(problem);
+        const attention_prefill::AttentionProblem p(problem);
         const Work work = problem.family->work(problem);
         CHECK(work.flops == 4.0 * count_pairs(p) * 3 * 6 * 10);
         CHECK(work.bytes == 2.0 * 10 * 3 * static_cast<double>(2 * 6 * p.q_len + 2 * 2 * p.kv_len));

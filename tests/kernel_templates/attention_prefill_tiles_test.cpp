@@ -1,14 +1,14 @@
-// Of the variants that deal tiles by blockIdx: mma and plain.
+// The variants that deal tiles by blockIdx: mma and plain.
 #include <set>
 #include <utility>
 
-#include "kernel_templates/attention_prefill/mma_geometry.cuh"
-#include "kernel_templates/attention_prefill/plain_geometry.cuh"
+#include "kernel_templates/attention_prefill/mma/plan.h"
+#include "kernel_templates/attention_prefill/plain/plan.h"
+#include "kernel_templates/attention_prefill/variants.h"
 #include "tests/kernel_templates/attention_prefill_cases.h"
 
 using namespace hone;
 using namespace hone::attention_prefill_cases;
-using attention_prefill::attention_problem;
 using attention_prefill::AttentionProblem;
 using attention_prefill::mma;
 using attention_prefill::plain;
@@ -16,24 +16,13 @@ using attention_prefill::plain;
 namespace {
 
 attention_prefill::warp_mma::Geometry mma_geometry(const Problem& problem, const Candidate& candidate) {
-    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
-    return {.head_dim = static_cast<int>(attention_problem(problem).head_dim),
-            .warps = value("warps"),
-            .warp_rows = value("warp_rows"),
-            .tile_n = value("tile_n"),
-            .stages = value("stages"),
-            .blocks_per_sm = value("blocks_per_sm"),
-            .query_in_registers = value("query_in_registers") != 0};
+    return attention_prefill::warp_mma::geometry(
+        AttentionProblem(problem), values_of<attention_prefill::warp_mma::MmaConfig>(candidate.config));
 }
 
 attention_prefill::cuda_cores::Geometry plain_geometry(const Problem& problem, const Candidate& candidate) {
-    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
-    return {.head_dim = static_cast<int>(attention_problem(problem).head_dim),
-            .tile_m = value("tile_m"),
-            .tile_n = value("tile_n"),
-            .thread_m = value("thread_m"),
-            .columns = value("columns"),
-            .vector = value("vector")};
+    return attention_prefill::cuda_cores::geometry(
+        AttentionProblem(problem), values_of<attention_prefill::cuda_cores::PlainConfig>(candidate.config));
 }
 
 template <class Check>
@@ -80,7 +69,7 @@ TEST_CASE("attention by plain covers every problem on every chip, and takes any 
 
 TEST_CASE("attention by mma covers 16-bit heads of multiples of 8, before sm_80 fp16 alone") {
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
-        const AttentionProblem p = attention_problem(problem);
+        const AttentionProblem p(problem);
         const bool multiplies =
             p.dtype == Dtype::fp16 || (p.dtype == Dtype::bf16 && traits.compute_major >= 8);
         const auto config = mma.fallback(problem, traits);
@@ -135,14 +124,14 @@ TEST_CASE("every tile of attention is one block's, whatever the level 2 cache ho
                     problem_of("dtype=fp16 causal=yes heads=12 kv_heads=4 head_dim=64 " + size);
                 DeviceTraits traits = *representative_device({8, 0, false});
                 traits.l2_bytes = l2_bytes;
-                const AttentionProblem p = attention_problem(problem);
+                const AttentionProblem p(problem);
                 const Config config = *variant->fallback(problem, traits);
                 const Candidate candidate{variant, config};
                 const std::int64_t tile_m = variant == &mma ? mma_geometry(problem, candidate).tile_m()
                                                             : tunable(candidate, "tile_m");
                 const Plan plan = variant->plan(problem, config, traits);
                 const auto tiles = tiles_of(plan, p);
-                const std::int64_t rows = attention_prefill::ceil_div(p.q_len, tile_m);
+                const std::int64_t rows = ceil_div(p.q_len, tile_m);
                 CHECK(static_cast<std::int64_t>(plan.launches[0].grid.x) == rows * plan.values[0].number);
                 CHECK(static_cast<std::int64_t>(tiles.size()) == rows * p.slots());
                 CHECK(std::set(tiles.begin(), tiles.end()).size() == tiles.size());

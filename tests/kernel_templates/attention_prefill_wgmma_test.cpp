@@ -3,26 +3,22 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/attention_prefill/wgmma_geometry.cuh"
+#include "kernel_templates/attention_prefill/wgmma/plan.h"
 #include "tests/kernel_templates/attention_prefill_cases.h"
 
 using namespace hone;
 using namespace hone::attention_prefill_cases;
 using attention_prefill::warpgroup::Geometry;
 using attention_prefill::warpgroup::Sections;
+using attention_prefill::warpgroup::WgmmaConfig;
 
 namespace {
 
 const DeviceTraits h100 = *representative_device({9, 0, true});
 
 Geometry geometry_of(const Problem& problem, const Candidate& candidate) {
-    const auto value = [&](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
-    return {.head_dim = static_cast<int>(attention_prefill::attention_problem(problem).head_dim),
-            .consumers = value("consumers"),
-            .tile_n = value("tile_n"),
-            .stages = value("stages"),
-            .query_stages = value("query_stages"),
-            .blocks_per_sm = value("blocks_per_sm")};
+    return attention_prefill::warpgroup::geometry(attention_prefill::AttentionProblem(problem),
+                                                  values_of<WgmmaConfig>(candidate.config));
 }
 
 /// Calls `check` with candidates from all over each problem's space, and the problem as numbers.
@@ -36,7 +32,7 @@ void for_many_candidates(Check check) {
             for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 50) {
                 const Candidate candidate{&wgmma, configs[i]};
                 INFO(to_string(problem) << " | " << to_string(candidate));
-                check(problem, attention_prefill::attention_problem(problem), candidate);
+                check(problem, attention_prefill::AttentionProblem(problem), candidate);
             }
         }
     }
@@ -61,7 +57,7 @@ double predicted(const std::string& problem, const std::string& tunables) {
 
 TEST_CASE("wgmma covers 16-bit attention whose rows have whole chunks, and is its fallback on sm_90a") {
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
-        const auto p = attention_prefill::attention_problem(problem);
+        const auto p = attention_prefill::AttentionProblem(problem);
         const Variant& wgmma = *find_variant(*problem.family, "wgmma");
         const bool covered =
             p.dtype != Dtype::fp32 && p.head_dim % 8 == 0 && traits.arch() == Arch{9, 0, true};
@@ -81,11 +77,10 @@ TEST_CASE("wgmma: blocks fit the multiprocessor together, and no more are launch
         CHECK(launch.block.x == static_cast<std::uint32_t>(g.threads()));
         CHECK(g.consumers * g.consumer_registers() + g.producer_registers() <=
               (g.consumers + 1) * (g.moves_registers() ? g.launch_registers() : 255));
-        const std::int64_t tiles = p.batch * p.heads * attention_prefill::ceil_div(p.q_len, g.tile_m());
+        const std::int64_t tiles = p.batch * p.heads * ceil_div(p.q_len, g.tile_m());
         CHECK(launch.grid.x == std::min<std::int64_t>(tiles, h100.sm_count * g.blocks_per_sm));
         CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 ? 8 : 0));
-        CHECK(launch.arg_count ==
-              int{attention_prefill::pointer_count} + int{attention_prefill::scalar_count} + 3 + 3);
+        CHECK(launch.kernel == &candidate.variant->kernels[0]);
         const double us = candidate.variant->predict_us(problem, candidate.config, h100);
         CHECK(us > 0);
         CHECK(us < 1e8);

@@ -5,8 +5,8 @@
 #include <string>
 #include <tuple>
 
-#include "kernel_templates/attention_prefill/attention_prefill.h"
-#include "kernel_templates/attention_prefill/wgmma_tf32_geometry.cuh"
+#include "kernel_templates/attention_prefill/variants.h"
+#include "kernel_templates/attention_prefill/wgmma_tf32/plan.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 
@@ -20,10 +20,8 @@ namespace {
 Problem problem_of(const std::string& text) { return *parse_problem("attention_prefill " + text); }
 
 Geometry geometry_of(const Problem& problem, const Config& config) {
-    return {.head_dim = static_cast<int>(attention_prefill::attention_problem(problem).head_dim),
-            .consumers = static_cast<int>(config[0]),
-            .tile_n = static_cast<int>(config[1]),
-            .stages = static_cast<int>(config[2])};
+    return attention_prefill::tf32::geometry(attention_prefill::AttentionProblem(problem),
+                                             values_of<attention_prefill::tf32::WgmmaTf32Config>(config));
 }
 
 /// Element of which operand and row, at which column; -1 behind the head.
@@ -91,7 +89,7 @@ TEST_CASE("attention_prefill wgmma_tf32: stages fit, registers suffice, a block 
                 const Launch launch = wgmma_tf32.plan(problem, config, h100).launches[0];
                 CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
                 CHECK(launch.shared_bytes <= h100.max_shared_bytes_per_block);
-                CHECK(launch.grid.x == 24 * attention_prefill::ceil_div(q_len, g.tile_m()));
+                CHECK(launch.grid.x == 24 * ceil_div(q_len, g.tile_m()));
                 CHECK(launch.block.x == static_cast<std::uint32_t>(128 * (1 + g.consumers)));
                 CHECK(g.keys_at() % 1024 == 0);
                 CHECK(g.value_panel_bytes() % 1024 == 0);

@@ -24,7 +24,7 @@ inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {
     return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
 }
 
-/// Of a candidate, by name, as the geometries of the variants take them.
+/// The tunables of a candidate, by name, as the geometries of the variants take them.
 inline auto tunables_of(const Candidate& candidate) {
     return [&candidate](std::string_view name) { return static_cast<int>(tunable(candidate, name)); };
 }

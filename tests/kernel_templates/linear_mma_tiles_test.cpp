@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/linear/mma_tiles_geometry.cuh"
+#include "kernel_templates/linear/mma_tiles/geometry.cuh"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -22,7 +22,7 @@ linear::tiles::Geometry tiles_of(const Problem& problem, const Candidate& candid
             .warps_n = value("warps_n"),
             .stages = value("stages"),
             .blocks_per_sm = value("blocks_per_sm"),
-            .gated = linear::linear_problem(problem).gated};
+            .gated = linear::LinearProblem(problem).gated};
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ TEST_CASE("mma_tiles: resident blocks fit the multiprocessor, parts of sums the 
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : token_counts) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
-            const linear::LinearProblem p = linear::linear_problem(problem);
+            const linear::LinearProblem p(problem);
             const Variant& mma_tiles = *find_variant(*problem.family, "mma_tiles");
             for (const Arch arch :
                  {Arch{7, 5, false}, Arch{8, 0, false}, Arch{8, 9, false}, Arch{9, 0, true}}) {

@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/linear/gemm_geometry.cuh"
-#include "kernel_templates/linear/gemm_schedule.cuh"
+#include "kernel_templates/linear/wgmma/geometry.cuh"
+#include "kernel_templates/linear/wgmma/schedule.cuh"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -22,17 +22,17 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .consumers = value("consumers"),
             .blocks_per_sm = value("blocks_per_sm"),
             .cluster_k = value("cluster_k"),
-            .gated = linear::linear_problem(problem).gated,
+            .gated = linear::LinearProblem(problem).gated,
             .swapped = value("swapped") != 0,
             .ping_pong = value("ping_pong") != 0,
             .staged = value("staged") != 0};
 }
 
 linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidate) {
-    const linear::LinearProblem p = linear::linear_problem(problem);
+    const linear::LinearProblem p(problem);
     const linear::gemm::Geometry g = geometry_of(problem, candidate);
     return {.out = static_cast<int>(p.out),
-            .k_tiles = static_cast<int>(linear::ceil_div(p.in, linear::gemm::Operands{}.columns)),
+            .k_tiles = static_cast<int>(ceil_div(p.in, linear::gemm::Operands{}.columns)),
             .result_rows = g.result_rows(),
             .result_columns = g.result_columns(),
             .raster = static_cast<int>(tunable(candidate, "raster")),
@@ -132,7 +132,7 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : token_counts) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
-            const linear::LinearProblem p = linear::linear_problem(problem);
+            const linear::LinearProblem p(problem);
             const Variant& wgmma = *find_variant(*problem.family, "wgmma");
             for (const Config& config : enumerate(problem, wgmma, h100)) {
                 const Candidate candidate{&wgmma, config};
@@ -145,8 +145,8 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 CHECK(g.store_panels() * g.panel_bytes() <= 32 * 1024);
                 CHECK((!g.staged || g.panels() >= g.store_panels()));
 
-                const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
-                                           linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
+                const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
+                                           ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
                 const bool split = tunable(candidate, "tail_split") != 0;
                 const std::uint32_t grid = plan.launches[0].grid.x;
                 const bool leaves_place = tunable(candidate, "programmatic") == 2 && g.blocks_per_sm > 1;
@@ -238,15 +238,18 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names
     const DeviceTraits h100 = *representative_device({9, 0, true});
     for (const std::string& shape : shapes) {
         const Problem problem = problem_of(shape + " tokens=100");
-        const linear::LinearProblem p = linear::linear_problem(problem);
+        const linear::LinearProblem p(problem);
         const Variant& wgmma = *find_variant(*problem.family, "wgmma");
         for (const Config& config : enumerate(problem, wgmma, h100)) {
             const auto g = geometry_of(problem, {&wgmma, config});
             const Plan plan = wgmma.plan(problem, config, h100);
             INFO(to_string(problem) << " | " << to_string(Candidate{&wgmma, config}));
-            CHECK(plan.tensor_map_count == 2 + (p.gated ? 1 : 0) + (g.staged ? 1 : 0));
-            for (int i = 0; i < plan.tensor_map_count; ++i) {
-                const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+            REQUIRE(plan.tensor_map_count == 4);
+            CHECK(plan.tensor_maps[2].same_as == (p.gated ? TensorMap::none : 1));
+            CHECK(plan.tensor_maps[3].same_as == (g.staged ? TensorMap::none : 1));
+            for (std::size_t i = 0; i < 4; ++i) {
+                const TensorMap& map = plan.tensor_maps[i];
+                if (map.same_as != TensorMap::none) continue;
                 const bool is_x = map.pointer == linear::x;
                 const bool is_out = map.pointer == linear::out;
                 CHECK(map.extents[0] == (is_out ? p.out : p.in));
@@ -258,11 +261,10 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names
                 CHECK(map.box[0] * 2 == map.swizzle_bytes);
                 CHECK(map.box[1] <= 256);
             }
-            const Launch& launch = plan.launches[0];
-            for (int a = 0; a < launch.arg_count; ++a) {
-                const KernelArg arg = launch.args[static_cast<std::size_t>(a)];
-                CHECK((arg.kind == KernelArg::Kind::tensor_map) == (a < 4));
-                if (arg.kind == KernelArg::Kind::tensor_map) CHECK(arg.index < plan.tensor_map_count);
+            const std::span<const KernelArg> args = plan.launches[0].kernel->args;
+            for (std::size_t a = 0; a < args.size(); ++a) {
+                CHECK((args[a].kind == KernelArg::Kind::tensor_map) == (a < 4));
+                if (a < 4) CHECK(args[a].index == a);
             }
         }
     }

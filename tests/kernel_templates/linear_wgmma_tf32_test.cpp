@@ -3,7 +3,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernel_templates/linear/wgmma_tf32_geometry.cuh"
+#include "kernel_templates/linear/wgmma_tf32/geometry.cuh"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -18,7 +18,7 @@ linear::tf32::Geometry tf32_geometry_of(const Problem& problem, const Candidate&
             .consumers = value("consumers"),
             .blocks_per_sm = value("blocks_per_sm"),
             .cluster_k = value("cluster_k"),
-            .gated = linear::linear_problem(problem).gated,
+            .gated = linear::LinearProblem(problem).gated,
             .swapped = value("swapped") != 0};
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("wgmma_tf32: the ring fits, registers suffice, clusters have a tile ea
     for (const std::string& shape : shapes) {
         for (const std::int64_t tokens : token_counts) {
             const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
-            const linear::LinearProblem p = linear::linear_problem(problem);
+            const linear::LinearProblem p(problem);
             const Variant& variant = *find_variant(*problem.family, "wgmma_tf32");
             const std::vector<Config> configs = enumerate(problem, variant, h100);
             CHECK(configs.empty() != (p.dtype == Dtype::fp32 && p.in % 4 == 0 && p.out % 4 == 0));
@@ -49,16 +49,17 @@ TEST_CASE("wgmma_tf32: the ring fits, registers suffice, clusters have a tile ea
                     CHECK(g.producer_registers() + g.consumers * g.consumer_registers() <=
                           65536 / g.threads() / 8 * 8 * (1 + g.consumers));
                 }
-                const std::int64_t tiles = linear::ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
-                                           linear::ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
+                const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
+                                           ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
                 CHECK(launch.grid.x ==
                       (g.cluster_k > 1 ? tiles * g.cluster_k
                                        : std::min(tiles, std::int64_t{h100.sm_count} * g.blocks_per_sm)));
                 CHECK(launch.cluster.x == static_cast<std::uint32_t>(g.cluster_k));
 
-                CHECK(plan.tensor_map_count == (p.gated ? 3 : 2));
-                for (int i = 0; i < plan.tensor_map_count; ++i) {
-                    const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
+                REQUIRE(plan.tensor_map_count == 3);
+                CHECK(plan.tensor_maps[2].same_as == (p.gated ? TensorMap::none : 1));
+                for (std::size_t i = 0; i < 3; ++i) {
+                    const TensorMap& map = plan.tensor_maps[i];
                     const int pointers[] = {linear::x, linear::weight, linear::up};
                     const int strides[] = {linear::x_stride, linear::weight_stride, linear::up_stride};
                     CHECK(map.pointer == pointers[i]);

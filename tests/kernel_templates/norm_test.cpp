@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/norm/rank.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -10,22 +11,21 @@ using namespace hone;
 namespace {
 
 Problem problem_of(const std::string& text) { return *parse_problem(text); }
+Work work_of(const Problem& problem) { return problem.family->work(problem); }
 
 }  // namespace
 
 TEST_CASE("a norm problem reads back as numbers, for both families") {
-    const norm::NormProblem rms =
-        norm::norm_problem(problem_of("rmsnorm dtype=fp16 output=int8 residual=yes hidden=96 rows=5"));
+    const norm::NormProblem rms(problem_of("rmsnorm dtype=fp16 output=int8 residual=yes hidden=96 rows=5"));
     CHECK(rms.dtype == Dtype::fp16);
     CHECK(rms.out_dtype() == Dtype::int8);
     CHECK(rms.residual);
-    CHECK_FALSE(rms.layer_norm);
+    CHECK_FALSE(rms.layernorm);
     CHECK_FALSE(rms.bias);
     CHECK(rms.hidden == 96);
     CHECK(rms.rows == 5);
-    const norm::NormProblem layer =
-        norm::norm_problem(problem_of("layernorm dtype=fp32 bias=no hidden=33 rows=6"));
-    CHECK(layer.layer_norm);
+    const norm::NormProblem layer(problem_of("layernorm dtype=fp32 bias=no hidden=33 rows=6"));
+    CHECK(layer.layernorm);
     CHECK_FALSE(layer.bias);
     CHECK(layer.hidden == 33);
     CHECK(layer.rows == 6);
@@ -33,10 +33,9 @@ TEST_CASE("a norm problem reads back as numbers, for both families") {
 
 TEST_CASE("the floor counts each operand once") {
     // x and out: 2 x 3 x 4096 x 2 bytes; weight: 4096 x 2 bytes
-    CHECK(norm::work(problem_of("rmsnorm dtype=bf16 hidden=4096 rows=3")).bytes ==
-          2 * 3 * 4096 * 2 + 4096 * 2);
+    CHECK(work_of(problem_of("rmsnorm dtype=bf16 hidden=4096 rows=3")).bytes == 2 * 3 * 4096 * 2 + 4096 * 2);
     // x, residual, sum in bf16; out in one byte; one float a row
-    CHECK(norm::work(problem_of("rmsnorm dtype=bf16 output=fp8 residual=yes hidden=4096 rows=3")).bytes ==
+    CHECK(work_of(problem_of("rmsnorm dtype=bf16 output=fp8 residual=yes hidden=4096 rows=3")).bytes ==
           3 * 3 * 4096 * 2 + 3 * 4096 + 4096 * 2 + 3 * 4);
 }
 
@@ -52,12 +51,13 @@ TEST_CASE("arguments and scalars stand where the kernels expect them") {
     const std::vector<ScalarArgument> scalars = problem.family->scalars(problem);
     REQUIRE(scalars.size() == norm::scalar_count);
     CHECK(scalars[norm::rows].tuning_value.bits == 2);
-    CHECK(scalars[norm::epsilon].is_float);
+    CHECK(std::rbegin(norm::call_args)->kind == KernelArg::Kind::real);
 }
 
 TEST_CASE("accesses are as wide as hidden allows, up to sixteen bytes") {
     const auto widest = [](const std::string& text) {
-        return norm::widest_vector(norm::norm_problem(problem_of(text)));
+        const norm::NormProblem norm(problem_of(text));
+        return norm::widest_vector(norm.hidden, norm.element_bytes());
     };
     CHECK(widest("rmsnorm dtype=bf16 hidden=4096 rows=1") == 8);
     CHECK(widest("rmsnorm dtype=fp32 hidden=4096 rows=1") == 4);

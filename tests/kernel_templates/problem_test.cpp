@@ -4,10 +4,8 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "kernel_templates/catalog.h"
-#include "tests/support/drawn_problem.h"
 
 using namespace hone;
 
@@ -24,26 +22,7 @@ bool mentions(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-std::optional<Problem> random_problem(const Family& family) {
-    return test::ProblemDraw([](std::int64_t low, std::int64_t high) {
-               return *rc::gen::inRange<std::int64_t>(low, high + 1);
-           })
-        .problem(family);
-}
-
 }  // namespace
-
-TEST_CASE("text and problem are inverse to each other for every family") {
-    for (const Family* family : families()) {
-        CHECK(rc::check(std::string(family->name), [family] {
-            const std::optional<Problem> problem = random_problem(*family);
-            RC_ASSERT(problem.has_value());
-            RC_ASSERT(parse_problem(to_string(*problem)) == problem);
-            RC_ASSERT(parse_problem(*family, static_text(*problem) + " " + dynamic_text(*problem)) ==
-                      problem);
-        }));
-    }
-}
 
 TEST_CASE("fields with a default may be left out, and any order is understood") {
     const auto a = parse_problem("rmsnorm rows=7 hidden=4096 dtype=bf16");

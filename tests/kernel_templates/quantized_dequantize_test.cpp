@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "kernel_templates/linear/wgmma_config.h"
-#include "kernel_templates/quantized_linear/dequantize_geometry.cuh"
+#include "kernel_templates/linear/wgmma/product.h"
+#include "kernel_templates/quantized_linear/dequantize/geometry.cuh"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "tests/kernel_templates/linear_cases.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/quantized_linear/mma_geometry.cuh"
+#include "kernel_templates/quantized_linear/mma/geometry.cuh"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/space.h"
 

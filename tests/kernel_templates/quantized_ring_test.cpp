@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/quantized_linear/ring_config.h"
+#include "kernel_templates/quantized_linear/ring/plan.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;

@@ -9,7 +9,7 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
-#include "kernel_templates/quantized_linear/stream_geometry.cuh"
+#include "kernel_templates/quantized_linear/stream/geometry.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;

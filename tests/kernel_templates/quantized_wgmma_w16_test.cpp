@@ -13,7 +13,7 @@
 #include "kernel_templates/device/bf16_line.cuh"
 #include "kernel_templates/device/int_bits.cuh"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
-#include "kernel_templates/quantized_linear/wgmma_w16_stage.cuh"
+#include "kernel_templates/quantized_linear/wgmma_w16/stage.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;

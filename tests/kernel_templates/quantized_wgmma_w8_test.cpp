@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kernel_templates/linear/wgmma_config.h"
+#include "kernel_templates/linear/wgmma/product.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "tests/kernel_templates/linear_cases.h"
 

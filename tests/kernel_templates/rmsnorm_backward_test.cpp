@@ -49,18 +49,3 @@ TEST_CASE("rows too long for registers fall back to two passes") {
     CHECK(fallback(problem_of("dtype=bf16 hidden=4096 rows=64"), h100)->variant->name == "held_rows");
     CHECK(fallback(problem_of("dtype=fp32 hidden=262144 rows=64"), h100)->variant->name == "two_pass");
 }
-
-TEST_CASE("a workspace never shrinks when rows are added") {
-    const DeviceTraits h100 = *representative_device({9, 0, true});
-    const Problem largest = problem_of("dtype=bf16 hidden=2048 rows=8192");
-    for (const auto& [candidate, predicted] : ranked_space(largest, h100)) {
-        std::int64_t before = 0;
-        for (std::int64_t rows = 1; rows <= 8192; rows = rows * 3 / 2 + 1) {
-            const Problem problem = problem_of("dtype=bf16 hidden=2048 rows=" + std::to_string(rows));
-            const std::int64_t bytes =
-                candidate.variant->plan(problem, candidate.config, h100).workspace_bytes;
-            CHECK(bytes >= before);
-            before = bytes;
-        }
-    }
-}

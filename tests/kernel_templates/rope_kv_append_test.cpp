@@ -66,7 +66,7 @@ struct Place {
 
 Place place_of(const Problem& problem, std::int64_t token) {
     using namespace rope_kv_append;
-    const RopeProblem p = rope_problem(problem);
+    const RopeProblem p(problem);
     const std::vector<Argument> arguments = problem.family->arguments(problem);
     const std::int64_t inner = p.page_size != 0 ? p.page_size : scalar(problem, kv_len);
     const std::int64_t outer_rows = scalar(problem, cache_stride) / scalar(problem, cache_token_stride);
@@ -142,7 +142,7 @@ TEST_CASE("every rope_kv_append problem has a fallback that obeys its constraint
         const auto candidate = fallback(problem, traits);
         REQUIRE(candidate);
         CHECK(why_not(problem, *candidate, traits).empty());
-        const rope_kv_append::RopeProblem p = rope_kv_append::rope_problem(problem);
+        const rope_kv_append::RopeProblem p(problem);
         const bool odd = p.head_dim == 77 || p.head_dim == 196;  // half a warp's packets of 2 do not hold 196
         CHECK((candidate->variant->name == "plain") == odd);
     });
@@ -162,7 +162,7 @@ TEST_CASE("accesses are 16 bytes where head_dim and rotary_dim allow, and nothin
 
 TEST_CASE("no candidate of rope_kv_append exceeds the device, and every head of a token has a thread") {
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
-        const rope_kv_append::RopeProblem p = rope_kv_append::rope_problem(problem);
+        const rope_kv_append::RopeProblem p(problem);
         for (const auto& [candidate, predicted] : ranked_space(problem, traits)) {
             INFO(to_string(candidate));
             const Plan plan = candidate.variant->plan(problem, candidate.config, traits);

@@ -26,7 +26,7 @@ def cases() -> List[Dict[str, Any]]:
 
 
 def shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
-    """Of an input set, by name."""
+    """Shapes of an input set, by name."""
     op = case["op"]
     if op.startswith("attention"):
         return attention_shapes_of(case)
@@ -67,7 +67,7 @@ def quantized_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
     def of_four_bits(name: str, rows: int, columns: int) -> Dict[str, tuple]:
         blocks, scales = -(-rows // 64), -(-columns // 64) * 64 // case["group"]
         bytes_of = (blocks, -(-columns // 64) * 2048)
-        return {f"{name}packed": bytes_of, f"{name}packed_scales": (blocks, scales, 64)}
+        return {f"hone_{name}packed": bytes_of, f"hone_{name}packed_scales": (blocks, scales, 64)}
 
     op, tokens = case["op"], case["tokens"]
     if op == "ffn_swiglu_w4a16":
@@ -80,7 +80,7 @@ def quantized_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
         return {**found, **of_four_bits("", rows, columns)}
     found["scales"] = (rows,)
     if op == "linear_w8a16":
-        return {**found, "packed": (-(-rows // 64), -(-columns // 64) * 4096)}
+        return {**found, "hone_packed": (-(-rows // 64), -(-columns // 64) * 4096)}
     return {**found, "codes": (rows, columns), "x_codes": (tokens, columns), "x_scales": (tokens,)}
 
 
@@ -130,6 +130,20 @@ class Peers(Case):
                 x, columns = inputs.get("x", inputs.get("q")), case.get("out", case.get("hidden"))
                 self.assertEqual(first.shape, (*x.shape[:-1], columns or x.shape[-1]))
             self.assertIn("not exact; hone tune --op", said.getvalue())
+
+    def test_what_another_peer_keeps_in_the_input_set_stays_its_own(self) -> None:
+        case = {"op": "linear_w4a16", "tokens": 3, "in": 64, "out": 128, "group": 32, "dtype": "bf16"}
+        inputs = self.inputs(case)
+        packed, scales = inputs.pop("hone_packed"), inputs.pop("hone_packed_scales")
+        theirs = object()
+        inputs.update(codes=object(), scales=mock.Mock(shape=(128, 2)), packed=theirs)
+        packing = self.torch_peers._packing
+        with mock.patch.object(packing, "pack_w4", return_value=packed), mock.patch.object(
+            packing, "pack_scales", return_value=scales
+        ), contextlib.redirect_stderr(io.StringIO()):
+            self.torch_peers.peers(case["op"], case, inputs)["hone"](inputs)
+        self.assertIs(inputs["packed"], theirs)
+        self.assertIs(inputs["hone_packed"], packed)
 
     def test_a_workspace_is_taken_once(self) -> None:
         case = {"op": "ffn_swiglu", "tokens": 3, "hidden": 64, "intermediate": 128, "dtype": "bf16"}

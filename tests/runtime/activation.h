@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/linear/linear.h"
+#include "kernel_templates/enums.h"
 
 namespace hone::test {
 
-inline double activate(linear::Activation activation, double x) {
-    using linear::Activation;
+inline double activate(Activation activation, double x) {
     switch (activation) {
         case Activation::none: return x;
         case Activation::gelu_tanh:

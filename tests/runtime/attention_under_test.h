@@ -8,6 +8,7 @@
 #include "hone/attention.h"
 #include "runtime/dispatch/dispatcher.h"
 #include "runtime/operators/attention_problem.h"
+#include "runtime/operators/entry.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
@@ -29,7 +30,7 @@ inline constexpr Attention small{.heads = 6,
 
 [[nodiscard]] inline AttentionKernel prepared(runtime::Dispatcher& dispatcher, const Attention& attention,
                                               bool checking = false) {
-    return runtime::prepare_attention(dispatcher, attention, checking ? &dispatcher.session() : nullptr);
+    return runtime::prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, attention);
 }
 
 [[nodiscard]] inline AttentionArgs usual_args() {

@@ -13,7 +13,7 @@
 #include "hone/hone.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "runtime/operators/norm_problem.h"
+#include "runtime/operators/norm.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/fake_machine.h"
 
@@ -65,7 +65,7 @@ const DeviceTraits& traits() {
 
 /// A candidate for all buckets of `small_norm` that is not the fallback of any.
 Candidate other_candidate() {
-    const Problem problem = norm_problem(small_norm);
+    const Problem problem = problem_of(small_norm);
     const auto field = dynamic_fields(*problem.family)[0];
     for (const RankedCandidate& ranked : ranked_space(problem, traits())) {
         const bool fits = std::ranges::all_of(bucket_edges(small_norm.max_rows), [&](std::int64_t rows) {
@@ -83,7 +83,7 @@ Candidate other_candidate() {
 
 cache::Trial trial(std::int64_t rows, const Candidate& candidate) {
     const auto driver = Driver::load();
-    const Problem problem = norm_problem(small_norm);
+    const Problem problem = problem_of(small_norm);
     const Problem there = with(problem, dynamic_fields(*problem.family)[0], rows);
     cache::Trial trial;
     trial.key = {gpu_key(*driver, 0), "rmsnorm", static_text(there), dynamic_text(there)};
@@ -124,7 +124,7 @@ TEST_CASE("without a cache file every bucket runs its fallback, and the report s
     Machine machine;
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
-    const PrepareReport& report = norm.report();
+    const PrepareReport& report = norm.reports().front();
     REQUIRE(report.buckets.size() == 5);
     CHECK(report.buckets[3].sizes[0].first == 5);
     CHECK(report.buckets[3].sizes[0].last == 8);
@@ -144,13 +144,13 @@ TEST_CASE("equal candidates of several buckets are compiled once and shared") {
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
     std::set<std::string> candidates;
-    for (const BucketReport& bucket : norm.report().buckets) candidates.insert(bucket.candidate);
+    for (const BucketReport& bucket : norm.reports().front().buckets) candidates.insert(bucket.candidate);
     CHECK(runtime.counters().compiles == candidates.size());
     CHECK(machine.fakes().live("module") == static_cast<int>(candidates.size()));
 
     const RmsNormKernel again = runtime.prepare(small_norm);
     CHECK(runtime.counters().compiles == candidates.size());
-    CHECK(again.report().buckets[0].image == ImageOrigin::shared);
+    CHECK(again.reports().front().buckets[0].image == ImageOrigin::shared);
 }
 
 TEST_CASE("stored winners are dispatched: exact here, as neighbours nearby") {
@@ -159,11 +159,11 @@ TEST_CASE("stored winners are dispatched: exact here, as neighbours nearby") {
     store(machine.file(), {trial(4, best)});
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
-    CHECK(origins(norm.report()) == std::vector{Origin::neighbour, Origin::neighbour, Origin::exact,
+    CHECK(origins(norm.reports().front()) == std::vector{Origin::neighbour, Origin::neighbour, Origin::exact,
                                                 Origin::neighbour, Origin::neighbour});
-    CHECK(norm.report().buckets[2].candidate == to_string(best));
-    CHECK(norm.report().buckets[2].trust == Trust::exact);
-    CHECK(norm.report().buckets[2].tune_command.empty());
+    CHECK(norm.reports().front().buckets[2].candidate == to_string(best));
+    CHECK(norm.reports().front().buckets[2].trust == Trust::exact);
+    CHECK(norm.reports().front().buckets[2].tune_command.empty());
     CHECK(norm.run(nullptr, test::untouched_args(), 3) == Status::ok);
     CHECK(norm.run(nullptr, test::untouched_args(), 16) == Status::ok);
     CHECK(runtime.counters().runs_exact == 1);
@@ -176,7 +176,7 @@ TEST_CASE("a stale winner is never dispatched") {
     stale.template_hash = std::string(32, 'a');
     store(machine.file(), {stale});
     Runtime runtime(machine.options());
-    CHECK(runtime.prepare(small_norm).report().buckets[2].origin == Origin::fallback);
+    CHECK(runtime.prepare(small_norm).reports().front().buckets[2].origin == Origin::fallback);
     const Explanation explanation = runtime.explain(small_norm, 4);
     REQUIRE(explanation.passed_over.size() == 1);
     CHECK(to_string(explanation).find("stale") != std::string::npos);
@@ -189,7 +189,7 @@ TEST_CASE("another GPU's winner is taken and called foreign") {
     foreign.key.gpu.sm_count = 114;
     store(machine.file(), {foreign});
     Runtime runtime(machine.options());
-    const BucketReport bucket = runtime.prepare(small_norm).report().buckets[2];
+    const BucketReport bucket = runtime.prepare(small_norm).reports().front().buckets[2];
     CHECK(bucket.origin == Origin::foreign);
     CHECK(bucket.trust == Trust::foreign);
     CHECK_FALSE(bucket.tune_command.empty());
@@ -206,7 +206,7 @@ TEST_CASE("a second process compiles nothing: its images come from the cache") {
     RuntimeOptions options = machine.options();
     options.allow_compile = false;
     Runtime second(options);
-    CHECK(second.prepare(small_norm).report().buckets[0].image == ImageOrigin::cached);
+    CHECK(second.prepare(small_norm).reports().front().buckets[0].image == ImageOrigin::cached);
     CHECK(second.counters().compiles == 0);
     CHECK(second.counters().image_cache_hits == compiled);
     CHECK(machine.warnings.empty());
@@ -232,9 +232,9 @@ TEST_CASE("a winner that no longer compiles gives way to the fallback with one w
                                best.variant->tunables[0].name, best.config[0]));
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
-    CHECK(norm.report().buckets[2].origin == Origin::fallback);
-    CHECK(norm.report().buckets[3].origin == Origin::fallback);
-    CHECK_FALSE(norm.report().buckets[2].note.empty());
+    CHECK(norm.reports().front().buckets[2].origin == Origin::fallback);
+    CHECK(norm.reports().front().buckets[3].origin == Origin::fallback);
+    CHECK_FALSE(norm.reports().front().buckets[2].note.empty());
     REQUIRE(machine.warnings.size() == 1);
     CHECK(machine.warnings[0].find(to_string(best)) != std::string::npos);
     CHECK(norm.run(nullptr, test::untouched_args(), 4) == Status::ok);
@@ -247,7 +247,7 @@ TEST_CASE("a winner whose image the driver refuses gives way to the fallback wit
     machine.script(fmt::format("load:match=source={},{}={}:fail=209", best.variant->source,
                                best.variant->tunables[0].name, best.config[0]));
     Runtime runtime(machine.options());
-    CHECK(runtime.prepare(small_norm).report().buckets[2].origin == Origin::fallback);
+    CHECK(runtime.prepare(small_norm).reports().front().buckets[2].origin == Origin::fallback);
     CHECK(machine.warnings.size() == 1);
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("a damaged cache costs one warning and the fallbacks run") {
     Machine machine;
     std::ofstream(machine.file()) << std::string(8192, 'x');
     Runtime runtime(machine.options());
-    CHECK(runtime.prepare(small_norm).report().buckets[0].origin == Origin::fallback);
+    CHECK(runtime.prepare(small_norm).reports().front().buckets[0].origin == Origin::fallback);
     CHECK(machine.warnings.size() == 1);
 }
 
@@ -356,8 +356,8 @@ TEST_CASE("without NVRTC, images from the cache still run and everything else sa
     const test::ScopedVariable library("HONE_NVRTC_LIBRARY", "/nonexistent/libnvrtc.so");
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
-    CHECK(norm.report().buckets[0].image == ImageOrigin::cached);
-    CHECK(norm.report().buckets[0].trust == Trust::compatible);
+    CHECK(norm.reports().front().buckets[0].image == ImageOrigin::cached);
+    CHECK(norm.reports().front().buckets[0].trust == Trust::compatible);
     const Error error = error_of([&] { return runtime.prepare(RmsNorm{.hidden = 128}); });
     CHECK(error.kind() == ErrorKind::compile_failed);
     CHECK(std::string(error.what()).find("NVRTC") != std::string::npos);
@@ -370,7 +370,7 @@ TEST_CASE("a refused launch is a status, and the runtime remembers which kernel 
     CHECK(runtime.last_launch_error().empty());
     CHECK(norm.run(nullptr, test::untouched_args(), 16) == Status::launch_failed);
     const std::string text = runtime.last_launch_error();
-    CHECK(text.find(norm.report().buckets[4].candidate) != std::string::npos);
+    CHECK(text.find(norm.reports().front().buckets[4].candidate) != std::string::npos);
     CHECK(text.find("701") != std::string::npos);
     CHECK(runtime.counters().failed_launches == 1);
     CHECK(runtime.counters().runs_fallback == 0);
@@ -428,7 +428,7 @@ TEST_CASE("a runtime for the second GPU leaves the first one current") {
 TEST_CASE("explain names the kernel, the measurement, the runner-up and the fallback") {
     Machine machine;
     const Candidate best = other_candidate();
-    const Candidate second = *fallback(norm_problem(small_norm), traits());
+    const Candidate second = *fallback(problem_of(small_norm), traits());
     cache::Trial slower = trial(8, second);
     slower.winner = false;
     slower.timing.median_us = 2.5;
@@ -457,7 +457,7 @@ TEST_CASE("LayerNorm goes the same way, with its bias") {
     CHECK(norm.run(nullptr, args, 4) == Status::null_pointer);
     args.bias = reinterpret_cast<void*>(0x50000);
     CHECK(norm.run(nullptr, args, 4) == Status::ok);
-    CHECK(norm.report().problem.starts_with("layernorm "));
+    CHECK(norm.reports().front().problem.starts_with("layernorm "));
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace {
 
 using test::FakeMachine;
 
+constexpr KernelArg args[] = {pointer_arg(0, "out")};
+constexpr Kernel kernel{"k", args};
 const std::vector<std::string> options = {"--gpu-architecture=sm_90a"};
 
 // A fake GPU on which a kernel of given constants can be launched.
@@ -27,16 +29,15 @@ struct Gpu {
     explicit Gpu(const std::string& script = "")
         : machine(script), driver(Driver::load()), context(driver, 0), stream(create_stream(*driver)) {
         plan.launch_count = 1;
-        plan.launches[0].kernel = "k";
+        plan.launches[0].kernel = &kernel;
         plan.launches[0].block = {128, 1, 1};
-        plan.launches[0].arg_count = 1;
-        plan.launches[0].args = {pointer_arg(0)};
     }
     [[nodiscard]] LoadedPlan load(int threads, const std::string& source = "family/variant.cu") const {
         const std::string constants =
             "struct Tuned {\n    static constexpr long long threads = " + std::to_string(threads) + ";\n};\n";
         const auto output = Nvrtc::load()->compile(
-            "#include \"hone_constants.h\"\nextern \"C\" __global__ void k(unsigned long long* out) {}\n",
+            "#include \"hone_constants.h\"\nstruct K {\nunsigned long long* out;\n};\n"
+            "extern \"C\" __global__ void k(const __grid_constant__ K k) {}\n",
             source, {{"hone_constants.h", constants.c_str()}}, options);
         return LoadedPlan(*driver, output.cubin, plan);
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_templates/kit/launches.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/nvrtc/nvrtc.h"
 #include "tests/support/fake_machine.h"
@@ -15,9 +16,17 @@ namespace {
 using test::FakeMachine;
 
 constexpr const char* source =
-    "extern \"C\" __global__ void __launch_bounds__((128 + 1)) first(const float* x, float* y, long long "
-    "rows, int n) {}\n"
-    "extern \"C\" __global__ void second(float* y) {}\n";
+    "struct First {\nconst float* x;\nfloat* y;\nlong long rows;\nint n;\n};\n"
+    "struct Second {\nfloat* y;\n};\n"
+    "extern \"C\" __global__ void __launch_bounds__((128 + 1)) first(const __grid_constant__ First a) {}\n"
+    "extern \"C\" __global__ void second(const __grid_constant__ Second a) {}\n";
+
+constexpr KernelArg first_args[] = {pointer_arg(2, "x"), pointer_arg(0, "y"), scalar_arg(1, "rows"),
+                                    narrow_arg(0, "n")};
+constexpr Kernel first_kernel{"first", first_args};
+constexpr KernelArg second_args[] = {pointer_arg(1, "y")};
+constexpr Kernel second_kernel{"second", second_args};
+constexpr Kernel third_kernel{"third", {}};
 
 // A fake GPU with the two kernels compiled for it.
 struct Loaded {
@@ -42,20 +51,11 @@ struct Loaded {
     std::vector<std::byte> cubin;
 };
 
-Plan plan_of(const Launch& launch) {
-    Plan plan;
-    plan.launch_count = 1;
-    plan.launches[0] = launch;
-    return plan;
-}
-
 Launch first_launch() {
     Launch launch;
-    launch.kernel = "first";
+    launch.kernel = &first_kernel;
     launch.grid = {8, 2, 1};
     launch.block = {128, 1, 1};
-    launch.arg_count = 4;
-    launch.args = {pointer_arg(2), pointer_arg(0), scalar_arg(1), scalar_arg(0)};
     return launch;
 }
 
@@ -67,9 +67,7 @@ TEST_CASE("a plan's launches reach the driver in order, with the call's argument
     const Loaded gpu;
     Plan plan = plan_of(first_launch());
     plan.launch_count = 2;
-    plan.launches[1].kernel = "second";
-    plan.launches[1].arg_count = 1;
-    plan.launches[1].args = {pointer_arg(1)};
+    plan.launches[1].kernel = &second_kernel;
     const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
     CHECK(loaded.function(0) != loaded.function(1));
 
@@ -98,14 +96,14 @@ TEST_CASE("a plan's launches reach the driver in order, with the call's argument
 
 TEST_CASE("tensor maps are made of the call's pointers and strides, and handed to the kernel by value") {
     const Loaded gpu("", "sm_90a",
-                     "extern \"C\" __global__ void mapped(const __grid_constant__ TensorMap x, const "
-                     "__grid_constant__ TensorMap y, int n) {}\n");
+                     "struct Mapped {\nhone::TensorMap x;\nhone::TensorMap y;\nint n;\n};\n"
+                     "extern \"C\" __global__ void mapped(const __grid_constant__ Mapped a) {}\n");
+    constexpr static KernelArg args[] = {tensor_map_arg(1, "x"), tensor_map_arg(0, "y"), narrow_arg(0, "n")};
+    constexpr static Kernel mapped{"mapped", args};
     Launch launch_mapped;
-    launch_mapped.kernel = "mapped";
+    launch_mapped.kernel = &mapped;
     launch_mapped.grid = {1, 1, 1};
     launch_mapped.block = {128, 1, 1};
-    launch_mapped.arg_count = 3;
-    launch_mapped.args = {tensor_map_arg(1), tensor_map_arg(0), scalar_arg(0)};
     Plan plan = plan_of(launch_mapped);
     plan.tensor_map_count = 2;
     plan.tensor_maps[0] = {
@@ -134,14 +132,17 @@ TEST_CASE("tensor maps are made of the call's pointers and strides, and handed t
 
 TEST_CASE("a launch may read what an earlier one wrote into the workspace, as numbers and as a tensor map") {
     const Loaded gpu("", "sm_90a",
-                     "extern \"C\" __global__ void mapped(const __grid_constant__ TensorMap x, float* y, "
-                     "long long stride) {}\n");
+                     "struct Mapped {\nhone::TensorMap x;\nfloat* y;\nlong long stride;\n};\n"
+                     "extern \"C\" __global__ void mapped(const __grid_constant__ Mapped a) {}\n");
+    constexpr static KernelArg args[] = {tensor_map_arg(0, "x"), pointer_arg(0, "y"),
+                                         scalar_arg(0, "stride")};
+    constexpr static Kernel mapped{"mapped", args};
     Launch launch_mapped;
-    launch_mapped.kernel = "mapped";
+    launch_mapped.kernel = &mapped;
     launch_mapped.grid = {1, 1, 1};
     launch_mapped.block = {128, 1, 1};
-    launch_mapped.arg_count = 3;
-    launch_mapped.args = {tensor_map_arg(0), plan_value_arg(1), plan_value_arg(0)};
+    substitute(launch_mapped, args[1], 1);
+    substitute(launch_mapped, args[2], 0);
     Plan plan = plan_of(launch_mapped);
     plan.tensor_map_count = 1;
     plan.tensor_maps[0] = {.pointer = 1,
@@ -228,7 +229,7 @@ TEST_CASE("a plan that the GPU cannot run is refused with kernel and numbers") {
                        "kernel first: 2048 threads per block, its image allows 1024"));
     }
     SUBCASE("a kernel that the image does not have") {
-        launch.kernel = "third";
+        launch.kernel = &third_kernel;
         CHECK(contains(gpu.refusal(plan_of(launch)), "kernel third: CUDA_ERROR_NOT_FOUND (500)"));
     }
 }
@@ -251,7 +252,7 @@ TEST_CASE("a failed launch leaves out the later ones") {
     Plan plan = plan_of(first_launch());
     plan.launch_count = 2;
     plan.launches[1] = plan.launches[0];
-    plan.launches[1].kernel = "second";
+    plan.launches[1].kernel = &second_kernel;
     const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
     CHECK(launch(*gpu.driver, loaded, plan, {}, gpu.stream.get()) == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     CHECK(gpu.machine.launch_count() == 0);
@@ -265,7 +266,7 @@ TEST_CASE("an image is unloaded with its plan") {
     }
     CHECK(gpu.machine.live("module") == 0);
     Launch unknown = first_launch();
-    unknown.kernel = "third";
+    unknown.kernel = &third_kernel;
     CHECK(gpu.refusal(plan_of(unknown)) != "none");
     CHECK(gpu.machine.live("module") == 0);
 }

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "kernel_templates/linear/linear.h"
-#include "runtime/operators/linear_problem.h"
+#include "runtime/operators/feed_forward.h"
+#include "runtime/operators/linear.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -25,8 +26,7 @@ constexpr FusedFfn small_ffn{
     .hidden = 98, .intermediate = 200, .max_tokens = 33, .dtype = Dtype::fp32, .residual = true};
 
 FusedFfnKernel prepared(Dispatcher& dispatcher, const FusedFfn& ffn) {
-    return {dispatcher.prepare(first_half(ffn), linear_row_strides()),
-            dispatcher.prepare(second_half(ffn), linear_row_strides()), ffn};
+    return test::prepare(dispatcher, ffn);
 }
 
 std::uint64_t epsilon_bits(float epsilon) { return Scalar::of(epsilon).bits; }
@@ -44,31 +44,32 @@ FusedFfnArgs usual_args() {
 }
 
 TEST_CASE("the halves of a feed-forward network are problems of one family") {
-    CHECK(to_string(first_half({.hidden = 4096, .intermediate = 14336})) ==
+    CHECK(to_string(first_half(FusedFfn{.hidden = 4096, .intermediate = 14336})) ==
           "linear dtype=bf16 norm=no activation=silu gated=yes bias=no residual=no in=4096 out=14336 "
           "tokens=8192");
-    CHECK(to_string(second_half({.hidden = 4096, .intermediate = 14336, .residual = true, .norm = true})) ==
+    CHECK(to_string(
+              second_half(FusedFfn{.hidden = 4096, .intermediate = 14336, .residual = true, .norm = true})) ==
           "linear dtype=bf16 norm=no activation=none gated=no bias=no residual=yes in=14336 out=4096 "
           "tokens=8192");
-    CHECK(to_string(first_half({.hidden = 768,
-                                .intermediate = 3072,
-                                .dtype = Dtype::fp16,
-                                .activation = Activation::gelu_tanh,
-                                .gated = false,
-                                .bias = true,
-                                .norm = true})) ==
+    CHECK(to_string(first_half(FusedFfn{.hidden = 768,
+                                        .intermediate = 3072,
+                                        .dtype = Dtype::fp16,
+                                        .activation = Activation::gelu_tanh,
+                                        .gated = false,
+                                        .bias = true,
+                                        .norm = true})) ==
           "linear dtype=fp16 norm=yes activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 "
           "tokens=8192");
 }
 
 TEST_CASE("descriptions that no kernel could serve are refused by name") {
-    CHECK_THROWS_WITH(static_cast<void>(linear_problem({.in = 0, .out = 8})),
+    CHECK_THROWS_WITH(static_cast<void>(problem_of(Linear{.in = 0, .out = 8})),
                       doctest::Contains("'in' has the value '0'"));
-    CHECK_THROWS_WITH(static_cast<void>(linear_problem({.in = 8, .out = 8, .max_tokens = 0})),
+    CHECK_THROWS_WITH(static_cast<void>(problem_of(Linear{.in = 8, .out = 8, .max_tokens = 0})),
                       doctest::Contains("max_tokens is 0"));
-    CHECK_THROWS_WITH(static_cast<void>(linear_problem({.in = 8, .out = 8, .dtype = Dtype::int8})),
+    CHECK_THROWS_WITH(static_cast<void>(problem_of(Linear{.in = 8, .out = 8, .dtype = Dtype::int8})),
                       doctest::Contains("'dtype' has the value 'int8'"));
-    CHECK_THROWS_WITH(static_cast<void>(first_half({.hidden = 8, .intermediate = 8, .bias = true})),
+    CHECK_THROWS_WITH(static_cast<void>(first_half(FusedFfn{.hidden = 8, .intermediate = 8, .bias = true})),
                       doctest::Contains("gated"));
 }
 
@@ -183,7 +184,7 @@ TEST_CASE("a norm needs its weight, aligned as x is, and an epsilon from 0") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false}, Driver::load());
     const Linear described{.in = 96, .out = 64, .max_tokens = 33, .norm = true};
-    const LinearKernel linear(dispatcher.prepare(linear_problem(described), linear_row_strides()), described);
+    const LinearKernel linear = test::prepare(dispatcher, described);
     for (const std::int64_t tokens : {1, 4, 33}) {
         LinearArgs args{.x = address(1), .weight = address(2), .out = address(3), .workspace = address(4)};
         CHECK(linear.run(nullptr, args, tokens) == Status::null_pointer);

@@ -26,7 +26,7 @@ struct Values {
 class NormCase {
   public:
     NormCase(const Problem& problem, const Values& values)
-        : problem_(problem), norm_(norm::norm_problem(problem)), values_(values) {
+        : problem_(problem), norm_(problem), values_(values) {
         stride_ = norm_.hidden + values.padding;
         std::mt19937_64 random(norm_.hidden * 7919 + norm_.rows);
         std::normal_distribution<double> normal(values.offset, values.scale);
@@ -76,7 +76,7 @@ class NormCase {
                     : x;
         }
         double mean = 0;
-        if (norm_.layer_norm) {
+        if (norm_.layernorm) {
             for (const double value : result.row) mean += value / static_cast<double>(columns);
         }
         double square = 0;
@@ -136,7 +136,7 @@ void check_problem(const std::string& text, const Values& values, std::size_t ea
                    std::span<const std::string_view> only = {}) {
     const Problem problem = *parse_problem(text);
     NormCase norm_case(problem, values);
-    const double limit = limit_of(norm::norm_problem(problem));
+    const double limit = limit_of(norm::NormProblem(problem));
     for (const Candidate& candidate : sample(problem, each)) {
         if (!only.empty() && std::ranges::find(only, candidate.variant->name) == only.end()) continue;
         if (values.padding % candidate.variant->access_elements(problem, candidate.config) != 0) continue;

@@ -1,18 +1,14 @@
 // A prepared RMSNorm whose driver's launches do nothing at all: what is left of run() is Hone's own work.
-// Also counts calls of operator new on this thread (allocation_count.cpp).
 #pragma once
 
 #include <memory>
 
 #include "hone/hone.h"
 #include "runtime/dispatch/dispatcher.h"
-#include "runtime/operators/norm_problem.h"
+#include "runtime/operators/entry.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
-
-/// Calls of operator new on the calling thread so far.
-[[nodiscard]] std::uint64_t allocation_count() noexcept;
 
 inline CUresult launch_nothing(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                unsigned, CUstream, void**, void**) {
@@ -30,13 +26,10 @@ inline CUresult launch_nothing_extended(const CUlaunchConfig*, CUfunction, void*
     return driver;
 }
 
-[[nodiscard]] inline RmsNormKernel prepare(runtime::Dispatcher& dispatcher, const RmsNorm& norm) {
-    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)), norm.hidden};
-}
-
-[[nodiscard]] inline RmsNormBackwardKernel prepare(runtime::Dispatcher& dispatcher,
-                                                   const RmsNormBackward& norm) {
-    return {dispatcher.prepare(runtime::norm_problem(norm), runtime::row_strides(norm)), norm.hidden};
+template <class Description>
+[[nodiscard]] auto prepare(runtime::Dispatcher& dispatcher, const Description& description,
+                           bool checking = false) {
+    return runtime::prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, description);
 }
 
 /// Addresses that are aligned well and never touched.

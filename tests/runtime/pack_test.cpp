@@ -189,10 +189,10 @@ TEST_CASE("scales and zero points that mean nothing are refused by place") {
     std::vector<std::uint16_t> scales{0x3C00, 0x0000, 0xBC00, 0x7C00};  // 1, 0, -1, infinity
     std::vector<std::uint16_t> stored(static_cast<std::size_t>(scale_count(shape)));
     CHECK(error_of([&] { pack_scales(scales, shape, stored); }) ==
-          "scale [1, 1] is infinite or no number (bits 0x7c00); allowed: finite numbers");
+          "scale [1, 1] is infinite or NaN (bits 0x7c00); allowed: finite numbers");
     shape.scale_dtype = Dtype::bf16;  // the same bits are a number, 2^121
     CHECK(error_of([&] { pack_scales(scales, shape, stored); }) ==
-          "scale [1, 1] is too large, infinite or no number (bits 0x7c00); allowed: magnitudes below 2^35");
+          "scale [1, 1] is too large, infinite or NaN (bits 0x7c00); allowed: magnitudes below 2^35");
     scales[3] = 0xD100;  // -2^35
     CHECK(error_of([&] { pack_scales(scales, shape, stored); }).starts_with("scale [1, 1] is too large"));
     scales[3] = 0x50FF;  // the number before 2^35

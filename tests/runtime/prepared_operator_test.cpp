@@ -20,7 +20,9 @@
 #include <vector>
 
 #include "kernel_templates/norm/norm.h"
+#include "runtime/operators/norm.h"
 #include "tests/runtime/operator_under_test.h"
+#include "tests/support/allocation_count.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HONE_TEST_SANITIZED 1
@@ -239,7 +241,7 @@ TEST_CASE("a launch carries the call's own pointers, rows, strides and epsilon")
 TEST_CASE("an empty kernel object says so") {
     CHECK(RmsNormKernel().run(nullptr, {}, 1) == Status::not_prepared);
     CHECK_FALSE(LayerNormKernel());
-    CHECK_THROWS_AS(static_cast<void>(RmsNormKernel().report()), Error);
+    CHECK_THROWS_AS(static_cast<void>(RmsNormKernel().reports().front()), Error);
 }
 
 TEST_CASE("runs are counted by the origin of their kernel, over all threads") {
@@ -272,8 +274,8 @@ TEST_CASE("kernels run while another thread prepares, explains and drops others"
         const RmsNormKernel other =
             test::prepare(prepared.dispatcher, RmsNorm{.hidden = hidden, .max_rows = 64});
         CHECK(other.run(nullptr, test::untouched_args(), 64) == Status::ok);
-        const Problem largest = norm_problem(RmsNorm{.hidden = hidden});
-        CHECK(prepared.dispatcher.explain(largest, largest).bucket.sizes[0].last == 8192);
+        const Problem largest = problem_of(RmsNorm{.hidden = hidden});
+        CHECK(prepared.dispatcher.explain(largest, sizes_of(largest)).bucket.sizes[0].last == 8192);
         CHECK(prepared.dispatcher.last_launch_error().empty());
     }
     stop = true;

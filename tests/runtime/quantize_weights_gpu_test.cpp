@@ -24,12 +24,6 @@ Runtime& shared_runtime() {
     return runtime;
 }
 
-/// Images live as long as their kernels: later weights of the same kind need no compiling.
-QuantizeWeightsKernel kept(QuantizeWeightsKernel kernel) {
-    static std::vector<QuantizeWeightsKernel> kernels;
-    return kernels.emplace_back(std::move(kernel));
-}
-
 /// A weight [out, in], row by row on the host and with a stride on the device.
 class WeightCase {
   public:
@@ -55,7 +49,6 @@ class WeightCase {
     /// Into memory that is full of ones before.
     [[nodiscard]] QuantizedWeight by_gpu(bool search) const {
         const runtime::Driver& driver = *Bench::get().driver;
-        const QuantizeWeightsKernel kernel = kept(shared_runtime().prepare(description(search)));
         QuantizedWeight result{.shape = shape_};
         result.codes.assign(static_cast<std::size_t>(packed_bytes(shape_.format, shape_.out, shape_.in)),
                             255);
@@ -65,18 +58,17 @@ class WeightCase {
         const auto codes = uploaded(driver, result.codes);
         const auto scales = uploaded(driver, result.scales);
         const auto zeros = uploaded(driver, result.zeros);
-        const auto bytes = static_cast<std::size_t>(kernel.workspace_bytes(shape_.out));
+        const auto bytes = static_cast<std::size_t>(
+            quantize_on_device_workspace(shared_runtime(), description(search), shape_.out));
         const auto workspace = uploaded(driver, std::vector<std::uint8_t>(bytes, 255));
-        // Not within REQUIRE, which would keep what it throws.
-        const Status status = kernel.run(nullptr,
-                                         {.weight = weight.data(),
-                                          .codes = codes.data(),
-                                          .scales = scales.data(),
-                                          .zeros = zeros.data(),
-                                          .workspace = workspace.data(),
-                                          .weight_stride = stride_},
-                                         shape_.out);
-        REQUIRE(status == Status::ok);
+        quantize_on_device(shared_runtime(), description(search),
+                           {.weight = weight.data(),
+                            .codes = codes.data(),
+                            .scales = scales.data(),
+                            .zeros = zeros.data(),
+                            .workspace = workspace.data(),
+                            .weight_stride = stride_},
+                           shape_.out, nullptr);
         result.codes = download(driver, codes.span());
         result.scales = download(driver, scales.span());
         result.zeros = download(driver, zeros.span());

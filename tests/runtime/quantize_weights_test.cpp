@@ -1,4 +1,4 @@
-#include "hone/quantize_weights.h"
+#include "hone/quantize_on_device.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 #include "kernel_templates/quantize_weights/quantize_weights.h"
 #include "runtime/cuda/memory.h"
-#include "runtime/operators/quantize_weights_problem.h"
+#include "runtime/operators/quantize_on_device.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -19,8 +19,13 @@ using quantize_weights::no_row;
 constexpr QuantizeWeights small{
     .in = 64, .max_out = 100, .dtype = Dtype::fp32, .group = 64, .scale_dtype = Dtype::fp16};
 
-QuantizeWeightsKernel prepared(Dispatcher& dispatcher, const QuantizeWeights& weights) {
-    return {dispatcher.prepare(quantize_problem(weights), quantize_strides()), weights};
+/// Quantizes `out` rows as the public function does.
+Status quantize(Dispatcher& dispatcher, const QuantizeWeightsArgs& args, std::int64_t out) {
+    return DeviceQuantizer(dispatcher, small, out).run(nullptr, args);
+}
+
+std::int64_t workspace_bytes(Dispatcher& dispatcher) {
+    return DeviceQuantizer(dispatcher, small, 100).workspace_bytes();
 }
 
 /// Memory of a call on the fake GPU, whose kernels do nothing.
@@ -90,30 +95,27 @@ TEST_CASE("weights that no kernel could quantize are refused by name") {
 TEST_CASE("a call of wrong pointers or sizes launches nothing") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false});
-    const QuantizeWeightsKernel kernel = prepared(dispatcher, small);
-    const FakeCall call(dispatcher.session().driver(), small, 70, kernel.workspace_bytes(100));
+    const FakeCall call(dispatcher.session().driver(), small, 70, workspace_bytes(dispatcher));
     QuantizeWeightsArgs args = call.args();
-    CHECK(QuantizeWeightsKernel().run(nullptr, args, 1) == Status::not_prepared);
-    CHECK(kernel.run(nullptr, args, 101) == Status::bad_rows);
-    CHECK(kernel.run(nullptr, args, -1) == Status::bad_rows);
-    CHECK(kernel.run(nullptr, args, 0) == Status::ok);
+    CHECK(quantize(dispatcher, args, 101) == Status::bad_rows);
+    CHECK(quantize(dispatcher, args, -1) == Status::bad_rows);
+    CHECK(quantize(dispatcher, args, 0) == Status::ok);
     args.weight_stride = 63;
-    CHECK(kernel.run(nullptr, args, 70) == Status::bad_stride);
+    CHECK(quantize(dispatcher, args, 70) == Status::bad_stride);
     args = call.args();
     args.workspace = nullptr;
-    CHECK(kernel.run(nullptr, args, 70) == Status::null_pointer);
+    CHECK(quantize(dispatcher, args, 70) == Status::null_pointer);
     args = call.args();
     args.codes = call.codes.data() + 8;
-    CHECK(kernel.run(nullptr, args, 70) == Status::misaligned);
+    CHECK(quantize(dispatcher, args, 70) == Status::misaligned);
     CHECK(machine.launch_count() == 0);
 }
 
 TEST_CASE("a call clears, finds the scales, then encodes") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false});
-    const QuantizeWeightsKernel kernel = prepared(dispatcher, small);
-    const FakeCall call(dispatcher.session().driver(), small, 70, kernel.workspace_bytes(100));
-    CHECK(kernel.run(nullptr, call.args(), 70) == Status::ok);
+    const FakeCall call(dispatcher.session().driver(), small, 70, workspace_bytes(dispatcher));
+    CHECK(quantize(dispatcher, call.args(), 70) == Status::ok);
     REQUIRE(machine.launch_count() == 3);
     CHECK(machine.launch(0)->kernel == std::string("quantize_weights_clear"));
     CHECK(machine.launch(1)->kernel == std::string("quantize_weights_scales"));
@@ -125,13 +127,12 @@ TEST_CASE("a call clears, finds the scales, then encodes") {
 TEST_CASE("what the kernels note is refused in the host's words, the first row first") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false});
-    const QuantizeWeightsKernel kernel = prepared(dispatcher, small);
-    FakeCall call(dispatcher.session().driver(), small, 70, kernel.workspace_bytes(100));
+    FakeCall call(dispatcher.session().driver(), small, 70, workspace_bytes(dispatcher));
     call.set(66 * 64 + 5, std::numeric_limits<float>::infinity());
     call.set(67 * 64 + 5, -2e6F);
     const auto refused = [&](BadRows rows, const char* text) {
         call.found(rows);
-        CHECK_THROWS_WITH(static_cast<void>(kernel.run(nullptr, call.args(), 70)), doctest::Contains(text));
+        CHECK_THROWS_WITH(static_cast<void>(quantize(dispatcher, call.args(), 70)), doctest::Contains(text));
     };
     refused({66, 67}, "weight [66, 5] is inf; allowed: finite numbers");
     refused({66, no_row}, "weight [66, 5] is inf");
@@ -139,7 +140,7 @@ TEST_CASE("what the kernels note is refused in the host's words, the first row f
     refused({68, 67}, "weights of row 67");
     refused({1, no_row}, "row 1 of the weight has no codes");  // it was changed meanwhile
     call.found({no_row, no_row});
-    CHECK(kernel.run(nullptr, call.args(), 70) == Status::ok);
+    CHECK(quantize(dispatcher, call.args(), 70) == Status::ok);
 }
 
 }  // namespace

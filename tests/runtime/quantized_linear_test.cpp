@@ -11,7 +11,8 @@
 
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "runtime/dispatch/alignment.h"
-#include "runtime/operators/quantized_linear_problem.h"
+#include "runtime/operators/feed_forward.h"
+#include "runtime/operators/quantized_linear.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -26,12 +27,11 @@ constexpr QuantizedFfn odd_ffn{
     .hidden = 97, .intermediate = 201, .max_tokens = 33, .zeros = true, .residual = true};
 
 QuantizedLinearKernel prepared(Dispatcher& dispatcher, const QuantizedLinear& linear) {
-    return {dispatcher.prepare(quantized_problem(linear), row_strides(linear)), linear};
+    return test::prepare(dispatcher, linear);
 }
 
 QuantizedFfnKernel prepared(Dispatcher& dispatcher, const QuantizedFfn& ffn) {
-    return {dispatcher.prepare(first_half(ffn), row_strides(first_layer(ffn))),
-            dispatcher.prepare(second_half(ffn), row_strides(second_layer(ffn))), ffn};
+    return test::prepare(dispatcher, ffn);
 }
 
 QuantizedLinearArgs linear_args() {
@@ -56,10 +56,10 @@ QuantizedFfnArgs ffn_args() {
 }
 
 TEST_CASE("a quantized layer is a problem of one family, and so are the halves of a feed-forward network") {
-    CHECK(
-        to_string(quantized_problem({.in = 4096, .out = 6144, .group = 128, .zeros = true, .norm = true})) ==
-        "quantized_linear dtype=bf16 format=w4a16 group=128 zeros=yes quantized_x=no norm=yes "
-        "activation=none gated=no bias=no residual=no in=4096 out=6144 tokens=8192");
+    CHECK(to_string(problem_of(
+              QuantizedLinear{.in = 4096, .out = 6144, .group = 128, .zeros = true, .norm = true})) ==
+          "quantized_linear dtype=bf16 format=w4a16 group=128 zeros=yes quantized_x=no norm=yes "
+          "activation=none gated=no bias=no residual=no in=4096 out=6144 tokens=8192");
     const QuantizedFfn ffn{.hidden = 4096,
                            .intermediate = 14336,
                            .dtype = Dtype::fp16,
@@ -77,7 +77,7 @@ TEST_CASE("a quantized layer is a problem of one family, and so are the halves o
 
 TEST_CASE("quantized layers that no kernel could serve are refused by name") {
     const auto refused = [](const QuantizedLinear& linear, const char* text) {
-        CHECK_THROWS_WITH(static_cast<void>(quantized_problem(linear)), doctest::Contains(text));
+        CHECK_THROWS_WITH(static_cast<void>(problem_of(linear)), doctest::Contains(text));
     };
     refused({.in = 0, .out = 8}, "'in' has the value '0'");
     refused({.in = 8, .out = 8, .max_tokens = 0}, "max_tokens is 0");
@@ -90,14 +90,15 @@ TEST_CASE("quantized layers that no kernel could serve are refused by name") {
     refused({.in = 128, .out = 8, .format = QuantFormat::fp8, .group = 128, .one_scale = true},
             "one_scale is for");
     refused({.in = 8, .out = 8, .format = QuantFormat::fp8, .one_x_scale = true}, "one_x_scale is for");
-    CHECK_THROWS_WITH(static_cast<void>(second_half({.hidden = 64, .intermediate = 96, .group = 64})),
-                      doctest::Contains("group=64 does not divide in=96"));
+    CHECK_THROWS_WITH(
+        static_cast<void>(second_half(QuantizedFfn{.hidden = 64, .intermediate = 96, .group = 64})),
+        doctest::Contains("group=64 does not divide in=96"));
 }
 
 TEST_CASE("16 bytes suffice as alignment, whatever the sizes of elements") {
     const auto needed = [](std::int64_t out, int argument) {
         const Problem problem =
-            quantized_problem({.in = 256, .out = out, .format = QuantFormat::w8a16, .bias = true});
+            problem_of(QuantizedLinear{.in = 256, .out = out, .format = QuantFormat::w8a16, .bias = true});
         const Candidate candidate{&quantized_linear::mma, {}};  // 16 elements, which are bytes at least
         return alignment_bytes(problem, candidate, static_cast<std::size_t>(argument));
     };

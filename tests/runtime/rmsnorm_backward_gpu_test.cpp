@@ -28,7 +28,7 @@ class BackwardCase {
   public:
     /// `padding`: elements between rows.
     BackwardCase(const std::string& text, std::int64_t padding)
-        : problem_(*parse_problem(text)), norm_(rmsnorm_backward::norm_problem(problem_)) {
+        : problem_(*parse_problem(text)), norm_(problem_) {
         stride_ = norm_.hidden + padding;
         std::mt19937_64 random(static_cast<std::uint64_t>(norm_.hidden * 7919 + norm_.rows));
         std::normal_distribution<double> normal(0.0, 1.0);
@@ -114,7 +114,7 @@ class BackwardCase {
     }
 
     Problem problem_;
-    norm::NormProblem norm_;
+    rmsnorm_backward::BackwardProblem norm_;
     std::int64_t stride_ = 0;
     std::vector<HostTensor> host_;
     std::vector<double> dx_;

@@ -18,8 +18,7 @@ constexpr RopeKvAppend odd{
     .heads = 6, .kv_heads = 2, .head_dim = 7, .rotary_dim = 6, .max_tokens = 64, .dtype = Dtype::fp32};
 
 RopeKvAppendKernel prepared(Dispatcher& dispatcher, const RopeKvAppend& rope, bool checking = false) {
-    return {dispatcher.prepare(rope_problem(rope), rope_strides()), filled_in(rope),
-            checking ? &dispatcher.session() : nullptr};
+    return prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, rope);
 }
 
 RopeKvAppendArgs usual_append() {

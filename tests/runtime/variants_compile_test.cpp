@@ -121,7 +121,7 @@ std::string fault_of(const Job& job, const CompiledImage& image) {
     }
     for (int i = 0; i < job.plan.launch_count; ++i) {
         const Launch& launch = job.plan.launches[static_cast<std::size_t>(i)];
-        if (!has_kernel(image, launch.kernel)) return std::string("no kernel ") + launch.kernel;
+        if (!has_kernel(image, launch.kernel->name)) return std::string("no kernel ") + launch.kernel->name;
         const auto threads = std::int64_t{launch.block.x} * launch.block.y * launch.block.z;
         if (threads * image.resources.registers > job.traits.registers_per_sm) {
             return std::to_string(image.resources.registers) + " registers for " + std::to_string(threads) +

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <string_view>
+#include <vector>
 
 #include "kernel_templates/family.h"
 
@@ -67,12 +69,27 @@ class ProblemDraw {
         return std::clamp(value, field.min, high);
     }
 
-    /// Rows or tokens of a call: often just a few.
+    /// Rows or tokens of a call: often just a few, now and then as many as there may be.
     std::int64_t count(const Field& field) {
+        if (draw_(0, 15) == 0) return field.max;
         return draw_(0, 2) == 0 ? draw_(field.min, std::min<std::int64_t>(8, field.max)) : extent(field);
     }
 
     Draw draw_;
 };
+
+/// The same problems of a family in every run. Empty when it has no valid ones.
+inline std::vector<Problem> drawn_problems(const Family& family, int count) {
+    std::seed_seq seed(family.name.begin(), family.name.end());
+    std::mt19937_64 random(seed);
+    ProblemDraw draw([&random](std::int64_t low, std::int64_t high) {
+        return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    });
+    std::vector<Problem> problems;
+    for (int i = 0; i < count; ++i) {
+        if (const std::optional<Problem> problem = draw.problem(family)) problems.push_back(*problem);
+    }
+    return problems;
+}
 
 }  // namespace hone::test

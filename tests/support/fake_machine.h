@@ -45,7 +45,7 @@ class FakeMachine {
         function<void()>("fake_cuda_reset")();
     }
 
-    /// Of this process; see fake_cuda.h.
+    /// Launches in this process; see fake_cuda.h.
     [[nodiscard]] int launch_count() const { return function<int()>("fake_cuda_launch_count")(); }
     [[nodiscard]] const FakeLaunch* launch(int index) const {
         return function<const FakeLaunch*(int)>("fake_cuda_launch")(index);

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "kernel_templates/catalog.h"
-#include "tuner/recorded.h"
-#include "tuner/statistics.h"
+#include "tuner/measure/recorded.h"
+#include "tuner/search/statistics.h"
 
 using namespace hone;
 using namespace hone::tuner;

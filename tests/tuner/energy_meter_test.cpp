@@ -1,5 +1,5 @@
 // Power and energy of a candidate that runs without pause, on an NVML that is made up or fake.
-#include "tuner/measure/energy_meter.h"
+#include "tuner/gpu/energy_meter.h"
 
 #include <doctest/doctest.h>
 

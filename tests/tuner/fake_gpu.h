@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tests/support/fake_machine.h"
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
-#include "tuner/gpu_session.h"
+#include "tuner/measure/gpu_session.h"
 
 namespace hone::test {
 

@@ -5,6 +5,8 @@
 
 #include <signal.h>
 
+#include <thread>
+
 #include "tests/tuner/fake_gpu.h"
 #include "tuner/errors.h"
 
@@ -79,6 +81,18 @@ TEST_CASE("a worker that dies once by accident costs its candidate nothing") {
     kill(bench.session.measurer->worker_pid(), SIGSTOP);
     CHECK(bench.verify(3).status == TrialStatus::timed_out);
     CHECK(bench.verify(4).status == TrialStatus::ok);
+}
+
+TEST_CASE("a worker that takes a dead one's place has opened the driver before") {
+    constexpr std::chrono::milliseconds start_of_driver(1200);
+    Bench bench("driver:init_us=1200000");
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+    REQUIRE(bench.verify(1).status == TrialStatus::ok);
+    std::this_thread::sleep_for(start_of_driver * 3 / 2);
+    kill(bench.session.measurer->worker_pid(), SIGKILL);
+    const Clock::time_point death = Clock::now();
+    CHECK(bench.verify(1).status == TrialStatus::ok);
+    CHECK(Clock::now() - death < start_of_driver);
 }
 
 TEST_CASE("a kernel that never ends is killed within its limit, and the next candidate runs") {

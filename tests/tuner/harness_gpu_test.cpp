@@ -1,5 +1,5 @@
 // The measuring harness on a real GPU: what index arguments are filled with, and how infinities compare.
-#include "tuner/measure/harness.h"
+#include "tuner/gpu/harness.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/compile/compiler.h"
 #include "runtime/cuda/memory.h"
-#include "tuner/measure/device_context.h"
+#include "tuner/gpu/device_context.h"
 
 using namespace hone;
 using namespace hone::tuner;

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
 
 using namespace hone;
 using namespace hone::tuner;

@@ -1,9 +1,9 @@
-#include "tuner/knowledge.h"
+#include "tuner/search/knowledge.h"
 
 #include <doctest/doctest.h>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
 
 using namespace hone;
 using namespace hone::tuner;

@@ -11,7 +11,7 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "tuner/tuner.h"
+#include "tuner/search/tuner.h"
 
 namespace hone::test {
 

@@ -1,13 +1,13 @@
-#include "tuner/model.h"
+#include "tuner/models/model.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "tests/tuner/scratch.h"
-#include "tuner/errors.h"
-#include "tuner/model_document.h"
+#include "runtime/system/input_error.h"
+#include "tests/support/scratch.h"
+#include "tuner/models/model_document.h"
 
 using namespace hone;
 using namespace hone::tuner;
@@ -34,11 +34,11 @@ std::string replaced(std::string text, const std::string& from, const std::strin
     return text.replace(at, from.size(), to);
 }
 
-/// What the ConfigError says, or "no error".
+/// What the InputError says, or "no error".
 std::string error_of(const std::string& json) {
     try {
         static_cast<void>(from_json(json));
-    } catch (const ConfigError& error) {
+    } catch (const runtime::InputError& error) {
         return error.what();
     }
     return "no error";
@@ -203,26 +203,26 @@ TEST_CASE("YAML says the same with the same errors") {
     CHECK_THROWS_WITH_AS(
         from_yaml(yaml + "quantization_config: {quant_method: gptq, bits: [4]}\n"),
         "model.yaml:8: quantization_config: bits is a list or a map; allowed in YAML are scalars",
-        ConfigError);
-    CHECK_THROWS_AS(from_yaml(yaml + "quantization_config: 4\n"), ConfigError);
-    CHECK_THROWS_AS(from_yaml(yaml + "hidden_size: 1\n"), ConfigError);
-    CHECK_THROWS_AS(from_yaml("- 1\n- 2\n"), ConfigError);
-    CHECK_THROWS_AS(from_yaml("a: [1, 2"), ConfigError);
-    CHECK_THROWS_AS(from_yaml(replaced(yaml, "32", "\"32\"")), ConfigError);
-    CHECK_THROWS_AS(from_yaml("? [a]\n: 1\n"), ConfigError);
-    CHECK_THROWS_AS(from_yaml(std::string(2000, '[')), ConfigError);
-    CHECK_THROWS_AS(from_yaml(""), ConfigError);
+        runtime::InputError);
+    CHECK_THROWS_AS(from_yaml(yaml + "quantization_config: 4\n"), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml(yaml + "hidden_size: 1\n"), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml("- 1\n- 2\n"), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml("a: [1, 2"), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml(replaced(yaml, "32", "\"32\"")), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml("? [a]\n: 1\n"), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml(std::string(2000, '[')), runtime::InputError);
+    CHECK_THROWS_AS(from_yaml(""), runtime::InputError);
 }
 
 TEST_CASE("files that are too large, missing or no file are refused") {
     const std::filesystem::path file = std::filesystem::temp_directory_path() / "hone_model_test_large.json";
     std::ofstream(file) << std::string((std::size_t{4} << 20) + 1, ' ');
-    CHECK_THROWS_AS(static_cast<void>(ModelDocument::read(file)), ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(ModelDocument::read(file)), runtime::InputError);
     std::filesystem::remove(file);
-    CHECK_THROWS_AS(static_cast<void>(ModelDocument::read(file)), ConfigError);
+    CHECK_THROWS_AS(static_cast<void>(ModelDocument::read(file)), runtime::InputError);
     CHECK_THROWS_AS(static_cast<void>(ModelDocument::read(std::filesystem::temp_directory_path())),
-                    ConfigError);
-    CHECK_THROWS_AS(static_cast<void>(ModelDocument::read("/dev/zero")), ConfigError);
+                    runtime::InputError);
+    CHECK_THROWS_AS(static_cast<void>(ModelDocument::read("/dev/zero")), runtime::InputError);
 }
 
 TEST_CASE("every shipped model can be read") {

@@ -8,10 +8,17 @@ namespace {
 
 constexpr std::int64_t width = 1024;
 
-// Every kernel: extern "C" planted(const float* x, float* y, long long rows), y[rows, 1024] = 2 x.
+// Every kernel: y[rows, 1024] = 2 x.
 constexpr std::string_view body_start = R"(
-extern "C" __global__ void planted(const float* x, float* y, long long rows) {
-    const long long n = rows * 1024;
+struct Planted {
+    const float* x;
+    float* y;
+    long long rows;
+};
+extern "C" __global__ void planted(const __grid_constant__ Planted tensors) {
+    const float* const x = tensors.x;
+    float* const y = tensors.y;
+    const long long n = tensors.rows * 1024;
     const long long first = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     for (long long i = first; i < n; i += static_cast<long long>(gridDim.x) * blockDim.x) y[i] = 2.0f * x[i];
 )";
@@ -50,14 +57,14 @@ std::string source_text(std::string_view name) {
     return text + std::string(body_start) + ending->second;
 }
 
+constexpr KernelArg planted_args[] = {pointer_arg(0, "x"), pointer_arg(1, "y"), scalar_arg(0, "rows")};
+constexpr Kernel planted_kernels[] = {{"planted", planted_args}};
+
 Plan plan_for(const Problem& problem, unsigned threads) {
     Plan plan{.launch_count = 1};
-    plan.launches[0] = {.kernel = "planted",
-                        .grid = {.x = static_cast<std::uint32_t>(problem[0]) * 4},
-                        .block = {.x = threads},
-                        .cluster = {},
-                        .arg_count = 3,
-                        .args = {pointer_arg(0), pointer_arg(1), scalar_arg(0)}};
+    plan.launches[0].kernel = &planted_kernels[0];
+    plan.launches[0].grid = {.x = static_cast<std::uint32_t>(problem[0]) * 4};
+    plan.launches[0].block = {.x = threads};
     return plan;
 }
 
@@ -81,6 +88,7 @@ Variant variant(std::string_view name, std::string_view source) {
             .source = source,
             .tunables = std::span(good ? &good_threads : &threads, 1),
             .constraints = {},
+            .kernels = planted_kernels,
             .plan = &plan,
             .fallback = good ? &fallback_config : nullptr,
             .predict_us = &predict_us};

@@ -1,4 +1,4 @@
-#include "tuner/race.h"
+#include "tuner/search/race.h"
 
 #include <doctest/doctest.h>
 

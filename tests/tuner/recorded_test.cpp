@@ -1,11 +1,11 @@
-#include "tuner/recorded.h"
+#include "tuner/measure/recorded.h"
 
 #include <doctest/doctest.h>
 
 #include <fstream>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
 #include "tuner/errors.h"
 
 using namespace hone;

@@ -1,8 +1,8 @@
-#include "tuner/report.h"
+#include "tuner/report/report.h"
 
 #include <doctest/doctest.h>
 
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 using namespace hone;
 using namespace hone::tuner;

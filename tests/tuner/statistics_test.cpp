@@ -1,4 +1,4 @@
-#include "tuner/statistics.h"
+#include "tuner/search/statistics.h"
 
 #include <doctest/doctest.h>
 

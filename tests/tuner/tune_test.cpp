@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 #include <algorithm>
 
+#include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
-#include "tests/tuner/scratch.h"
-#include "tuner/knowledge.h"
+#include "tuner/search/knowledge.h"
 
 using namespace hone;
 using namespace hone::tuner;

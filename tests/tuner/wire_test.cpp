@@ -56,10 +56,13 @@ Plan plan_with_tensor_maps() {
         .box = {32, 256, 1, 1},
         .offset_bytes = 768,
         .extent_scalars = {TensorMap::fixed, 23, TensorMap::fixed, TensorMap::fixed, TensorMap::fixed}};
-    plan.launches[0].args[0] = tensor_map_arg(1);
+    static constexpr KernelArg args[] = {tensor_map_arg(1, "map"), narrow_arg(2, "n"), pointer_arg(0, "x")};
+    static constexpr Kernel kernel{"mapped", args};
+    plan.launches[0].kernel = &kernel;
     plan.value_count = 2;
     plan.values = {PlanValue{.number = -4096}, PlanValue{.number = std::int64_t{1} << 40, .pointer = 6}};
-    plan.launches[0].args[1] = plan_value_arg(1);
+    plan.launches[0].substitution_count = 1;
+    plan.launches[0].substitutions[0] = {.arg = 2, .value = 1};
     return plan;
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/workload.h"
+#include "tuner/models/workload.h"
 
 #include <doctest/doctest.h>
 
@@ -6,8 +6,8 @@
 #include <set>
 
 #include "hone/quantized_linear.h"
-#include "runtime/operators/linear_problem.h"
-#include "runtime/operators/quantized_linear_problem.h"
+#include "runtime/operators/feed_forward.h"
+#include "runtime/operators/quantized_linear.h"
 #include "tuner/errors.h"
 
 using namespace hone;
@@ -62,7 +62,7 @@ TEST_CASE("a gated feed-forward network with biases is not tuned: no operator ha
 TEST_CASE("what a model's quantized layers look up at run time is in its workload, and nothing else is") {
     struct Case {
         const char* model;
-        WeightFormat weights;
+        checkpoints::WeightFormat weights;
         int tensor_parallel = 1;
     };
     const Case cases[] = {{"llama-3-8b", {.format = QuantFormat::w4a16, .group = 128}},
@@ -87,11 +87,11 @@ TEST_CASE("what a model's quantized layers look up at run time is in its workloa
                                    .group = group,
                                    .zeros = zeros,
                                    .bias = model.qkv_bias};
-            wanted.insert(to_string(runtime::quantized_problem(linear)));
+            wanted.insert(to_string(runtime::problem_of(linear)));
             linear.in = heads * model.head_dim;
             linear.out = model.hidden_size;
             linear.bias = model.output_bias;
-            wanted.insert(to_string(runtime::quantized_problem(linear)));
+            wanted.insert(to_string(runtime::problem_of(linear)));
             const QuantizedFfn ffn{
                 .hidden = model.hidden_size,
                 .intermediate = model.intermediate_size / one.tensor_parallel,
@@ -125,7 +125,7 @@ TEST_CASE("the language head of a quantized model has numbers, unless asked for;
     const Model model = read_model("llama-3-8b");
     WorkloadOptions options{.tokens = {1, 512}, .dtype = {}};
     const Workload dense = model_workload(model, options);
-    options.weights = WeightFormat{.format = QuantFormat::fp8};
+    options.weights = checkpoints::WeightFormat{.format = QuantFormat::fp8};
     const Workload codes = model_workload(model, options);
     const auto family_of = [](const Workload& workload, const std::string& role) {
         const auto found = std::ranges::find(workload.tuned, role, &TunedOperator::role);
@@ -153,12 +153,14 @@ TEST_CASE("weights that no kernel takes are refused with the layer they are of")
         CHECK_THROWS_WITH_AS(static_cast<void>(model_workload(read_model(name), options)),
                              doctest::Contains(text), ConfigError);
     };
-    const WeightFormat w4{.format = QuantFormat::w4a16, .group = 128};
+    const checkpoints::WeightFormat w4{.format = QuantFormat::w4a16, .group = 128};
     refused("llama-2-7b", {.tokens = {1}, .dtype = {}, .tensor_parallel = 4, .weights = w4},
             "llama-2-7b: feed-forward, second half (2752 -> 4096): group=128 does not divide in=2752");
     refused("llama-2-7b", {.tokens = {1}, .dtype = Dtype::fp32, .weights = w4}, "allowed: fp16, bf16");
     refused("gpt2",
-            {.tokens = {1}, .dtype = {}, .weights = WeightFormat{.format = QuantFormat::w8a16, .group = 64}},
+            {.tokens = {1},
+             .dtype = {},
+             .weights = checkpoints::WeightFormat{.format = QuantFormat::w8a16, .group = 64}},
             "codes of 8 bits have a scale a row");
 }
 
@@ -169,7 +171,8 @@ TEST_CASE("a model whose file says how it is quantized is tuned so, unless somet
     const std::string projection = "query, key, value projection";
     CHECK(by_role(operators(model, {}), projection).fields.find("format=w4a16 group=64 zeros=yes") !=
           std::string::npos);
-    CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = WeightFormat{}}), projection)
+    CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = checkpoints::WeightFormat{}}),
+                  projection)
               .family == "linear");
     model.quantization.emplace(nlohmann::json{{"quant_method", "bitsandbytes"}},
                                "config.json: quantization_config");
@@ -177,7 +180,8 @@ TEST_CASE("a model whose file says how it is quantized is tuned so, unless somet
                          doctest::Contains("quant_method is \"bitsandbytes\"; allowed: gptq, awq, fp8, "
                                            "compressed-tensors and hone; --format w4a16, w8a16"),
                          ConfigError);
-    CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = WeightFormat{}}), projection)
+    CHECK(by_role(operators(model, {.tokens = {}, .dtype = {}, .weights = checkpoints::WeightFormat{}}),
+                  projection)
               .family == "linear");
 }
 

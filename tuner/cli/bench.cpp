@@ -12,17 +12,17 @@
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
-#include "tuner/gpu_session.h"
-#include "tuner/report.h"
-#include "tuner/report_text.h"
-#include "tuner/statistics.h"
+#include "tuner/measure/gpu_session.h"
+#include "tuner/report/report.h"
+#include "tuner/report/report_text.h"
+#include "tuner/search/statistics.h"
 
 namespace hone::cli {
 namespace {
 
 struct Options {
     std::vector<std::string> words;
-    Target target;  ///< of --model
+    Target target;  ///< what --model names
     std::string gpu;
     int rounds = 50;
     bool energy = false;
@@ -57,7 +57,7 @@ std::vector<Problem> problems_of(const Options& options) {
     return options.target.workload().problems;
 }
 
-/// Those that dispatch knows, each once.
+/// Candidates that dispatch knows, each once.
 std::vector<Contender> contenders(const Problem& problem, const Bench& bench) {
     const Explanation explained =
         runtime::explain(problem, problem, {&bench.winners, &bench.traits(), &bench.cache});

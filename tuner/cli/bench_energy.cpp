@@ -8,7 +8,7 @@
 #include "kernel_templates/text.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/nvml/nvml.h"
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

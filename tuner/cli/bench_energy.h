@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tuner/cli/command.h"
-#include "tuner/measurer.h"
+#include "tuner/measure/measurer.h"
 
 namespace hone::cli {
 

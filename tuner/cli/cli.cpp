@@ -9,7 +9,7 @@
 #include "kernel_templates/text.h"
 #include "tuner/cli/command.h"
 #include "tuner/cli/errors.h"
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {
@@ -48,7 +48,7 @@ std::vector<std::string_view> command_names() {
     return names;
 }
 
-/// Of this command and of the ones below it that were chosen.
+/// The options of this command and of the chosen ones below it.
 std::vector<std::string> option_names(const CLI::App& app) {
     std::vector<std::string> names;
     for (const CLI::App* below : app.get_subcommands()) names = option_names(*below);

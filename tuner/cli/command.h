@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tuner/cli/console.h"
-#include "tuner/report_json.h"
+#include "tuner/report/report_json.h"
 
 namespace hone::cli {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/nvrtc/nvrtc.h"
-#include "tuner/measurer.h"
+#include "tuner/measure/measurer.h"
 
 namespace hone::cli {
 

@@ -14,8 +14,8 @@
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
 #include "tuner/compile/compile_pool.h"
-#include "tuner/paths.h"
-#include "tuner/report_text.h"
+#include "tuner/data_files.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include "hone/error.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/nvrtc/nvrtc.h"
+#include "runtime/system/input_error.h"
 #include "runtime/system/shared_library.h"
 #include "tuner/errors.h"
 
@@ -45,7 +46,7 @@ Outcome outcome_of(const std::exception_ptr& exception) {
         std::rethrow_exception(exception);
     } catch (const Failure& failure) {
         return {.exit = failure.exit(), .data = nullptr, .text = {}, .error = failure.info()};
-    } catch (const tuner::ConfigError& bad) {
+    } catch (const runtime::InputError& bad) {
         return usage_error("bad_input", bad.what(), "");
     } catch (const tuner::NoDeviceError& none) {
         return error(ExitCode::no_gpu, "no_gpu", none.what(), none.hint());

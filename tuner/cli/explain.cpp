@@ -12,9 +12,9 @@
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
-#include "tuner/offline_measurer.h"
-#include "tuner/report.h"
-#include "tuner/report_text.h"
+#include "tuner/measure/offline_measurer.h"
+#include "tuner/report/report.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

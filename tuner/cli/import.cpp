@@ -7,10 +7,10 @@
 
 #include "cache/bundle.h"
 #include "cache/layers.h"
+#include "runtime/system/text_file.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
-#include "tuner/config_files.h"
 
 namespace hone::cli {
 namespace {
@@ -23,7 +23,7 @@ struct Options {
 };
 
 std::string read_bundle_text(const std::string& file) {
-    if (file != "-") return tuner::read_text_file(file, max_bundle_bytes);
+    if (file != "-") return runtime::read_text_file(file, max_bundle_bytes);
     std::string text(max_bundle_bytes + 1, '\0');
     std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::cin.gcount()));

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

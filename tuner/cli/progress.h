@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tuner/cli/console.h"
-#include "tuner/tuner.h"
+#include "tuner/search/tuner.h"
 
 namespace hone::cli {
 

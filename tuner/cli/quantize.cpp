@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <array>
 
+#include "checkpoints/pack/quantize_checkpoint.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/targets.h"
-#include "tuner/quantize/quantize_checkpoint.h"
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {
 
-using tuner::LayerReport;
-using tuner::QuantizeReport;
+using checkpoints::LayerReport;
+using checkpoints::QuantizeReport;
 
 struct Options {
     std::string checkpoint;
@@ -23,13 +23,13 @@ struct Options {
     std::string format;
     std::string dtype;
     bool no_search = false;
-    tuner::QuantizeRequest request;
+    checkpoints::QuantizeRequest request;
 };
 
 constexpr std::array<std::string_view, 2> dtype_names{"fp16", "bf16"};
 
-tuner::QuantizeRequest request_of(const Options& options) {
-    tuner::QuantizeRequest request = options.request;
+checkpoints::QuantizeRequest request_of(const Options& options) {
+    checkpoints::QuantizeRequest request = options.request;
     request.format = static_cast<QuantFormat>(chosen("--format", options.format, quant_format_names));
     request.search = !options.no_search;
     if (!options.dtype.empty())
@@ -42,7 +42,7 @@ tuner::QuantizeRequest request_of(const Options& options) {
          ""});
 }
 
-tuner::Progress as_progress(const tuner::QuantizeProgress& progress) {
+tuner::Progress as_progress(const checkpoints::QuantizeProgress& progress) {
     const auto mebibytes = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes >> 20); };
     return {.problems_done = progress.layers_done,
             .problems_total = progress.layers_total,
@@ -63,7 +63,7 @@ Json as_json(const LayerReport& layer) {
             {"notes", layer.notes}};
 }
 
-Json as_json(const QuantizeReport& report, const tuner::LayerSource& source, const Options& options) {
+Json as_json(const QuantizeReport& report, const checkpoints::LayerSource& source, const Options& options) {
     const PackedShape& shape = report.layers.front().shape;
     Json layers = Json::array();
     for (const LayerReport& layer : report.layers) layers.push_back(as_json(layer));
@@ -116,7 +116,7 @@ std::string described(const PackedShape& shape, bool input_order) {
     return text;
 }
 
-/// One of them, and how many there are: most layers have the same to say.
+/// One of the layers' notes, and how many there are: most say the same.
 std::string notes_of(const QuantizeReport& report) {
     std::string first;
     std::size_t count = 0;
@@ -130,8 +130,8 @@ std::string notes_of(const QuantizeReport& report) {
                        count == 1 ? "" : fmt::format(" (and {} more such)", count - 1));
 }
 
-std::string text_of(const QuantizeReport& report, const tuner::LayerSource& source, const Options& options,
-                    bool colour) {
+std::string text_of(const QuantizeReport& report, const checkpoints::LayerSource& source,
+                    const Options& options, bool colour) {
     return fmt::format(
         "{}\n{} layers, {} to {}: relative error {}\n{} tensors copied as they are\n{}{}: {} "
         "of tensors, {} of the {} before\n",
@@ -143,16 +143,16 @@ std::string text_of(const QuantizeReport& report, const tuner::LayerSource& sour
 }
 
 Outcome quantize(const Options& options, const Console& console) {
-    const tuner::QuantizeRequest request = request_of(options);
-    const tuner::Checkpoint checkpoint = tuner::Checkpoint::open(options.checkpoint);
-    const std::unique_ptr<tuner::LayerSource> source = tuner::layer_source(checkpoint, request);
+    const checkpoints::QuantizeRequest request = request_of(options);
+    const checkpoints::Checkpoint checkpoint = checkpoints::Checkpoint::open(options.checkpoint);
+    const std::unique_ptr<checkpoints::LayerSource> source = checkpoints::layer_source(checkpoint, request);
     const std::atomic<bool>& stop = stop_on_interrupt(
         "stopping after this layer; nothing is left behind (again: stop at once, and leave an unfinished "
         "folder)");
     ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB"});
-    const std::optional<QuantizeReport> report = tuner::quantize_checkpoint(
+    const std::optional<QuantizeReport> report = checkpoints::quantize_checkpoint(
         checkpoint, *source, options.output,
-        [&](const tuner::QuantizeProgress& progress) { display.update(as_progress(progress)); }, stop);
+        [&](const checkpoints::QuantizeProgress& progress) { display.update(as_progress(progress)); }, stop);
     display.finish();
     if (!report)
         throw Failure(ExitCode::interrupted, {"interrupted", "stopped by Ctrl-C; nothing was written", ""});

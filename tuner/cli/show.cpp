@@ -7,7 +7,7 @@
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
-#include "tuner/report_text.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cache/cache.h"
 #include "tuner/cli/console.h"
-#include "tuner/measurer.h"
+#include "tuner/measure/measurer.h"
 
 namespace hone::cli {
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "checkpoints/pack/request.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command.h"
 #include "tuner/errors.h"
-#include "tuner/quantize/request.h"
 
 namespace hone::cli {
 namespace {
@@ -63,7 +63,7 @@ void Target::declare_format(CLI::App& app) {
     app.add_flag("--lm-head", lm_head, "With --format: the language head too");
 }
 
-std::optional<tuner::WeightFormat> Target::weights() const {
+std::optional<checkpoints::WeightFormat> Target::weights() const {
     const std::string_view given = group ? "--group" : zeros ? "--zeros" : lm_head ? "--lm-head" : "";
     if ((format.empty() || format == dense) && !given.empty()) {
         throw usage("bad_option",
@@ -74,14 +74,14 @@ std::optional<tuner::WeightFormat> Target::weights() const {
         throw usage("no_target", "--format goes with a MODEL; of one operator --fields says it",
                     "--op quantized_linear --fields \"format=w4a16 ...\"");
     }
-    if (format == dense) return tuner::WeightFormat{};
+    if (format == dense) return checkpoints::WeightFormat{};
     std::array<std::string_view, quant_format_names.size() + 1> names{};
     *std::ranges::copy(quant_format_names, names.begin()).out = dense;
     const auto codes = static_cast<QuantFormat>(chosen("--format", format, names));
-    return tuner::WeightFormat{.format = codes,
-                               .group = group.value_or(tuner::usual_group(codes)),
-                               .zeros = zeros,
-                               .lm_head = lm_head};
+    return checkpoints::WeightFormat{.format = codes,
+                                     .group = group.value_or(checkpoints::usual_group(codes)),
+                                     .zeros = zeros,
+                                     .lm_head = lm_head};
 }
 
 tuner::Workload Target::workload() const {

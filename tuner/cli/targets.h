@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tuner/workload.h"
+#include "tuner/models/workload.h"
 
 namespace hone::cli {
 
@@ -22,7 +22,7 @@ struct Target {
     std::string tokens;  ///< "1,8,512"
     std::string dtype;
     int tensor_parallel = 1;
-    std::string format;  ///< of the model's linear layers: "w4a16", "dense"; empty: what its file says
+    std::string format;  ///< how linear layers are stored: "w4a16", "dense"; empty: as the model's file says
     std::optional<std::int64_t> group;
     bool zeros = false;
     bool lm_head = false;
@@ -38,7 +38,7 @@ struct Target {
     [[nodiscard]] std::string command_words() const;
 
   private:
-    [[nodiscard]] std::optional<tuner::WeightFormat> weights() const;
+    [[nodiscard]] std::optional<checkpoints::WeightFormat> weights() const;
 };
 
 /// The place of `text` among `names`. Throws Failure (usage) with the option, the nearest name, and all.

@@ -9,8 +9,8 @@
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/tune_runs.h"
-#include "tuner/report.h"
-#include "tuner/report_text.h"
+#include "tuner/report/report.h"
+#include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {

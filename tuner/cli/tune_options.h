@@ -6,13 +6,13 @@
 #include <string>
 
 #include "tuner/cli/targets.h"
-#include "tuner/tuner.h"
+#include "tuner/search/tuner.h"
 
 namespace hone::cli {
 
 struct TuneCommandOptions {
     Target target;
-    std::string gpu;  ///< a number, "all", or empty for the first
+    std::string gpu;     ///< a number, "all", or empty for the first
     std::string effort;  ///< empty: standard, and quick where nothing is measured
     std::string budget;
     bool retune = false;

@@ -11,10 +11,10 @@
 #include "tuner/cli/command.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/stored.h"
-#include "tuner/config_files.h"
-#include "tuner/gpu_session.h"
-#include "tuner/offline_measurer.h"
-#include "tuner/recorded.h"
+#include "tuner/data_files.h"
+#include "tuner/measure/gpu_session.h"
+#include "tuner/measure/offline_measurer.h"
+#include "tuner/measure/recorded.h"
 
 namespace hone::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "tuner/cli/console.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/tune_options.h"
-#include "tuner/measurer.h"
-#include "tuner/tuner.h"
+#include "tuner/measure/measurer.h"
+#include "tuner/search/tuner.h"
 
 namespace hone::cli {
 

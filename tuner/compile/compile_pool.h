@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/compile/compiler.h"
-#include "tuner/tuner.h"
+#include "tuner/compile/image_source.h"
 #include "tuner/worker/process.h"
 
 namespace hone::tuner {
@@ -24,16 +24,6 @@ struct CompilePoolOptions {
     std::string nvrtc;                             ///< version, part of an image's key
     int workers = 0;                               ///< 0: default_compile_workers()
     std::chrono::milliseconds time_limit{60'000};  ///< for one image
-};
-
-/// Images of kernels that are no candidates; what the GPU measurer needs besides them.
-class HarnessImages {
-  public:
-    virtual ~HarnessImages() = default;
-    /// Fill, compare and check kernels: kernel_templates/harness.
-    [[nodiscard]] virtual ImageSource::Result harness() = 0;
-    /// The slow and obviously right kernel of the problem's family.
-    [[nodiscard]] virtual ImageSource::Result reference(const Problem& problem) = 0;
 };
 
 /// Hardware cores, but no more than fit into the available memory at 400 MB each; at least one.

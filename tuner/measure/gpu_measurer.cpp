@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "tuner/errors.h"
-#include "tuner/measure/energy_meter.h"
-#include "tuner/measure/measure_worker.h"
-#include "tuner/measure/verifier.h"
+#include "tuner/gpu/energy_meter.h"
+#include "tuner/gpu/measure_worker.h"
+#include "tuner/gpu/verifier.h"
 
 namespace hone::tuner {
 namespace {
@@ -21,16 +21,18 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view silent_death = "the measuring worker died";
 constexpr std::size_t max_images_in_worker = 1024;
-constexpr std::size_t replays_around_loop = 8;  // of a sustained one: before it, and what is in its queue
+constexpr std::size_t replays_around_loop = 8;  // before a sustained run, and what is in its queue
 
-// A first launch may be this much slower than the memory and arithmetic floors before it counts as hanging;
-constexpr double slowest_over_floor = 2000;
-// this much where that is more than the limit for usual problems: attention over 16384 tokens is a second of
+// How many times the memory and arithmetic floors a first launch may take before it counts as hanging, within
+// the limit for usual problems, and where that is too short: attention over 16384 tokens is a second of
 // float32 arithmetic.
+constexpr double slowest_over_floor = 2000;
 constexpr double slow_over_floor = 20;
-constexpr double slow_reference_over_floor = 100;
-constexpr double slack = 20;       // over what the candidate itself has shown
-constexpr double least_slack = 3;  // the same where that is more than the limit for usual problems
+constexpr double slow_reference_over_floor = 100;  // a reference kernel's, in place of slow_over_floor
+// How many times its longest call so far a candidate may take, within the limit for usual problems and
+// beyond.
+constexpr double slack = 20;
+constexpr double least_slack = 3;
 
 std::uint64_t fresh_seed() {
     std::random_device random;
@@ -121,7 +123,7 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
 }
 
 void GpuMeasurer::start_worker() {
-    worker_.emplace(WorkerProcess::start(measure_kind));
+    worker_.emplace(spare_ ? *std::exchange(spare_, std::nullopt) : WorkerProcess::start(measure_kind));
     ask({{"op", "hello"}, {"ordinal", options_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
         if (reply.contains("error")) {
             throw NoDeviceError(text(reply, "error"), "`hone doctor` and nvidia-smi show what can be seen");
@@ -172,6 +174,7 @@ Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
             ensure_worker();
+            if (!spare_) spare_.emplace(WorkerProcess::start(measure_kind));
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;

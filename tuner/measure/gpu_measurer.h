@@ -1,7 +1,7 @@
 // Measures on one GPU through a worker process that may die at any moment. Keeps a limit for each request,
-// kills a worker that does not answer, starts another, and brings it back to the problem at hand. A candidate
-// that kills its worker is tried once more alone; what kills it again is `crashed`, what does not end is
-// `timed_out`. Used by one thread.
+// kills a worker that does not answer, goes on with a spare one, which has opened the driver meanwhile but
+// made no context, and brings it to the problem at hand. A candidate that kills its worker is tried once more
+// alone; what kills it again is `crashed`, what does not end is `timed_out`. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "tuner/compile/compile_pool.h"
+#include "tuner/compile/image_source.h"
+#include "tuner/measure/measurer.h"
 #include "tuner/measure/wire.h"
-#include "tuner/measurer.h"
 #include "tuner/worker/process.h"
 
 namespace hone::tuner {
@@ -98,6 +98,7 @@ class GpuMeasurer final : public Measurer {
     HarnessImages* images_ = nullptr;
     DeviceInfo info_;
     std::optional<WorkerProcess> worker_;
+    std::optional<WorkerProcess> spare_;  ///< takes the place of worker_ when that dies
     std::optional<Active> active_;
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds

@@ -6,7 +6,7 @@
 namespace hone::tuner {
 namespace {
 
-/// Of what a kernel argument may name: pointers, scalars, tensor maps and values of a plan.
+/// Pointers, scalars, tensor maps or values of a plan that a kernel argument may name, whichever are most.
 constexpr int most_indices =
     std::max({max_call_pointers, max_call_scalars, max_tensor_maps, max_plan_values});
 
@@ -37,32 +37,49 @@ int bounded(const json& object, const char* name, int limit) {
 
 json to_json(const Launch& launch) {
     json args = json::array();
-    for (std::size_t i = 0; i < launch.arg_count; ++i) {
-        args.push_back(
-            {{"kind", static_cast<int>(launch.args[i].kind)}, {"index", int{launch.args[i].index}}});
+    for (const KernelArg& arg : launch.kernel->args)
+        args.push_back({{"kind", static_cast<int>(arg.kind)}, {"index", int{arg.index}}});
+    json substitutions = json::array();
+    for (std::size_t i = 0; i < launch.substitution_count; ++i) {
+        const Substitution& taken = launch.substitutions[i];
+        substitutions.push_back({{"arg", int{taken.arg}}, {"value", int{taken.value}}});
     }
-    return {{"kernel", launch.kernel},
+    return {{"kernel", launch.kernel->name},
             {"grid", to_json(launch.grid)},
             {"block", to_json(launch.block)},
             {"cluster", to_json(launch.cluster)},
             {"shared_bytes", std::int64_t{launch.shared_bytes}},
             {"programmatic", launch.programmatic},
-            {"args", std::move(args)}};
+            {"args", std::move(args)},
+            {"substitutions", std::move(substitutions)}};
+}
+
+const Kernel* kernel_from_json(const json& object, NameTable& names) {
+    const json& args = list(object, "args");
+    if (args.size() > max_kernel_args) throw ProtocolError("a kernel with too many arguments");
+    std::vector<KernelArg> kept;
+    for (const json& arg : args) {
+        kept.push_back({static_cast<KernelArg::Kind>(
+                            bounded(arg, "kind", static_cast<int>(KernelArg::Kind::narrow_value) + 1)),
+                        static_cast<std::uint8_t>(bounded(arg, "index", most_indices)), ""});
+    }
+    return names.keep(text(object, "kernel"), std::move(kept));
 }
 
 Launch launch_from_json(const json& object, NameTable& names) {
-    Launch launch{.kernel = names.keep(text(object, "kernel")).c_str(),
+    Launch launch{.kernel = kernel_from_json(object, names),
                   .grid = dim_from_json(object, "grid"),
                   .block = dim_from_json(object, "block"),
                   .cluster = dim_from_json(object, "cluster"),
                   .shared_bytes = static_cast<std::uint32_t>(bounded(object, "shared_bytes", 1 << 30)),
                   .programmatic = boolean(object, "programmatic")};
-    const json& args = list(object, "args");
-    if (args.size() > launch.args.size()) throw ProtocolError("a launch with too many arguments");
-    launch.arg_count = static_cast<std::uint8_t>(args.size());
-    for (std::size_t i = 0; i < args.size(); ++i) {
-        launch.args[i] = {static_cast<KernelArg::Kind>(bounded(args[i], "kind", 4)),
-                          static_cast<std::uint8_t>(bounded(args[i], "index", most_indices))};
+    const json& substitutions = list(object, "substitutions");
+    if (substitutions.size() > launch.substitutions.size())
+        throw ProtocolError("a launch with too many substitutions");
+    for (const json& taken : substitutions) {
+        launch.substitutions[launch.substitution_count++] = {
+            static_cast<std::uint8_t>(bounded(taken, "arg", static_cast<int>(launch.kernel->args.size()))),
+            static_cast<std::uint8_t>(bounded(taken, "value", max_plan_values))};
     }
     return launch;
 }
@@ -76,7 +93,8 @@ json to_json(const TensorMap& map) {
             {"stride_scalars", map.stride_scalars},
             {"box", map.box},
             {"offset_bytes", map.offset_bytes},
-            {"extent_scalars", map.extent_scalars}};
+            {"extent_scalars", map.extent_scalars},
+            {"same_as", int{map.same_as}}};
 }
 
 /// Numbers below `limit`, as many as the array has.
@@ -116,7 +134,8 @@ TensorMap tensor_map_from_json(const json& object) {
                   .stride_scalars = scalars_from_json<4>(object, "stride_scalars", TensorMap::no_gaps),
                   .box = numbers_from_json<std::uint16_t, 5>(object, "box", 257),
                   .offset_bytes = integer(object, "offset_bytes"),
-                  .extent_scalars = scalars_from_json<5>(object, "extent_scalars", TensorMap::fixed)};
+                  .extent_scalars = scalars_from_json<5>(object, "extent_scalars", TensorMap::fixed),
+                  .same_as = static_cast<std::uint8_t>(bounded(object, "same_as", 256))};
     if (map.rank < 2) throw ProtocolError("a tensor map of less than two dimensions");
     if (map.offset_bytes < 0) throw ProtocolError("a tensor map before its pointer");
     return map;
@@ -210,6 +229,13 @@ DeviceTraits traits_from_json(const json& object) {
 
 }  // namespace
 
+const Kernel* NameTable::keep(std::string name, std::vector<KernelArg> args) {
+    OwnedKernel& owned = kernels_.emplace_back();
+    owned.args = std::move(args);
+    owned.kernel = {keep(std::move(name)).c_str(), owned.args};
+    return &owned.kernel;
+}
+
 json to_json(const cache::GpuKey& key) {
     return {{"name", key.name},
             {"compute_major", key.compute_major},
@@ -268,7 +294,11 @@ Plan plan_from_json(const json& object, NameTable& names) {
     plan.launch_count = static_cast<int>(launches.size());
     const json& maps = list(object, "tensor_maps");
     if (maps.size() > plan.tensor_maps.size()) throw ProtocolError("a plan with too many tensor maps");
-    for (std::size_t i = 0; i < maps.size(); ++i) plan.tensor_maps[i] = tensor_map_from_json(maps[i]);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+        plan.tensor_maps[i] = tensor_map_from_json(maps[i]);
+        if (const std::uint8_t other = plan.tensor_maps[i].same_as; other != TensorMap::none && other >= i)
+            throw ProtocolError("a tensor map that is the same as a later one");
+    }
     plan.tensor_map_count = static_cast<int>(maps.size());
     const json& values = list(object, "values");
     if (values.size() > plan.values.size()) throw ProtocolError("a plan with too many values");

@@ -3,23 +3,31 @@
 // fit.
 #pragma once
 
+#include <deque>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tuner/measurer.h"
+#include "tuner/measure/measurer.h"
 #include "tuner/worker/channel.h"
 
 namespace hone::tuner {
 
-/// Owns the names that plans and arguments only point to.
+/// Owns the names and kernels that plans and arguments only point to.
 class NameTable {
   public:
     [[nodiscard]] const std::string& keep(std::string name) { return *names_.insert(std::move(name)).first; }
+    /// A kernel of this name and these arguments, which have no names of their own.
+    [[nodiscard]] const Kernel* keep(std::string name, std::vector<KernelArg> args);
 
   private:
+    struct OwnedKernel {
+        std::vector<KernelArg> args;
+        Kernel kernel;
+    };
     std::set<std::string> names_;
+    std::deque<OwnedKernel> kernels_;
 };
 
 /// Everything a worker needs to set up a problem.

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -40,8 +39,6 @@ ProtocolError bad_member(const char* name, const char* wanted) {
 }
 
 }  // namespace
-
-void FdTraits::destroy(Handle fd) const noexcept { close(fd); }
 
 std::pair<UniqueFd, UniqueFd> socket_pair() {
     std::array<int, 2> fds{};

@@ -2,8 +2,9 @@
 // binary blob. Either side treats the other as untrusted: what does not parse is a ProtocolError, never a
 // crash. One thread a channel.
 //
-//   frame = u32 magic ("HNE" and the version) | u32 bytes of JSON | u32 bytes of blob | JSON | blob     (host
-//   byte order)
+//   frame = u32 magic ("HNE" and the version) | u32 bytes of JSON | u32 bytes of blob | JSON | blob
+//
+// in the host's byte order.
 #pragma once
 
 #include <array>
@@ -18,18 +19,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/system/unique_handle.h"
+#include "runtime/system/file_descriptor.h"
 
 namespace hone::tuner {
 
 using Clock = std::chrono::steady_clock;
 
-struct FdTraits {
-    using Handle = int;
-    static constexpr Handle none = -1;
-    void destroy(Handle fd) const noexcept;
-};
-using UniqueFd = runtime::UniqueHandle<FdTraits>;
+using runtime::UniqueFd;
 
 inline constexpr std::uint32_t frame_magic = 0x484E4501;  // "HNE", version 1
 inline constexpr std::size_t max_frame_bytes = std::size_t{64} << 20;

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tuner/compile/compile_worker.h"
-#include "tuner/measure/measure_worker.h"
+#include "tuner/gpu/measure_worker.h"
 #include "tuner/worker/process.h"
 
 namespace hone::tuner {

@@ -290,11 +290,11 @@ class QuantizedLinearOperator(RowsOperator):
         x: [..., in_features], dtype; quantized_x: int8 or E4M3
         x_scales: quantized_x: [tokens], [tokens, in / 128] in groups, or one
         weight, scales, zeros: [out_features, in_features]
-        bias: [out_features], needed when the operator has a bias
-        residual: [..., out_features], needed when the operator has a residual
-        out: [..., out_features]
+        bias: [out_features], dtype; needed when the operator has a bias
+        residual: [..., out_features], dtype; needed when the operator has a residual
+        out: [..., out_features], dtype
         workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
-        norm_weight: [in_features], needed when the operator has a norm
+        norm_weight: [in_features], dtype; needed when the operator has a norm
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream

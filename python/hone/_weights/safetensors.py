@@ -1,5 +1,5 @@
 """Reads the folders of tensors that `hone quantize` writes: model.safetensors or shards with their index, and
-JSON files. Without PyTorch; a tensor is its bytes. The format is that of tuner/checkpoint/safetensors.h.
+JSON files. Without PyTorch; a tensor is its bytes. The format is that of checkpoints/files/safetensors.h.
 
 Nothing in a file can make reading it slow or reach beyond the file: whatever is not as the format says is a
 ValueError that names file, tensor and value. Nobody else may write to the files meanwhile.

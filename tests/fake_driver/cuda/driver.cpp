@@ -1,6 +1,9 @@
 #include <cuda.h>
 
+#include <chrono>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 #include "tests/fake_driver/cuda/entry_point.h"
 
@@ -11,6 +14,10 @@ extern "C" {
 CUresult cuInit(unsigned int) {
     const std::lock_guard lock(mutex);
     machine().reset_if_script_changed();
+    static bool slept = false;
+    const Rule* slow = machine().script.setting("driver", "init_us");
+    if (slow != nullptr && !std::exchange(slept, true))
+        std::this_thread::sleep_for(std::chrono::microseconds(slow->number("init_us")));
     if (const Rule* rule = machine().script.setting("driver", "init"))
         return static_cast<CUresult>(rule->number("init"));
     return machine().devices.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;

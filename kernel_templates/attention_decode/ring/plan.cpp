@@ -1,0 +1,46 @@
+#include "kernel_templates/attention_decode/ring/plan.h"
+
+namespace hone::attention_decode {
+
+Ring shape(const DecodeProblem& p, const RingConfig& c) {
+    Ring ring{.geometry = geometry_of(p, c),
+              .page_size = static_cast<int>(p.page_size),
+              .unit = static_cast<int>(c.unit),
+              .stages = static_cast<int>(c.stages),
+              .producers = static_cast<int>(c.producers)};
+    ring.geometry.cluster = static_cast<int>(c.cluster);
+    return ring;
+}
+
+Cut cut(const DecodeProblem& p, const RingConfig& c) { return cut_of(shape(p, c).geometry, c); }
+
+namespace {
+
+/// k_cache or v_cache: head_dim, tokens of a sequence or page, heads, sequences or pages.
+TensorMap cache_map(const DecodeProblem& p, const Ring& ring, int pointer) {
+    TensorMap map{.pointer = static_cast<std::uint8_t>(pointer), .dtype = p.cache_dtype(), .rank = 4};
+    map.swizzle_bytes = 128;
+    map.extents = {static_cast<std::uint32_t>(p.head_dim), static_cast<std::uint32_t>(p.page_size),
+                   static_cast<std::uint32_t>(p.kv_heads), 1, 1};
+    if (!p.paged()) map.extent_scalars[1] = kv_len;
+    map.extent_scalars[3] = static_cast<std::uint8_t>(p.paged() ? pool_pages : batch);
+    map.stride_scalars = {cache_token_stride, cache_head_stride, cache_stride, 0};
+    // Producers with cp.async take no boxes, but the map must be a valid one.
+    const int tokens = ring.copy_engine() ? ring.box_tokens() : 1;
+    map.box = {static_cast<std::uint16_t>(ring.panel_columns()), static_cast<std::uint16_t>(tokens), 1, 1, 1};
+    return map;
+}
+
+}  // namespace
+
+Plan ring_plan(const DecodeProblem& p, const RingConfig& c, const DeviceTraits& traits) {
+    const Ring ring = shape(p, c);
+    Plan plan = cut_plan(ring_kernels, p, cut(p, c), traits);
+    plan.launches[0].block.x = static_cast<std::uint32_t>(ring.threads());
+    plan.launches[0].shared_bytes = static_cast<std::uint32_t>(ring.shared_bytes());
+    add_map(plan, cache_map(p, ring, k_cache));
+    add_map(plan, cache_map(p, ring, v_cache));
+    return plan;
+}
+
+}  // namespace hone::attention_decode

@@ -1,0 +1,259 @@
+// The consumers of variant wgmma (kernel.cu): warpgroups that multiply, each 64 queries of the tile.
+#pragma once
+
+#include "attention_prefill/wgmma/producer.cuh"
+#include "attention_prefill/wgmma/softmax.cuh"
+#include "attention_prefill/wgmma/writer.cuh"
+#include "device/warpgroup.cuh"
+#include "device/wgmma_left.cuh"
+
+namespace hone::attention_prefill::warpgroup {
+
+/// Instructions of a product of queries with keys, and of one of weights with values.
+inline constexpr int score_steps = (head_dim + 15) / 16;
+inline constexpr int value_steps = tile_n / 16;
+
+class Consumer {
+  public:
+    __device__ Consumer(Layout layout, const Call& call, int warpgroup)
+        : layout_(layout), call_(call), softmax_(call), warpgroup_(warpgroup) {}
+
+    __device__ void run() {
+        Tile tile = await_queries();
+        if (packed && !tile.exists()) return;
+        if (ping_pong && warpgroup_ == consumers - 1) pass_turn();
+        Scores scores;
+        Sums sums;
+        fence_accumulators(scores);
+        fence_accumulators(sums);
+        barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
+        take_queries();
+        wgmma_fence();
+        multiply_keys(scores);
+        wgmma_commit();
+        while (tile.exists()) tile = attend(scores, sums, tile);
+        wgmma_wait<0>();
+        fence_accumulators(scores);
+    }
+
+  private:
+    /// One tile. The scores of its first block are on their way; so are those of the next tile's at the end.
+    /// Returns the next one.
+    __device__ Tile attend(Scores& scores, Sums& sums, const Tile& tile) {
+        const int row = tile.row + warpgroup_ * block_rows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+        wgmma_wait<0>();
+        fence_accumulators(scores);
+        release_keys(tile.blocks() == 1);
+        mask(scores, tile, row, tile.last);
+        softmax_.begin(scores);
+        await_values(values_);
+        uint32 weights[tile_n / 4];
+        round_weights(scores, weights);
+        for (int block = tile.last - 1; block >= tile.first; --block) {
+            barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
+            clear_hidden_values(tile, block + 1);
+            await_turn();
+            wgmma_fence();
+            multiply_keys(scores);
+            wgmma_commit();
+            multiply_values(sums, weights, block < tile.last - 1);
+            wgmma_commit();
+            pass_turn();
+            wgmma_wait<1>();
+            fence_accumulators(scores);
+            release_keys(block == tile.first);
+            mask(scores, tile, row, block);
+            float factors[2];
+            const bool grew = softmax_.next(scores, factors);
+            Ring next = values_;
+            next.advance();
+            await_values(next);
+            wgmma_wait<0>();
+            fence_accumulators(sums);
+            fence_fragments(weights);
+            release_values();
+            round_weights(scores, weights);
+            if (grew) rescale(sums, factors);
+        }
+        return finish(scores, sums, weights, tile, row);
+    }
+
+    /// The last block's values; behind them the next tile's first keys, under way while the results are
+    /// stored. After the last tile that is a product of what stands there, for nobody: a product in a branch
+    /// would make the compiler wait for it at the branch's end.
+    __device__ Tile finish(Scores& scores, Sums& sums, uint32 (&weights)[tile_n / 4], const Tile& tile,
+                           int row) {
+        clear_hidden_values(tile, tile.first);
+        await_turn();
+        wgmma_fence();
+        multiply_values(sums, weights, tile.blocks() > 1);
+        wgmma_commit();
+        const Tile next = await_queries();
+        const bool more = next.exists();
+        if (more) barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
+        take_queries();
+        wgmma_fence();
+        multiply_keys(scores);
+        wgmma_commit();
+        if (more || warpgroup_ != consumers - 1) pass_turn();
+        float inverse[2], lse[2];
+        softmax_.finish(inverse, lse);
+        wgmma_wait<1>();
+        fence_accumulators(sums);
+        fence_fragments(weights);
+        release_values();
+        store_rows(call_, tile, row, sums, inverse, lse);
+        return next;
+    }
+
+    /// The tile whose queries are there.
+    __device__ Tile await_queries() const {
+        barrier_wait(layout_.full_query(warpgroup_, queries_.stage), queries_.parity);
+        return load_tile(layout_.tile(warpgroup_, queries_.stage), call_);
+    }
+
+    /// Ping-pong: warpgroup w multiplies when w - 1 has issued its products, so that its softmax runs beside
+    /// theirs.
+    __device__ void await_turn() {
+        if constexpr (ping_pong) named_barrier_sync<256>(1 + warpgroup_);
+    }
+    __device__ void pass_turn() {
+        if constexpr (ping_pong) named_barrier_arrive<256>(1 + (warpgroup_ + 1) % consumers);
+    }
+
+    __device__ void take_queries() {
+        if constexpr (query_in_registers) {
+            load_query_fragments();
+            release(layout_.full_query(warpgroup_, queries_.stage));
+            queries_.advance();
+        }
+    }
+    /// This warp's 16 rows: lanes 0 to 15 name its rows at the step's first 8 columns, 16 to 31 at the
+    /// next 8.
+    __device__ void load_query_fragments() {
+        const int lane = threadIdx.x % 32;
+        const int row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+#pragma unroll
+        for (int step = 0; step < score_steps; ++step) {
+            const uint32 panel =
+                layout_.query(warpgroup_, queries_.stage) + step / 4 * block_rows * row_bytes;
+            load_matrices(fragments_[step],
+                          panel + swizzled_offset<panel_width>(row, step % 4 * 2 + lane / 16));
+        }
+        await_loads();
+    }
+    /// The compiler (NVRTC 13.0) lets products read registers whose loads nothing has waited for; arithmetic
+    /// on them does wait. Exclusive or with a zero that it cannot know to be one.
+    __device__ void await_loads() {
+        const uint32 zero = static_cast<uint32>(call_.q_len >> 31);
+#pragma unroll
+        for (int step = 0; step < score_steps; ++step)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) fragments_[step][i] ^= zero;
+    }
+
+    __device__ void multiply_keys(Scores& scores) {
+        const uint64 keys = panel_descriptor(layout_.key(keys_.stage));
+        const uint64 queries = panel_descriptor(layout_.query(warpgroup_, queries_.stage));
+#pragma unroll
+        for (int step = 0; step < score_steps; ++step) {
+            const uint64 right = advance_descriptor(keys, step / 4 * geometry.panel_bytes() + step % 4 * 32);
+            if constexpr (query_in_registers) {
+                WgmmaLeft<Element, tile_n, false>::multiply(scores, fragments_[step], right, step);
+            } else {
+                const uint32 left = step / 4 * block_rows * row_bytes + step % 4 * 32;
+                Wgmma<Element, tile_n>::multiply(scores, advance_descriptor(queries, left), right, step);
+            }
+        }
+    }
+    __device__ void multiply_values(Sums& sums, uint32 (&weights)[tile_n / 4], int accumulate) {
+        const uint64 values = transposed_descriptor(layout_.value(values_.stage), geometry.panel_bytes());
+#pragma unroll
+        for (int step = 0; step < value_steps; ++step)
+            WgmmaLeft<Element, head_dim, true>::multiply(sums, weights + 4 * step,
+                                                         advance_descriptor(values, step * 16 * row_bytes),
+                                                         step == 0 ? accumulate : 1);
+    }
+
+    /// Between a softmax and the wait for the product beside it, where the compiler would move exponentials
+    /// behind the latter. Any wait for a barrier keeps most of them in front; a look at the barrier whose
+    /// time limit, which matters to nobody, depends on their sum keeps all. What the look finds decides
+    /// nothing: else threads might differ behind it, and descriptors would no longer stand in uniform
+    /// registers.
+    __device__ void await_values(const Ring& ring) {
+        const uint32 full = layout_.full_value(ring.stage);
+        if constexpr (softmax_first) look_at(full, ring.parity, 10'000'000 + softmax_.finished());
+        barrier_wait(full, ring.parity);
+    }
+    __device__ static void look_at(uint32 barrier, uint32 parity, uint32 limit_ns) {
+        asm volatile(
+            "{\n.reg .pred done;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1, %2;\n}" ::"r"(barrier),
+            "r"(parity), "r"(limit_ns)
+            : "memory");
+    }
+    /// Weights of rows that nobody may see are 0, but what stands behind a sequence's end or before its first
+    /// key may be infinite or NaN. All consumers clear such rows of the values, each before its own products.
+    __device__ void clear_hidden_values(const Tile& tile, int block) {
+        if constexpr (windowed || lengths != Lengths::none) {
+            const int begin = tile.sequence.first_key() - block * tile_n;
+            const int end = tile.sequence.kv_len - block * tile_n;
+            if (begin <= 0 && end >= tile_n) return;
+            const uint32 stage = layout_.value(values_.stage);
+            for (int i = threadIdx.x % 128; i < geometry.stage_bytes() / 16; i += 128) {
+                const int row = i / (row_bytes / 16) % tile_n;
+                if (row < begin || row >= end) store_shared(stage + i * 16, uint4{});
+            }
+            fence_async_proxy();
+            named_barrier_sync<128>(1 + consumers + warpgroup_);
+        }
+    }
+
+    /// Masks only blocks that some row of the warpgroup sees in part.
+    __device__ void mask(Scores& scores, const Tile& tile, int row, int block) {
+        if constexpr (has_softcap) cap_scores(scores, __fdividef(2 * log2_e * call_.scale, call_.softcap));
+        const Sequence& sequence = tile.sequence;
+        const int first_row = tile.row + warpgroup_ * block_rows;
+        const int column = block * tile_n;
+        if (column + tile_n > sequence.end(first_row) ||
+            (windowed && column < sequence.begin(first_row + block_rows - 1)))
+            Visible(sequence, row, column).mask(scores);
+    }
+    __device__ static void round_weights(const Scores& scores, uint32 (&weights)[tile_n / 4]) {
+#pragma unroll
+        for (int i = 0; i < tile_n / 4; ++i)
+            weights[i] = pack_pair(Element{}, scores[2 * i], scores[2 * i + 1]);
+    }
+    __device__ static void rescale(Sums& sums, const float (&factors)[2]) {
+#pragma unroll
+        for (int i = 0; i < head_dim / 2; ++i) sums[i] *= factors[i / 2 % 2];
+    }
+
+    /// This warp has read what `full` announced.
+    __device__ static void release(uint32 full) {
+        if (threadIdx.x % 32 == 0) barrier_arrive(Layout::empty(full));
+    }
+    __device__ void release_keys(bool and_queries) {
+        release(layout_.full_key(keys_.stage));
+        keys_.advance();
+        if (!query_in_registers && and_queries) {
+            release(layout_.full_query(warpgroup_, queries_.stage));
+            queries_.advance();
+        }
+    }
+    __device__ void release_values() {
+        release(layout_.full_value(values_.stage));
+        values_.advance();
+    }
+
+    Layout layout_;
+    const Call& call_;
+    Softmax softmax_;
+    int warpgroup_;
+    QueryRing queries_;
+    Ring keys_;
+    Ring values_;
+    uint32 fragments_[query_in_registers ? score_steps : 1][4];
+};
+
+}  // namespace hone::attention_prefill::warpgroup

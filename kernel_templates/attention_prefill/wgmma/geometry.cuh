@@ -1,0 +1,88 @@
+// Geometry of variant wgmma (kernel.cu): what follows from its tunables and the head's size, and the order of
+// tiles. Plain C++ that both the host's plan and the kernel include, so that they cannot disagree.
+#pragma once
+
+namespace hone::attention_prefill::warpgroup {
+
+/// Rows of one instruction, columns of a panel (one row of a 128-byte swizzle), and its pitch in bytes.
+inline constexpr int block_rows = 64;
+inline constexpr int panel_width = 64;
+inline constexpr int row_bytes = 128;
+/// Shared memory of a multiprocessor, what each block loses of it, and registers: compute capability 9.0.
+inline constexpr int shared_bytes_per_sm = 228 * 1024;
+inline constexpr int reserved_bytes = 1024;
+inline constexpr int registers_per_sm = 64 * 1024;
+
+struct Geometry {
+    int head_dim = 0;
+    int consumers = 2;  ///< warpgroups of 64 queries each
+    int tile_n = 0;     ///< keys of a stage
+    int stages = 2;     ///< of keys, and of values
+    int query_stages = 1;
+    int blocks_per_sm = 1;
+
+    constexpr int threads() const { return 128 * (1 + consumers); }
+    constexpr int tile_m() const { return consumers * block_rows; }
+    constexpr int panels() const { return (head_dim + panel_width - 1) / panel_width; }
+
+    constexpr int query_bytes() const { return panels() * block_rows * row_bytes; }
+    constexpr int panel_bytes() const { return tile_n * row_bytes; }
+    constexpr int stage_bytes() const { return panels() * panel_bytes(); }
+
+    // Offsets from the aligned base.
+    constexpr int keys_at() const { return consumers * query_stages * query_bytes(); }
+    constexpr int values_at() const { return keys_at() + stages * stage_bytes(); }
+    constexpr int barriers_at() const { return values_at() + stages * stage_bytes(); }
+    constexpr int barriers() const { return 2 * (consumers * query_stages + 2 * stages); }
+    /// The tiles whose queries stand in the stages.
+    constexpr int tiles_at() const { return barriers_at() + barriers() * 8; }
+    /// What a launch asks for: the base is moved up to a multiple of `alignment`.
+    constexpr int shared_bytes() const {
+        return tiles_at() + consumers * query_stages * tile_bytes + alignment;
+    }
+
+    /// Registers a thread at the start, and after the roles have shared them out; in steps of 8.
+    constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }
+    constexpr bool moves_registers() const { return launch_registers() < 240; }
+    constexpr int producer_registers() const { return 40; }
+    constexpr int consumer_registers() const {
+        const int each = (launch_registers() * (1 + consumers) - producer_registers()) / consumers / 8 * 8;
+        return each < 240 ? each : 240;
+    }
+    /// Registers for what a consumer's thread holds throughout: scores, rounded weights, sums, and the
+    /// queries where they do not stay in shared memory.
+    constexpr int held_registers(bool query_in_registers) const {
+        const int queries = query_in_registers ? (head_dim + 15) / 16 * 4 : 0;
+        return tile_n / 2 + tile_n / 4 + head_dim / 2 + queries;
+    }
+
+    static constexpr int tile_bytes = 32;
+    static constexpr int alignment = 1024;
+};
+
+/// A tile by its head, counted over all sequences (slot), and by its place among the head's tiles.
+struct Place {
+    int slot;
+    int row;
+};
+
+/// The order of tiles, as the host chooses it. Full attention and windows: a head's tiles follow each other,
+/// so that its keys and values stay in level 2. Other causal tiles differ in length: heads form sections (of
+/// `heads`, the last one with what remains), and the longest tiles of a section come first.
+struct Sections {
+    int rows = 1;   ///< tiles of a head
+    int heads = 1;  ///< of a section
+    int count = 1;  ///< of sections
+
+    constexpr Place by_heads(int index) const { return {index / rows, index % rows}; }
+    constexpr Place by_sections(int index, int slots) const {
+        const int of_section = heads * rows;
+        const int number = index / of_section < count ? index / of_section : count - 1;
+        const int first = number * heads;
+        const int size = number == count - 1 ? slots - first : heads;
+        const int rest = index - first * rows;
+        return {first + rest % size, rows - 1 - rest / size};
+    }
+};
+
+}  // namespace hone::attention_prefill::warpgroup

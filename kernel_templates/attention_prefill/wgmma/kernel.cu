@@ -1,0 +1,70 @@
+// attention_prefill by tensor cores (sm_90a). START HERE; geometry (sizes), schedule (tunables, tiles),
+// producer, consumer, softmax and writer hold a part each.
+//
+// Data's way: queries, keys and values, global memory -> shared memory (tensor copies, 128-byte swizzle,
+// panels of 64 columns) -> tensor cores. Scores stay in registers: they become weights there, which are the
+// left operand of the product with the values. Results: registers -> global.
+//
+// Warpgroup 0 is the producer: one thread issues all copies. Warpgroups 1 to `consumers` take 64 queries
+// each, and go through the tile's blocks of keys from the last to the first. Three things overlap:
+//   - in a warpgroup the product with the next keys is issued before that with the present values, and the
+//     softmax of the next scores runs beside the latter;
+//   - from tile to tile the next tile's first product is under way while the results are stored;
+//   - two consumers issue in turn (ping-pong), so that one's softmax runs beside the other's products.
+// Blocks are persistent: the producer draws tiles (Deal, Order) and hands them on beside the queries.
+//
+// Barriers, a full and an empty one each:
+//   queries   per consumer and query stage; also of the tile itself. Full: the producer's arrival and the
+//             bytes; after the last tile only the arrival, for no tile. Empty: the consumer's four warps,
+//             after the tile's last product with keys, or when the fragments are in registers.
+//   keys, values   per stage, rings of their own. Full: the producer's arrival and the bytes. Empty: all
+//             warps of all consumers, after the product that reads them has ended.
+// Named barriers: 1 to `consumers` for the turns of ping-pong, 128 threads arriving and 128 waiting; the next
+// ones for a consumer's own threads, when they have cleared values.
+#include "attention_prefill/wgmma/consumer.cuh"
+#include "attention_prefill/wgmma/producer.cuh"
+
+namespace hone::attention_prefill::warpgroup {
+
+__device__ inline void prepare(Layout layout, const Maps& maps) {
+    constexpr int half = geometry.barriers() / 2;
+    for (int i = 0; i < half; ++i) {
+        const bool of_queries = i < consumers * query_stages;
+        barrier_init(layout.barrier(i), 1);
+        barrier_init(layout.barrier(half + i), of_queries ? 4 : 4 * consumers);
+    }
+    fence_barrier_init();
+    prefetch_map(maps.query);
+    prefetch_map(maps.key);
+    prefetch_map(maps.value);
+}
+
+__device__ inline void run(const Maps& maps, const Call& call, const Sections& sections) {
+    extern __shared__ uint8 memory[];
+    constexpr uint32 below = Geometry::alignment - 1;
+    const Layout layout{(shared_address(memory) + below) & ~below};
+    const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+
+    if (threadIdx.x == 0) prepare(layout, maps);
+    __syncthreads();
+    if constexpr (programmatic) release_successor();
+
+    if (warpgroup == 0) {
+        if constexpr (geometry.moves_registers()) release_registers<geometry.producer_registers()>();
+        if (threadIdx.x == 0) Producer(layout, maps, call, sections).run();
+    } else {
+        if constexpr (geometry.moves_registers()) claim_registers<geometry.consumer_registers()>();
+        if constexpr (programmatic) wait_for_predecessor();
+        Consumer(layout, call, warpgroup - 1).run();
+    }
+}
+
+}  // namespace hone::attention_prefill::warpgroup
+
+extern "C" __global__ void __launch_bounds__(hone::attention_prefill::warpgroup::geometry.threads(),
+                                             Tuned::blocks_per_sm)
+    attention_prefill_wgmma(const __grid_constant__ hone::arguments::attention_prefill_wgmma arguments) {
+    hone::attention_prefill::warpgroup::run(
+        {arguments.q_map, arguments.k_map, arguments.v_map}, {held(arguments)},
+        {arguments.section_rows, arguments.section_heads, arguments.section_count});
+}

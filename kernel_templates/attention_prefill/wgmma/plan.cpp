@@ -1,0 +1,87 @@
+#include "kernel_templates/attention_prefill/wgmma/plan.h"
+
+#include <algorithm>
+
+namespace hone::attention_prefill::warpgroup {
+
+Geometry geometry(const AttentionProblem& p, const WgmmaConfig& c) {
+    return {.head_dim = static_cast<int>(p.head_dim),
+            .consumers = static_cast<int>(c.consumers),
+            .tile_n = static_cast<int>(c.tile_n),
+            .stages = static_cast<int>(c.stages),
+            .query_stages = static_cast<int>(c.query_stages),
+            .blocks_per_sm = static_cast<int>(c.blocks_per_sm)};
+}
+
+Sections sections(const AttentionProblem& p, const WgmmaConfig& c) {
+    const std::int64_t head_bytes = 2 * p.kv_len * p.head_dim * p.element_bytes();
+    const std::int64_t fitting = std::max<std::int64_t>(1, (c.section_mib << 20) / head_bytes);
+    const std::int64_t heads = std::min(p.slots(), fitting * (p.heads / p.kv_heads));
+    // The last section takes what remains, two to three times as much: its short tiles even out the end.
+    return {.rows = static_cast<int>(rows(p, geometry(p, c))),
+            .heads = static_cast<int>(heads),
+            .count = static_cast<int>(std::max<std::int64_t>(1, p.slots() / heads - 1))};
+}
+
+std::int64_t rows(const AttentionProblem& p, const Geometry& g) { return ceil_div(p.q_len, g.tile_m()); }
+
+std::int64_t tiles(const AttentionProblem& p, const Geometry& g) { return p.slots() * rows(p, g); }
+
+std::int64_t places(const WgmmaConfig& c, const DeviceTraits& traits) {
+    return traits.sm_count * c.blocks_per_sm;
+}
+
+namespace {
+
+/// Which tensor a map is of, and how the call says where it stands.
+struct Mapped {
+    int pointer;
+    std::int64_t tokens;
+    std::int64_t heads;
+    int first_stride;  ///< scalar: of a sequence; the next two of a token and of a head
+    int tokens_scalar;
+};
+
+/// q, k or v by its strides: {head_dim, tokens, heads, sequences}; a packed one is a single sequence, with as
+/// many tokens as the call says.
+TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, int box_rows) {
+    TensorMap map{.pointer = static_cast<std::uint8_t>(mapped.pointer),
+                  .dtype = p.dtype,
+                  .rank = 4,
+                  .swizzle_bytes = row_bytes};
+    map.extents = {static_cast<std::uint32_t>(p.head_dim), static_cast<std::uint32_t>(mapped.tokens),
+                   static_cast<std::uint32_t>(mapped.heads), static_cast<std::uint32_t>(p.batch), 0};
+    const auto scalar = [&mapped](int further) {
+        return static_cast<std::uint8_t>(mapped.first_stride + further);
+    };
+    map.stride_scalars = {scalar(1), scalar(2), scalar(0), 0};
+    if (p.packed()) {
+        map.extents[3] = 1;
+        map.extent_scalars[1] = static_cast<std::uint8_t>(mapped.tokens_scalar);
+        map.stride_scalars[2] = TensorMap::no_gaps;
+    }
+    map.box = {panel_width, static_cast<std::uint16_t>(box_rows), 1, 1, 0};
+    return map;
+}
+
+}  // namespace
+
+Plan plan(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    Launch first = launch(kernels[0], grid_of(std::min(tiles(p, g), places(c, traits))), g.threads());
+    first.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    first.programmatic = c.programmatic != 0;
+
+    Plan plan = plan_of(first);
+    plan.workspace_bytes = c.dynamic != 0 ? 8 : 0;
+    add_map(plan, tensor_map(p, {q, p.q_len, p.heads, q_batch_stride, q_tokens}, block_rows));
+    add_map(plan, tensor_map(p, {k, p.kv_len, p.kv_heads, k_batch_stride, kv_tokens}, g.tile_n));
+    add_map(plan, tensor_map(p, {v, p.kv_len, p.kv_heads, v_batch_stride, kv_tokens}, g.tile_n));
+    const Sections order = sections(p, c);
+    add_value(plan, {.number = order.rows});
+    add_value(plan, {.number = order.heads});
+    add_value(plan, {.number = order.count});
+    return plan;
+}
+
+}  // namespace hone::attention_prefill::warpgroup

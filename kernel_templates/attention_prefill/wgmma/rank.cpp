@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernel_templates/attention_prefill/wgmma/rank.h"
+
+namespace hone::attention_prefill::warpgroup {
+namespace {
+
+constexpr std::int64_t largest_section_mib = 24;
+
+/// Cycles in which all consumers of a multiprocessor go through a block of keys each: tensor cores are busy
+/// with `multiply` for each of them (power keeps their clock down), a consumer needs its own softmax and most
+/// of the products one after the other, and exponentials and additions of all share the other units.
+double block_cycles(const AttentionProblem& p, const Geometry& g, double at_once) {
+    const double multiply = static_cast<double>(std::max<std::int64_t>(64, p.head_dim) * g.tile_n) / 16;
+    const double softmax = 480.0 + 11.0 * g.tile_n * (p.softcap ? 1.8 : 1.0);
+    return std::max(
+        {1.33 * at_once * multiply, softmax + (at_once - 0.9) * multiply, 9.0 * at_once * g.tile_n});
+}
+
+/// Blocks of keys that the tiles of a sequence's head go through, all together.
+double blocks_of_head(const AttentionProblem& p, const Geometry& g) {
+    const double head_rows = static_cast<double>(rows(p, g));
+    const double whole = std::ceil(static_cast<double>(p.kv_len) / g.tile_n);
+    if (!p.causal) return head_rows * whole;
+    // A tile also goes through the keys that only some of its rows see, half of them on average twice.
+    const double seen = visible_pairs(p) / static_cast<double>(g.tile_m());
+    return std::min(head_rows * whole, (seen + head_rows * 0.5 * (g.tile_m() + g.tile_n)) / g.tile_n);
+}
+
+/// Tiles of a section.
+double section_tiles(const AttentionProblem& p, const WgmmaConfig& c) {
+    const Sections order = sections(p, c);
+    return static_cast<double>(order.heads) * order.rows;
+}
+
+/// Bytes through device memory: queries and results once, keys and values again for each round of a section's
+/// tiles as far as what is worked on together exceeds level 2.
+double memory_bytes(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const double element = static_cast<double>(p.element_bytes() * p.head_dim);
+    const double own = 2.0 * element * static_cast<double>(p.slots() * p.q_len);
+    const double keys = 2.0 * element * static_cast<double>(p.batch * p.kv_heads * p.kv_len);
+    if (!p.has_ramp()) return own + keys;
+    const double together = std::min(keys, static_cast<double>(c.section_mib << 20));
+    const double l2 = std::max(1.0, static_cast<double>(traits.l2_bytes));
+    const double again = 0.36 * std::clamp((2.0 * together - 0.3 * l2) / l2, 0.0, 1.5);
+    const double rounds = section_tiles(p, c) / static_cast<double>(places(c, traits));
+    return own + keys * (1.0 + again * std::max(0.0, rounds - 1.0));
+}
+
+/// Whether sections of the largest size would be the same: of such equals only one is worth trying early.
+bool repeats_larger_sections(const AttentionProblem& p, const WgmmaConfig& c) {
+    if (!p.has_ramp() || c.section_mib == largest_section_mib) return false;
+    WgmmaConfig larger = c;
+    larger.section_mib = largest_section_mib;
+    return sections(p, c).heads == sections(p, larger).heads;
+}
+
+}  // namespace
+
+/// Rounds of tiles, each as long as its blocks of keys take, against the time of memory; plus what a tile and
+/// a call cost. Fitted to measurements of 16 problems on an H100.
+double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double head_rows = static_cast<double>(rows(p, g));
+    const double count = static_cast<double>(tiles(p, g));
+
+    // The blocks of a multiprocessor run beside each other. Dealt tiles end with whole rounds.
+    const double mean_blocks = blocks_of_head(p, g) / head_rows;
+    const double longest = p.has_ramp() ? std::ceil(static_cast<double>(p.kv_len) / g.tile_n) : mean_blocks;
+    const double beside = std::clamp(count / traits.sm_count, 1.0, static_cast<double>(g.blocks_per_sm));
+    double rounds = count / static_cast<double>(places(c, traits));
+    if (!p.has_ramp()) rounds = std::ceil(rounds);
+    const double block_us = block_cycles(p, g, beside * g.consumers) / cycles_per_us;
+    double compute_us = std::max(rounds * mean_blocks, longest) * block_us;
+    if (p.has_ramp()) {
+        // Drawing evens tiles of different lengths out, and has nothing to even out in two rounds.
+        if (c.dynamic == 0) compute_us *= rounds > 2 ? 1.02 : 0.95;
+        if (rounds * mean_blocks < 2 * longest) compute_us *= 1.05;
+        const double at_least = std::min(count, 2.0 * static_cast<double>(places(c, traits)));
+        if (section_tiles(p, c) < at_least) compute_us *= 1.03;
+    }
+
+    double gain = 1.0;
+    if (c.query_in_registers != 0) gain -= p.has_ramp() ? 0.005 : 0.015;
+    if (c.query_stages == 2) gain -= p.has_ramp() ? 0.01 : 0.005;
+    if (c.stages == 3) gain -= 0.005;
+    if (c.softmax_first != 0) gain += 0.012;
+    if (repeats_larger_sections(p, c)) gain += 0.04;
+
+    const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
+    const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
+    const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
+    return body_us + 2.4 - (c.programmatic != 0 ? 0.9 : 0.0);
+}
+
+}  // namespace hone::attention_prefill::warpgroup

@@ -1,0 +1,121 @@
+// Variant wgmma (kernel.cu): its tunables, and which tiles a block works on, in which order.
+#pragma once
+
+#include "attention_prefill/problem.cuh"
+#include "attention_prefill/wgmma/geometry.cuh"
+
+namespace hone::attention_prefill::warpgroup {
+
+inline constexpr Geometry geometry{.head_dim = head_dim,
+                                   .consumers = static_cast<int>(Tuned::consumers),
+                                   .tile_n = static_cast<int>(Tuned::tile_n),
+                                   .stages = static_cast<int>(Tuned::stages),
+                                   .query_stages = static_cast<int>(Tuned::query_stages),
+                                   .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm)};
+
+inline constexpr int consumers = geometry.consumers;
+inline constexpr int tile_m = geometry.tile_m();
+inline constexpr int tile_n = geometry.tile_n;
+inline constexpr int stages = geometry.stages;
+inline constexpr int query_stages = geometry.query_stages;
+inline constexpr int panels = geometry.panels();
+inline constexpr bool ping_pong = consumers > 1;
+inline constexpr bool query_in_registers = Tuned::query_in_registers != 0;
+inline constexpr bool softmax_first = Tuned::softmax_first != 0;
+inline constexpr bool dynamic = Tuned::dynamic != 0;
+inline constexpr bool programmatic = Tuned::programmatic != 0;
+
+static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
+static_assert(tile_n % 16 == 0 && tile_n <= 256,
+              "keys are the columns of one product, the terms of the other");
+static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
+              "shared memory");
+
+/// tile_m queries of a head, and the blocks of tile_n keys that they see, from `last` down to `first`: at
+/// least one, so that a tile without any keys also has its turn.
+struct Tile {
+    int slot;  ///< sequence * heads + head; -1: no tile
+    int row;
+    int first;
+    int last;
+    Sequence sequence;
+
+    __device__ static Tile none() { return {-1, 0, 0, 0, {}}; }
+    __device__ bool exists() const { return slot >= 0; }
+    /// No sequence but the longest has queries in all tiles.
+    __device__ bool empty() const { return packed && row >= sequence.q_len; }
+    __device__ int head() const { return slot % heads; }
+    __device__ int blocks() const { return last - first + 1; }
+};
+
+/// The tiles of a call in their order (Sections).
+class Order {
+  public:
+    __device__ Order(const Call& call, const Sections& sections) : call_(call), sections_(sections) {}
+
+    __device__ int tiles() const { return sections_.rows * call_.batch * heads; }
+
+    __device__ Tile tile(int index) const {
+        const Place place = causal && !windowed ? sections_.by_sections(index, call_.batch * heads)
+                                                : sections_.by_heads(index);
+        Tile tile;
+        tile.slot = place.slot;
+        tile.row = place.row * tile_m;
+        tile.sequence = call_.sequence(place.slot / heads);
+        tile.last = max(0, tile.sequence.end(tile.row + tile_m - 1) - 1) / tile_n;
+        tile.first = min(tile.sequence.begin(tile.row) / tile_n, tile.last);
+        return tile;
+    }
+
+  private:
+    const Call& call_;
+    const Sections& sections_;
+};
+
+/// Deals the order to the blocks, for the producer: the block's first tile is its own number. Each further
+/// one is whatever is next when it asks, or fixed: the same place in the next round, rounds in turn forward
+/// and backward. The count stands in a word of the workspace, whose content nobody knows: the first to come
+/// makes it `mark`, and whoever draws last clears it, so that it is unmarked between calls. A word that is no
+/// count carries the mark once in 2^36, and as two floats begins with a NaN that no arithmetic makes.
+class Deal {
+  public:
+    __device__ Deal(void* workspace, int tiles) : word_(static_cast<uint64*>(workspace)), tiles_(tiles) {}
+
+    /// No more blocks are launched than there are tiles.
+    __device__ int first() const { return blockIdx.x; }
+
+    /// Before the first draw: the word carries the mark.
+    __device__ void open() const {
+        if constexpr (!dynamic) return;
+        uint64 seen = *static_cast<const volatile uint64*>(word_);
+        while (seen >> count_bits != mark >> count_bits) {
+            const uint64 before = atomicCAS(word_, seen, mark);
+            if (before == seen) return;
+            seen = before;
+        }
+    }
+    /// Only issues the atomic operation: number() is what waits for it.
+    __device__ uint64 draw() {
+        if constexpr (dynamic) return atomicAdd(word_, uint64{1});
+        const int position = round_ % 2 == 0 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+        return static_cast<uint64>(round_++) * gridDim.x + position;
+    }
+    /// Number of the tile drawn, -1 when there is none.
+    __device__ int number(uint64 drawn) const {
+        const int count = static_cast<int>(drawn & ((uint64{1} << count_bits) - 1));
+        const int index = count + static_cast<int>(gridDim.x);
+        // Every block draws until there is none: as often as there are tiles, all together.
+        if (dynamic && count == tiles_ - 1) *static_cast<volatile uint64*>(word_) = 0;
+        return index < tiles_ ? index : -1;
+    }
+
+  private:
+    static constexpr int count_bits = 28;
+    static constexpr uint64 mark = uint64{0xffa57e3c7} << count_bits;
+
+    uint64* word_;
+    int tiles_;
+    int round_ = 0;
+};
+
+}  // namespace hone::attention_prefill::warpgroup

@@ -1,0 +1,146 @@
+// Softmax of rows that arrive in blocks of columns, for variant wgmma (kernel.cu): a thread holds tile_n / 4
+// scores of each of two rows, in the accumulators' map (device/wgmma.cuh); the four lanes of a quad share
+// these rows.
+//
+// p = exp2(scale_log2 * (score - reference)): one fused multiply-add and one exponential. `reference` is the
+// greatest score so far, or any earlier one that the greatest does not exceed by more than `slack` in the
+// exponent: the result is the same, and the sums of products hardly ever have to be rescaled.
+#pragma once
+
+#include "attention_prefill/wgmma/schedule.cuh"
+
+namespace hone::attention_prefill::warpgroup {
+
+inline constexpr float slack = 8.0f;
+inline constexpr float log2_e = 1.4426950408889634f;
+
+using Scores = float[tile_n / 2];
+
+__device__ inline float exp2_approximate(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+__device__ inline float log2_approximate(float x) {
+    float result;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
+/// The columns of a block that a row sees, as seen by one thread: its element 4 * j + 2 * half + e is column
+/// 8 * j + e of [begin[half], end[half]).
+struct Visible {
+    int begin[2];
+    int end[2];
+
+    /// `row`: the lane's first row of the sequence, `column`: first key of the block.
+    __device__ Visible(const Sequence& sequence, int row, int column) {
+        const int lane_column = column + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            end[half] = sequence.end(row + 8 * half) - lane_column;
+            begin[half] = sequence.begin(row + 8 * half) - lane_column;
+        }
+    }
+
+    __device__ void mask(Scores& scores) const {
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i) {
+            const int column = i / 4 * 8 + i % 2;
+            const int half = i / 2 % 2;
+            if (column >= end[half] || (windowed && column < begin[half])) scores[i] = minus_infinity();
+        }
+    }
+};
+
+/// Scores become tanh(scale * score / softcap), which is 1 - 2 / (1 + e^(2 x)); the factor `softcap` is in
+/// scale_log2. `factor` is 2 * log2(e) * scale / softcap.
+__device__ inline void cap_scores(Scores& scores, float factor) {
+#pragma unroll
+    for (int i = 0; i < tile_n / 2; ++i)
+        scores[i] = fmaf(-2.0f, __fdividef(1.0f, 1.0f + exp2_approximate(scores[i] * factor)), 1.0f);
+}
+
+class Softmax {
+  public:
+    __device__ explicit Softmax(const Call& call)
+        : scale_((has_softcap ? call.softcap : call.scale) * log2_e) {}
+
+    /// The row's first block: scores become p.
+    __device__ void begin(Scores& scores) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            reference_[half] = greatest(scores, half);
+            sum_[half] = 0.0f;
+        }
+        exponentiate(scores);
+    }
+
+    /// A further block. True when the sums of products so far have to be multiplied by `factors`.
+    __device__ bool next(Scores& scores, float (&factors)[2]) {
+        float top[2];
+        bool grew = false;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            top[half] = fmaxf(reference_[half], greatest(scores, half));
+            grew |= (top[half] - reference_[half]) * scale_ > slack;
+        }
+        grew = __any_sync(0xffffffffu, grew);
+        if (grew) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                factors[half] = exp2_approximate((reference_[half] - finite(top[half])) * scale_);
+                reference_[half] = top[half];
+                sum_[half] *= factors[half];
+            }
+        }
+        exponentiate(scores);
+        return grew;
+    }
+
+    /// 1 / sum of a row, 0 where nothing is visible, and the logarithm of the sum of its exponentials.
+    __device__ void finish(float (&inverse)[2], float (&lse)[2]) {
+        constexpr float log_2 = 0.693147180559945f;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float sum = quad_sum(sum_[half]);
+            const bool empty = reference_[half] == minus_infinity();
+            inverse[half] = empty ? 0.0f : __fdividef(1.0f, sum);
+            lse[half] =
+                empty ? minus_infinity() : (reference_[half] * scale_ + log2_approximate(sum)) * log_2;
+        }
+    }
+
+    /// Nothing, or so the compiler cannot know before all exponentials are there: the sign of their sum.
+    __device__ uint32 finished() const { return __float_as_uint(sum_[0] + sum_[1]) >> 31; }
+
+  private:
+    /// A row that has seen nothing: differences from it must not be NaN.
+    __device__ static float finite(float x) { return x == minus_infinity() ? 0.0f : x; }
+    __device__ static float quad_sum(float x) {
+        x += __shfl_xor_sync(0xffffffffu, x, 1);
+        return x + __shfl_xor_sync(0xffffffffu, x, 2);
+    }
+    __device__ static float greatest(const Scores& scores, int half) {
+        float top = scores[2 * half];
+#pragma unroll
+        for (int i = 1; i < tile_n / 4; ++i) top = fmaxf(top, scores[i / 2 * 4 + 2 * half + i % 2]);
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+        return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+    }
+    __device__ void exponentiate(Scores& scores) {
+        const float offsets[2] = {-finite(reference_[0]) * scale_, -finite(reference_[1]) * scale_};
+#pragma unroll
+        for (int i = 0; i < tile_n / 2; ++i) {
+            const int half = i / 2 % 2;
+            scores[i] = exp2_approximate(fmaf(scores[i], scale_, offsets[half]));
+            sum_[half] += scores[i];
+        }
+    }
+
+    float scale_;
+    float reference_[2];
+    float sum_[2];
+};
+
+}  // namespace hone::attention_prefill::warpgroup

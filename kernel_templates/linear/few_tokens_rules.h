@@ -1,0 +1,63 @@
+// What the variants gemv and mma obey alike, and what a stream of weights costs (few_tokens.h has their
+// plan).
+#pragma once
+
+#include <algorithm>
+
+#include "kernel_templates/kit/rules.h"
+#include "kernel_templates/linear/few_tokens.h"
+
+namespace hone::linear::few_tokens {
+
+/// Bytes of shared memory in which a block's warps leave their sums.
+[[nodiscard]] std::int64_t partial_bytes(const LinearProblem&, const FewTokensConfig&);
+/// Whether the config's tokens are the least of the tunable's values that holds the problem's, or the
+/// largest.
+[[nodiscard]] bool holds_tokens(const LinearProblem&, const FewTokensConfig&, const Tunable& tokens);
+
+/// What the cost model needs of a candidate.
+struct Stream {
+    std::int64_t registers = 0;  ///< a thread
+    double loads = 1;            ///< of 16 bytes, that a thread keeps in flight
+    double latency_us = 1;       ///< of a batch of them, and of what the thread then does with it
+    double instructions = 1;     ///< for each 16 bytes of a weight
+    double x_bytes = 0;          ///< through level 1, for each byte of a weight
+    double bandwidth = 1;        ///< share of the memory's that such streams reach
+    double rest_us = 0;          ///< for adding up the warps' sums
+};
+/// Modelled microseconds: the weights over the bandwidth, over what the loads in flight can draw and over
+/// issue slots, joined by a soft maximum, plus what a launch costs. Fitted with wgmma's (wgmma/rank.cpp).
+[[nodiscard]] double predict_us(const LinearProblem&, const FewTokensConfig&, const Stream&,
+                                const DeviceTraits&);
+
+inline constexpr Constraint resident_blocks_have_work =
+    rule("resident blocks walk where there is work for most of them",
+         [](const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& t) {
+             return c.blocks_per_sm == 0 || 2 * steps(p, c) * groups(p, c) > t.sm_count * c.blocks_per_sm;
+         });
+/// `registers`: what a thread needs.
+template <std::int64_t (*registers)(const LinearProblem&, const FewTokensConfig&)>
+inline constexpr Constraint registers_fit = rule(
+    "loads and sums must fit a thread's registers", [](const LinearProblem& p, const FewTokensConfig& c) {
+        const std::int64_t share = 65536 / (c.threads() * std::max<std::int64_t>(c.blocks_per_sm, 1));
+        return registers(p, c) <= std::min<std::int64_t>(204, share);
+    });
+/// `can_fold`: whether the variant can.
+template <bool (*can_fold)(const LinearProblem&)>
+inline constexpr Constraint norm_is_folded =
+    rule("a norm is folded where it can be, or from 5 tokens on may have a launch of its own",
+         [](const LinearProblem& p, const FewTokensConfig& c) {
+             const bool possible = p.norm && can_fold(p);
+             return c.fold_norm != 0 ? possible : !possible || p.tokens > 4;
+         });
+inline constexpr Constraint rows_exist =
+    rule("a warp's rows must exist",
+         [](const LinearProblem& p, const FewTokensConfig& c) { return p.out >= c.rows; });
+inline constexpr Constraint partials_fit =
+    rule("the warps' partial sums must fit 48 KiB",
+         [](const LinearProblem& p, const FewTokensConfig& c) { return partial_bytes(p, c) <= 48 * 1024; });
+inline constexpr Constraint hint_needs_sm_90 = rule(
+    "the hint of what leaves level 2 first needs sm_90",
+    [](const FewTokensConfig& c, const DeviceTraits& t) { return c.load_hint != 3 || t.compute_major >= 9; });
+
+}  // namespace hone::linear::few_tokens

@@ -1,0 +1,69 @@
+// Results of tensor-core products (wgmma/product.cuh, mma_tiles/product.cuh) on their way out, two at a time
+// as a thread holds them.
+#pragma once
+
+#include "device/packet.cuh"
+#include "linear/epilogue.cuh"
+
+namespace hone::linear {
+
+/// Two results side by side: columns `column`, `column + 1` of one token, or swapped: one column of tokens
+/// `token`, `token + 1`.
+struct Pair {
+    int token;
+    int column;
+};
+
+struct Results {
+    const Element* bias;
+    const Element* residual;
+    Element* result;
+    float* workspace;  ///< wgmma/partials.cuh
+    int tokens;
+    int64 residual_stride;
+    int64 out_stride;
+
+    /// activation(sum + bias) + residual; what stands outside of the result is not read.
+    __device__ float finish(int token, int column, float sum) const {
+        if (token >= tokens || column >= out) return sum;
+        if constexpr (has_bias) sum += to_float(bias[column]);
+        sum = activate(sum);
+        if constexpr (has_residual)
+            sum += to_float(load_packet<Element, 1>(residual + token * residual_stride + column).elements[0]);
+        return sum;
+    }
+    /// Two columns of one token, the first even. Where they stand outside of the result something else is
+    /// read. `whole`: no column stands outside, known at compile time; addresses then differ by constants.
+    template <bool whole>
+    __device__ void finish_columns(Pair at, float& first, float& second) const {
+        const int column = whole ? at.column : min(at.column, out - 2);
+        if constexpr (has_bias) add_pair(bias + column, first, second);
+        first = activate(first);
+        second = activate(second);
+        if constexpr (has_residual)
+            add_pair(residual + min(at.token, tokens - 1) * residual_stride + column, first, second);
+    }
+
+    template <bool swapped>
+    __device__ void store(Pair at, uint32 pair) const {
+        if constexpr (swapped) {
+            const Element low{static_cast<uint16>(pair)};
+            const Element high{static_cast<uint16>(pair >> 16)};
+            if (at.column >= out) return;
+            if (at.token < tokens) result[at.token * out_stride + at.column] = low;
+            if (at.token + 1 < tokens) result[(at.token + 1) * out_stride + at.column] = high;
+        } else {
+            if (at.token < tokens && at.column < out)
+                *reinterpret_cast<uint32*>(result + at.token * out_stride + at.column) = pair;
+        }
+    }
+
+  private:
+    __device__ static void add_pair(const Element* from, float& first, float& second) {
+        const auto pair = load_packet<Element, 2>(from);
+        first += to_float(pair.elements[0]);
+        second += to_float(pair.elements[1]);
+    }
+};
+
+}  // namespace hone::linear

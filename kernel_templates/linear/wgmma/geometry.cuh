@@ -1,0 +1,110 @@
+// Geometry of products by tensor copies and warpgroups (product.cuh): what follows from a variant's operands
+// and tunables. Plain C++ that both the host's plan (plan.cpp) and the kernel include, so that they cannot
+// disagree.
+#pragma once
+
+namespace hone::linear::gemm {
+
+/// Rows of one instruction.
+inline constexpr int block_rows = 64;
+/// Shared memory of a multiprocessor, and what each block loses of it: compute capability 9.0.
+inline constexpr int shared_bytes_per_sm = 228 * 1024;
+inline constexpr int reserved_bytes = 1024;
+inline constexpr int max_stages = 12;
+
+/// What a stage of the ring holds. The default: 64 elements of 16 bits of each row, a swizzled row of 128
+/// bytes.
+struct Operands {
+    int columns = 64;      ///< of `in`
+    int left_pitch = 128;  ///< bytes of a row
+    int right_pitch = 128;
+    int left_extra = 0;  ///< bytes beside each left row: scales
+};
+
+struct Geometry {
+    int tile_m = 0;  ///< rows of the left operand, a block
+    int tile_n = 0;  ///< rows of the right one: n of the instruction
+    int consumers = 1;
+    int blocks_per_sm = 1;
+    int cluster_k = 1;
+    bool gated = false;
+    bool swapped = false;
+    bool ping_pong = false;
+    bool staged = false;
+    Operands operands{};
+
+    constexpr int threads() const { return 128 * (1 + consumers); }
+    /// Warpgroups that share a tile.
+    constexpr int sharers() const { return ping_pong ? 1 : consumers; }
+    /// Blocks of 64 rows that a warpgroup multiplies, and sums that each of its threads holds.
+    constexpr int row_blocks() const { return tile_m / block_rows / sharers(); }
+    constexpr int sums() const { return row_blocks() * tile_n / 2; }
+
+    /// A gated tile is half gate rows, half up rows.
+    constexpr bool gated_rows() const { return gated && swapped; }
+    constexpr bool gated_columns() const { return gated && !swapped; }
+    constexpr int result_rows() const { return gated_rows() ? tile_m / 2 : tile_m; }
+    constexpr int result_columns() const { return gated_columns() ? tile_n / 2 : tile_n; }
+    constexpr int result_blocks() const { return gated_rows() ? row_blocks() / 2 : row_blocks(); }
+
+    /// Rows of one copy.
+    constexpr int weight_box() const { return (swapped ? tile_m : tile_n) / (gated ? 2 : 1); }
+    constexpr int x_box() const { return swapped ? tile_n : tile_m; }
+
+    constexpr int left_bytes() const { return tile_m * operands.left_pitch; }
+    constexpr int right_bytes() const { return tile_n * operands.right_pitch; }
+    constexpr int extra_bytes() const { return tile_m * operands.left_extra; }
+    constexpr int stage_bytes() const { return left_bytes() + right_bytes() + extra_bytes(); }
+
+    /// Staged results: panels of `panel_width` results in 64 rows, as wide as a swizzled row can be; swapped,
+    /// of 64 results a token.
+    constexpr int panel_width() const {
+        return swapped || result_columns() % 64 == 0 ? 64 : result_columns() % 32 == 0 ? 32 : 16;
+    }
+    constexpr int panels_across() const { return swapped ? 1 : result_columns() / panel_width(); }
+    constexpr int panels() const { return result_blocks() * panels_across(); }
+    constexpr int panel_bytes() const { return (swapped ? tile_n : block_rows) * panel_width() * 2; }
+    /// Panels that a warpgroup fills before the copy engine takes them: all, or what 16 KiB hold.
+    constexpr int store_panels() const {
+        if (!staged) return 0;
+        if (panels() * panel_bytes() <= 24 * 1024) return panels();
+        return panel_bytes() < 16 * 1024 ? 16 * 1024 / panel_bytes() : 1;
+    }
+    constexpr int staging_bytes() const { return store_panels() * panel_bytes(); }
+
+    /// As many as fit.
+    constexpr int stages() const {
+        const int room = shared_bytes_per_sm / blocks_per_sm - reserved_bytes - alignment -
+                         consumers * staging_bytes() - 2 * max_stages * 8 -
+                         (operands.left_extra > 0 ? alignment : 0);
+        const int fit = room / stage_bytes();
+        return fit < max_stages ? fit : max_stages;
+    }
+
+    // Offsets from the aligned base.
+    constexpr int left_at() const { return 0; }
+    constexpr int right_at() const { return stages() * left_bytes(); }
+    constexpr int extra_at() const { return stages() * (left_bytes() + right_bytes()); }
+    constexpr int staging_at() const {
+        return (stages() * stage_bytes() + alignment - 1) / alignment * alignment;
+    }
+    constexpr int barriers_at() const { return staging_at() + consumers * staging_bytes(); }
+    /// What a launch asks for: the base is moved up to a multiple of `alignment`.
+    constexpr int shared_bytes() const { return barriers_at() + 2 * stages() * 8 + alignment; }
+
+    /// Fragments (64 rows x 8 columns of results) of a warpgroup's tile, how many of them one block of a
+    /// cluster adds up, and the bytes in which all blocks' parts of them meet.
+    constexpr int fragments() const { return result_blocks() * (result_columns() / 8); }
+    constexpr int share() const { return (fragments() + cluster_k - 1) / cluster_k; }
+    constexpr int fragment_bytes() const { return 128 * consumers * 16; }
+    constexpr int exchange_bytes() const { return cluster_k * share() * (gated ? 2 : 1) * fragment_bytes(); }
+
+    /// tail_split, for each block: the part of a tile's sums that it leaves, and the flags of the warpgroups
+    /// that share a tile.
+    constexpr int partial_bytes() const { return tile_m * tile_n * 4; }
+    constexpr int workspace_bytes() const { return partial_bytes() + sharers() * 8; }
+
+    static constexpr int alignment = 1024;
+};
+
+}  // namespace hone::linear::gemm

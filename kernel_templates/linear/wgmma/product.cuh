@@ -1,0 +1,83 @@
+// Linear by tensor cores (sm_90a). START HERE; geometry (sizes), schedule (who works on what), tile
+// (tunables), producer, consumer, writer, partials and ../results hold a part each.
+//
+// Data's way: global memory -> ring of stages in shared memory (tensor copies, 128-byte swizzle) -> tensor
+// cores -> registers -> shared memory (stmatrix) -> global (tensor store). Warpgroup 0 is the producer: one
+// thread issues all copies. Warpgroups 1 to `consumers` multiply: they share a tile (each takes rows of it),
+// or with ping_pong take whole tiles in turn, so that one stores while the other multiplies. Blocks are
+// persistent: each walks over the tiles that the schedule gives it, with tail_split also over a part of one.
+//
+// The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Left is x and
+// right the weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A
+// gated weight tile is half gate rows, half up rows: the two products of an element meet in one thread.
+//
+// Barriers, one pair a stage:
+//   full[s]   one arrival (the producer, announcing the stage's bytes) and those bytes. Consumers wait for
+//             it.
+//   empty[s]  an arrival from each consumer warp. The producer waits for it before it fills s again.
+//
+// With cluster_k the blocks of a cluster split `in` of one tile: after the last multiplication (cluster
+// barrier: all rings are free) each sends every other its share of the partial sums, into the memory of the
+// rings; after a second cluster barrier each adds its share in order of rank and stores it. One tile a
+// cluster.
+//
+// Programmatic launch: the block starts while the kernel before still runs, and fills its ring with weights;
+// x, the workspace and the results wait for that kernel's end. Its own successor it lets start at once, or
+// when its last loads are under way (releases_late): where the successor finds room beside it, memory then
+// goes over from one kernel's loads to the next one's without a pause.
+#pragma once
+
+#include "linear/wgmma/consumer.cuh"
+#include "linear/wgmma/producer.cuh"
+#include "linear/wgmma/tile.cuh"
+
+namespace hone::linear::gemm {
+
+/// Registers of a producer's and a consumer's thread; together the file's 64 Ki, in steps of 8.
+inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers == 2;
+inline constexpr int producer_registers = 40;
+inline constexpr int consumer_registers = 232;
+
+__device__ inline void prepare(uint32 shared, const Maps& maps) {
+    for (int stage = 0; stage < stages; ++stage) {
+        barrier_init(full_barrier(shared, stage), 1);
+        barrier_init(empty_barrier(shared, stage), geometry.sharers() * 4);
+    }
+    fence_barrier_init();
+    prefetch_map(maps.x);
+    prefetch_map(maps.weight);
+    if (gated) prefetch_map(maps.up);
+    if (geometry.staged) prefetch_map(maps.result);
+}
+
+/// `weights` fills the weights' part of a stage, as MatrixWeights; `product` multiplies, as ElementProduct.
+template <class Weights, class Product>
+__device__ inline void run(const Maps& maps, const Results& results, const Weights& weights,
+                           const Product& product) {
+    extern __shared__ uint8 memory[];
+    constexpr uint32 below = Geometry::alignment - 1;
+    const uint32 shared = (shared_address(memory) + below) & ~below;
+    const int rank = cluster_k == 1 ? 0 : static_cast<int>(cluster_rank());
+    const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    const Schedule schedule(tiling, results.tokens, gridDim.x / cluster_k, blockIdx.x / cluster_k, rank);
+
+    if (threadIdx.x == 0) prepare(shared, maps);
+    __syncthreads();
+    if constexpr (programmatic && !releases_late) release_successor();
+
+    if (warpgroup == 0) {
+        if constexpr (moves_registers) release_registers<producer_registers>();
+        if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights).run(schedule);
+        __syncwarp();
+        if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
+            meet_cluster();
+            meet_cluster();
+        }
+    } else {
+        if constexpr (moves_registers) claim_registers<consumer_registers>();
+        if constexpr (programmatic) wait_for_predecessor();
+        Consumer<Product>(shared, maps, results, product, warpgroup - 1).run(schedule, rank);
+    }
+}
+
+}  // namespace hone::linear::gemm

@@ -1,0 +1,145 @@
+#include "kernel_templates/linear/wgmma/rank.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel_templates/linear/normalize_rank.h"
+#include "kernel_templates/linear/wgmma/rules.h"
+
+namespace hone::linear::gemm {
+
+std::int64_t resident_blocks(const WgmmaConfig& c, const DeviceTraits& traits) {
+    const std::int64_t blocks = places(c, traits);
+    switch (c.cluster_k) {
+        case 1: return blocks;
+        case 2: return blocks * 32 / 33;
+        case 4: return blocks * 29 / 32;
+        default: return blocks * 27 / 32;
+    }
+}
+
+std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
+    const std::int64_t rows = p.gated ? 128 : 64;  // for 64 rows of results, where the weight is left
+    WgmmaConfig shared{
+        .raster = 8, .l2_hint = p.tokens <= 64 ? 1 : 0, .programmatic = p.tokens <= 128 ? 1 : 2};
+    std::vector<WgmmaConfig> configs;
+    const auto add = [&](std::int64_t tile_m, std::int64_t tile_n, WgmmaConfig c) {
+        c.tile_m = tile_m;
+        c.tile_n = tile_n;
+        for (const std::int64_t parts : tunables[index_of(&WgmmaConfig::cluster_k)].values.span()) {
+            c.cluster_k = parts;
+            c.staged = parts == 1 ? 1 : 0;
+            configs.push_back(c);
+        }
+    };
+    WgmmaConfig weight_left = shared;
+    weight_left.swapped = 1;
+    weight_left.blocks_per_sm = 2;
+    for (const std::int64_t columns : {8, 16, 32, 64}) add(rows, columns, weight_left);
+    weight_left.blocks_per_sm = 1;
+    add(rows, 128, weight_left);
+    shared.consumers = 2;
+    WgmmaConfig in_turn = shared;
+    in_turn.ping_pong = 1;
+    add(64, 128, in_turn);
+    add(128, 128, shared);
+    add(128, 256, shared);
+    return configs;
+}
+
+namespace {
+
+/// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
+/// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
+double stage_cycles(const Geometry& g) {
+    const double instructions = 4.0 * g.tile_m / block_rows;
+    const double multiply = instructions * g.tile_n / 2;
+    const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
+    return std::max(1.1 * multiply, 0.95 * port);  // power keeps the clock of busy tensor cores down
+}
+
+/// Microseconds between the last product of a tile and the first of the block's next one.
+double epilogue_us(const LinearProblem& p, const Geometry& g) {
+    const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
+    const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
+    return (g.ping_pong ? 0.3 : 1.5) * size * work;
+}
+
+/// Microseconds in which a part of a tile's sums goes to memory and the others come back, 64 bytes a cycle;
+/// and those of the flags between.
+double fix_up_us(const Geometry& g, double parts, double cycles_per_us) {
+    return 3.0 + parts * g.partial_bytes() / 24.0 / cycles_per_us;
+}
+
+/// How a call's tiles fill the multiprocessors.
+struct Filling {
+    double jobs;
+    double resident;
+    double parts;  ///< of a tile of the last round
+    double rounds;
+    double together;  ///< blocks that share a multiprocessor
+    double busy;      ///< share of the multiprocessors that have a block
+    double cycles_per_us;
+};
+
+Filling filling_of(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    Filling f{};
+    f.jobs = static_cast<double>(tiles(p, geometry(p, c)) * c.cluster_k);
+    f.resident = static_cast<double>(resident_blocks(c, traits));
+    f.parts = static_cast<double>(parts_of_tail(p, c, traits));
+    f.rounds = f.parts > 1 ? std::floor(f.jobs / f.resident) + 1 / f.parts : std::ceil(f.jobs / f.resident);
+    const double at_once = std::min(f.jobs * f.parts, f.resident);
+    f.together = std::ceil(at_once / traits.sm_count);
+    f.busy = std::min(1.0, at_once / traits.sm_count);
+    f.cycles_per_us = (f.busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
+    return f;
+}
+
+/// The products of all tiles, the bytes through memory, and what the copies in flight can draw.
+double body_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    const double part_steps = std::ceil(static_cast<double>(steps(p)) / static_cast<double>(c.cluster_k));
+    const double compute_us = f.rounds * f.together * part_steps * stage_cycles(g) / f.cycles_per_us;
+    // Weights that leave first make room for x, but in later rounds other tiles want them once more.
+    const double hinted = c.l2_hint == 0 ? 1.0 : f.jobs <= f.resident ? 0.985 : 1.04;
+    const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
+    const double memory_us = (hinted * p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
+    // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
+    const double in_flight = traits.sm_count * f.busy * f.together * g.stages() * g.stage_bytes();
+    const double draw_us = p.weight_bytes() * 1.2 / in_flight;
+    return std::pow(std::pow(compute_us, 4) + std::pow(memory_us, 4) + std::pow(draw_us, 4), 0.25);
+}
+
+/// What a call costs before and after its body.
+double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, double body,
+               const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    double rest = 3.2 + std::ceil(f.rounds) * epilogue_us(p, g) + normalize_us(p, traits);
+    if (c.cluster_k > 1)
+        rest += 0.5 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 10.0 / f.cycles_per_us;
+    if (f.parts > 1) rest += fix_up_us(g, f.parts, f.cycles_per_us);
+    // Two small blocks share a multiprocessor even where others have none.
+    if (c.blocks_per_sm > 1 && f.jobs <= traits.sm_count && p.tokens > 64) rest += 0.5 * body;
+    // With many tokens the transposed way out, and x as the operand that all tiles want, are in the way.
+    if (g.swapped && p.tokens > 128) rest += 0.04 * body;
+    // Ping-pong hides one tile's end behind another's products: not where a block has one tile.
+    if (g.ping_pong && f.jobs * f.parts <= f.resident) rest += 1.0;
+    return rest;
+}
+
+}  // namespace
+
+/// Rounds of tiles, each as long as its stages take to multiply, against the time that memory needs for the
+/// weights; plus what a call costs before and after. Fitted to measurements of 33 problems on an
+/// H100 (docs/performance.md).
+double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const Filling f = filling_of(p, c, traits);
+    const double body = body_us(p, c, f, traits);
+    // Early weights help as long as they are most of what is read; a late release, where there is much to do.
+    double early = 0;
+    if (c.programmatic == 1) early = p.tokens <= 128 ? -1.2 : -0.2;
+    if (c.programmatic == 2) early = p.tokens <= 512 ? 0.0 : -0.01 * body;
+    return body + rest_us(p, c, f, body, traits) + early + (c.staged != 0 && p.tokens <= 64 ? 0.2 : 0.0);
+}
+
+}  // namespace hone::linear::gemm

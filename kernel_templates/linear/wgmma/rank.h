@@ -1,0 +1,20 @@
+// What variants that multiply by product.cuh cost, and the configs that their fallbacks choose from.
+#pragma once
+
+#include <vector>
+
+#include "kernel_templates/linear/wgmma/product.h"
+
+namespace hone::linear::gemm {
+
+/// Blocks that find a place at the same time. Clusters do not fill every group of multiprocessors, and
+/// nothing here can ask how many fit: a careful estimate.
+[[nodiscard]] std::int64_t resident_blocks(const WgmmaConfig&, const DeviceTraits&);
+
+/// Proven shapes of tiles, for a fallback to choose from.
+[[nodiscard]] std::vector<WgmmaConfig> proven_configs(const LinearProblem&);
+
+/// Microseconds of a call.
+[[nodiscard]] double predict(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
+
+}  // namespace hone::linear::gemm

@@ -1,0 +1,132 @@
+// Tunables of products by product.cuh, and the rules that their configs obey whatever is multiplied: what the
+// variants' own tables begin or end with.
+#pragma once
+
+#include <array>
+
+#include "kernel_templates/kit/rules.h"
+#include "kernel_templates/linear/wgmma/rank.h"
+
+namespace hone::linear::gemm {
+
+inline constexpr auto tunables = tunables_of({
+    tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256}),
+    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
+                                  {8, 16, 32, 64, 80, 96, 112, 128, 160, 168, 192, 224, 256}),
+    tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
+    tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
+    tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
+    tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few tokens", {0, 1}),
+    tunable<&WgmmaConfig::tail_split>(
+        "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
+    tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
+    tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine", {0, 1}),
+    tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {8, 16}),
+    tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
+    tunable<&WgmmaConfig::programmatic>(
+        "1: programmatic dependent launch; 2: of the successor, late and beside the block", {0, 1, 2}),
+});
+
+/// A thread's registers, where the roles do not exchange theirs.
+[[nodiscard]] inline bool fits_registers(const LinearProblem& p, const Geometry& g) {
+    const bool plain_results = p.gated || (!p.bias && !p.residual && p.activation == Activation::none);
+    if (g.sums() > (plain_results ? 192 : 128)) return false;
+    if (g.blocks_per_sm == 1 && g.consumers == 2) return true;
+    return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
+}
+
+/// How tiles are shared out and leave, whatever a stage of the ring holds. P is constructible from a Problem
+/// and is the product (a LinearProblem), C is a config that is or derives from WgmmaConfig.
+template <class P, class C>
+inline constexpr auto schedule_rules = std::to_array<Constraint>({
+    rule("more than half of a tile's tokens must exist",
+         [](const P& p, const C& c) {
+             return c.swapped != 0 ? c.tile_n == 8 || c.tile_n < 2 * p.tokens : c.tile_m < 2 * p.tokens;
+         }),
+    rule("a sum is split over a cluster between tiles that are shared and not staged, or in the last round",
+         [](const C& c) {
+             return c.cluster_k == 1 || (c.tail_split == 0 && c.ping_pong == 0 && c.staged == 0);
+         }),
+    rule("a sum is split over a cluster where multiprocessors would be idle, into parts of four steps at "
+         "least",
+         [](const P& p, const C& c, const DeviceTraits& t) {
+             return c.cluster_k == 1 || (tiles(p, geometry(p, c)) * c.cluster_k <= resident_blocks(c, t) &&
+                                         4 * c.cluster_k <= steps(p));
+         }),
+    rule("a last round is split that leaves half of the blocks idle, into parts that run at the same steps "
+         "and share "
+         "level 2",
+         [](const P& p, const C& c, const DeviceTraits& t) {
+             return c.tail_split == 0 || parts_of_tail(p, c, t) > 1;
+         }),
+    rule("whole sums go through shared memory, except those of up to 64 tokens as columns",
+         [](const P& p, const C& c) {
+             return c.staged != 0 || c.cluster_k > 1 || (c.swapped != 0 && p.tokens <= 64);
+         }),
+    rule("larger groups are for more than 8 rows of tiles, worked on in more than one round",
+         [](const P& p, const C& c, const DeviceTraits& t) {
+             const Geometry g = geometry(p, c);
+             return c.raster == 8 ||
+                    (tiles_across(p, g) > 8 && tiles_along(p, g) > 1 && tiles(p, g) > resident_blocks(c, t));
+         }),
+    rule("hints are for weights that are read once: up to 256 tokens",
+         [](const P& p, const C& c) { return c.l2_hint == 0 || p.tokens <= 256; }),
+    rule("early weights are for up to 256 tokens: with more, they are in the way of the call before",
+         [](const P& p, const C& c) { return c.programmatic != 1 || p.tokens <= 256; }),
+    rule(
+        "a successor starts late with more than 64 tokens: with fewer, memory would wait for its first loads",
+        [](const P& p, const C& c) { return c.programmatic != 2 || p.tokens > 64; }),
+});
+
+/// What tiles there are, of operands that both go through shared memory.
+template <class P, class C>
+inline constexpr auto tile_rules = std::to_array<Constraint>({
+    rule("warpgroups take whole blocks of 64 rows; ping-pong is between two of them",
+         [](const P& p, const C& c) {
+             const Geometry g = geometry(p, c);
+             return (!g.ping_pong || g.consumers == 2) &&
+                    g.tile_m % (block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0;
+         }),
+    rule("gate and up columns meet in one thread, and staged rows have 16 results at least",
+         [](const P& p, const C& c) {
+             const Geometry g = geometry(p, c);
+             return (!g.gated_columns() || g.tile_n % 16 == 0) &&
+                    (!g.staged || g.swapped || g.result_columns() % 16 == 0);
+         }),
+    rule("a thread's sums must fit its registers",
+         [](const P& p, const C& c) { return fits_registers(p, geometry(p, c)); }),
+    rule("one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each",
+         [](const P& p, const C& c) {
+             return (c.consumers == 1) == (c.consumers == 1 && geometry(p, c).result_rows() == 64) &&
+                    (c.blocks_per_sm == 1 || c.consumers == 1);
+         }),
+    rule("at least three stages must fit shared memory",
+         [](const P& p, const C& c) { return geometry(p, c).stages() >= 3; }),
+    rule("weights are the left operand for up to 512 tokens; up to 64 then share a tile, more share tiles of "
+         "64",
+         [](const P& p, const C& c) {
+             const std::int64_t least = p.tokens <= 64 ? p.tokens : p.tokens <= 128 ? 64 : 128;
+             return c.swapped == 0 || (p.tokens <= 512 && c.tile_n >= least);
+         }),
+    rule("weights as the left operand: no ping-pong, and one consumer for up to 64 tokens",
+         [](const P& p, const C& c) {
+             return c.swapped == 0 || (c.ping_pong == 0 && (c.consumers == 1 || p.tokens > 64));
+         }),
+    rule("tiles with x as the left operand have 64 columns at least",
+         [](const C& c) { return c.swapped != 0 || c.tile_n >= 64; }),
+    rule("tiles of less than 128 x 128 are for problems that such tiles cover in four rounds",
+         [](const P& p, const C& c, const DeviceTraits& t) {
+             const std::int64_t large = ceil_div(p.tokens, 128) * ceil_div(p.products() * p.out, 128);
+             return c.swapped != 0 || c.tile_m * c.tile_n >= 128 * 128 || large <= 4 * t.sm_count;
+         }),
+    rule("the parts of sums that meet in a cluster must fit the rings",
+         [](const P& p, const C& c) {
+             const Geometry g = geometry(p, c);
+             return c.cluster_k == 1 || g.exchange_bytes() <= g.stages() * g.stage_bytes();
+         }),
+});
+
+template <class P, class C>
+inline constexpr auto rules = joined(tile_rules<P, C>, schedule_rules<P, C>);
+
+}  // namespace hone::linear::gemm

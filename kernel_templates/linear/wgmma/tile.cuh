@@ -1,0 +1,69 @@
+// The tensor-core product (product.cuh): its tunables, and what follows from them. The .cu that includes this
+// says first what a stage holds (`gemm::operands`).
+#pragma once
+
+#include "linear/epilogue.cuh"
+#include "linear/wgmma/geometry.cuh"
+#include "linear/wgmma/schedule.cuh"
+
+namespace hone::linear::gemm {
+
+inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
+                                   .tile_n = static_cast<int>(Tuned::tile_n),
+                                   .consumers = static_cast<int>(Tuned::consumers),
+                                   .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
+                                   .cluster_k = static_cast<int>(Tuned::cluster_k),
+                                   .gated = gated,
+                                   .swapped = Tuned::swapped != 0,
+                                   .ping_pong = Tuned::ping_pong != 0,
+                                   .staged = Tuned::staged != 0,
+                                   .operands = operands};
+inline constexpr Tiling tiling{.out = out,
+                               .k_tiles = (in + operands.columns - 1) / operands.columns,
+                               .result_rows = geometry.result_rows(),
+                               .result_columns = geometry.result_columns(),
+                               .raster = static_cast<int>(Tuned::raster),
+                               .cluster_k = geometry.cluster_k,
+                               .swapped = geometry.swapped,
+                               .tail_split = Tuned::tail_split != 0};
+
+inline constexpr int tile_m = geometry.tile_m;
+inline constexpr int tile_n = geometry.tile_n;
+inline constexpr int stages = geometry.stages();
+inline constexpr int consumers = geometry.consumers;
+inline constexpr int cluster_k = geometry.cluster_k;
+inline constexpr bool tail_split = tiling.tail_split;
+inline constexpr bool ping_pong = geometry.ping_pong;
+inline constexpr bool swapped = geometry.swapped;
+inline constexpr bool programmatic = Tuned::programmatic != 0;
+/// The successor may start when this block's last loads are under way; else at once.
+inline constexpr bool releases_late = Tuned::programmatic == 2;
+inline constexpr int threads = geometry.threads();
+inline constexpr int row_blocks = geometry.row_blocks();
+inline constexpr int result_blocks = geometry.result_blocks();
+inline constexpr int result_columns = geometry.result_columns();
+inline constexpr bool gated_rows = geometry.gated_rows();
+inline constexpr bool gated_columns = geometry.gated_columns();
+inline constexpr bool whole_columns = out % result_columns == 0;
+inline constexpr int k_tiles = tiling.k_tiles;
+
+static_assert(tile_m % (block_rows * geometry.sharers()) == 0, "each consumer takes blocks of 64 rows");
+static_assert(tile_n % 8 == 0 && tile_n <= 256, "wgmma's n");
+static_assert(geometry.weight_box() % 8 == 0 && geometry.weight_box() <= 256, "whole groups of 8 rows");
+static_assert(!gated_rows || row_blocks % 2 == 0, "gate and up rows meet in one warpgroup");
+static_assert(!gated_columns || tile_n % 16 == 0, "gate and up columns meet in one thread");
+static_assert(!geometry.staged || swapped || result_columns % 16 == 0,
+              "a staged row has 16 results at least");
+static_assert(cluster_k == 1 || !geometry.staged, "parts of sums do not go through the staging");
+static_assert(cluster_k == 1 || !(tail_split || ping_pong), "one way to split a sum");
+static_assert(cluster_k == 1 || geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
+              "the parts of sums fit the ring");
+static_assert(k_tiles >= cluster_k, "every part of a sum has terms");
+static_assert(!ping_pong || consumers == 2, "ping-pong is between two warpgroups");
+static_assert(stages >= 2, "a ring");
+static_assert(in % 8 == 0 && out % 8 == 0, "rows start at multiples of 16 bytes");
+
+/// A thread's sums, in the accumulators' map (device/wgmma.cuh).
+using Sums = float[row_blocks][tile_n / 2];
+
+}  // namespace hone::linear::gemm

@@ -1,0 +1,229 @@
+// How a warpgroup of the tensor-core product (product.cuh) brings its sums to memory: rounded, through shared
+// memory and the copy engine (staged) or from the registers directly; before that, they may be added up with
+// those of other blocks (partials.cuh) or of the cluster (cluster_k).
+#pragma once
+
+#include "device/mbarrier.cuh"
+#include "device/tma.cuh"
+#include "device/warpgroup.cuh"
+#include "linear/results.cuh"
+#include "linear/wgmma/partials.cuh"
+
+namespace hone::linear::gemm {
+
+__device__ inline void meet_cluster() {
+    cluster_arrive();
+    cluster_wait();
+}
+
+class Writer {
+  public:
+    __device__ Writer(uint32 shared, const TensorMap& map, const Results& results, int warpgroup)
+        : shared_(shared),
+          map_(map),
+          results_(results),
+          warpgroup_(warpgroup),
+          warp_(threadIdx.x / 32 % 4),
+          lane_(threadIdx.x % 32) {}
+
+    /// The tile's results; or the part of its sums that another block adds up.
+    __device__ void store(Sums& sums, const Work& tile) {
+        if constexpr (tail_split) {
+            const Partials partials(results_.workspace, warpgroup_, 1 + warpgroup_);
+            if (tile.is_rest()) return partials.leave(sums, tile.slot);
+            partials.collect(sums, tile.slot, tile.others);
+        }
+        if constexpr (geometry.staged) {
+#pragma unroll
+            for (int batch = 0; batch < geometry.panels(); batch += geometry.store_panels())
+                store_batch(sums, tile, batch);
+        } else {
+#pragma unroll
+            for (int fragment = 0; fragment < geometry.fragments(); ++fragment)
+                store_fragment(sums, tile, fragment);
+        }
+    }
+
+    /// This block's share of the tile, added up over the cluster, in the ring's memory: the block is done
+    /// with it, and by the first meeting so are all others.
+    __device__ void store_shared(Sums& sums, const Work& tile, int rank) {
+        const uint32 mine = shared_ + (warpgroup_ * 128 + threadIdx.x % 128) * 16;
+        meet_cluster();
+#pragma unroll
+        for (int fragment = 0; fragment < geometry.fragments(); ++fragment) {
+            const uint32 to = remote_address(mine, fragment / geometry.share()) + slot(rank, fragment);
+#pragma unroll
+            for (int product = 0; product < products; ++product)
+                store_remote(to + product * geometry.fragment_bytes(), fragment_of(sums, fragment, product));
+        }
+        meet_cluster();
+#pragma unroll
+        for (int fragment = 0; fragment < geometry.fragments(); ++fragment) {
+            if (fragment / geometry.share() != rank) continue;
+#pragma unroll
+            for (int product = 0; product < products; ++product) {
+                float(&sum)[4] = fragment_of(sums, fragment, product);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) sum[i] = 0.0f;
+#pragma unroll
+                for (int sender = 0; sender < cluster_k; ++sender)
+                    add_local(mine + slot(sender, fragment) + product * geometry.fragment_bytes(), sum);
+            }
+            store_fragment(sums, tile, fragment);
+        }
+    }
+
+    /// Until all of this warpgroup's copies are complete.
+    __device__ void finish() {
+        if (geometry.staged && threadIdx.x % 128 == 0) wait_for_stores<0>();
+    }
+
+  private:
+    static constexpr int column_blocks = result_columns / 8;
+
+    /// First row of results of block b, in the tile.
+    __device__ int first_row(int b) const {
+        return ((ping_pong ? 0 : warpgroup_ * result_blocks) + b) * block_rows;
+    }
+    /// Where the two neighbouring results (b, j, half) belong.
+    __device__ Pair pair_at(const Work& tile, int b, int j, int half) const {
+        const int row = tile.row + first_row(b) + 16 * warp_ + lane_ / 4 + 8 * half;
+        const int column = tile.column + 8 * j + lane_ % 4 * 2;
+        return swapped ? Pair{column, row} : Pair{row, column};
+    }
+
+    __device__ static float gate_sum(const Sums& sums, int b, int j, int half, int e) {
+        return sums[b][4 * j + 2 * half + e];
+    }
+    __device__ static float up_sum(const Sums& sums, int b, int j, int half, int e) {
+        constexpr int columns = gated_columns ? tile_n / 4 : 0;
+        return sums[b + (gated_rows ? result_blocks : 0)][columns + 4 * j + 2 * half + e];
+    }
+    __device__ uint32 packed(const Sums& sums, const Work& tile, int b, int j, int half) const {
+        float first = gate_sum(sums, b, j, half, 0);
+        float second = gate_sum(sums, b, j, half, 1);
+        if constexpr (gated) {
+            first = join_gated(first, up_sum(sums, b, j, half, 0));
+            second = join_gated(second, up_sum(sums, b, j, half, 1));
+        }
+        if constexpr (has_epilogue) {
+            const Pair at = pair_at(tile, b, j, half);
+            if constexpr (swapped) {
+                first = results_.finish(at.token, at.column, first);
+                second = results_.finish(at.token + 1, at.column, second);
+            } else {
+                results_.finish_columns<whole_columns>(at, first, second);
+            }
+        }
+        return pack_pair(Element{}, first, second);
+    }
+
+    /// The panels from `batch` on: the warpgroup writes them, one thread lets them be copied. Its earlier
+    /// copies must have left the memory.
+    __device__ void store_batch(const Sums& sums, const Work& tile, int batch) {
+        constexpr int across = geometry.panels_across();
+        const int end = min(batch + geometry.store_panels(), geometry.panels());
+        const uint32 staging = shared_ + geometry.staging_at() + warpgroup_ * geometry.staging_bytes();
+        const bool leader = threadIdx.x % 128 == 0;
+        if (leader) wait_for_store_reads<0>();
+        __syncwarp();
+        named_barrier_sync<128>(1 + warpgroup_);
+#pragma unroll
+        for (int panel = batch; panel < end; ++panel)
+            stage_panel(sums, tile, panel, staging + (panel - batch) * geometry.panel_bytes());
+        fence_async_proxy();
+        named_barrier_sync<128>(1 + warpgroup_);
+        if (leader) {
+            for (int panel = batch; panel < end; ++panel) {
+                const int row = tile.row + first_row(panel / across);
+                const int column = tile.column + panel % across * geometry.panel_width();
+                store_box(map_, swapped ? row : column, swapped ? column : row,
+                          staging + (panel - batch) * geometry.panel_bytes());
+            }
+            commit_stores();
+        }
+        __syncwarp();
+    }
+    __device__ void stage_panel(const Sums& sums, const Work& tile, int panel, uint32 to) {
+        if constexpr (swapped) {
+            stage_transposed(sums, tile, panel, to);
+        } else {
+            stage_straight(sums, tile, panel, to);
+        }
+    }
+    /// 64 rows x panel_width columns: a warp writes 16 rows, 16 columns at a time.
+    __device__ void stage_straight(const Sums& sums, const Work& tile, int panel, uint32 to) {
+        constexpr int width = geometry.panel_width();
+        const int b = panel / geometry.panels_across();
+        const int row = 16 * warp_ + lane_ % 16;
+#pragma unroll
+        for (int chunk = 0; chunk < width / 8; chunk += 2) {
+            const int j = panel % geometry.panels_across() * (width / 8) + chunk;
+            store_matrices(to + swizzled_offset<width>(row, chunk + lane_ / 16), packed(sums, tile, b, j, 0),
+                           packed(sums, tile, b, j, 1), packed(sums, tile, b, j + 1, 0),
+                           packed(sums, tile, b, j + 1, 1));
+        }
+    }
+    /// tile_n tokens x 64 results: a warp writes 16 results of every token.
+    __device__ void stage_transposed(const Sums& sums, const Work& tile, int b, uint32 to) {
+        const int chunk = 2 * warp_ + lane_ / 8 % 2;
+#pragma unroll
+        for (int j = 0; j < column_blocks; j += 2) {
+            const bool two = j + 1 < column_blocks;
+            const int token = 8 * j + lane_ % 8 + (two ? lane_ / 16 * 8 : 0);
+            const uint32 address = to + swizzled_offset<64>(token, chunk);
+            const uint32 upper = packed(sums, tile, b, j, 0);
+            const uint32 lower = packed(sums, tile, b, j, 1);
+            if (two) {
+                store_matrices_transposed(address, upper, lower, packed(sums, tile, b, j + 1, 0),
+                                          packed(sums, tile, b, j + 1, 1));
+            } else {
+                store_matrices_transposed(address, upper, lower);
+            }
+        }
+    }
+
+    /// 64 rows x 8 columns of results.
+    __device__ void store_fragment(const Sums& sums, const Work& tile, int fragment) {
+        const int b = fragment / column_blocks;
+        const int j = fragment % column_blocks;
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const Pair place = pair_at(tile, b, j, half);
+            results_.store<swapped>(place, packed(sums, tile, b, j, half));
+        }
+    }
+
+    __device__ static uint32 slot(int sender, int fragment) {
+        return (sender * geometry.share() + fragment % geometry.share()) * products *
+               geometry.fragment_bytes();
+    }
+    __device__ static float (&fragment_of(Sums& sums, int fragment, int product))[4] {
+        const int block = fragment / column_blocks + (product == 1 && gated_rows ? result_blocks : 0);
+        const int first = 4 * (fragment % column_blocks) + (product == 1 && gated_columns ? tile_n / 4 : 0);
+        return *reinterpret_cast<float(*)[4]>(&sums[block][first]);
+    }
+    __device__ static void store_remote(uint32 to, const float (&v)[4]) {
+        asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v[0]), "f"(v[1]),
+                     "f"(v[2]), "f"(v[3])
+                     : "memory");
+    }
+    __device__ static void add_local(uint32 from, float (&sum)[4]) {
+        float v[4];
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                     : "r"(from)
+                     : "memory");
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[i] += v[i];
+    }
+
+    uint32 shared_;
+    const TensorMap& map_;
+    const Results& results_;
+    int warpgroup_;
+    int warp_;
+    int lane_;
+};
+
+}  // namespace hone::linear::gemm

@@ -1,0 +1,13 @@
+#include "kernel_templates/quantized_linear/stream/plan.h"
+
+namespace hone::quantized_linear {
+
+Plan stream_plan(const QuantizedProblem& p, const StreamConfig& c, const DeviceTraits&) {
+    const StreamGeometry g = geometry(p, c);
+    Launch product = launch(stream_kernels[0], grid_of(blocks(p, c)), g.threads());
+    product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    product.programmatic = c.programmatic != 0;
+    return linear::normalize_first(p.dense(), plan_of(product), normalize);
+}
+
+}  // namespace hone::quantized_linear

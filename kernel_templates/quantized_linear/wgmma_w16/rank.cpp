@@ -1,0 +1,94 @@
+#include "kernel_templates/quantized_linear/wgmma_w16/rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "kernel_templates/linear/normalize_rank.h"
+#include "kernel_templates/linear/wgmma/rank.h"
+
+namespace hone::quantized_linear {
+
+using namespace linear::gemm;
+
+namespace {
+
+/// The largest of what goes on side by side, and somewhat more where several are near it.
+double soft_maximum(std::initializer_list<double> parts) {
+    double sum = 0;
+    for (const double part : parts) sum += part * part * part * part;
+    return std::sqrt(std::sqrt(sum));
+}
+
+/// Copies that a stage takes: x, and of each block of rows its codes, scales and zero points.
+double copies(const QuantizedProblem& p, const Geometry& g) {
+    const int of_rows = 1 + (g.extra_bytes() > 0 ? 1 : 0) + (g.extra_bytes() > 0 && p.zeros ? 1 : 0);
+    return 1.0 + of_rows * g.tile_m / block_rows;
+}
+
+/// Cycles of one stage of `together` blocks of a multiprocessor, which work on `joined` of them without a
+/// pause: those of the tensor cores; of shared memory's port, 128 bytes each (copies come in; every
+/// instruction reads all rows of x, every thread its codes); of the schedulers, which issue the widening; of
+/// a warpgroup that waits between its stages; of the thread that issues the copies; and those until a stage
+/// that is free again is full, as far as the ring is not deep enough to hide them. Fitted to measurements of
+/// 15 problems on an H100 (docs/performance.md), as are the constants of predict.
+double stage_cycles(const QuantizedProblem& p, const Geometry& g, double together, double joined) {
+    const double blocks = static_cast<double>(g.tile_m) / block_rows;
+    const double product = 2.0 * g.tile_n;
+    const double port = (g.stage_bytes() + g.left_bytes() + blocks * 4 * 32.0 * g.tile_n) / 128;
+    const bool short_way = p.dtype == Dtype::bf16;  // device/bf16_line.cuh
+    const double widen = p.bits() == 8 ? (short_way ? 180 : 200) : (short_way ? 208 : 238);
+    const double alone = g.row_blocks() * (product + 47) * (g.ping_pong ? 2 : 1) + 73 / joined;
+    const double issue = copies(p, g) * 43 + 200;
+    const double refill = (764 + together * g.stage_bytes() / 108) / std::max(1.0, g.stages() - joined - 1);
+    return soft_maximum({1.015 * together * blocks * product, 1.07 * together * port,
+                         together * blocks * widen, alone, issue, refill});
+}
+
+/// Microseconds between the last product of a tile and the first of the block's next one.
+double epilogue_us(const QuantizedProblem& p, const Geometry& g) {
+    const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
+    const double work = 1.0 + (p.activation != Activation::none ? 1.0 : 0.0) + (p.residual ? 2.0 : 0.0);
+    return (g.ping_pong ? 0.3 : 1.85) * size * work;
+}
+
+}  // namespace
+
+/// Rounds of tiles against the time that memory needs for the weights, and the time in which they can be
+/// drawn; plus what a call costs before and after. Built as linear's model (linear/wgmma/rank.cpp).
+double predict(const QuantizedProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    const double jobs = static_cast<double>(tiles(p.dense(), g) * c.cluster_k);
+    const double resident = static_cast<double>(resident_blocks(c, traits));
+    const auto parts = static_cast<double>(parts_of_tail(p.dense(), c, traits));
+    const double rounds = parts > 1 ? std::floor(jobs / resident) + 1 / parts : std::ceil(jobs / resident);
+    const double at_once = std::min(jobs * parts, resident);
+    const double together = std::ceil(at_once / traits.sm_count);
+    const double busy = std::min(1.0, at_once / traits.sm_count);
+    const double part_steps =
+        std::ceil(static_cast<double>(steps(p.dense())) / static_cast<double>(c.cluster_k));
+
+    const double cycles_per_us = (busy > 0.5 ? 0.896e-3 : 1e-3) * traits.sm_clock_khz;
+    const double compute_us = rounds * part_steps *
+                              stage_cycles(p, g, together, static_cast<double>(c.stages_together)) /
+                              cycles_per_us;
+    const double bytes_per_us = 0.906e-6 * traits.memory_bytes_per_s;
+    const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / bytes_per_us;
+    // What a multiprocessor can draw at once: a stage comes a microsecond after it was asked for.
+    const double in_flight =
+        traits.sm_count * busy * together * g.stages() * (g.left_bytes() + g.extra_bytes());
+    const double draw_us = p.weight_bytes() * 1.34 / in_flight;
+    const double body_us = soft_maximum({compute_us, memory_us, draw_us});
+
+    double rest_us = 2.1 + std::ceil(rounds) * epilogue_us(p, g) + linear::normalize_us(p.dense(), traits);
+    if (c.cluster_k > 1)
+        rest_us += 0.94 * static_cast<double>(c.cluster_k) + g.partial_bytes() / 13.5 / cycles_per_us;
+    if (parts > 1) rest_us += 2.2 + parts * g.partial_bytes() / 18.0 / cycles_per_us;
+    // Early weights help as long as they are most of what is read; hints, where no weight is read twice.
+    const double early = c.programmatic != 1 ? 0.0 : p.tokens <= 64 ? -0.6 : -0.3;
+    const double hint = c.l2_hint != 0 && jobs <= resident ? -0.02 * body_us : 0.0;
+    const double groups = c.raster > 8 ? 0.005 * body_us : 0.0;
+    return body_us + rest_us + early + hint + groups + (c.staged != 0 && p.tokens <= 64 ? 0.05 : 0.0);
+}
+
+}  // namespace hone::quantized_linear

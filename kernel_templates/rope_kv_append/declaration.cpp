@@ -1,0 +1,108 @@
+// Generated from kernel_templates/rope_kv_append/operators.py by `./hone generate`.
+#include "kernel_templates/rope_kv_append/declaration.h"
+
+#include "kernel_templates/rope_kv_append/rope_kv_append.h"
+
+namespace hone::rope_kv_append {
+
+std::vector<Argument> declared_arguments(const Problem& problem) {
+    const RopeProblem p(problem);
+    return {
+        {.name = "q", .dtype = p.dtype, .shape = {1, p.tokens, p.heads, p.head_dim}},
+        {.name = "k", .dtype = p.dtype, .shape = {1, p.tokens, p.kv_heads, p.head_dim}},
+        {.name = "v", .dtype = p.dtype, .shape = {1, p.tokens, p.kv_heads, p.head_dim}},
+        {.name = p.slots ? "positions" : "kv_lengths",
+         .dtype = index_dtype,
+         .shape = {1, 1, p.position_count(), 1},
+         .fill = p.position_fill(),
+         .fill_offset = static_cast<double>(p.first_position()),
+         .present = !p.slots || p.rotary_dim != 0},
+        {.name = "slots",
+         .dtype = index_dtype,
+         .shape = {1, 1, p.tokens, 1},
+         .fill = Fill::permutation,
+         .present = p.slots},
+        {.name = "page_table",
+         .dtype = index_dtype,
+         .shape = {1, 1, p.tuning().pages(), 1},
+         .fill = p.page_fill(),
+         .present = p.paged() && !p.slots},
+        {.name = "cos",
+         .role = Role::weight,
+         .shape = {1, 1, p.tuning().sequence_tokens, p.angles()},
+         .fill = Fill::uniform,
+         .present = p.rotary_dim != 0},
+        {.name = "sin",
+         .role = Role::weight,
+         .shape = {1, 1, p.tuning().sequence_tokens, p.angles()},
+         .fill = Fill::uniform,
+         .present = p.rotary_dim != 0},
+        {.name = "q_weight",
+         .role = Role::weight,
+         .dtype = p.dtype,
+         .shape = {1, 1, 1, p.head_dim},
+         .fill_scale = 0.25,
+         .fill_offset = 1.0,
+         .present = p.norm},
+        {.name = "k_weight",
+         .role = Role::weight,
+         .dtype = p.dtype,
+         .shape = {1, 1, 1, p.head_dim},
+         .fill_scale = 0.25,
+         .fill_offset = 1.0,
+         .present = p.norm},
+        {.name = "k_scale",
+         .role = Role::weight,
+         .shape = {1, 1, p.kv_heads, 1},
+         .fill = Fill::uniform,
+         .fill_scale = 0.003,
+         .fill_offset = 0.012,
+         .present = p.quantized()},
+        {.name = "v_scale",
+         .role = Role::weight,
+         .shape = {1, 1, p.kv_heads, 1},
+         .fill = Fill::uniform,
+         .fill_scale = 0.003,
+         .fill_offset = 0.012,
+         .present = p.quantized()},
+        {.name = "q_out",
+         .role = Role::output,
+         .dtype = p.dtype,
+         .shape = {1, p.tokens, p.heads, p.head_dim}},
+        {.name = "k_cache",
+         .role = Role::output,
+         .dtype = p.cache_dtype(),
+         .shape = {1, p.tokens, p.kv_heads, p.head_dim}},
+        {.name = "v_cache",
+         .role = Role::output,
+         .dtype = p.cache_dtype(),
+         .shape = {1, p.tokens, p.kv_heads, p.head_dim}},
+    };
+}
+
+std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
+    const RopeProblem p(problem);
+    return {
+        {.name = "tokens", .tuning_value = Scalar::of(p.tokens)},
+        {.name = "q_tokens", .tuning_value = Scalar::of(p.tuning().sequence_tokens)},
+        {.name = "kv_len", .tuning_value = Scalar::of(p.tuning().sequence_tokens)},
+        {.name = "q_token_stride", .tuning_value = Scalar::of(p.heads * p.head_dim)},
+        {.name = "q_head_stride", .tuning_value = Scalar::of(p.head_dim)},
+        {.name = "k_token_stride", .tuning_value = Scalar::of(p.kv_heads * p.head_dim)},
+        {.name = "k_head_stride", .tuning_value = Scalar::of(p.head_dim)},
+        {.name = "v_token_stride", .tuning_value = Scalar::of(p.kv_heads * p.head_dim)},
+        {.name = "v_head_stride", .tuning_value = Scalar::of(p.head_dim)},
+        {.name = "q_out_token_stride", .tuning_value = Scalar::of(p.heads * p.head_dim)},
+        {.name = "q_out_head_stride", .tuning_value = Scalar::of(p.head_dim)},
+        {.name = "cache_stride",
+         .tuning_value = Scalar::of(p.tuning().outer_tokens * p.kv_heads * p.head_dim)},
+        {.name = "cache_token_stride", .tuning_value = Scalar::of(p.kv_heads * p.head_dim)},
+        {.name = "cache_head_stride", .tuning_value = Scalar::of(p.head_dim)},
+        {.name = "page_table_stride", .tuning_value = Scalar::of(p.tuning().sequence_pages)},
+        {.name = "pool_pages", .tuning_value = Scalar::of(p.tuning().pages())},
+        {.name = "positions", .tuning_value = Scalar::of(p.tuning().sequence_tokens)},
+        {.name = "epsilon", .tuning_value = Scalar::of(1e-6f)},
+    };
+}
+
+}  // namespace hone::rope_kv_append

@@ -1,0 +1,120 @@
+#include "runtime/operators/quantize_on_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "hone/quantize_on_device.h"
+#include "kernel_templates/quantize_weights/quantize_weights.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/dispatch/public_error.h"
+#include "runtime/dispatch/runtime_state.h"
+#include "runtime/operators/call_arguments.h"
+#include "runtime/operators/describe_problem.h"
+#include "runtime/quantize/quantize_parts.h"
+
+namespace hone {
+namespace runtime {
+namespace {
+
+using quantize_weights::BadRows;
+
+template <class T>
+std::vector<T> read(const Driver& driver, const void* from, std::int64_t count) {
+    const DeviceSpan<T> span{reinterpret_cast<CUdeviceptr>(from), static_cast<std::size_t>(count)};
+    return download(driver, span);
+}
+
+}  // namespace
+
+Problem quantize_problem(const QuantizeWeights& weights) {
+    const bool is_w4 = weights.format == QuantFormat::w4a16;
+    return describe_problem("quantize_weights",
+                            {{"dtype", dtype_name(weights.dtype)},
+                             {"format", word(weights.format)},
+                             {"group", weights.group},
+                             {"zeros", yes_no(weights.zeros)},
+                             {"one_scale", yes_no(weights.one_scale)},
+                             {"search", yes_no(weights.search)},
+                             {"scale_dtype", is_w4 ? dtype_name(weights.scale_dtype) : "bf16"},
+                             {"in", weights.in}},
+                            {{"max_out", weights.max_out}});
+}
+
+PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out) {
+    return {.format = weights.format,
+            .out = out,
+            .in = weights.in,
+            .group = weights.group,
+            .zeros = weights.zeros,
+            .one_scale = weights.one_scale,
+            .scale_dtype = weights.scale_dtype};
+}
+
+DeviceQuantizer::DeviceQuantizer(Dispatcher& dispatcher, const QuantizeWeights& weights, std::int64_t out)
+    : kernels_(dispatcher.kept(quantize_problem(weights))), weights_(weights), out_(out) {}
+
+Call DeviceQuantizer::call_of(const QuantizeWeightsArgs& args) const {
+    Call call;
+    call.pointers[quantize_weights::weight] = pointer(args.weight);
+    call.pointers[quantize_weights::codes] = args.codes;
+    call.pointers[quantize_weights::scales] = args.scales;
+    call.pointers[quantize_weights::zeros] = args.zeros;
+    call.pointers[quantize_weights::workspace] = args.workspace;
+    call.scalars[quantize_weights::out] = Scalar::of(out_);
+    call.scalars[quantize_weights::weight_stride] = Scalar::of(stride(args.weight_stride, weights_.in));
+    return call;
+}
+
+Status DeviceQuantizer::run(CUstream stream, const QuantizeWeightsArgs& args) const {
+    const Driver& driver = kernels_->session().driver();
+    const CurrentContext context(driver, kernels_->session().context());
+    if (is_capturing(driver, stream)) return Status::capturing;
+    const Status status = kernels_->run(stream, call_of(args), {out_});
+    if (status != Status::ok || out_ == 0) return status;
+    check(driver, driver.cuStreamSynchronize(stream), "quantizing weights");
+    check_rows(args);
+    return status;
+}
+
+/// Throws for the first row with a weight that has no code.
+void DeviceQuantizer::check_rows(const QuantizeWeightsArgs& args) const {
+    const Driver& driver = kernels_->session().driver();
+    const BadRows bad = read<BadRows>(driver, args.workspace, 1).front();
+    const std::int64_t row = std::min(bad.not_finite, bad.scale_too_large);
+    if (row >= out_) return;
+    const std::int64_t element_bytes = size_bytes(weights_.dtype);
+    const std::int64_t row_stride = stride(args.weight_stride, weights_.in);
+    const auto* const from = static_cast<const std::byte*>(args.weight) + row * row_stride * element_bytes;
+    const auto bytes = read<std::byte>(driver, from, weights_.in * element_bytes);
+    refuse_row(bytes, weights_.dtype, packed_shape(weights_, out_), row);
+}
+
+std::string DeviceQuantizer::refusal(const QuantizeWeightsArgs& args) const {
+    return kernels_->refusal(call_of(args), {out_});
+}
+
+}  // namespace runtime
+
+void quantize_on_device(Runtime& runtime, const QuantizeWeights& weights, const QuantizeWeightsArgs& args,
+                        std::int64_t out, CUstream_st* stream) {
+    runtime::guarded("quantize_on_device()", [&] {
+        const runtime::DeviceQuantizer quantizer(runtime::dispatcher_of(runtime), weights, out);
+        const Status status = quantizer.run(stream, args);
+        if (status == Status::launch_failed) throw std::runtime_error(runtime.last_launch_error());
+        if (status == Status::ok) return;
+        const std::string wrong = quantizer.refusal(args);
+        throw std::invalid_argument(wrong.empty() ? std::string(describe(status)) : wrong);
+    });
+}
+
+std::int64_t quantize_on_device_workspace(Runtime& runtime, const QuantizeWeights& weights,
+                                          std::int64_t out) {
+    return runtime::guarded("quantize_on_device_workspace()", [&] {
+        return runtime::DeviceQuantizer(runtime::dispatcher_of(runtime), weights, out).workspace_bytes();
+    });
+}
+
+}  // namespace hone

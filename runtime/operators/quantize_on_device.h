@@ -1,0 +1,41 @@
+// Quantizing weights on a GPU, with a status for what the public function throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "hone/quantize.h"
+#include "hone/quantize_weights.h"
+#include "runtime/dispatch/dispatcher.h"
+
+namespace hone::runtime {
+
+/// The problem of `max_out` rows. Throws std::invalid_argument naming field, value and what is allowed.
+[[nodiscard]] Problem quantize_problem(const QuantizeWeights& weights);
+
+/// What is stored of a weight of `out` rows.
+[[nodiscard]] PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out);
+
+class DeviceQuantizer {
+  public:
+    /// Loads what weights up to `max_out` rows need, once a dispatcher. Throws as Dispatcher::prepare().
+    DeviceQuantizer(Dispatcher& dispatcher, const QuantizeWeights& weights, std::int64_t out);
+
+    /// Quantizes and waits. Throws std::invalid_argument for weights that have no code, CudaError when the
+    /// driver reports an error meanwhile.
+    [[nodiscard]] Status run(CUstream stream, const QuantizeWeightsArgs& args) const;
+    /// Why run() refuses such a call.
+    [[nodiscard]] std::string refusal(const QuantizeWeightsArgs& args) const;
+    [[nodiscard]] std::int64_t workspace_bytes() const { return kernels_->workspace_bytes({out_}); }
+
+  private:
+    [[nodiscard]] Call call_of(const QuantizeWeightsArgs& args) const;
+    void check_rows(const QuantizeWeightsArgs& args) const;
+
+    std::shared_ptr<const PreparedOperator> kernels_;
+    QuantizeWeights weights_;
+    std::int64_t out_ = 0;
+};
+
+}  // namespace hone::runtime

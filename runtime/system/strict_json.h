@@ -1,0 +1,19 @@
+// JSON from outside, parsed so that its tree hides nothing: repeated keys and deep nesting are refused.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace hone::runtime {
+
+/// The object at the top; // and /* */ comments allowed. Throws InputError with file and line for what is
+/// not JSON, nesting above 32 levels, a key that stands twice in its object, and anything but an object at
+/// the top.
+[[nodiscard]] nlohmann::json parse_json_object(const std::string& text, const std::string& file_name);
+
+/// Line of the n-th byte, counted from 1.
+[[nodiscard]] int line_at(std::string_view text, std::size_t offset);
+
+}  // namespace hone::runtime

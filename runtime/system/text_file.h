@@ -1,0 +1,14 @@
+// Text files from outside, read whole: regular files only, with a size limit.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace hone::runtime {
+
+/// Throws InputError when the file is missing, is no regular file, cannot be read, or is longer than
+/// `max_bytes`.
+[[nodiscard]] std::string read_text_file(const std::filesystem::path& file, std::size_t max_bytes);
+
+}  // namespace hone::runtime

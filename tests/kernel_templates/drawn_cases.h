@@ -1,0 +1,34 @@
+// What tests over many problems share: each drawn problem of a family on each device, and a candidate's
+// tunables by name.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "kernel_templates/family.h"
+#include "tests/support/drawn_problem.h"
+
+namespace hone::test {
+
+template <class Check>
+void for_every_device(const Problem& problem, Check check) {
+    for (const Arch arch : supported_archs()) {
+        INFO(to_string(problem) << " on " << to_string(arch));
+        check(problem, *representative_device(arch));
+    }
+}
+
+template <class Check>
+void for_every_problem_and_device(const Family& family, int problems, Check check) {
+    for (const Problem& problem : drawn_problems(family, problems)) for_every_device(problem, check);
+}
+
+inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {
+    const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
+    REQUIRE(found != candidate.variant->tunables.end());
+    return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
+}
+
+}  // namespace hone::test

@@ -1,0 +1,41 @@
+// Where the tuner gets compiled kernels from, as interfaces: CompilePool answers both, tests bring their own.
+// Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cache/cache.h"
+#include "kernel_templates/family.h"
+
+namespace hone::tuner {
+
+/// Images of candidates: from the cache, else from compile worker processes.
+class ImageSource {
+  public:
+    struct Result {
+        cache::TrialStatus status = cache::TrialStatus::ok;  ///< ok, compile_failed
+        std::string detail;
+        cache::Image image;
+        bool from_cache = false;
+    };
+    virtual ~ImageSource() = default;
+    /// Starts compiling in the background; results may be asked for in any order.
+    virtual void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) = 0;
+    /// Blocks until this one is there.
+    [[nodiscard]] virtual Result get(const Problem& problem, const Candidate& candidate) = 0;
+    [[nodiscard]] virtual std::int64_t compiled() const = 0;  ///< compiles so far, cache hits not counted
+};
+
+/// Images of kernels that are no candidates; what the GPU measurer needs besides them.
+class HarnessImages {
+  public:
+    virtual ~HarnessImages() = default;
+    /// Fill, compare and check kernels: kernel_templates/harness.
+    [[nodiscard]] virtual ImageSource::Result harness() = 0;
+    /// The slow and obviously right kernel of the problem's family.
+    [[nodiscard]] virtual ImageSource::Result reference(const Problem& problem) = 0;
+};
+
+}  // namespace hone::tuner

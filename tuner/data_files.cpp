@@ -1,0 +1,40 @@
+#include "tuner/data_files.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+
+namespace hone::tuner {
+
+namespace fs = std::filesystem;
+
+fs::path find_data_dir(const fs::path& override_dir, const fs::path& program) {
+    if (!override_dir.empty()) return override_dir;
+    std::error_code unreadable;  // counts as missing
+    fs::path installed = program.parent_path().parent_path() / HONE_INSTALL_DATADIR / "hone";
+    if (fs::is_directory(installed / "models", unreadable)) return installed;
+    fs::path source = fs::path(HONE_SOURCE_DIR) / "configs";
+    return fs::is_directory(source, unreadable) ? source : fs::path();
+}
+
+fs::path data_dir() {
+    std::error_code unreadable;
+    const char* override_dir = std::getenv("HONE_DATA_DIR");
+    return find_data_dir(override_dir == nullptr ? "" : override_dir,
+                         fs::read_symlink("/proc/self/exe", unreadable));
+}
+
+std::vector<fs::path> config_files(std::string_view folder, std::string_view extension) {
+    std::vector<fs::path> files;
+    const fs::path root = data_dir();
+    if (root.empty()) return files;
+    std::error_code error;
+    for (fs::directory_iterator entry(root / folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+        if (entry->path().extension() == extension) files.push_back(entry->path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+}  // namespace hone::tuner

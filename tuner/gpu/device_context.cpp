@@ -1,0 +1,57 @@
+#include "tuner/gpu/device_context.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "runtime/nvml/nvml.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr auto spin_time = std::chrono::milliseconds(1);
+constexpr auto nap = std::chrono::microseconds(100);
+
+std::vector<std::int64_t> listed_processes(const runtime::NvmlDevice* nvml) {
+    return nvml == nullptr ? std::vector<std::int64_t>{} : nvml->foreign_processes({});
+}
+
+}  // namespace
+
+// In another pid namespace NVML lists this process under a number it does not know; so whatever appears while
+// the context is made is taken for ours.
+DeviceContext::DeviceContext(int ordinal) : driver_(runtime::Driver::load()) {
+    const std::string bus = runtime::pci_bus_id(*driver_, ordinal);
+    nvml_ = runtime::NvmlDevice::open(bus);
+    const std::vector<std::int64_t> before = listed_processes(nvml_.get());
+    context_.emplace(driver_, ordinal);
+    check(driver_->cuCtxSetCurrent(context_->get()), "making the context current");
+    stream_ = runtime::create_stream(*driver_);
+    done_ = runtime::create_event(*driver_);
+    std::vector<std::int64_t> ours{getpid()};
+    for (const std::int64_t pid : listed_processes(nvml_.get())) {
+        if (std::ranges::find(before, pid) == before.end()) ours.push_back(pid);
+    }
+    monitor_ = GpuMonitor(nvml_, std::move(ours));
+    info_ = {.traits = runtime::device_traits(*driver_, ordinal),
+             .gpu = runtime::gpu_key(*driver_, ordinal),
+             .toolchain = {.driver = driver_->version(), .nvrtc = {}},
+             .ordinal = ordinal};
+}
+
+void DeviceContext::finish(Clock::time_point deadline) const {
+    check(driver_->cuEventRecord(done_.get(), stream_.get()), "recording an event");
+    wait(done_.get(), deadline);
+}
+
+void DeviceContext::wait(CUevent event, Clock::time_point deadline) const {
+    const Clock::time_point start = Clock::now();
+    while (!runtime::reached(*driver_, event)) {
+        const Clock::time_point now = Clock::now();
+        if (now >= deadline) throw DeadlinePassed{};
+        if (now - start > spin_time) std::this_thread::sleep_for(nap);
+    }
+}
+
+}  // namespace hone::tuner

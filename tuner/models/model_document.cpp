@@ -1,0 +1,156 @@
+#include "tuner/models/model_document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kernel_templates/text.h"
+#include "runtime/system/strict_json.h"
+#include "runtime/system/text_file.h"
+#include "tuner/errors.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
+constexpr std::string_view nested_key = "text_config";
+constexpr const char* quantization_key = "quantization_config";
+
+int line_of_key(const std::string& text, const std::string& key) {
+    const std::size_t offset = text.find('"' + key + '"');
+    return offset == std::string::npos ? 0 : runtime::line_at(text, offset);
+}
+
+ModelDocument::Value value_of(const nlohmann::json& json) {
+    if (json.is_null()) return std::monostate{};
+    if (json.is_boolean()) return json.get<bool>();
+    if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX})
+        return json.get<double>();
+    if (json.is_number_integer()) return json.get<std::int64_t>();
+    if (json.is_number_float()) return json.get<double>();
+    if (json.is_string()) return json.get<std::string>();
+    return ModelDocument::Other{};
+}
+
+ModelDocument::Value value_of(const YAML::Node& node) {
+    if (node.IsNull()) return std::monostate{};
+    if (!node.IsScalar()) return ModelDocument::Other{};
+    const std::string& text = node.Scalar();
+    if (node.Tag() == "!") return text;  // quoted
+    if (const std::optional<std::int64_t> integer = parse_integer(text)) return *integer;
+    if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
+    if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
+    return text;
+}
+
+/// null for null.
+nlohmann::json json_of(const ModelDocument::Value& value) {
+    return std::visit(
+        [](const auto& one) -> nlohmann::json {
+            if constexpr (std::is_constructible_v<nlohmann::json, decltype(one)>) return one;
+            return nullptr;
+        },
+        value);
+}
+
+/// A YAML map of scalars.
+nlohmann::json object_of(const YAML::Node& map, const std::string& place) {
+    if (!map.IsMap()) throw ConfigError(fmt::format("{}: not a map", place));
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& item : map) {
+        const std::string& key = item.first.Scalar();
+        const ModelDocument::Value value = value_of(item.second);
+        if (std::holds_alternative<ModelDocument::Other>(value))
+            throw ConfigError(
+                fmt::format("{}: {} is a list or a map; allowed in YAML are scalars", place, key));
+        object[key] = json_of(value);
+    }
+    return object;
+}
+
+}  // namespace
+
+ModelDocument ModelDocument::read(const std::filesystem::path& file) {
+    const std::string text = runtime::read_text_file(file, max_file_bytes);
+    const bool yaml = file.extension() == ".yaml" || file.extension() == ".yml";
+    return yaml ? from_yaml(text, file.string()) : from_json(text, file.string());
+}
+
+ModelDocument ModelDocument::from_json(const std::string& text, const std::string& file_name) {
+    const nlohmann::json root = runtime::parse_json_object(text, file_name);
+    ModelDocument document;
+    document.file_name_ = file_name;
+    const auto fill = [&](const nlohmann::json& object, Entries& entries) {
+        for (const auto& [key, value] : object.items()) {
+            entries[key] = {key, value_of(value), line_of_key(text, key)};
+        }
+    };
+    fill(root, document.top_);
+    const auto read_quantization = [&](const nlohmann::json& object) {
+        const auto found = object.find(quantization_key);
+        if (found == object.end() || found->is_null() || document.quantization_) return;
+        document.quantization_.emplace(*found, fmt::format("{}: {}", file_name, quantization_key));
+    };
+    if (const auto nested = root.find(nested_key); nested != root.end() && nested->is_object()) {
+        fill(*nested, document.nested_);
+        read_quantization(*nested);
+    }
+    read_quantization(root);
+    return document;
+}
+
+ModelDocument ModelDocument::from_yaml(const std::string& text, const std::string& file_name) {
+    ModelDocument document;
+    document.file_name_ = file_name;
+    const auto fill = [&](const YAML::Node& map, Entries& entries) {
+        for (const auto& item : map) {
+            const int line = item.first.Mark().line + 1;
+            if (!item.first.IsScalar())
+                throw ConfigError(fmt::format("{}:{}: a key is not a word", file_name, line));
+            const std::string& key = item.first.Scalar();
+            if (!entries.emplace(key, Entry{key, value_of(item.second), line}).second) {
+                throw ConfigError(fmt::format("{}:{}: key \"{}\" stands twice", file_name, line, key));
+            }
+        }
+    };
+    try {
+        const YAML::Node root = YAML::Load(text);
+        if (!root.IsMap()) throw ConfigError(fmt::format("{}: the top level is not a map", file_name));
+        fill(root, document.top_);
+        const auto read_quantization = [&](const YAML::Node& map) {
+            const YAML::Node found = map[quantization_key];
+            if (!found || found.IsNull() || document.quantization_) return;
+            const std::string place =
+                fmt::format("{}:{}: {}", file_name, found.Mark().line + 1, quantization_key);
+            document.quantization_.emplace(object_of(found, place), place);
+        };
+        if (const YAML::Node nested = root[std::string(nested_key)]; nested && nested.IsMap()) {
+            fill(nested, document.nested_);
+            read_quantization(nested);
+        }
+        read_quantization(root);
+    } catch (const YAML::Exception& error) {
+        throw ConfigError(
+            fmt::format("{}:{}: not valid YAML: {}", file_name, error.mark.line + 1, error.msg));
+    }
+    return document;
+}
+
+const ModelDocument::Entry* ModelDocument::find(std::span<const std::string_view> spellings) const {
+    for (const Entries* entries : {&nested_, &top_}) {
+        for (const std::string_view spelling : spellings) {
+            const auto found = entries->find(spelling);
+            if (found == entries->end() || std::holds_alternative<std::monostate>(found->second.value))
+                continue;
+            return &found->second;
+        }
+    }
+    return nullptr;
+}
+
+std::string ModelDocument::place(const Entry& entry) const {
+    return entry.line > 0 ? fmt::format("{}:{}: ", file_name_, entry.line) : fmt::format("{}: ", file_name_);
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,125 @@
+#include "tuner/models/workload.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/text.h"
+#include "tuner/errors.h"
+
+namespace hone::tuner {
+namespace {
+
+Problem parsed(const Family& family, const std::string& fields) {
+    std::string error;
+    const std::optional<Problem> problem = parse_problem(family, fields, &error);
+    if (!problem) throw ConfigError(error);
+    return *problem;
+}
+
+/// One static problem at each of the sizes.
+std::vector<Problem> at_sizes(const Family& family, const std::string& fields,
+                              const std::vector<std::string>& sizes) {
+    std::vector<Problem> problems;
+    for (const std::string& size : sizes) problems.push_back(parsed(family, fields + ' ' + size));
+    return problems;
+}
+
+/// An error says which layer of the model it is about.
+std::vector<Problem> problems_of(const ModelOperator& op, const Family& family, const std::string& model) {
+    try {
+        return at_sizes(family, op.fields, op.sizes);
+    } catch (const ConfigError& error) {
+        throw ConfigError(fmt::format("{}: {} ({}): {}", model, op.role, op.shape, error.what()));
+    }
+}
+
+void append_new(std::vector<Problem>& problems, std::vector<Problem> more) {
+    for (const Problem& problem : more) {
+        if (std::find(problems.begin(), problems.end(), problem) == problems.end())
+            problems.push_back(problem);
+    }
+}
+
+/// Problems of one static part stand together, sizes ascending: images are shared and a neighbour's winner is
+/// known.
+void group_by_static_part(std::vector<Problem>& problems) {
+    std::vector<Problem> parts;
+    for (const Problem& problem : problems) append_new(parts, {static_part(problem)});
+    const auto position = [&](const Problem& problem) {
+        return std::find(parts.begin(), parts.end(), static_part(problem)) - parts.begin();
+    };
+    std::stable_sort(problems.begin(), problems.end(), [&](const Problem& left, const Problem& right) {
+        const auto at_left = position(left);
+        const auto at_right = position(right);
+        return at_left != at_right ? at_left < at_right : left.values < right.values;
+    });
+}
+
+const Family& family_named(const std::string& name) {
+    if (const Family* family = find_family(name)) return *family;
+    std::vector<std::string_view> names;
+    for (const Family* family : families()) names.push_back(family->name);
+    throw ConfigError(fmt::format("no operator '{}'{}: this build has {}", name, did_you_mean(name, names),
+                                  fmt::join(names, ", ")));
+}
+
+/// The dynamic fields that the text leaves out.
+std::vector<const Field*> open_fields(const Family& family, const std::string& text) {
+    std::string error;
+    const std::optional<std::vector<KeyValue>> given = parse_key_values(text, &error);
+    if (!given) throw ConfigError(error);
+    std::vector<const Field*> open;
+    for (const std::uint8_t index : dynamic_fields(family)) {
+        const Field& field = family.fields[index];
+        if (std::ranges::find(*given, field.name, &KeyValue::key) == given->end()) open.push_back(&field);
+    }
+    return open;
+}
+
+/// Token counts stand for one size; which ones are usual is known only where a call has no other.
+void check_sizes(const Family& family, const std::vector<const Field*>& open,
+                 const WorkloadOptions& options) {
+    if (open.empty() || dynamic_fields(family).count == 1) return;
+    if (open.size() == 1 && !options.tokens.empty()) return;
+    std::vector<std::string_view> names;
+    for (const Field* field : open) names.push_back(field->name);
+    throw ConfigError(fmt::format("{} needs {} in its fields; --tokens stands for one of its sizes",
+                                  family.name, fmt::join(names, " and ")));
+}
+
+}  // namespace
+
+Workload model_workload(const Model& model, const WorkloadOptions& options) {
+    Workload workload{.name = model.name, .problems = {}, .tuned = {}, .without_family = {}};
+    for (const ModelOperator& op : operators(model, options)) {
+        const Family* family = find_family(op.family);
+        if (family == nullptr || op.fields.empty()) {
+            workload.without_family.push_back(op);
+            continue;
+        }
+        std::vector<Problem> problems = problems_of(op, *family, model.name);
+        if (problems.empty()) continue;  // no call has as few tokens, or as many
+        workload.tuned.push_back({.role = op.role, .problem = problems.front(), .count = op.count});
+        append_new(workload.problems, std::move(problems));
+    }
+    group_by_static_part(workload.problems);
+    return workload;
+}
+
+Workload operator_workload(const std::string& family_name, const std::string& fields,
+                           const WorkloadOptions& options) {
+    const Family& family = family_named(family_name);
+    std::string text = fields;
+    if (options.dtype) text += fmt::format(" dtype={}", name(*options.dtype));
+    Workload workload{.name = family_name, .problems = {}, .tuned = {}, .without_family = {}};
+    const std::vector<const Field*> open = open_fields(family, text);
+    check_sizes(family, open, options);
+    workload.problems = open.empty() ? std::vector<Problem>{parsed(family, text)}
+                                     : at_sizes(family, text, sizes_at(*open[0], token_counts(options)));
+    return workload;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,34 @@
+// What to tune: a model or a single operator, expanded to problems. A model file says nothing about kernels;
+// operators.h says which operators a transformer layer runs and at which sizes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernel_templates/family.h"
+#include "tuner/models/operators.h"
+
+namespace hone::tuner {
+
+/// An operator of the model that has problems in the workload.
+struct TunedOperator {
+    std::string role;
+    Problem problem;  ///< at the fewest tokens
+    std::int64_t count = 1;
+};
+
+struct Workload {
+    std::string name;
+    std::vector<Problem> problems;              ///< grouped by static part, sizes ascending; no duplicates
+    std::vector<TunedOperator> tuned;           ///< whom the problems of a model are for
+    std::vector<ModelOperator> without_family;  ///< listed to the user as "not tuned with a model yet"
+};
+
+[[nodiscard]] Workload model_workload(const Model& model, const WorkloadOptions& options);
+/// One family: `fields` as parse_problem takes them. They say all sizes of a call, or all but one, which is
+/// then tuned at the options' token counts; those have a default for families with one size. Throws
+/// ConfigError.
+[[nodiscard]] Workload operator_workload(const std::string& family, const std::string& fields,
+                                         const WorkloadOptions& options);
+
+}  // namespace hone::tuner

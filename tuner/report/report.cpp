@@ -1,0 +1,97 @@
+#include "tuner/report/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tuner/report/report_text.h"
+
+namespace hone::tuner {
+namespace {
+
+/// A column for each size of a call, then what came of it.
+Table table_for(const Family& family) {
+    std::vector<Table::Column> columns;
+    for (const std::uint8_t field : run_time_fields(family))
+        columns.push_back({std::string(family.fields[field].name), Align::right});
+    columns.insert(columns.end(), {{"winner", Align::left},
+                                   {"us", Align::right},
+                                   {"vs default", Align::right},
+                                   {"of floor", Align::right},
+                                   {"provenance", Align::left}});
+    return Table(std::move(columns));
+}
+
+std::vector<std::string> sizes(const Problem& problem) {
+    std::vector<std::string> cells;
+    for (const std::uint8_t field : run_time_fields(*problem.family))
+        cells.push_back(fmt::format("{}", problem[field]));
+    return cells;
+}
+
+std::vector<std::string> outcome(const ProblemResult& result, const DeviceTraits& traits) {
+    if (!result.winner) {
+        const std::string why = result.failure.empty() ? "not reached" : result.failure;
+        return {"- " + why, "-", "-", "-", "-"};
+    }
+    const cache::Trial& winner = *result.winner;
+    const auto speedup = speedup_over_default(result);
+    const auto share = floor_share(result.problem, winner.timing.median_us, traits);
+    return {winner.candidate + (winner.is_default ? " (default)" : ""), format_us(winner.timing.median_us),
+            speedup ? fmt::format("{:.2f}x", *speedup) : "-", share ? format_share(*share) : "-",
+            fmt::format("{}{}", cache::name(winner.provenance), result.reused ? ", known" : "")};
+}
+
+}  // namespace
+
+double bandwidth_floor_us(const Problem& problem, const DeviceTraits& traits) {
+    if (problem.family == nullptr || problem.family->work == nullptr || !(traits.memory_bytes_per_s > 0))
+        return 0;
+    return problem.family->work(problem).bytes / traits.memory_bytes_per_s * 1e6;
+}
+
+std::optional<double> floor_share(const Problem& problem, double us, const DeviceTraits& traits) {
+    const double floor = bandwidth_floor_us(problem, traits);
+    if (!(floor > 0) || !(us > 0)) return std::nullopt;
+    return floor / us;
+}
+
+std::optional<double> speedup_over_default(const ProblemResult& result) {
+    if (!result.winner || !(result.winner->timing.median_us > 0)) return std::nullopt;
+    if (result.winner->is_default) return 1.0;
+    if (!result.fallback || !(result.fallback->timing.median_us > 0)) return std::nullopt;
+    return result.fallback->timing.median_us / result.winner->timing.median_us;
+}
+
+std::string tables(const TuneResult& result, const DeviceTraits& traits, bool colour) {
+    std::string text;
+    for (auto first = result.problems.begin(); first != result.problems.end();) {
+        const auto same = [&](const ProblemResult& other) {
+            return static_part(other.problem) == static_part(first->problem);
+        };
+        const auto last = std::find_if_not(first, result.problems.end(), same);
+        Table table = table_for(*first->problem.family);
+        for (auto row = first; row != last; ++row) {
+            std::vector<std::string> cells = sizes(row->problem);
+            for (std::string& cell : outcome(*row, traits)) cells.push_back(std::move(cell));
+            table.add(std::move(cells));
+        }
+        text += fmt::format("{} {}\n{}\n", first->problem.family->name, static_text(first->problem),
+                            table.render(colour, "  "));
+        first = last;
+    }
+    return text;
+}
+
+std::string missing_families(const std::vector<ModelOperator>& missing) {
+    if (missing.empty()) return {};
+    std::vector<std::string> items;
+    for (const ModelOperator& op : missing) {
+        items.push_back(op.shape.empty() ? op.role
+                                         : fmt::format("{} ({}, {})", op.role, op.family, op.shape));
+    }
+    return fmt::format("not tuned with a model yet: {}", fmt::join(items, "; "));
+}
+
+}  // namespace hone::tuner

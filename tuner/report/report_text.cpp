@@ -1,0 +1,133 @@
+#include "tuner/report/report_text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+namespace hone::tuner {
+namespace {
+
+/// Length of the well-formed UTF-8 sequence at `text[0]`, 0 when there is none. Overlong forms and surrogates
+/// are refused.
+std::size_t utf8_length(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const unsigned char first = byte(0);
+    if (first < 0x80) return 1;
+    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xC0) != 0x80) return 0;
+    }
+    const unsigned char second = byte(1);
+    const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+    const bool outside = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
+    return overlong || outside ? 0 : length;
+}
+
+bool is_control(std::string_view character) {
+    const auto first = static_cast<unsigned char>(character[0]);
+    if (character.size() == 1) return first < 0x20 || first == 0x7F;
+    return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+/// Code points: what a cell takes on a terminal, wide characters aside.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+void append_cell(std::string& line, std::string_view cell, std::size_t column_width, Align align, bool last) {
+    const std::string padding(column_width - width(cell), ' ');
+    if (align == Align::right) line += padding;
+    line += cell;
+    if (align == Align::left && !last) line += padding;
+    if (!last) line += "  ";
+}
+
+}  // namespace
+
+std::string escape_controls(std::string_view text, bool keep_newlines) {
+    std::string out;
+    out.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t length = utf8_length(text);
+        const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+        const bool kept_newline = keep_newlines && character == "\n";
+        if (length > 0 && (kept_newline || !is_control(character))) {
+            out += character;
+        } else {
+            for (const char c : character) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        }
+        text.remove_prefix(character.size());
+    }
+    return out;
+}
+
+std::string format_us(double us) {
+    if (!(us > 0)) return "-";
+    if (us < 10) return fmt::format("{:.3f}", us);
+    return us < 100 ? fmt::format("{:.2f}", us) : fmt::format("{:.1f}", us);
+}
+
+std::string format_share(double share) {
+    return share < 0.1 ? fmt::format("{:.1f} %", share * 100) : fmt::format("{:.0f} %", share * 100);
+}
+
+std::string format_bytes(std::int64_t bytes) {
+    constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string format_duration(std::chrono::milliseconds time) {
+    const auto ms = time.count();
+    if (ms < 1000) return fmt::format("{} ms", ms);
+    if (ms < 60'000) return fmt::format("{:.1f} s", static_cast<double>(ms) / 1000);
+    const auto seconds = ms / 1000;
+    if (seconds < 3600) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
+    return fmt::format("{} h {:02} min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string format_time(std::int64_t unix_ms) {
+    constexpr std::int64_t year_10000 = 253'402'300'800'000;
+    if (unix_ms <= 0 || unix_ms >= year_10000) return "-";
+    return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)));
+}
+
+void Table::add(std::vector<std::string> cells) {
+    cells.resize(columns_.size());
+    for (std::string& cell : cells) cell = escape_controls(cell);
+    rows_.push_back(std::move(cells));
+}
+
+std::string Table::render(bool colour, std::string_view indent) const {
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        std::size_t widest = width(columns_[c].title);
+        for (const auto& row : rows_) widest = std::max(widest, width(row[c]));
+        widths.push_back(widest);
+    }
+    std::string header;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        append_cell(header, columns_[c].title, widths[c], columns_[c].align, c + 1 == columns_.size());
+    }
+    header.erase(header.find_last_not_of(' ') + 1);
+    std::string text =
+        fmt::format("{}{}{}{}\n", indent, colour ? "\033[1m" : "", header, colour ? "\033[0m" : "");
+    for (const auto& row : rows_) {
+        std::string line(indent);
+        for (std::size_t c = 0; c < columns_.size(); ++c) {
+            append_cell(line, row[c], widths[c], columns_[c].align, c + 1 == columns_.size());
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + '\n';
+    }
+    return text;
+}
+
+}  // namespace hone::tuner

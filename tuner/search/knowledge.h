@@ -1,0 +1,65 @@
+// What the cache already knows about a workload on this GPU: finished problems, trials of interrupted runs,
+// candidates that failed, winners of neighbours, and candidates that an earlier run did not survive; and what
+// won according to other cache layers. Read once when a run starts, then kept up to date by the run itself.
+// Used by one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cache/cache.h"
+#include "tuner/measure/measurer.h"
+
+namespace hone::tuner {
+
+[[nodiscard]] cache::TuningKey tuning_key(const Problem& problem, const cache::GpuKey& gpu);
+
+class Knowledge {
+  public:
+    /// `lower_winners` are those of the layers below the cache: candidates to try, never results.
+    Knowledge(const cache::Cache& cache, std::vector<cache::Trial> lower_winners, const DeviceInfo& device,
+              cache::Provenance provenance);
+
+    /// A stored winner that makes measuring this problem again pointless: same GPU kind, template and
+    /// toolchain, its race ran to the end, and its times have a provenance as good as this run's.
+    [[nodiscard]] std::optional<cache::Trial> finished_winner(const Problem& problem) const;
+    /// The newest trial of the default and of the second best, for reports about a finished problem.
+    [[nodiscard]] std::optional<cache::Trial> stored_default(const Problem& problem) const;
+    [[nodiscard]] std::optional<cache::Trial> stored_runner_up(const Problem& problem,
+                                                               const cache::Trial& winner) const;
+
+    /// The trial of this candidate that holds here and now (same template, toolchain and kind of
+    /// measurement).
+    [[nodiscard]] const cache::Trial* valid_trial(const Problem& problem, const Candidate& candidate) const;
+    /// Candidates that won nearby: other sizes of the same static problem (nearest first, of equally near the
+    /// cache's before those of lower layers), other GPUs, older templates.
+    [[nodiscard]] std::vector<Candidate> seeds(const Problem& problem, std::size_t limit) const;
+
+    struct Culprit {
+        cache::InFlight row;
+        Candidate candidate;
+    };
+    /// Candidates of this problem that were on the GPU when an earlier run died.
+    [[nodiscard]] std::vector<Culprit> culprits(const Problem& problem) const;
+
+    void learn(const cache::Trial& trial);
+
+  private:
+    using ProblemName = std::string;  ///< family, static and dynamic fields
+
+    DeviceInfo device_;
+    cache::Provenance provenance_;
+    std::vector<cache::Trial> winners_;        ///< the cache's, for all GPUs
+    std::vector<cache::Trial> lower_winners_;  ///< the lower layers', for all GPUs
+    std::map<ProblemName, std::map<std::string, cache::Trial>>
+        trials_;  ///< this GPU; newest valid by candidate text
+    std::vector<cache::InFlight> abandoned_;
+};
+
+/// True for ends that are not worth trying again with the same template and toolchain.
+[[nodiscard]] bool is_lasting(cache::TrialStatus status);
+
+}  // namespace hone::tuner

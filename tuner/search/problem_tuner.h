@@ -1,0 +1,76 @@
+// One problem's tuning: candidates in order, images as they come, prune, race, store. Everything that is
+// known is committed before the next candidate starts. Used by one thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "tuner/search/knowledge.h"
+#include "tuner/search/race.h"
+#include "tuner/search/tuner.h"
+
+namespace hone::tuner {
+
+/// What the problems of one run share.
+struct RunContext {
+    const TuneOptions& options;
+    Measurer& measurer;
+    ImageSource& images;
+    cache::Cache& cache;
+    Knowledge& knowledge;
+    std::function<bool()> stop;            ///< budget used up, or interrupted
+    std::function<void()> candidate_done;  ///< for the progress bar
+};
+
+/// The candidates of a problem in the order in which they are tried: the default, neighbours' winners, then
+/// by prediction; last those that an earlier run did not survive.
+struct CandidateList {
+    std::vector<Candidate> order;
+    std::optional<Candidate> fallback;
+    std::size_t first_culprit = 0;  ///< index into order
+};
+/// How many of the best predictions are tried, besides the default and the seeds.
+[[nodiscard]] std::size_t candidate_limit(Effort effort);
+[[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
+
+class ProblemTuner final : public RaceObserver {
+  public:
+    ProblemTuner(const Problem& problem, CandidateList candidates, RunContext& run);
+
+    [[nodiscard]] ProblemResult run();
+    [[nodiscard]] std::int64_t launched() const { return launched_; }
+
+  private:
+    void about_to_launch(const Contestant& contestant) override;
+    void settled(const Standing& standing, bool winner) override;
+    [[nodiscard]] bool stop() const override { return run_.stop(); }
+
+    void try_candidate(Race& race, const Candidate& candidate);
+    [[nodiscard]] bool known_to_fail(const Candidate& candidate);
+    [[nodiscard]] std::optional<Contestant> contestant(const Candidate& candidate);
+    [[nodiscard]] Verdict prune(const Candidate& candidate, const cache::Resources& resources) const;
+    void reject(const Candidate& candidate, const Verdict& verdict, const cache::Resources& resources);
+    void store(cache::Trial trial);
+    [[nodiscard]] cache::Trial trial_of(const Candidate& candidate) const;
+    [[nodiscard]] bool is_default(const Candidate& candidate) const {
+        return candidates_.fallback == candidate;
+    }
+    void end_in_flight(const std::string& candidate);
+    void conclude(const Race& race, const Decision& decision);
+
+    const Problem problem_;
+    const CandidateList candidates_;
+    RunContext& run_;
+    cache::TuningKey key_;
+    std::deque<cache::Image> images_;  ///< the contestants'; their addresses are stable
+    std::map<std::string, cache::InFlight> in_flight_;
+    std::map<std::string, cache::Trial> latest_;       ///< by candidate text
+    std::map<std::string, cache::InFlight> culprits_;  ///< rows of earlier runs
+    ProblemResult result_;
+    std::string first_failure_;
+    std::int64_t launched_ = 0;
+};
+
+}  // namespace hone::tuner

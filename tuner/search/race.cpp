@@ -1,0 +1,266 @@
+#include "tuner/search/race.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "tuner/search/statistics.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr double no_time = std::numeric_limits<double>::infinity();
+
+/// A finalist held against the fastest, round by round: what slows one round down slows both.
+struct Comparison {
+    double ratio = 1;  ///< median of its time over the fastest's
+    Interval interval{1, 1};
+};
+
+Comparison compare(const Standing& standing, const Standing& fastest) {
+    const std::vector<double> ratios = paired_ratios(standing.us, fastest.us);
+    if (ratios.empty()) return {.ratio = no_time, .interval = {no_time, no_time}};
+    return {.ratio = median(ratios), .interval = median_interval(ratios)};
+}
+
+double band(const Comparison& comparison, const RaceRules& rules) {
+    return 1 + std::max(rules.tie_band, comparison.interval.half_width());
+}
+
+/// The first index after which the ratios, ascending, jump by more than the smallest gap and than both their
+/// confidence intervals allow: everyone before it is one group. The widest such gap counts.
+std::size_t group_end(const std::vector<Comparison>& ties, const RaceRules& rules) {
+    std::size_t end = ties.size();
+    double widest = rules.smallest_gap;
+    for (std::size_t i = 1; i < ties.size(); ++i) {
+        const double gap = ties[i].ratio - ties[i - 1].ratio;
+        const double noise = ties[i].interval.half_width() + ties[i - 1].interval.half_width();
+        if (gap <= widest || gap <= noise) continue;
+        widest = gap;
+        end = i;
+    }
+    return end;
+}
+
+}  // namespace
+
+double Standing::median_us() const { return us.empty() ? contestant.known_us.value_or(no_time) : median(us); }
+
+bool comes_first(const Contestant& a, const Contestant& b) {
+    const auto key = [](const Contestant& contestant) {
+        return std::tuple(contestant.resources.registers, contestant.resources.shared_bytes,
+                          to_string(contestant.image.candidate));
+    };
+    return key(a) < key(b);
+}
+
+Race::Race(Measurer& measurer, RaceObserver& observer, RaceRules rules)
+    : measurer_(measurer), observer_(observer), rules_(rules) {}
+
+std::vector<std::size_t> Race::running() const {
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < standings_.size(); ++i) {
+        if (!standings_[i].dropped) indices.push_back(i);
+    }
+    return indices;
+}
+
+double Race::best_us() const {
+    double best = no_time;
+    for (const Standing& standing : standings_) {
+        if (standing.launched && !standing.failed()) best = std::min(best, standing.median_us());
+    }
+    return best;
+}
+
+std::vector<std::size_t> Race::by_time(std::vector<std::size_t> indices) const {
+    std::ranges::stable_sort(indices, {}, [&](std::size_t i) { return standings_[i].median_us(); });
+    return indices;
+}
+
+const Standing& Race::enter(Contestant contestant) {
+    Standing& standing =
+        standings_.emplace_back(Standing{.contestant = std::move(contestant), .verdict = {}, .us = {}});
+    const bool hopeless = standing.contestant.known_us.value_or(0) > rules_.heat_limit * best_us();
+    if (hopeless && !standing.contestant.is_default) {
+        standing.dropped = true;
+    } else {
+        screen(standing);
+    }
+    return standing;
+}
+
+void Race::screen(Standing& standing) {
+    observer_.about_to_launch(standing.contestant);
+    standing.launched = true;
+    standing.verdict = measurer_.verify(standing.contestant.image);
+    if (!standing.failed()) {
+        Samples samples = measurer_.time(standing.contestant.image, rules_.screening_replays);
+        standing.verdict = samples.verdict;
+        standing.us = std::move(samples.us);
+    }
+    standing.dropped =
+        standing.failed() || standing.us.empty() ||
+        (standing.median_us() > rules_.screening_limit * best_us() && !standing.contestant.is_default);
+    observer_.settled(standing, false);
+}
+
+void Race::drop_slower_than(double factor) {
+    const double limit = factor * best_us();
+    for (Standing& standing : standings_) {
+        if (standing.median_us() > limit && !standing.contestant.is_default) standing.dropped = true;
+    }
+}
+
+void Race::heat() {
+    drop_slower_than(rules_.screening_limit);
+    for (const std::size_t i : by_time(running())) {
+        Standing& standing = standings_[i];
+        if (observer_.stop()) return;
+        observer_.about_to_launch(standing.contestant);
+        const int replays = affordable(rules_.heat_us, standing.median_us(), rules_.heat_replays);
+        Samples samples = measurer_.time(standing.contestant.image, replays);
+        standing.verdict = samples.verdict;
+        standing.stage = cache::Stage::raced;
+        standing.us.insert(standing.us.end(), samples.us.begin(), samples.us.end());
+        standing.dropped = standing.failed();
+        observer_.settled(standing, false);
+    }
+    drop_slower_than(rules_.heat_limit);
+}
+
+int Race::affordable(double budget_us, double cost_us, int wanted) const {
+    const double fitting = budget_us / std::max(1e-3, cost_us * measurer_.calls_per_replay());
+    return std::clamp(static_cast<int>(std::min(fitting, 1e6)), std::min(wanted, rules_.screening_replays),
+                      wanted);
+}
+
+/// The fastest take the first seats. The others go by the fixed order among those close enough to tie: so the
+/// candidate that the tie rule prefers has a seat in every run, whatever the noise.
+std::vector<std::size_t> Race::choose_finalists() const {
+    const std::vector<std::size_t> order = by_time(running());
+    const double best = best_us();
+    std::vector<std::size_t> close;
+    for (const std::size_t i : order) {
+        if (standings_[i].median_us() <= rules_.final_limit * best) close.push_back(i);
+    }
+    const std::size_t fastest = std::min(rules_.fastest_seats, close.size());
+    const auto rest = close.begin() + static_cast<std::ptrdiff_t>(fastest);
+    std::stable_sort(rest, close.end(), [&](std::size_t a, std::size_t b) {
+        const bool a_ties = standings_[a].median_us() <= (1 + rules_.tie_band) * best;
+        const bool b_ties = standings_[b].median_us() <= (1 + rules_.tie_band) * best;
+        if (a_ties != b_ties) return a_ties;
+        if (!a_ties) return standings_[a].median_us() < standings_[b].median_us();
+        return comes_first(standings_[a].contestant, standings_[b].contestant);
+    });
+    close.resize(std::min(close.size(), rules_.finalists));
+    for (const std::size_t i : order) {
+        if (standings_[i].contestant.is_default && std::ranges::find(close, i) == close.end())
+            close.push_back(i);
+    }
+    return close;
+}
+
+void Race::run_final(const std::vector<std::size_t>& finalists) {
+    std::vector<CandidateImage> images;
+    double round_us = 0;
+    for (const std::size_t i : finalists) {
+        observer_.about_to_launch(standings_[i].contestant);
+        round_us += standings_[i].median_us();
+        standings_[i].us.clear();
+        standings_[i].stage = cache::Stage::final_round;
+        images.push_back(standings_[i].contestant.image);
+    }
+    const int rounds = affordable(rules_.final_us, round_us, rules_.max_rounds);
+    for (int round = 0; round < rounds && undecided(finalists); round += rules_.rounds_at_once) {
+        const std::vector<Samples> samples =
+            measurer_.interleave(images, std::min(rounds - round, rules_.rounds_at_once));
+        for (std::size_t i = 0; i < finalists.size(); ++i) {
+            Standing& standing = standings_[finalists[i]];
+            if (standing.failed()) continue;
+            standing.verdict = samples[i].verdict;
+            standing.dropped = standing.failed();
+            standing.us.insert(standing.us.end(), samples[i].us.begin(), samples[i].us.end());
+        }
+    }
+}
+
+/// Another batch of rounds helps while someone's interval still reaches over the edge of the tie band.
+bool Race::undecided(const std::vector<std::size_t>& finalists) const {
+    std::vector<std::size_t> alive;
+    for (const std::size_t i : finalists) {
+        if (standings_[i].us.empty() && !standings_[i].failed()) return true;
+        if (!standings_[i].failed()) alive.push_back(i);
+    }
+    if (alive.size() < 2) return false;
+    const Standing& fastest = standings_[by_time(alive).front()];
+    const double edge = 1 + rules_.tie_band;
+    return std::ranges::any_of(alive, [&](std::size_t i) {
+        const Interval interval = compare(standings_[i], fastest).interval;
+        return interval.low <= edge && interval.high >= edge;
+    });
+}
+
+Decision Race::decide(const std::vector<std::size_t>& finalists) const {
+    std::vector<std::size_t> alive;
+    for (const std::size_t i : finalists) {
+        if (!standings_[i].failed() && !standings_[i].us.empty()) alive.push_back(i);
+    }
+    if (alive.empty()) return {};
+    const std::size_t fastest = by_time(alive).front();
+    const auto against_fastest = [&](std::size_t i) { return compare(standings_[i], standings_[fastest]); };
+    std::ranges::stable_sort(alive, {}, [&](std::size_t i) { return against_fastest(i).ratio; });
+
+    Decision decision;
+    decision.complete = true;
+    std::vector<std::size_t> tied;
+    std::vector<Comparison> ties;
+    for (const std::size_t i : alive) {
+        const Comparison comparison = against_fastest(i);
+        if (comparison.ratio > band(comparison, rules_)) continue;
+        if (standings_[i].contestant.is_default) decision.winner = i;  // nobody is clearly better
+        tied.push_back(i);
+        ties.push_back(comparison);
+    }
+    tied.resize(group_end(ties, rules_));
+    if (!decision.winner) {
+        decision.winner = *std::ranges::min_element(tied, [&](std::size_t a, std::size_t b) {
+            return comes_first(standings_[a].contestant, standings_[b].contestant);
+        });
+    }
+    for (const std::size_t i : alive) {
+        if (i != *decision.winner && !decision.runner_up) decision.runner_up = i;
+    }
+    return decision;
+}
+
+/// From medians alone, when there was no time for a final.
+Decision Race::decide_early() const {
+    const std::vector<std::size_t> order = by_time(running());
+    Decision decision;
+    for (const std::size_t i : order) {
+        const double limit = (1 + rules_.tie_band) * standings_[order.front()].median_us();
+        if (standings_[i].contestant.is_default && standings_[i].median_us() <= limit) decision.winner = i;
+    }
+    if (!decision.winner && !order.empty()) decision.winner = order.front();
+    for (const std::size_t i : order) {
+        if (i != *decision.winner && !decision.runner_up) decision.runner_up = i;
+    }
+    return decision;
+}
+
+Decision Race::finish() {
+    if (!observer_.stop()) heat();
+    const bool early = observer_.stop();
+    const std::vector<std::size_t> finalists = choose_finalists();
+    if (!early) run_final(finalists);
+    const Decision decision = early ? decide_early() : decide(finalists);
+    for (std::size_t i = 0; i < standings_.size(); ++i) {
+        const bool won = decision.winner == i;
+        const bool raced = !early && std::ranges::find(finalists, i) != finalists.end();
+        if (won || raced) observer_.settled(standings_[i], won);
+    }
+    return decision;
+}
+
+}  // namespace hone::tuner

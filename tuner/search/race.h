@@ -1,0 +1,106 @@
+// The race of one problem's candidates: right before fast, few replays for the hopeless, more for the close,
+// interleaved rounds for the last few, then a choice that two cold runs make alike. Pure over Measurer: it
+// stores nothing and knows no cache. docs/how-we-measure.md has the rules and their reasons. Used by one
+// thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/measure/measurer.h"
+
+namespace hone::tuner {
+
+struct RaceRules {
+    int screening_replays = 3;
+    double screening_limit = 1.5;  ///< times the best median so far: dropped above
+    int heat_replays = 10;
+    double heat_limit = 1.15;
+    double final_limit = 1.05;  ///< who meets in the final
+    std::size_t finalists = 8;  ///< besides the default
+    std::size_t fastest_seats =
+        3;  ///< finalists by time; the other seats go by the fixed order among those that may tie
+    int rounds_at_once = 10;
+    double heat_us =
+        100'000;  ///< a heat of slow kernels has fewer replays, so that it takes no longer than this
+    double final_us = 3'000'000;  ///< and a final fewer rounds
+    int max_rounds = 60;
+    double tie_band = 0.002;      ///< closer than this (or than the confidence interval) is a tie
+    double smallest_gap = 0.002;  ///< a wider gap inside the tie band separates two groups
+};
+
+struct Contestant {
+    CandidateImage image;
+    bool is_default = false;
+    cache::Resources resources;
+    /// Median of an interrupted run's trial on the same GPU, toolchain and template: when it is far behind,
+    /// it is not measured again.
+    std::optional<double> known_us;
+};
+
+/// How far a contestant has come.
+struct Standing {
+    Contestant contestant;
+    Verdict verdict;
+    cache::Stage stage = cache::Stage::screened;
+    std::vector<double> us;  ///< times of its latest stage
+    double energy_mj = 0;
+    bool launched = false;  ///< in this race
+    bool dropped = false;   ///< failed or too slow
+
+    [[nodiscard]] bool failed() const { return verdict.status != cache::TrialStatus::ok; }
+    [[nodiscard]] double median_us() const;
+};
+
+/// Told what happens, so that nothing is lost when the process dies.
+class RaceObserver {
+  public:
+    virtual ~RaceObserver() = default;
+    virtual void about_to_launch(const Contestant& contestant) = 0;
+    /// A stage has ended for this contestant. Called for the finalists after the decision.
+    virtual void settled(const Standing& standing, bool winner) = 0;
+    [[nodiscard]] virtual bool stop() const = 0;
+};
+
+struct Decision {
+    std::optional<std::size_t> winner;  ///< index into standings()
+    std::optional<std::size_t> runner_up;
+    bool complete = false;  ///< false: stopped before the final, chosen from what was known
+};
+
+class Race {
+  public:
+    Race(Measurer& measurer, RaceObserver& observer, RaceRules rules = {});
+
+    /// Verifies and screens. The default must come first: the others are held against it.
+    const Standing& enter(Contestant contestant);
+    /// Heat, final, decision.
+    Decision finish();
+    [[nodiscard]] const std::vector<Standing>& standings() const { return standings_; }
+
+  private:
+    void screen(Standing& standing);
+    void heat();
+    [[nodiscard]] int affordable(double budget_us, double cost_us, int wanted) const;
+    [[nodiscard]] std::vector<std::size_t> choose_finalists() const;
+    void run_final(const std::vector<std::size_t>& finalists);
+    [[nodiscard]] bool undecided(const std::vector<std::size_t>& finalists) const;
+    [[nodiscard]] Decision decide(const std::vector<std::size_t>& finalists) const;
+    [[nodiscard]] Decision decide_early() const;
+    [[nodiscard]] std::vector<std::size_t> running() const;
+    [[nodiscard]] double best_us() const;
+    [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> indices) const;
+    void drop_slower_than(double factor);
+
+    Measurer& measurer_;
+    RaceObserver& observer_;
+    RaceRules rules_;
+    std::vector<Standing> standings_;
+};
+
+/// The fixed order in which ties are decided: fewest registers, then fewest bytes of shared memory, then the
+/// candidate's text. Measured times play no part.
+[[nodiscard]] bool comes_first(const Contestant& a, const Contestant& b);
+
+}  // namespace hone::tuner

@@ -1,0 +1,34 @@
+// Order statistics of measured times. No assumption about how times are distributed; the same samples always
+// give the same answer. Pure functions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "cache/records.h"
+
+namespace hone::tuner {
+
+struct Interval {
+    double low = 0;
+    double high = 0;
+
+    [[nodiscard]] double half_width() const { return (high - low) / 2; }
+};
+
+/// Linear interpolation between order statistics; `share` from 0 to 1. 0 for no samples.
+[[nodiscard]] double quantile(std::span<const double> samples, double share);
+[[nodiscard]] double median(std::span<const double> samples);
+
+/// Confidence interval (95 %) of the median from the binomial distribution of ranks, which assumes nothing
+/// about the samples' own (Conover, Practical Nonparametric Statistics, 3.2). The whole range for fewer than
+/// six samples, where no pair of ranks reaches that.
+[[nodiscard]] Interval median_interval(std::span<const double> samples);
+
+/// a[i] / b[i] over the pairs that exist.
+[[nodiscard]] std::vector<double> paired_ratios(std::span<const double> a, std::span<const double> b);
+
+/// Median, 10th and 90th percentile, number of samples.
+[[nodiscard]] cache::Timing summarize(std::span<const double> us);
+
+}  // namespace hone::tuner

@@ -1,0 +1,152 @@
+#include "tuner/search/tuner.h"
+
+#include <algorithm>
+
+#include "kernel_templates/space.h"
+#include "tuner/search/problem_tuner.h"
+
+namespace hone::tuner {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+class Run {
+  public:
+    Run(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
+        cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop)
+        : workload_(workload),
+          options_(options),
+          progress_sink_(progress),
+          interrupted_(stop),
+          knowledge_(cache, options.lower_winners, measurer.device(), measurer.provenance()),
+          context_{options,
+                   measurer,
+                   images,
+                   cache,
+                   knowledge_,
+                   [this] { return stop_reason() != StopReason::finished; },
+                   [this] { candidate_done(); }} {}
+
+    TuneResult run() {
+        const std::int64_t compiled_before = context_.images.compiled();
+        progress_.problems_total = workload_.problems.size();
+        find_open_problems();
+        estimate_candidates();
+        for (std::size_t i = 0; i < workload_.problems.size(); ++i) {
+            if (stop_reason() != StopReason::finished && !finished_[i]) continue;
+            tune_problem(i);
+        }
+        result_.stopped = all_finished() ? StopReason::finished : stop_reason();
+        result_.compiles = context_.images.compiled() - compiled_before;
+        result_.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - start_);
+        return std::move(result_);
+    }
+
+  private:
+    [[nodiscard]] StopReason stop_reason() const {
+        if (interrupted_) return StopReason::interrupted;
+        if (options_.budget && Steady::now() - start_ >= *options_.budget) return StopReason::budget;
+        return StopReason::finished;
+    }
+
+    [[nodiscard]] bool all_finished() const { return problems_completed_ == workload_.problems.size(); }
+
+    void find_open_problems() {
+        for (const Problem& problem : workload_.problems) {
+            finished_.push_back(options_.retune ? std::nullopt : knowledge_.finished_winner(problem));
+        }
+    }
+
+    void estimate_candidates() {
+        const std::size_t each = std::min<std::size_t>(candidate_limit(options_.effort), 2000);
+        const auto open = std::ranges::count_if(finished_, [](const auto& winner) { return !winner; });
+        progress_.candidates_total = each * static_cast<std::size_t>(open);
+        estimate_each_ = each;
+    }
+
+    void tune_problem(std::size_t index) {
+        const Problem& problem = workload_.problems[index];
+        progress_.current = to_string(problem);
+        report();
+        ProblemResult result = finished_[index] ? reuse(problem, *finished_[index]) : race(index);
+        const bool raced_to_the_end = result.winner && result.winner->stage == cache::Stage::final_round;
+        if (raced_to_the_end || stop_reason() == StopReason::finished) ++problems_completed_;
+        ++progress_.problems_done;
+        progress_.finished_winner = result.winner;
+        result_.problems.push_back(std::move(result));
+        report();
+        progress_.finished_winner.reset();
+    }
+
+    ProblemResult reuse(const Problem& problem, const cache::Trial& winner) const {
+        return {.problem = problem,
+                .reused = true,
+                .winner = winner,
+                .fallback = knowledge_.stored_default(problem),
+                .runner_up = knowledge_.stored_runner_up(problem, winner),
+                .failure = {}};
+    }
+
+    ProblemResult race(std::size_t index) {
+        const Problem& problem = workload_.problems[index];
+        CandidateList candidates = list_candidates(problem, context_);
+        progress_.candidates_total += candidates.order.size();
+        progress_.candidates_total -= std::min(progress_.candidates_total, estimate_each_);
+        prefetch(problem, candidates);
+        prefetch_next(index);
+        ProblemTuner tuner(problem, std::move(candidates), context_);
+        ProblemResult result = tuner.run();
+        result_.measurements += tuner.launched();
+        return result;
+    }
+
+    void prefetch(const Problem& problem, const CandidateList& candidates) {
+        if (!context_.measurer.needs_images()) return;
+        std::vector<Candidate> needed;
+        for (const Candidate& candidate : candidates.order) {
+            const cache::Trial* known = knowledge_.valid_trial(problem, candidate);
+            if (known == nullptr || !is_lasting(known->status)) needed.push_back(candidate);
+        }
+        context_.images.prefetch(problem, needed);
+    }
+
+    /// Compilers work on the next open problem while this one is measured.
+    void prefetch_next(std::size_t index) {
+        for (std::size_t i = index + 1; i < workload_.problems.size(); ++i) {
+            if (finished_[i]) continue;
+            prefetch(workload_.problems[i], list_candidates(workload_.problems[i], context_));
+            return;
+        }
+    }
+
+    void candidate_done() {
+        ++progress_.candidates_done;
+        report();
+    }
+
+    void report() const {
+        if (progress_sink_) progress_sink_(progress_);
+    }
+
+    const Workload& workload_;
+    const TuneOptions& options_;
+    const ProgressSink& progress_sink_;
+    const std::atomic<bool>& interrupted_;
+    const Steady::time_point start_ = Steady::now();
+    Knowledge knowledge_;
+    RunContext context_;
+    std::vector<std::optional<cache::Trial>> finished_;
+    Progress progress_;
+    TuneResult result_;
+    std::size_t estimate_each_ = 0;
+    std::size_t problems_completed_ = 0;
+};
+
+}  // namespace
+
+TuneResult tune(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
+                cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop) {
+    return Run(workload, options, measurer, images, cache, progress, stop).run();
+}
+
+}  // namespace hone::tuner
