@@ -248,12 +248,13 @@ class RopeKvAppendArgs(ctypes.Structure):
     ]
 
 
-_CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}
+# What struct calls them.
+CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}
 
 
 def packing(kind: Type[ctypes.Structure]) -> struct.Struct:
     """Makes the bytes of the arguments of a call, several times faster than filling a ctypes structure."""
-    return struct.Struct("@" + "".join(_CODES[field[1]] for field in kind._fields_))
+    return struct.Struct("@" + "".join(CODES[field[1]] for field in kind._fields_))
 
 
 # What hone_<name>_prepare() and hone_<name>_explain() take, and how many sizes a call has.

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import linecache
-from typing import Any, Callable, Dict, List, Sequence
+import re
+import struct
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from .._native import arrays, streams
+from .._native import arrays, streams, structs
 from .arguments import WORKSPACE_ALIGNMENT
 from .base import NotPlain
 from .tensors import Wanted
@@ -36,8 +38,9 @@ _STREAMS = _Streams()
 def compiled(operator: Any, torch: Any, parameters: Sequence[str], fresh: bool) -> Callable[..., Any]:
     """A function of these parameters, which returns what the operator writes.
 
-    ``fresh``: what is written is always made, the stream is the current one, and inputs have no gaps; else the parameters
-    have everything that is written, the workspace, and `stream`.
+    ``fresh``: what is written is always made, the stream is the current one, inputs have no gaps, and the caller knows that
+    dtype, device and columns of an `x` that comes first are right; else the parameters have everything that is written, the
+    workspace, and `stream`.
     """
     writer = _Writer(operator, torch, parameters, fresh)
     text = "\n".join(writer.lines()) + "\n"
@@ -56,12 +59,10 @@ class _Writer:
         self._inputs = [wanted for wanted in operator.wanted if not wanted.written]
         self._outputs = [wanted for wanted in operator.wanted if wanted.written and wanted.present]
         self._first = next(wanted for wanted in self._inputs if wanted.name == parameters[0])
-        members = [name for name, _ in operator.ARGUMENTS._fields_[1:]]
-        self._works = "workspace" in members
-        self._members = members
+        self._works = "workspace" in operator.GIVEN
         self.names: Dict[str, Any] = {
-            "NotPlain": NotPlain, "torch": torch, "device": operator.device, "handle": operator._pointer,
-            "run": operator._run, "pack": operator._pack, "check": operator._check, "sizes": operator.sizes,
+            "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer, "run": operator._run,
+            "check": operator._check, "sizes": operator.sizes,
             "streams": _STREAMS, "raw_stream": streams.raw_stream, "empty": torch.empty,
             "current_stream": streams.torch_stream_getter(torch), "empty_like": torch.empty_like,
             "current_device": torch.cuda.current_device, "uint8": torch.uint8,
@@ -78,6 +79,8 @@ class _Writer:
             for wanted in self._outputs:
                 body += [f"if {wanted.name} is not None and ({self._misfit(wanted)}):", "    raise NotPlain"]
         body += self._find_workspace() + self._make() + self._launch()
+        if not any(re.search(r"(?<!\w)(?<!\.)shape\b", line) for line in body if not line.startswith("shape =")):
+            body.remove(f"shape = {self._first.name}.shape")
         return [f"def plain({', '.join(self._parameters)}):", *(f"    {line}" for line in body)]
 
     def _absent(self) -> List[str]:
@@ -99,16 +102,11 @@ class _Writer:
     def _read_first(self) -> List[str]:
         """The first tensor sets the leading dimensions and the rows."""
         name, columns = self._first.name, self._first.shape[-1]
-        lines = [
-            f"shape = {name}.shape",
-            f"if {self._bad_dtype(self._first)} or {name}.get_device() != device or shape[-1] != {columns}:",
-            "    raise NotPlain",
-            *self._stride(self._first),
-            f"rows = {name}.numel() // {columns}",
-        ]
-        if self._fresh:
-            lines += ["if not rows:", "    raise NotPlain"]
-        return lines
+        bad = f"{self._bad_dtype(self._first)} or {name}.get_device() != device or shape[-1] != {columns}"
+        known = self._fresh and name == "x"
+        lines = [f"shape = {name}.shape"] + ([] if known else [f"if {bad}:", "    raise NotPlain"])
+        lines += [*self._stride(self._first), f"rows = {name}.numel() // {columns}"]
+        return lines + ["if not rows:", "    raise NotPlain"] if self._fresh else lines
 
     def _shape(self, wanted: Wanted) -> str:
         if not wanted.rows:
@@ -198,14 +196,27 @@ class _Writer:
             return "0.0"
         return member if member in self._parameters else "0"
 
+    def _packing(self) -> Tuple[str, str]:
+        """The values of the members of the arguments, and their format: what is 0 always is padding."""
+        values, packing = [str(self._operator._bytes)], "@I"
+        for name, kind in self._operator.ARGUMENTS._fields_[1:]:
+            value = self._value(name)
+            if value == "0":
+                packing += f"{ctypes.sizeof(kind)}x"
+            else:
+                packing += structs.CODES[kind]
+                values.append(value)
+        return ", ".join(values), packing
+
     def _launch(self) -> List[str]:
-        values = ", ".join(map(self._value, self._members))
+        values, packing = self._packing()
+        self.names["pack"] = struct.Struct(packing).pack
         stream = "current_stream(device)"
         if not self._fresh:
             stream += " if stream is None else raw_stream(stream)"
         results = ", ".join(wanted.name for wanted in self._outputs)
         return [
-            f"status = run(handle, streams[{stream}], pack({self._operator._bytes}, {values}), size[0])",
+            f"status = run(handle, streams[{stream}], pack({values}), size[0])",
             "if status:",
             "    check(status)",
             f"return {results}",
