@@ -155,8 +155,7 @@ def _description(operator: Operator) -> typing.List[str]:
     base = {"attention": "OfHeads", "rope_kv_append": "OfTurningHeads", "rms_norm": "OfNorm", "layer_norm": "OfNorm",
             "quantized_linear": "OfQuantizedLinear", "quantized_ffn": "OfQuantizedFfn"}.get(operator.name, "Description")
     lines = ["", "", "@dataclass(frozen=True)", f"class {operator.title}({base}):"]
-    says = wrapped(in_python(operator.says), 4)
-    says[0] = '    """' + says[0].strip()
+    says = wrapped('"""' + in_python(operator.says), 4)
     lines += says + ['    """', ""] if len(says) > 1 or len(says[0]) + 3 > WIDTH else [says[0] + '"""', ""]
     required = True
     for given in python_fields(operator):

@@ -32,10 +32,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Attention(OfHeads):
-    """out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads / kv_heads`
-    neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with q_len
-    queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query that sees no key gets zeros,
-    and -infinity as its log-sum-exp; what stands in k and v beyond a sequence's end, also NaN, changes
+    """out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads /
+    kv_heads` neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with
+    q_len queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query that sees no key gets
+    zeros, and -infinity as its log-sum-exp; what stands in k and v beyond a sequence's end, also NaN, changes
     nothing.
 
     One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
@@ -73,9 +73,9 @@ class Attention(OfHeads):
 
 @dataclass(frozen=True)
 class Linear(Description):
-    """out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm x
-    * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of x; it may be rounded to dtype
-    before it is multiplied, as that of an RmsNorm is.
+    """out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a
+    norm x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of x; it may be rounded to
+    dtype before it is multiplied, as that of an RmsNorm is.
     """
 
     in_features: int  # elements of a row of x; 1 to 262144
@@ -123,8 +123,8 @@ class FusedFfn(Description):
 
 @dataclass(frozen=True)
 class RmsNorm(OfNorm):
-    """y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With
-    a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.
+    """y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32.
+    With a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.
     """
 
     hidden: int  # elements of a row; 1 to 262144
@@ -160,8 +160,8 @@ class LayerNorm(OfNorm):
 
 @dataclass(frozen=True)
 class QuantizedLinear(OfQuantizedLinear):
-    """out = activation(x * weight^T + bias) + residual, accumulated in fp32 (w8a8: in 32-bit integers), where an
-    element of weight is (code - zero point) * scale. Rows of x are tokens.
+    """out = activation(x * weight^T + bias) + residual, accumulated in fp32 (w8a8: in 32-bit integers), where
+    an element of weight is (code - zero point) * scale. Rows of x are tokens.
 
     w4a16 and w8a16 multiply x as it is; weights may be rounded to dtype before that. w8a8 and fp8 multiply
     codes with codes: either the caller gives those of x (quantized_x), as an RmsNorm writes them, or they are
@@ -199,9 +199,9 @@ class QuantizedLinear(OfQuantizedLinear):
 
 @dataclass(frozen=True)
 class QuantizedFfn(OfQuantizedFfn):
-    """FusedFfn with quantized weights, all of one format. The product of the first half [tokens, intermediate],
-    rounded to dtype, lies in the workspace; where codes are multiplied with codes, the second half makes its
-    own of that.
+    """FusedFfn with quantized weights, all of one format. The product of the first half [tokens,
+    intermediate], rounded to dtype, lies in the workspace; where codes are multiplied with codes, the second
+    half makes its own of that.
     """
 
     hidden: int  # elements of a row of x and out

@@ -7,6 +7,8 @@ import unittest
 from fakes import torch as fake_torch, torch_library
 from fakes.case import HIDDEN, Case
 
+from hone._operators.stored import StoredWeight
+
 BETWEEN = 96
 
 
@@ -25,12 +27,23 @@ class TorchCase(Case):
     def tensor(self, *shape: int, **more) -> fake_torch.Tensor:
         return fake_torch.cuda_tensor(self.torch, *shape, **more)
 
+    def stored(self, rows: int, columns: int) -> tuple:
+        """Codes and scales of a weight of 4 bits, in groups of 32."""
+        stored = StoredWeight(rows, columns, "w4a16", 32)
+        return self.tensor(*stored.codes_shape, dtype=self.torch.uint8), self.tensor(*stored.scales_shape)
+
     def samples(self) -> dict:
         """Arguments by the operator's name, and the shapes of what it returns."""
         x, residual, weight = self.tensor(3, 5, HIDDEN), self.tensor(3, 5, HIDDEN), self.tensor(HIDDEN)
         wide, down, bias = self.tensor(BETWEEN, HIDDEN), self.tensor(HIDDEN, BETWEEN), self.tensor(BETWEEN)
         rows, like = (3, 5), (3, 5, HIDDEN)
+        packed, packed_down = self.stored(BETWEEN, HIDDEN), self.stored(HIDDEN, BETWEEN)
         return {
+            "quantized_linear": ((x, *packed, "w4a16", 32, BETWEEN, "none"), [(3, 5, BETWEEN)]),
+            "quantized_ffn": (
+                (x, *packed, *packed, *packed_down, "w4a16", 32, BETWEEN, "silu", *[None] * 5, x, None, weight, 1e-5),
+                [like],
+            ),
             "rms_norm": ((x, weight, 1e-5), [like]),
             "rms_norm_residual": ((x, residual, weight, 1e-5), [like, like]),
             "rms_norm_quantized": ((x, weight, 1e-5, "fp8"), [like, rows]),
@@ -43,12 +56,19 @@ class TorchCase(Case):
         }
 
 
+def refuse_care(kernel) -> None:
+    """From now on a kernel fails where it would take the careful way."""
+    names = kernel.__globals__
+    for name in ("with_care", "_with_care"):
+        if name in names:
+            names[name] = None
+
+
 class Calls(TorchCase):
     def test_the_second_call_goes_the_fast_way_and_launches_the_same(self) -> None:
         for name, (arguments, shapes) in self.samples().items():
             with self.subTest(name):
                 operator = getattr(self.ops, name)
-                call = operator.kernels["CUDA"].__globals__
                 for way in ("careful", "fast"):
                     before = self.driver.launch_count()
                     found = operator(*arguments)
@@ -56,8 +76,7 @@ class Calls(TorchCase):
                     found = found if isinstance(found, tuple) else (found,)
                     self.assertEqual([tuple(tensor.shape) for tensor in found], shapes)
                     self.assertGreater(launched, 0)
-                    call["with_care"] = None  # the second call has no use for it
-                self.assertEqual(len(call["known"]), 1)
+                    refuse_care(operator.kernels["CUDA"])  # the second call has no use for it
 
     def test_more_rows_prepare_a_larger_operator(self) -> None:
         weight = self.tensor(HIDDEN)
@@ -89,7 +108,7 @@ class Calls(TorchCase):
 
     def check_mistakes(self, operator, arguments, place, value) -> None:
         for kind, wrong in (
-            (ValueError, self.tensor(*value.shape[:-1], 80)),
+            (ValueError, self.tensor(*value.shape[:-1], 80, dtype=value.dtype)),
             (TypeError, self.tensor(*value.shape, dtype=self.torch.int32)),
             (ValueError, fake_torch.Tensor(value.shape, value.dtype, fake_torch.device("cpu"))),
         ):

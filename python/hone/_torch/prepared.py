@@ -59,6 +59,22 @@ class PreparedBySize(Dict[tuple, tuple]):
             return operator
 
 
+class KnownCalls(Dict[tuple, Callable[..., Any]]):
+    """The fast ways of calls (fast_path.py), by what is alike in them."""
+
+    def __init__(self, names: Tuple[str, ...]) -> None:
+        """`names`: of the arguments of a call."""
+        super().__init__()
+        self._names = names
+        self._operators: Dict[tuple, Any] = {}
+
+    def learn(self, key: tuple, operator: Any) -> None:
+        """Calls with this key may run the operator from now on; a larger one takes the place of another."""
+        if self._operators.get(key) is not operator:
+            self[key] = operator.fresh_call(torch, self._names)
+            self._operators[key] = operator
+
+
 def _doubled(value: int, needed: int) -> int:
     while value < needed:
         value *= 2
@@ -159,6 +175,30 @@ def workspace_for(operator: Any, rows: int, x: Tensor) -> Optional[Tensor]:
     """Memory of the current stream that a call needs beside its tensors."""
     size = operator.workspace_bytes(rows)
     return torch.empty((size,), dtype=torch.uint8, device=x.device) if size else None
+
+
+def run_on_any(operator: Any, rows: int, values: Dict[str, Any], made: Dict[str, Tensor]) -> None:
+    """Runs an operator of rows on checked arguments, by its own names, on the device that is current; copies what its
+    kernels cannot read. `made`: what is written."""
+    x = values["x"]
+    held: List[Optional[Tensor]] = []  # copies live until the kernel is enqueued
+    given: Dict[str, Any] = {name: tensor.data_ptr() for name, tensor in made.items()}
+    for wanted in operator.wanted:
+        value = None if wanted.written or not wanted.present else values[wanted.name]
+        if value is None:
+            continue
+        if wanted.strided:
+            value, given[wanted.stride] = readable_rows(value)
+        else:
+            value = readable_vector(value)
+        held.append(value)
+        given[wanted.name] = value.data_ptr()
+    if "workspace" in operator.GIVEN:
+        held.append(workspace_for(operator, rows, x))
+        given["workspace"] = pointer(held[-1])
+    if "epsilon" in values:
+        given["epsilon"] = values["epsilon"] or 0.0
+    operator.run_pointers(raw_stream(x.get_device()), rows, **given)
 
 
 def _renew_lock() -> None:

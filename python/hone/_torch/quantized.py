@@ -3,9 +3,8 @@ shapes. As rows.py."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
-import torch
 from torch import Tensor
 
 from .. import descriptions
@@ -13,17 +12,13 @@ from .._operators.base import NOT_PLAIN
 from .declared import DECLARED
 from .prepared import (
     FIRST_ROWS,
+    KnownCalls,
     PreparedBySize,
     on,
-    pointer,
-    raw_stream,
-    readable_rows,
-    readable_vector,
-    workspace_for,
+    run_on_any,
 )
 from .quantized_checks import (
     RESULTS,
-    X_CODES,
     Weight,
     check_norm,
     check_size,
@@ -78,7 +73,7 @@ class _Options(NamedTuple):
 
 _NAMES = next(declared.names for declared in DECLARED if declared.name == "quantized_linear")
 # The fast way of calls by the key that quantized_linear() makes of their arguments.
-_KNOWN: Dict[tuple, Callable[..., Tensor]] = {}
+_KNOWN = KnownCalls(_NAMES)
 
 
 def quantized_linear(
@@ -116,26 +111,9 @@ def _with_care(key: tuple, x: Tensor, codes: Tensor, scales: Tensor, given: _Opt
     if not x.numel() or x.is_meta:
         return out
     tokens, device = x.numel() // kind.in_features, x.get_device()
+    values = dict(zip(_NAMES, (x, codes, scales, *given)))
     with on(device):
-        operator = _known_operator(key, kind, device, tokens)
-        source, x_stride = readable_rows(x)
-        x_scales, x_scale_stride = readable_x_scales(given.x_scales, kind.group)
-        in_rows = kind.format in X_CODES
-        weight, weight_stride = readable_rows(codes) if in_rows else (readable_vector(codes), 0)
-        residual, residual_stride = (None, 0) if given.residual is None else readable_rows(given.residual)
-        vectors = [
-            None if tensor is None else readable_vector(tensor)
-            for tensor in (scales, given.zeros, given.bias, given.norm_weight)
-        ]
-        scales_pointer, zeros, bias, norm_weight = map(pointer, vectors)
-        workspace = workspace_for(operator, tokens, x)
-        operator.run_pointers(
-            raw_stream(device), tokens, x=source.data_ptr(), weight=weight.data_ptr(), scales=scales_pointer,
-            out=out.data_ptr(), zeros=zeros, x_scales=pointer(x_scales), norm_weight=norm_weight, bias=bias,
-            residual=pointer(residual), workspace=pointer(workspace), x_stride=x_stride,
-            x_scale_stride=x_scale_stride, weight_stride=weight_stride, residual_stride=residual_stride,
-            epsilon=given.epsilon or 0.0,
-        )  # fmt: skip
+        run_on_any(_known_operator(key, kind, device, tokens), tokens, values, {"out": out})
     return out
 
 
@@ -144,15 +122,8 @@ def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int) -> Any:
     looks like that of a single token, and is always looked at."""
     operator = _PREPARED.for_call(kind, device, (tokens,))
     if not kind.one_x_scale:
-        _KNOWN[key] = operator.fresh_call(torch, _NAMES)
+        _KNOWN.learn(key, operator)
     return operator
-
-
-def readable_x_scales(x_scales: Optional[Tensor], group: int) -> Tuple[Optional[Tensor], int]:
-    """x_scales or a copy, and their row stride where a token has several."""
-    if x_scales is None or not group:
-        return None if x_scales is None else readable_vector(x_scales), 0
-    return readable_rows(x_scales)
 
 
 def quantized_linear_fake(x: Tensor, codes: Tensor, scales: Tensor, *options: Any) -> Tensor:

@@ -3,9 +3,8 @@ only shapes. As rows.py."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
-import torch
 from torch import Tensor
 
 from .. import descriptions
@@ -13,15 +12,11 @@ from .._operators.base import NOT_PLAIN
 from .declared import DECLARED
 from .prepared import (
     FIRST_ROWS,
+    KnownCalls,
     PreparedBySize,
     on,
-    pointer,
-    raw_stream,
-    readable_rows,
-    readable_vector,
-    workspace_for,
+    run_on_any,
 )
-from .quantized import readable_x_scales
 from .quantized_checks import (
     RESULTS,
     Source,
@@ -86,23 +81,10 @@ class _Options(NamedTuple):
     epsilon: Optional[float] = None
     out_dtype: Optional[str] = None
 
-    @property
-    def constants(self) -> Tuple[Optional[Tensor], ...]:
-        """The tensors that stay from call to call, in the order of _CONSTANTS."""
-        return (
-            self.gate, self.gate_scales, self.gate_zeros, self.up, self.up_scales, self.up_zeros, self.down,
-            self.down_scales, self.down_zeros, self.up_bias, self.down_bias, self.norm_weight,
-        )  # fmt: skip
-
-
-_CONSTANTS = (
-    "gate", "gate_scales", "gate_zeros", "up", "up_scales", "up_zeros", "down", "down_scales", "down_zeros",
-    "up_bias", "down_bias", "norm_weight",
-)  # fmt: skip
 
 _NAMES = next(declared.names for declared in DECLARED if declared.name == "quantized_ffn")
 # The fast way of calls by the key that _key() makes of their arguments.
-_KNOWN: Dict[tuple, Callable[..., Tensor]] = {}
+_KNOWN = KnownCalls(_NAMES)
 
 
 def _key(x: Tensor, given: _Options) -> tuple:
@@ -139,17 +121,7 @@ def _with_care(key: tuple, x: Tensor, given: _Options) -> Tensor:
     tokens, device = x.numel() // kind.hidden, x.get_device()
     with on(device):
         operator = _known_operator(key, kind, device, tokens)
-        source, x_stride = readable_rows(x)
-        x_scales, x_scale_stride = readable_x_scales(given.x_scales, kind.group)
-        residual, residual_stride = (None, 0) if given.residual is None else readable_rows(given.residual)
-        constants = [None if tensor is None else readable_vector(tensor) for tensor in given.constants]
-        workspace = workspace_for(operator, tokens, x)
-        operator.run_pointers(
-            raw_stream(device), tokens, x=source.data_ptr(), out=out.data_ptr(), workspace=pointer(workspace),
-            residual=pointer(residual), x_scales=pointer(x_scales), epsilon=given.epsilon or 0.0,
-            x_stride=x_stride, x_scale_stride=x_scale_stride, residual_stride=residual_stride,
-            **dict(zip(_CONSTANTS, map(pointer, constants))),
-        )  # fmt: skip
+        run_on_any(operator, tokens, dict(zip(_NAMES, (x, *given))), {"out": out})
     return out
 
 
@@ -157,7 +129,7 @@ def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int) -> Any:
     """As that of quantized.py."""
     operator = _PREPARED.for_call(kind, device, (tokens,))
     if not kind.one_x_scale:
-        _KNOWN[key] = operator.fresh_call(torch, _NAMES)
+        _KNOWN.learn(key, operator)
     return operator
 
 

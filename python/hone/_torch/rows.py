@@ -22,16 +22,13 @@ from .prepared import (
     CODES,
     DTYPES,
     FIRST_ROWS,
+    KnownCalls,
     PreparedBySize,
     check_like,
     check_output,
     check_x,
     on,
-    pointer,
-    raw_stream,
-    readable_rows,
-    readable_vector,
-    workspace_for,
+    run_on_any,
 )
 
 _ABSENT = (*NOT_PLAIN, KeyError)  # a call for which nothing is known, or which is not as it should be
@@ -49,7 +46,7 @@ class RowsCall:
         inputs = [tensor for tensor in self._tensors if tensor.name in declared.names]
         # Those that every call has come first: they say the sizes that others are held to.
         self._inputs = sorted(inputs, key=lambda tensor: (tensor.name != "x", bool(tensor.when)))
-        self._known: Dict[tuple, Callable[..., Any]] = {}  # the fast way of calls that are alike
+        self._known = KnownCalls(declared.names)
         self._prepared = PreparedBySize(declared.name, self._describe, (FIRST_ROWS,))
         self._key, self.implementation = self._compile()
 
@@ -105,31 +102,9 @@ class RowsCall:
         kind = tuple((name, DTYPES.get(value, value)) for name, value in fields.items() if name != "quantized")
         with on(x.get_device()):
             operator = self._prepared.for_call(kind, x.get_device(), (rows,))
-            self._known[self._key(*values.values())] = operator.fresh_call(torch, self._declared.names)
-            self._run(operator, rows, values, made)
+            self._known.learn(self._key(*values.values()), operator)
+            run_on_any(operator, rows, values, made)
         return _one_or_all(list(made.values()))
-
-    def _run(self, operator: Any, rows: int, values: Values, made: Dict[str, Tensor]) -> None:
-        read: List[Optional[Tensor]] = []  # keeps copies until the kernel is enqueued
-        given: Dict[str, Any] = {name: tensor.data_ptr() for name, tensor in made.items()}
-        for tensor in self._inputs:
-            value = values[tensor.name]
-            if value is None:
-                continue
-            if tensor.strided:
-                value, given[f"{tensor.name}_stride"] = readable_rows(value)
-            else:
-                value = readable_vector(value)
-            read.append(value)
-            given[tensor.name] = value.data_ptr()
-        x = values["x"]
-        if "workspace" in operator.GIVEN:
-            workspace = workspace_for(operator, rows, x)
-            read.append(workspace)
-            given["workspace"] = pointer(workspace)
-        if "epsilon" in values:
-            given["epsilon"] = values["epsilon"] or 0.0
-        operator.run_pointers(raw_stream(x.get_device()), rows, **given)
 
     def _made(self, x: Tensor, fields: Fields) -> Dict[str, Tensor]:
         """What is written: fresh contiguous tensors, by name."""
