@@ -25,7 +25,7 @@ def field_name(name: str) -> str:
 
 
 def origin(says: str) -> typing.List[str]:
-    return [f'"""{says}', "", "Generated from kernel_templates/*/operators.py by `./hone generate`.", '"""', "",
+    return [*wrapped(f'"""{says}', 0), "", "Generated from kernel_templates/*/operators.py by `./hone generate`.", '"""', "",
             "from __future__ import annotations", ""]
 
 

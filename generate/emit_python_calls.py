@@ -44,8 +44,8 @@ def _run_pointers(call: Call, lock: abi.Lock) -> typing.List[str]:
     lines += wrapped('"""Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps. '
                      'Nothing is checked but what the library checks. Raises HoneError."""', 8)
     lines += filled("packed = self._pack(", ["self._bytes", *_packed(call, lock)], ")", 8)
-    passed = ", ".join(f"c_int64({size})" for size in call.sizes)
-    lines.append(f"        status = self._run(self._pointer, c_void_p(stream), packed, {passed})")
+    passed = [f"c_int64({size})" for size in call.sizes]
+    lines += filled("status = self._run(", ["self._pointer", "c_void_p(stream)", "packed", *passed], ")", 8)
     return [*lines, "        if status:", "            check(status)"]
 
 
@@ -158,8 +158,8 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     groups = calls_of(operators)
     regular = [group for group in groups if group[0].call.name not in IRREGULAR]
     lines = origin("Prepared operators: what :func:`hone.prepare` returns. They may be called from many threads at once, "
-                   "and under\nstream capture; gradients are not recorded (hone.ops has operators for autograd). Launches "
-                   "go to the caller's\ncurrent stream.")
+                   "and under stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches "
+                   "go to the caller's current stream.")
     lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, Tuple", "",
               "from .. import descriptions", "from .._native import structs", "from .._native.library import check",
               "from .base import NOT_PLAIN, Operator", "from .rows import RowsOperator",

@@ -24,9 +24,9 @@ def prepare(
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
 
-    ``description`` is one of hone.descriptions (RmsNorm, Linear, Attention, ...), for one operator, or the name of a
-    model or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its operators that have
-    a kernel.
+    ``description`` is one of hone.descriptions (RmsNorm, Linear, Attention, ...), for one operator, or the
+    name of a model or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its
+    operators that have a kernel.
 
     With a model alone go dtype (None: the model's), tp (tensor-parallel GPUs, 1), max_rows (8192), and format
     ("w4a16", "w8a16", "w8a8", "fp8", "dense"; None: what the config.json says, else dense) with group, zeros

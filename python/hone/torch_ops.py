@@ -81,7 +81,8 @@ _KERNELS: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def _define(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any], instead: str) -> Any:
-    """Makes torch.ops.hone.<name>.default and returns it; `instead`: what has a gradient, "" where it gets one."""
+    """Makes torch.ops.hone.<name>.default and returns it; `instead`: what has a gradient, "" where it gets
+    one."""
     name = schema.partition("(")[0]
     if instead:
         implementation, fake = refusing(schema, implementation, instead), refusing(schema, fake, instead)

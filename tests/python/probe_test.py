@@ -1,4 +1,5 @@
-"""hone.patch() finds out by trying whether a module is an RMSNorm: here on tensors that know their dtype alone."""
+"""hone.patch() finds out by trying whether a module is an RMSNorm: here on tensors that know their dtype
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""hone.torch_ops on stand-ins for PyTorch: what it registers, what its operators launch, and what mistakes say."""
+"""hone.torch_ops on stand-ins for PyTorch: what it registers, what its operators launch, and what mistakes
+say."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def function(name: str) -> Any:
 
 
 def bare_function(name: str) -> Any:
-    """The same without a prototype, which makes calls faster: its arguments have to be instances of the ctypes that C
-    declares, or bytes."""
+    """The same without a prototype, which makes calls faster: its arguments have to be instances of the
+    ctypes that C declares, or bytes."""
     function(name)
     return library()[name]
 

@@ -1,5 +1,5 @@
-"""Mirrors of what runtime/hone.h declares by hand: the runtime's structs and numbers. structs.py has those of operators;
-``tests/python/structs_test.py`` compares every member with the header."""
+"""Mirrors of what runtime/hone.h declares by hand: the runtime's structs and numbers. structs.py has those of
+operators; ``tests/python/structs_test.py`` compares every member with the header."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ def epsilon_of(module: Any) -> Any:
 
 
 def computes_rms_norm(module: nn.Module) -> bool:
-    """Tries the module's own forward with another weight, on the CPU and in float32, whatever PyTorch's default
-    is: on rows so small that epsilon counts, and on larger ones."""
+    """Tries the module's own forward with another weight, on the CPU and in float32, whatever PyTorch's
+    default is: on rows so small that epsilon counts, and on larger ones."""
     hidden = module.weight.numel()
     generator = torch.Generator().manual_seed(0)
     made = {"dtype": torch.float32, "device": "cpu"}

@@ -1,5 +1,5 @@
-"""Prepared attention: hone.prepare() returns it for an Attention. What calls.py says of threads, capture, gradients and
-streams holds for it, too."""
+"""Prepared attention: hone.prepare() returns it for an Attention. What calls.py says of threads, capture,
+gradients and streams holds for it, too."""
 
 from __future__ import annotations
 

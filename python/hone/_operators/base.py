@@ -1,8 +1,8 @@
 """What all prepared operators have in common: the C handle, and the two ways of a call.
 
-Torch tensors that fit are recognized by a few attribute checks and launched at once. Everything else (other arrays,
-mistakes) goes the careful way of arguments.py, which costs several microseconds more and either runs or says what is
-wrong. Which way was taken is not visible.
+Torch tensors that fit are recognized by a few attribute checks and launched at once. Everything else (other
+arrays, mistakes) goes the careful way of arguments.py, which costs several microseconds more and either runs
+or says what is wrong. Which way was taken is not visible.
 """
 
 from __future__ import annotations

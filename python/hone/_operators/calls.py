@@ -1,6 +1,6 @@
-"""Prepared operators: what :func:`hone.prepare` returns. They may be called from many threads at once, and under
-stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches go to the caller's
-current stream.
+"""Prepared operators: what :func:`hone.prepare` returns. They may be called from many threads at once, and
+under stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches go to the
+caller's current stream.
 
 Generated from kernel_templates/*/operators.py by `./hone generate`.
 """
@@ -49,7 +49,9 @@ class AttentionCall(Operator):
             k_scale, v_scale, workspace, *q_strides, *k_strides, *v_strides, *out_strides, page_table_stride,
             pool_pages, q_tokens, kv_tokens,
         )
-        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(batch), c_int64(q_len), c_int64(kv_len))
+        status = self._run(
+            self._pointer, c_void_p(stream), packed, c_int64(batch), c_int64(q_len), c_int64(kv_len),
+        )
         if status:
             check(status)
 

@@ -1,4 +1,5 @@
-"""Bases of the descriptions of operators: their checks, their C structs, and what tensors follow from them."""
+"""Bases of the descriptions of operators: their checks, their C structs, and what tensors follow from
+them."""
 
 from __future__ import annotations
 

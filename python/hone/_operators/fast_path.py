@@ -1,9 +1,9 @@
 """Writes the Python of calls with torch tensors that are as they should be, for one prepared operator.
 
 What the operator takes is known once it is prepared. So its checks are written out in a straight line, with
-everything looked up before: no loop, no option, no method of ours stands between a call and libhone. The text of such a
-function is at ``function.__doc__``. It raises one of NOT_PLAIN before anything is enqueued where a tensor is not as it
-should be, and leaves it to the careful way to find out whether that is a mistake.
+everything looked up before: no loop, no option, no method of ours stands between a call and libhone. The text
+of such a function is at ``function.__doc__``. It raises one of NOT_PLAIN before anything is enqueued where a
+tensor is not as it should be, and leaves it to the careful way to find out whether that is a mistake.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import ctypes
 import linecache
 import re
 import struct
+import zlib
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from .._native import arrays, streams, structs
@@ -38,13 +39,13 @@ _STREAMS = _Streams()
 def compiled(operator: Any, torch: Any, parameters: Sequence[str], fresh: bool) -> Callable[..., Any]:
     """A function of these parameters, which returns what the operator writes.
 
-    ``fresh``: what is written is always made, the stream is the current one, inputs have no gaps, and the caller knows that
-    dtype, device and columns of an `x` that comes first are right; else the parameters have everything that is written, the
-    workspace, and `stream`.
+    ``fresh``: what is written is always made, the stream is the current one, inputs have no gaps, and the
+    caller knows that dtype, device and columns of an `x` that comes first are right; else the parameters have
+    everything that is written, the workspace, and `stream`.
     """
     writer = _Writer(operator, torch, parameters, fresh)
     text = "\n".join(writer.lines()) + "\n"
-    name = f"<hone {operator.CALL} {len(linecache.cache)}>"
+    name = f"<hone {operator.CALL} {zlib.crc32(text.encode()):08x}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)  # for tracebacks
     exec(compile(text, name, "exec"), writer.names)
     function = writer.names["plain"]
@@ -61,8 +62,8 @@ class _Writer:
         self._first = next(wanted for wanted in self._inputs if wanted.name == parameters[0])
         self._works = "workspace" in operator.GIVEN
         self.names: Dict[str, Any] = {
-            "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer, "run": operator._run,
-            "check": operator._check, "sizes": operator.sizes,
+            "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer,
+            "run": operator._run, "check": operator._check, "sizes": operator.sizes,
             "streams": _STREAMS, "raw_stream": streams.raw_stream, "empty": torch.empty,
             "current_stream": streams.torch_stream_getter(torch), "empty_like": torch.empty_like,
             "current_device": torch.cuda.current_device, "uint8": torch.uint8,
@@ -79,8 +80,9 @@ class _Writer:
             for wanted in self._outputs:
                 body += [f"if {wanted.name} is not None and ({self._misfit(wanted)}):", "    raise NotPlain"]
         body += self._find_workspace() + self._make() + self._launch()
-        if not any(re.search(r"(?<!\w)(?<!\.)shape\b", line) for line in body if not line.startswith("shape =")):
-            body.remove(f"shape = {self._first.name}.shape")
+        set_shape = f"shape = {self._first.name}.shape"
+        if not any(re.search(r"(?<![\w.])shape\b", line) for line in body if line != set_shape):
+            body.remove(set_shape)
         return [f"def plain({', '.join(self._parameters)}):", *(f"    {line}" for line in body)]
 
     def _absent(self) -> List[str]:
@@ -120,8 +122,9 @@ class _Writer:
     def _misfit(self, wanted: Wanted, contiguous: bool = True) -> str:
         """A condition: whether a tensor is not what is wanted."""
         name = wanted.name
-        tests = [self._bad_dtype(wanted), f"{name}.get_device() != device", f"{name}.shape != {self._shape(wanted)}"]
-        return " or ".join(tests + ([f"not {name}.is_contiguous()"] if contiguous else []))
+        tests = [self._bad_dtype(wanted), f"{name}.get_device() != device"]
+        tests += [f"{name}.shape != {self._shape(wanted)}"] + [f"not {name}.is_contiguous()"] * contiguous
+        return " or ".join(tests)
 
     def _read(self, wanted: Wanted) -> List[str]:
         strided = wanted.strided and not self._fresh
@@ -149,7 +152,8 @@ class _Writer:
         first = self._first.name
         make = f"workspace = empty((size[1],), dtype=uint8, device={first}.device)"
         if self._fresh:
-            return [*lines, f"if size[1]:\n        {make}", "workspace_at = workspace.data_ptr() if size[1] else 0"]
+            at = "workspace_at = workspace.data_ptr() if size[1] else 0"
+            return [*lines, "if size[1]:", f"    {make}", at]
         self.names["ALIGNMENT"] = WORKSPACE_ALIGNMENT
         return [
             *lines,
@@ -170,13 +174,12 @@ class _Writer:
         """Makes what is written and not given."""
         lines = []
         for wanted in self._outputs:
-            bad = self._bad_dtype(wanted)  # also remembers the dtype to make
+            self._bad_dtype(wanted)  # remembers the dtype to make
             alike = wanted.rows and wanted.shape == self._first.shape and wanted.dtypes == self._first.dtypes
             text = f"{wanted.name} = empty_like({self._first.name})"
             if not alike:
                 shape, first = self._shape(wanted), self._first.name
                 text = f"{wanted.name} = empty({shape}, dtype={wanted.name}_dtype, device={first}.device)"
-            assert bad
             lines += [text] if self._fresh else [f"if {wanted.name} is None:", f"    {text}"]
         return lines
 

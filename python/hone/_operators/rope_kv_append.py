@@ -1,5 +1,5 @@
-"""Prepared rotary embeddings with the append to a KV cache: hone.prepare() returns one for a RopeKvAppend. What calls.py
-says of threads, capture, gradients and streams holds for them, too."""
+"""Prepared rotary embeddings with the append to a KV cache: hone.prepare() returns one for a RopeKvAppend.
+What calls.py says of threads, capture, gradients and streams holds for them, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Prepared operators of tensors [..., columns] and of weights, whose shapes and dtypes follow from the description."""
+"""Prepared operators of tensors [..., columns] and of weights, whose shapes and dtypes follow from the
+description."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class RowsOperator(Operator):
         super()._bind_torch(torch)
 
     def fresh_call(self, torch: Any, parameters: Tuple[str, ...]) -> Callable[..., Any]:
-        """A function of these parameters that makes what is written, for PyTorch's operators; fast_path.py says more."""
+        """A function of these parameters that makes what is written, for PyTorch's operators; fast_path.py
+        says more."""
         return fast_path.compiled(self, torch, parameters, fresh=True)
 
     def _call_checked(self, given: Tuple[Any, ...], stream: Any) -> Any:
@@ -59,8 +61,9 @@ class RowsOperator(Operator):
         return sorted(self.wanted, key=lambda wanted: (wanted.written, wanted.name != first))
 
     def _read(
-        self, arguments: Arguments, wanted: Wanted, values: Dict[str, Any], pointers: Dict[str, Any], first: Any
-    ) -> None:
+        self, arguments: Arguments, wanted: Wanted, values: Dict[str, Any], pointers: Dict[str, Any],
+        first: Any,
+    ) -> None:  # fmt: skip
         """Checks one tensor, which is made where it is written and not given."""
         name, dtypes, shape = wanted.name, wanted.dtypes, wanted.shape
         if not wanted.present or not wanted.written and wanted.option:

@@ -60,8 +60,9 @@ def with_gradient(
 
 
 def no_gradient(
-    library: torch.library.Library, operator: Any, schema: str, implementation: Callable[..., Any], instead: str
-) -> None:
+    library: torch.library.Library, operator: Any, schema: str, implementation: Callable[..., Any],
+    instead: str,
+) -> None:  # fmt: skip
     """The same for one that runs forward only: backward() through it raises NotImplementedError."""
     if _FAST or not _writes(schema):
         with_gradient(library, operator, implementation, _no_formula(schema, instead))

@@ -178,8 +178,8 @@ def workspace_for(operator: Any, rows: int, x: Tensor) -> Optional[Tensor]:
 
 
 def run_on_any(operator: Any, rows: int, values: Dict[str, Any], made: Dict[str, Tensor]) -> None:
-    """Runs an operator of rows on checked arguments, by its own names, on the device that is current; copies what its
-    kernels cannot read. `made`: what is written."""
+    """Runs an operator of rows on checked arguments, by its own names, on the device that is current; copies
+    what its kernels cannot read. `made`: what is written."""
     x = values["x"]
     held: List[Optional[Tensor]] = []  # copies live until the kernel is enqueued
     given: Dict[str, Any] = {name: tensor.data_ptr() for name, tensor in made.items()}

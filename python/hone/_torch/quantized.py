@@ -85,8 +85,8 @@ def quantized_linear(
     """x [..., in] of bf16, fp16 or codes; codes, scales and zeros as a QuantizedLinear stores them; bias
     [out], residual [..., out], norm_weight [in] -> [..., out]."""
     key = (
-        x.dtype, x.shape[-1:], x.get_device(), scales.shape, format, group, out_features, activation, out_dtype,
-        zeros is None, bias is None, residual is None, x_scales is None, norm_weight is None,
+        x.dtype, x.shape[-1:], x.get_device(), scales.shape, format, group, out_features, activation,
+        out_dtype, zeros is None, bias is None, residual is None, x_scales is None, norm_weight is None,
     )  # fmt: skip
     plain = _KNOWN.get(key)
     if plain is not None:

@@ -1,9 +1,9 @@
-"""PyTorch's operators of tensors [..., columns] and dense weights: on CUDA tensors, and on fake ones that have only
-shapes. What they are follows from the declarations (declared.py, calls.py).
+"""PyTorch's operators of tensors [..., columns] and dense weights: on CUDA tensors, and on fake ones that
+have only shapes. What they are follows from the declarations (declared.py, calls.py).
 
-Called by the dispatcher (torch_ops.py), and by the autograd kernels (autograd.py). Nothing here records gradients. A good
-call is recognized by one look-up in a dict and the checks that fast_path.py writes; every other call, good or not, goes
-through _with_care(). May be called from any thread.
+Called by the dispatcher (torch_ops.py), and by the autograd kernels (autograd.py). Nothing here records
+gradients. A good call is recognized by one look-up in a dict and the checks that fast_path.py writes; every
+other call, good or not, goes through _with_care(). May be called from any thread.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ Values = Dict[str, Any]
 
 
 class RowsCall:
-    """One operator of torch.ops.hone: `implementation` is its CUDA kernel, `fake` says what that would return."""
+    """One operator of torch.ops.hone: `implementation` is its CUDA kernel, `fake` says what that would
+    return."""
 
     def __init__(self, declared: Declared) -> None:
         self._declared = declared
@@ -80,7 +81,8 @@ class RowsCall:
         return found["key_of"], found[self._declared.name]
 
     def fake(self, *arguments: Any) -> Any:
-        """What the operator returns for tensors without memory: the same checks, shapes, dtypes and strides."""
+        """What the operator returns for tensors without memory: the same checks, shapes, dtypes and
+        strides."""
         values = self._values(arguments)
         return _one_or_all(list(self._made(values["x"], self._check(values)).values()))
 
@@ -96,10 +98,12 @@ class RowsCall:
         rows = x.numel() // x.shape[-1]
         if not rows or x.is_meta:
             for tensor in self._tensors:
-                if tensor.written and not tensor.rows:  # a sum over no rows
+                if tensor.name in made and not tensor.rows:  # a sum over no rows
                     made[tensor.name].zero_()
             return _one_or_all(list(made.values()))
-        kind = tuple((name, DTYPES.get(value, value)) for name, value in fields.items() if name != "quantized")
+        described = {**fields, "dtype": DTYPES[x.dtype]}
+        described.pop("quantized", None)  # which output says
+        kind = tuple(described.items())
         with on(x.get_device()):
             operator = self._prepared.for_call(kind, x.get_device(), (rows,))
             self._known.learn(self._key(*values.values()), operator)
@@ -148,22 +152,27 @@ class RowsCall:
             _check_activation(values["activation"], values.get("gate") is not None)
             fields["activation"] = values["activation"]
 
-    def _check_tensor(self, x: Tensor, tensor: DeclaredTensor, value: Optional[Tensor], fields: Fields) -> None:
+    def _check_tensor(
+        self, x: Tensor, tensor: DeclaredTensor, value: Optional[Tensor], fields: Fields
+    ) -> None:
+        """Checks one tensor, and learns sizes that only it says."""
         if tensor.when:
             fields.setdefault(tensor.when, value is not None)
         if value is None:
             return
         if not tensor.rows and not all(size in fields for size in tensor.shape):
             _check_new_sizes(x, tensor, value, fields)
-            fields.update({size: value.shape[place] for place, size in enumerate(tensor.shape) if size not in fields})
+            for place, size in enumerate(tensor.shape):
+                fields.setdefault(size, value.shape[place])
         sizes = tuple(fields[size] for size in tensor.shape)
         check_like(x, tensor.name, value, (*x.shape[:-1], *sizes) if tensor.rows else sizes)
 
     def _check_partners(self, values: Values) -> None:
         """Tensors that are there for one reason come together."""
-        for one in self._inputs:
+        missing = [one for one in self._inputs if one.when and values[one.name] is None]
+        for one in missing:
             for other in self._inputs:
-                if one.when and one.when == other.when and values[one.name] is None and values[other.name] is not None:
+                if one.when == other.when and values[other.name] is not None:
                     raise ValueError(f"{one.name}: it is missing; it is needed with {other.name}")
 
 
@@ -187,7 +196,8 @@ def _check_new_sizes(x: Tensor, tensor: DeclaredTensor, value: Tensor, fields: F
     if value.dim() != len(shape) or any(value.shape[place] == 0 for place in new):
         names = ", ".join(shape[place] for place in new)
         raise ValueError(
-            f"{tensor.name}: its shape is {list(value.shape)}; allowed is [{', '.join(shape)}], {names} from 1"
+            f"{tensor.name}: its shape is {list(value.shape)}; allowed is [{', '.join(shape)}], {names} from "
+            f"1"
         )
 
 

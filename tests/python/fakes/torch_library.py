@@ -1,5 +1,5 @@
-"""As much of torch.library as hone.torch_ops touches, over the fake PyTorch of torch.py: operators are called, and
-nobody else's code stands between."""
+"""As much of torch.library as hone.torch_ops touches, over the fake PyTorch of torch.py: operators are
+called, and nobody else's code stands between."""
 
 from __future__ import annotations
 
