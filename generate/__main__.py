@@ -25,7 +25,10 @@ def declared(root: pathlib.Path) -> typing.Tuple[typing.List[Family], typing.Lis
             values = vars(importlib.import_module(module)).values()
         except DeclarationError as error:
             raise DeclarationError(f"{path.relative_to(root)}:{error}") from error
-        families += [value for value in values if isinstance(value, Family) and value.name == path.parent.name]
+        own = [value for value in values if isinstance(value, Family) and value.name == path.parent.name]
+        if len(own) != 1:
+            raise DeclarationError(f"{path.relative_to(root)}:1: declares no family {path.parent.name}, or two")
+        families += own
         for operator in (value for value in values if isinstance(value, Operator)):
             operator.folder = path.parent.name
             operators.append(operator)

@@ -160,7 +160,10 @@ class Operator(Record):
 
 
 def _needed(when: str, flags: typing.Iterable[str]) -> str:
-    return f"needed when the operator has {'an' if when[0] in 'aeiou' else 'a'} {when}" if when in flags else ""
+    if when not in flags:
+        return ""
+    article = "" if when.endswith("s") and not when.endswith("as") else "an " if when[0] in "aeiou" else "a "
+    return f"needed when the operator has {article}{when}"
 
 
 def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> CallArgument:
