@@ -6,7 +6,8 @@ import re
 import sys
 import typing
 
-from generate import abi, emit_c, emit_c_api, emit_cpp, emit_enums, emit_family, emit_run, emit_runtime
+from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
+                      emit_python_calls, emit_run, emit_runtime, emit_schema)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -54,7 +55,16 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),
-             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators)}
+             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators),
+             "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
+             "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
+             "docs/operators/README.md": emit_docs.index(operators)}
+    for operator in operators:
+        texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)
+    texts["python/hone/_native/structs.py"] = emit_python.structs_source(operators, lock)
+    texts["python/hone/descriptions.py"] = emit_python.descriptions_source(operators)
+    texts["python/hone/_operators/calls.py"] = emit_python_calls.calls_source(operators, lock)
+    texts["python/hone/_torch/declared.py"] = emit_python_calls.torch_source(operators)
     for family in families:
         texts[f"kernel_templates/{family.name}/declaration.h"] = emit_family.header(family)
         texts[f"kernel_templates/{family.name}/declaration.cpp"] = emit_family.source(family)
@@ -70,6 +80,7 @@ def outputs(root: pathlib.Path) -> Texts:
 
 def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], lock: abi.Lock):
     """Blocks of files that are written by hand otherwise."""
+    with_block(root, texts, "python/hone/errors.py", "statuses", emit_python.statuses_block())
     with_block(root, texts, "runtime/hone.h", "statuses", emit_c.statuses_block())
     with_block(root, texts, "runtime/hone.h", "choices", emit_c.enums_block())
     with_block(root, texts, "runtime/hone.h", "operators", emit_c.operators_block(operators, lock))
@@ -101,6 +112,7 @@ def main() -> int:
             print(f"hone generate: {path} is not what follows from the declarations; run ./hone generate",
                   file=sys.stderr)
         else:
+            (options.root / path).parent.mkdir(parents=True, exist_ok=True)
             (options.root / path).write_text(texts[path], encoding="utf-8")
             print(path)
     return 1 if options.check and changed else 0

@@ -125,3 +125,14 @@ def operators_source(operators: typing.List[Operator]) -> str:
             lines += _returned("explain", ["runtime", "description", _size(call), "{format, text, capacity, length}",
                                            f'"{name}"'])
     return "\n".join(lines)
+
+
+def layout_source(structs: typing.List[abi.Struct]) -> str:
+    """What callers compiled against earlier headers rely on."""
+    lines = [*_begin("Where every member of the interface's structs stands."), "#include <cstddef>", "",
+             '#include "runtime/hone.h"', ""]
+    for struct in structs:
+        name = f"hone_{struct.name}"
+        lines.append(f"static_assert(sizeof({name}) == {struct.size});")
+        lines += [f"static_assert(offsetof({name}, {member.name}) == {member.offset});" for member in struct.members]
+    return "\n".join([*lines, ""])

@@ -191,6 +191,10 @@ HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_for
  */
 HONE_API hone_status hone_operator_workspace(const hone_operator* op, int64_t rows, size_t* bytes);
 
+/* The declaration of an operator, "linear", as JSON: fields, arguments, and where the members of its structs
+ * stand (docs/json-output.md). NULL for a name that is none. */
+HONE_API const char* hone_schema(const char* name);
+
 /* What all operators have in common: hone_<operator>_prepare() loads, or compiles, every kernel that a call
  * up to the description's maxima can reach; hone_<operator>_run() enqueues a call of the given sizes (0: does
  * nothing); hone_<operator>_explain() says which kernel a call of these sizes takes, and why, and loads

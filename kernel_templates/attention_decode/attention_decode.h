@@ -30,11 +30,6 @@ struct DecodeProblem : Fields {
     [[nodiscard]] std::int64_t tokens_seen() const {
         return window == 0 ? kv_len : std::min(kv_len, window + q_tokens - 1);
     }
-    /// Bytes of K and V that a call must read.
-    [[nodiscard]] double cache_bytes() const {
-        return 2.0 * static_cast<double>(batch * tokens_seen()) *
-               static_cast<double>(kv_heads * head_dim * cache_element_bytes());
-    }
 };
 
 /// Elements of an access of 16 bytes of the cache, of which heads must be whole; 8 at least: accesses to q.

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "kernel_templates/attention_decode/attention_decode.h"
+#include "kernel_templates/attention_decode/rank.h"
 #include "kernel_templates/attention_decode/variants.h"
 
 namespace hone {
@@ -48,7 +48,7 @@ Tolerance tolerance(const Problem& problem, int argument) {
 
 Work work(const Problem& problem) {
     const DecodeProblem p(problem);
-    double bytes = p.cache_bytes();
+    double bytes = cache_bytes(p);
     for (const Argument& argument : declared_arguments(problem)) {
         const bool is_cache = argument.name == "k_cache" || argument.name == "v_cache";
         if (!is_cache && argument.role != Role::workspace) bytes += static_cast<double>(argument.bytes());

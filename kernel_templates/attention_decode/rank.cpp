@@ -34,7 +34,7 @@ double predict_us(const DecodeProblem& p, const Cut& cut, const Stream& stream, 
         (g.cluster > 2 ? 0.9 : 1.0) * traits.sm_count * static_cast<double>(cut.blocks_per_sm);
     const double resident = std::max(1.0, std::floor(usable / g.cluster)) * g.cluster;
     // Groups of rows read the same tokens again, mostly from level 2.
-    const double block_bytes = p.cache_bytes() * (1.0 + 0.35 * (g.row_groups() - 1)) / count;
+    const double block_bytes = cache_bytes(p) * (1.0 + 0.35 * (g.row_groups() - 1)) / count;
     const double block_shares =
         static_cast<double>(p.batch * ceil_div(p.tokens_seen(), 16)) * g.lists() / count;
     const double rounds = std::floor(count / resident);

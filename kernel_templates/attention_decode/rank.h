@@ -5,6 +5,12 @@
 
 namespace hone::attention_decode {
 
+/// Bytes of K and V that a call must read.
+[[nodiscard]] inline double cache_bytes(const DecodeProblem& p) {
+    return 2.0 * static_cast<double>(p.batch * p.tokens_seen()) *
+           static_cast<double>(p.kv_heads * p.head_dim * p.cache_element_bytes());
+}
+
 /// What the cost model needs of a candidate.
 struct Stream {
     double in_flight_bytes = 0;  ///< of a block, on their way from memory

@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include "kernel_templates/linear/linear.h"
+#include "kernel_templates/linear/variants.h"
 #include "tests/runtime/activation.h"
 #include "tests/runtime/gpu_run.h"
 
@@ -28,9 +30,7 @@ struct Padding {
 class LinearCase {
   public:
     LinearCase(const std::string& text, Padding padding)
-        : problem_(*parse_problem("linear " + text)),
-          p_(problem_),
-          padding_(padding) {
+        : problem_(*parse_problem("linear " + text)), p_(problem_), padding_(padding) {
         std::mt19937_64 random(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens));
         for (const Argument& argument : problem_.family->arguments(problem_)) {
             const bool absent = !argument.present || argument.role == Role::workspace;

@@ -44,19 +44,20 @@ FusedFfnArgs usual_args() {
 }
 
 TEST_CASE("the halves of a feed-forward network are problems of one family") {
-    CHECK(to_string(first_half({.hidden = 4096, .intermediate = 14336})) ==
+    CHECK(to_string(first_half(FusedFfn{.hidden = 4096, .intermediate = 14336})) ==
           "linear dtype=bf16 norm=no activation=silu gated=yes bias=no residual=no in=4096 out=14336 "
           "tokens=8192");
-    CHECK(to_string(second_half({.hidden = 4096, .intermediate = 14336, .residual = true, .norm = true})) ==
+    CHECK(to_string(
+              second_half(FusedFfn{.hidden = 4096, .intermediate = 14336, .residual = true, .norm = true})) ==
           "linear dtype=bf16 norm=no activation=none gated=no bias=no residual=yes in=14336 out=4096 "
           "tokens=8192");
-    CHECK(to_string(first_half({.hidden = 768,
-                                .intermediate = 3072,
-                                .dtype = Dtype::fp16,
-                                .activation = Activation::gelu_tanh,
-                                .gated = false,
-                                .bias = true,
-                                .norm = true})) ==
+    CHECK(to_string(first_half(FusedFfn{.hidden = 768,
+                                        .intermediate = 3072,
+                                        .dtype = Dtype::fp16,
+                                        .activation = Activation::gelu_tanh,
+                                        .gated = false,
+                                        .bias = true,
+                                        .norm = true})) ==
           "linear dtype=fp16 norm=yes activation=gelu_tanh gated=no bias=yes residual=no in=768 out=3072 "
           "tokens=8192");
 }
@@ -68,7 +69,7 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
                       doctest::Contains("max_tokens is 0"));
     CHECK_THROWS_WITH(static_cast<void>(problem_of(Linear{.in = 8, .out = 8, .dtype = Dtype::int8})),
                       doctest::Contains("'dtype' has the value 'int8'"));
-    CHECK_THROWS_WITH(static_cast<void>(first_half({.hidden = 8, .intermediate = 8, .bias = true})),
+    CHECK_THROWS_WITH(static_cast<void>(first_half(FusedFfn{.hidden = 8, .intermediate = 8, .bias = true})),
                       doctest::Contains("gated"));
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kernel_templates/norm/norm.h"
+#include "runtime/operators/norm.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/allocation_count.h"
 
@@ -274,7 +275,7 @@ TEST_CASE("kernels run while another thread prepares, explains and drops others"
             test::prepare(prepared.dispatcher, RmsNorm{.hidden = hidden, .max_rows = 64});
         CHECK(other.run(nullptr, test::untouched_args(), 64) == Status::ok);
         const Problem largest = problem_of(RmsNorm{.hidden = hidden});
-        CHECK(prepared.dispatcher.explain(largest, largest).bucket.sizes[0].last == 8192);
+        CHECK(prepared.dispatcher.explain(largest, sizes_of(largest)).bucket.sizes[0].last == 8192);
         CHECK(prepared.dispatcher.last_launch_error().empty());
     }
     stop = true;

@@ -17,7 +17,6 @@
 
 namespace hone::test {
 
-using quantized_linear::Format;
 using quantized_linear::QuantizedProblem;
 
 /// How a call's tensors stand in memory and share scales; elements between rows.
@@ -36,7 +35,7 @@ class QuantizedCase {
   public:
     explicit QuantizedCase(const std::string& text, QuantizedLayout layout = {})
         : problem_(*parse_problem("quantized_linear " + text)),
-          p_(quantized_linear::quantized_problem(problem_)),
+          p_(problem_),
           layout_(layout),
           arguments_(problem_.family->arguments(problem_)),
           random_(std::hash<std::string>{}(text)) {
@@ -142,7 +141,7 @@ class QuantizedCase {
         if (number % 8 == 5) return 0;
         const double size = std::uniform_real_distribution<double>(
             scales.fill_offset - scales.fill_scale, scales.fill_offset + scales.fill_scale)(random_);
-        return p_.format == Format::w4a16 && draw(0, 1) == 1 ? -size : size;
+        return p_.format == QuantFormat::w4a16 && draw(0, 1) == 1 ? -size : size;
     }
     /// The tensor's bytes, of which there are as many as its family says.
     template <class T>
@@ -151,7 +150,7 @@ class QuantizedCase {
         std::memcpy(host(pointer).bytes.data(), numbers.data(), host(pointer).bytes.size());
     }
     void fill_code_rows(int pointer, std::int64_t rows) {
-        if (p_.format == Format::fp8) return fill(pointer, rows);
+        if (p_.format == QuantFormat::fp8) return fill(pointer, rows);
         for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t c = 0; c < p_.in; ++c) host(pointer).set(r, c, draw(-128, 127));
         }
@@ -184,8 +183,8 @@ class QuantizedCase {
                                 .one_scale = layout_.one_scale,
                                 .scale_dtype = p_.dtype};
         check(shape);
-        if (p_.format == Format::w4a16) return fill_w4(codes_at, shape);
-        if (p_.format == Format::w8a16) return fill_w8(codes_at);
+        if (p_.format == QuantFormat::w4a16) return fill_w4(codes_at, shape);
+        if (p_.format == QuantFormat::w8a16) return fill_w8(codes_at);
         return fill_rows(codes_at, shape);
     }
     [[nodiscard]] std::vector<double> fill_w4(int codes_at, const PackedShape& shape) {
@@ -298,7 +297,7 @@ class QuantizedCase {
     /// In float32 and in the order of quantize.cuh: a number between two codes becomes the same one here and
     /// there.
     void make_codes(std::span<double> numbers, float norm) const {
-        const bool fp8 = p_.format == Format::fp8;
+        const bool fp8 = p_.format == QuantFormat::fp8;
         float largest = 0;
         for (const double number : numbers) largest = std::max(largest, static_cast<float>(std::abs(number)));
         const float scale = std::max(norm * largest, 0x1p-100F) * (1.0F / (fp8 ? 448.0F : 127.0F));

@@ -70,7 +70,7 @@ void check_variant(std::string_view name, const std::string& text, std::size_t c
 /// way of float32.
 void check_numbers(const Problem& problem, const std::vector<std::byte>& workspace, const TensorMap& map,
                    const std::vector<double>& values) {
-    const auto p = quantized_linear::quantized_problem(problem);
+    const quantized_linear::QuantizedProblem p(problem);
     REQUIRE(map.pointer == quantized_linear::workspace);
     HostTensor numbers(p.dtype, p.out, p.in, p.in);
     const auto first = workspace.begin() + map.offset_bytes;

@@ -56,10 +56,10 @@ QuantizedFfnArgs ffn_args() {
 }
 
 TEST_CASE("a quantized layer is a problem of one family, and so are the halves of a feed-forward network") {
-    CHECK(
-        to_string(problem_of(QuantizedLinear{.in = 4096, .out = 6144, .group = 128, .zeros = true, .norm = true})) ==
-        "quantized_linear dtype=bf16 format=w4a16 group=128 zeros=yes quantized_x=no norm=yes "
-        "activation=none gated=no bias=no residual=no in=4096 out=6144 tokens=8192");
+    CHECK(to_string(problem_of(
+              QuantizedLinear{.in = 4096, .out = 6144, .group = 128, .zeros = true, .norm = true})) ==
+          "quantized_linear dtype=bf16 format=w4a16 group=128 zeros=yes quantized_x=no norm=yes "
+          "activation=none gated=no bias=no residual=no in=4096 out=6144 tokens=8192");
     const QuantizedFfn ffn{.hidden = 4096,
                            .intermediate = 14336,
                            .dtype = Dtype::fp16,
@@ -90,8 +90,9 @@ TEST_CASE("quantized layers that no kernel could serve are refused by name") {
     refused({.in = 128, .out = 8, .format = QuantFormat::fp8, .group = 128, .one_scale = true},
             "one_scale is for");
     refused({.in = 8, .out = 8, .format = QuantFormat::fp8, .one_x_scale = true}, "one_x_scale is for");
-    CHECK_THROWS_WITH(static_cast<void>(second_half({.hidden = 64, .intermediate = 96, .group = 64})),
-                      doctest::Contains("group=64 does not divide in=96"));
+    CHECK_THROWS_WITH(
+        static_cast<void>(second_half(QuantizedFfn{.hidden = 64, .intermediate = 96, .group = 64})),
+        doctest::Contains("group=64 does not divide in=96"));
 }
 
 TEST_CASE("16 bytes suffice as alignment, whatever the sizes of elements") {
