@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/quantized_linear/variants.h"
 #include "runtime/dispatch/alignment.h"
 #include "runtime/operators/feed_forward.h"
 #include "runtime/operators/quantized_linear.h"
