@@ -111,7 +111,7 @@ def operands(hone: Any, torch: Any, rows: int, hidden: int) -> Dict[str, Any]:
 
 def c_batch(names: Dict[str, Any]) -> Callable[[], float]:
     """Seconds of BATCH calls of the C function with the same operands."""
-    from hone import _library, _structs
+    from hone._native import library, structs
 
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "loop.so"))
@@ -121,8 +121,8 @@ def c_batch(names: Dict[str, Any]) -> Callable[[], float]:
     seconds.restype = ctypes.c_double
     pointers = names["pointers"]
     members = ("x", "residual", "weight", "bias", "out", "sum", "scale")
-    args = _structs.NormArgs(ctypes.sizeof(_structs.NormArgs), EPSILON, **dict(zip(members, pointers[2:9])))
-    run = ctypes.cast(_library.function("hone_norm_run"), ctypes.c_void_p)
+    args = structs.NormArgs(ctypes.sizeof(structs.NormArgs), EPSILON, **dict(zip(members, pointers[2:9])))
+    run = ctypes.cast(library.function("hone_norm_run"), ctypes.c_void_p)
     operator, rows = ctypes.c_void_p(names["norm"]._handle), ctypes.c_int64(pointers[1])
 
     def batch() -> float:

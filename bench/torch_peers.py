@@ -18,8 +18,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))  # where
 import torch  # noqa: E402
 
 import hone  # noqa: E402
-from hone import _packing  # noqa: E402
-from hone.descriptions import MOST_DECODED  # noqa: E402
+from hone._weights import packing  # noqa: E402
+from hone._operators.description import MOST_DECODED  # noqa: E402
 
 Call = Callable[[Dict[str, Any]], Any]
 Problems = List[Tuple[str, Dict[str, Any]]]
@@ -114,14 +114,14 @@ def _four_bits(t: Dict[str, Any], name: str = "") -> Tuple[Any, Any]:
     codes, packed_scales = f"hone_{name}packed", f"hone_{name}packed_scales"
     if codes not in t:
         scales = t[f"{name}scales"]
-        t[codes] = _packing.pack_w4(t[f"{name}codes"])
-        t[packed_scales] = _packing.pack_scales(scales, scales.shape[1])
+        t[codes] = packing.pack_w4(t[f"{name}codes"])
+        t[packed_scales] = packing.pack_scales(scales, scales.shape[1])
     return t[codes], t[packed_scales]
 
 
 def _eight_bits(t: Dict[str, Any]) -> Any:
     if "hone_packed" not in t:
-        t["hone_packed"] = _packing.pack_w8(t["codes"])
+        t["hone_packed"] = packing.pack_w8(t["codes"])
     return t["hone_packed"]
 
 

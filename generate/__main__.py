@@ -6,8 +6,8 @@ import re
 import sys
 import typing
 
-from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_run, emit_runtime,
-                      emit_schema)
+from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
+                      emit_python_calls, emit_run, emit_runtime, emit_schema)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -64,6 +64,10 @@ def outputs(root: pathlib.Path) -> Texts:
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
         texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)
+    texts["python/hone/_native/structs.py"] = emit_python.structs_source(operators, lock)
+    texts["python/hone/descriptions.py"] = emit_python.descriptions_source(operators)
+    texts["python/hone/_operators/calls.py"] = emit_python_calls.calls_source(operators, lock)
+    texts["python/hone/_torch/declared.py"] = emit_python_calls.torch_source(operators)
     for family in families:
         texts[f"kernel_templates/{family.name}/declaration.h"] = emit_family.header(family)
         texts[f"kernel_templates/{family.name}/declaration.cpp"] = emit_family.source(family)
@@ -79,6 +83,7 @@ def outputs(root: pathlib.Path) -> Texts:
 
 def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], lock: abi.Lock):
     """Blocks of files that are written by hand otherwise."""
+    with_block(root, texts, "python/hone/errors.py", "statuses", emit_python.statuses_block())
     with_block(root, texts, "runtime/hone.h", "statuses", emit_c.statuses_block())
     with_block(root, texts, "runtime/hone.h", "choices", emit_c.enums_block())
     with_block(root, texts, "runtime/hone.h", "operators", emit_c.operators_block(operators, lock))

@@ -65,6 +65,7 @@ class CallArgument(Record):
     parts: typing.List[str] = dataclasses.field(default_factory=list)  # in C: those of a weight, or of strides
     role: str = ""
     when: str = ""  # the flag of the description that it needs, or an expression
+    computed: str = ""  # of a tensor whose element type is neither dtype nor always the same: the problem's method
 
     def c_members(self) -> typing.List[str]:
         return self.parts or [self.name]
@@ -75,9 +76,11 @@ _TYPES = {("", False): "const void*", ("fp32", False): "const float*", ("int32",
 
 
 def tensor(name: str, shape: str, words: str = "", *, element: str = "", out: bool = False, when: str = "",
-           role: str = "input") -> CallArgument:
-    """`element`: fp32 or int32 where it is always that; `when`: the flag it is needed for."""
-    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when, role="output" if out else role)
+           role: str = "input", computed: str = "") -> CallArgument:
+    """`element`: fp32 or int32 where it is always that; `computed`: what says it where it depends on more than dtype;
+    `when`: the flag it is needed for."""
+    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when, role="output" if out else role,
+                        computed=computed)
 
 
 def weight_argument(name: str, shape: str, words: str = "", *, when: str = "") -> CallArgument:
@@ -115,10 +118,29 @@ class Call(Record):
     arguments: typing.List[CallArgument]
     given: typing.Dict[str, str]  # scalar of the family -> expression over `d`, the description, and `args`
     run: str = ""  # what run() adds to "Enqueues the operator"
+    python: str = ""  # what a call from Python takes first, where that is not the required tensors
 
     @property
     def size_type(self) -> str:
         return "std::int64_t" if len(self.sizes) == 1 else f"{self.title}Sizes"
+
+
+@dataclasses.dataclass
+class TorchCall(Record):
+    """torch.ops.hone.<name>: the operator with some fields fixed, and others taken from the tensors of a call."""
+
+    arguments: typing.List[str]  # of a call: names, or theirs=ours
+    optional: typing.List[str]  # the same, behind them, each with None as its default
+    fixed: typing.Dict[str, typing.Union[bool, str]]
+    instead: str
+
+
+def torch_call(name: str, arguments: str, *, instead: str, **fixed: typing.Union[bool, str]) -> TorchCall:
+    """`arguments`: tensors, epsilon and fields of the description in the order of the call, "theirs=ours" where a name
+    is another, "name!" where a tensor is written; those behind a | may be left out. `instead`: what has a gradient;
+    empty: it has one."""
+    first, _, rest = arguments.partition("|")
+    return TorchCall(name, first.split(), rest.split(), fixed, instead)
 
 
 @dataclasses.dataclass
@@ -132,6 +154,8 @@ class Operator(Record):
     halves: bool = False
     is_function: bool = False
     is_checked: bool = False
+    torch: typing.List["TorchCall"] = dataclasses.field(default_factory=list)
+    python: str = ""  # the fields that stand first in Python
     folder: str = ""
 
 
@@ -154,7 +178,8 @@ def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> 
         flags = [field.name for field in family.fields if field.enum == "bool"]
         said = "; ".join(filter(None, ["" if element else "dtype", _needed(pointer.when, flags)]))
         return tensor(name, shape, words.get(name, said), element=element, out=pointer.role == "output",
-                      role=pointer.role, when=pointer.when)
+                      role=pointer.role, when=pointer.when,
+                      computed=pointer.dtype[2:-2] if pointer.dtype.startswith("p.") else "")
     for scalar in family.scalars:
         if scalar.name != name:
             continue
@@ -166,14 +191,15 @@ def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> 
 
 def call(title: str, *, says: str, sizes: str, family: typing.Optional[Family] = None,
          arguments: typing.Union[str, typing.List], words: typing.Optional[typing.Dict[str, str]] = None,
-         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "") -> Call:
+         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "", python: str = "") -> Call:
     """`arguments`: records, or strings with the names of the family's pointers and scalars; in the order of C++.
-    `given`: what other scalars of the family are, over `d` (the description) and `args`."""
+    `given`: what other scalars of the family are, over `d` (the description) and `args`. `python`: the tensors that a
+    call from Python takes first."""
     words = words or {}
     records: typing.List[CallArgument] = []
     for item in [arguments] if isinstance(arguments, str) else arguments:
         records += [_taken_argument(family, name, words) for name in item.split()] if isinstance(item, str) else [item]
-    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run)
+    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python)
     names = {record.name for record in records}
     for name in words:
         if name not in names:
@@ -202,13 +228,15 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
 
 
 def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given], call: Call,
-             halves: bool = False, function: bool = False, checked: bool = False, name: str = "") -> Operator:
+             halves: bool = False, function: bool = False, checked: bool = False, name: str = "", python: str = "",
+             torch: typing.Sequence[TorchCall] = ()) -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
-    hand. `checked`: check_description(), written by hand, says what the family does not know."""
+    hand. `checked`: check_description(), written by hand, says what the family does not know. `python`: the fields that
+    a description in Python takes first; `torch`: PyTorch's operators."""
     fields = [_resolved(family, given) for given in fields]
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call, halves,
-                    function, checked)
+                    function, checked, list(torch), python)
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")

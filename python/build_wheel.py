@@ -81,8 +81,8 @@ class WheelError(Exception):
 
 
 def package_version() -> str:
-    """Of python/hone/_library.py, which the tests hold to hone.h."""
-    return re.search(r'^VERSION = "(.*)"', (PACKAGE / "_library.py").read_text(), re.MULTILINE)[1]
+    """Of python/hone/_native/library.py, which the tests hold to hone.h."""
+    return re.search(r'^VERSION = "(.*)"', (PACKAGE / "_native" / "library.py").read_text(), re.MULTILINE)[1]
 
 
 def run_tool(*command: str) -> str:

@@ -58,6 +58,8 @@ linear_operator = operator(
                   "epsilon",
         words={"epsilon": "of the norm, from 0"},
     ),
+    torch=[torch_call("linear", "x weight bias residual activation | norm_weight epsilon",
+                      instead="train with torch.nn.functional.linear")],
 )
 
 fused_ffn = operator(
@@ -99,5 +101,8 @@ fused_ffn = operator(
             tensor("norm_weight", "[hidden]", "needed when the operator has a norm", when="norm", role="weight"),
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
+        python="x gate up down",
     ),
+    torch=[torch_call("fused_ffn", "x gate up down up_bias down_bias residual activation | norm_weight epsilon",
+                      instead="train with torch.nn.functional.linear")],
 )

@@ -58,6 +58,13 @@ rms_norm = operator(
         taken("residual"),
     ],
     call=norm_call,
+    torch=[
+        torch_call("rms_norm", "x weight epsilon", instead=""),
+        torch_call("rms_norm_residual", "x residual weight epsilon", instead="", residual=True),
+        torch_call("rms_norm_quantized", "x weight epsilon output", instead="train with hone::rms_norm"),
+        torch_call("rms_norm_residual_quantized", "x residual weight epsilon output", residual=True,
+                   instead="train with hone::rms_norm_residual"),
+    ],
 )
 
 layer_norm = operator(
@@ -74,4 +81,9 @@ layer_norm = operator(
         taken("bias"),
     ],
     call=norm_call,
+    torch=[
+        torch_call("layer_norm", "x weight bias epsilon", instead="train with torch.nn.functional.layer_norm"),
+        torch_call("layer_norm_residual", "x residual weight bias epsilon", residual=True,
+                   instead="train with torch.nn.functional.layer_norm"),
+    ],
 )

@@ -87,7 +87,7 @@ quantized_linear_operator = operator(
              "groups, [ceil(out / 128), in / 128].",
         sizes="tokens",
         arguments=[
-            tensor("x", "[tokens, in]", "dtype; quantized_x: int8 or E4M3"),
+            tensor("x", "[tokens, in]", "dtype; quantized_x: int8 or E4M3", computed="x_dtype"),
             tensor("x_scales", "", "quantized_x: [tokens], [tokens, in / 128] in groups, or one", element="fp32",
                    when="quantized_x"),
             weight_argument("weight", "[out, in]"),
@@ -104,7 +104,12 @@ quantized_linear_operator = operator(
             "up_stride": "is_packed(d.format) ? 0 : d.in",
             "scale_stride": "d.one_scale ? 0 : 1",
         },
+        python="x weight scales zeros bias residual",
     ),
+    python="in out format group",
+    torch=[torch_call("quantized_linear", "x codes=weight scales format group out_features activation | zeros bias "
+                                          "residual x_scales norm_weight epsilon out_dtype=dtype",
+                      instead="train with torch.nn.functional.linear")],
 )
 
 quantized_ffn = operator(
@@ -134,7 +139,7 @@ quantized_ffn = operator(
         says="As {QuantizedLinear.args}; weights have no gaps. `out` may be the residual itself also where that is x.",
         sizes="tokens",
         arguments=[
-            tensor("x", "[tokens, hidden]", "dtype; quantized_x: int8 or E4M3"),
+            tensor("x", "[tokens, hidden]", "dtype; quantized_x: int8 or E4M3", computed="x_dtype"),
             tensor("x_scales", "", "as in {QuantizedLinear.args}", element="fp32", when="quantized_x"),
             weight_argument("gate", "[intermediate, hidden]", "needed when the operator is gated", when="gated"),
             weight_argument("up", "[intermediate, hidden]"),
@@ -152,4 +157,9 @@ quantized_ffn = operator(
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
     ),
+    python="hidden intermediate format group",
+    torch=[torch_call("quantized_ffn", "x gate gate_scales up up_scales down down_scales format group intermediate "
+                                       "activation | gate_zeros up_zeros down_zeros up_bias down_bias residual x_scales "
+                                       "norm_weight epsilon out_dtype=dtype",
+                      instead="train with torch.nn.functional.linear")],
 )

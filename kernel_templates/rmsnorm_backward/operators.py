@@ -45,4 +45,6 @@ rms_norm_backward = operator(
         words={"epsilon": "from 0"},
         run="With 0 rows dweight is not written.",
     ),
+    torch=[torch_call("rms_norm_backward", "dy x weight dsum epsilon",
+                      instead="second derivatives need torch.nn.functional.rms_norm")],
 )

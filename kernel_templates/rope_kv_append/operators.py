@@ -127,4 +127,7 @@ rope_kv_append_operator = operator(
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
     ),
+    torch=[torch_call("rope_kv_append", "q k v k_cache! v_cache! cos sin style | kv_lengths page_table positions slots "
+                                        "k_scale v_scale q_weight k_weight epsilon",
+                      instead="train with PyTorch's own functions")],
 )

@@ -18,64 +18,25 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._library import VERSION as __version__
-from ._prepare import explain, explain_text, prepare
-from .attention_operators import AttentionOperator
-from .descriptions import Attention, FusedFfn, LayerNorm, Linear, RmsNorm, RmsNormBackward, RopeKvAppend
-from .errors import (
-    BadArgumentError,
-    CompileError,
-    ForkedError,
-    FrozenError,
-    HoneError,
-    HoneWarning,
-    LaunchError,
-    MissingLibraryError,
-    NoGpuError,
-    OutOfMemoryError,
-    ProgramError,
-)
-from .linear_operators import FusedFfnOperator, LinearOperator
+from . import descriptions, errors
+from ._native.library import VERSION as __version__
+from ._operators import calls
+from ._operators.attention import AttentionOperator
+from ._operators.calls import *
+from ._operators.rope_kv_append import RopeKvAppendOperator
+from .descriptions import *
+from .errors import *
 from .models import ModelOperators
-from .operators import Norm, NormBackward
+from .preparing import explain, explain_text, prepare
 from .program import tune
-from .quantize_operators import QuantizeWeightsOperator
-from .quantized_descriptions import QuantizedFfn, QuantizedLinear, QuantizeWeights
-from .quantized_operators import QuantizedFfnOperator, QuantizedLinearOperator
-from .rope_operators import RopeKvAppendOperator
 from .runtime import counters, device_name, freeze
 
 __all__ = [
-    "Attention",
+    *calls.__all__,
+    *descriptions.__all__,
+    *errors.__all__,
     "AttentionOperator",
-    "BadArgumentError",
-    "CompileError",
-    "ForkedError",
-    "FrozenError",
-    "FusedFfn",
-    "FusedFfnOperator",
-    "HoneError",
-    "HoneWarning",
-    "LaunchError",
-    "LayerNorm",
-    "Linear",
-    "LinearOperator",
-    "MissingLibraryError",
     "ModelOperators",
-    "NoGpuError",
-    "Norm",
-    "NormBackward",
-    "OutOfMemoryError",
-    "ProgramError",
-    "QuantizeWeights",
-    "QuantizeWeightsOperator",
-    "QuantizedFfn",
-    "QuantizedFfnOperator",
-    "QuantizedLinear",
-    "QuantizedLinearOperator",
-    "RmsNorm",
-    "RmsNormBackward",
-    "RopeKvAppend",
     "RopeKvAppendOperator",
     "counters",
     "device_name",

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from . import nn as hone_nn
-from ._packed_folder import Packing, parts_of, read_packing, read_part, read_tensor
-from ._safetensors import StoredTensor, open_folder, shown
+from ._weights.packed_folder import Packing, parts_of, read_packing, read_part, read_tensor
+from ._weights.safetensors import StoredTensor, open_folder, shown
 from .quantization import READERS, Swap
 
 _SHOWN = 5  # names in a message

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
 
-from ._operator import Operator
-from ._model_names import operator_names
+from ._operators.base import Operator
+from ._operators.description import MOST_DECODED, Description
+from ._operators.model_names import operator_names
+from ._operators.prepare import prepare_operator
 from .descriptions import (
-    MOST_DECODED,
     Attention,
-    Description,
     FusedFfn,
     LayerNorm,
     Linear,
+    QuantizedFfn,
+    QuantizedLinear,
     RmsNorm,
     RopeKvAppend,
 )
 from .program import tune
-from .quantized_descriptions import QuantizedFfn, QuantizedLinear
 
 _SEQUENCES = 512  # that decode together at most
 _CACHE = 8192  # tokens of a sequence that attention is prepared for at least
@@ -68,8 +69,6 @@ class ModelOperators(Mapping[str, Operator]):
 def prepare_model(model: str, device: int, max_rows: int, options: Dict[str, Any]) -> ModelOperators:
     """Prepares every operator of a model that Hone has; `options` are those of hone.tune() that say which
     these are, None: not given. Raises as hone.prepare()."""
-    from ._prepare import prepare_operator
-
     tokens = [1, _PROMPT] if max_rows >= _PROMPT else [1]
     given = {name: value for name, value in options.items() if value is not None}
     data = tune(model, tokens=tokens, dry_run=True, quiet=True, **given)

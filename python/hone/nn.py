@@ -18,12 +18,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from . import torch_ops
-from ._nn_attention import Attention as Attention
-from ._nn_common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
-from ._nn_quantized import Bits, ffn_group
-from ._nn_quantized import QuantizedLinear as QuantizedLinear
-from ._rope_table import rope_table as rope_table
-from ._torch_prepared import DTYPES
+from ._nn.attention import Attention as Attention
+from ._nn.common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
+from ._nn.quantized import Bits, ffn_group
+from ._nn.quantized import QuantizedLinear as QuantizedLinear
+from ._nn.rope_table import rope_table as rope_table
+from ._torch.prepared import DTYPES
 
 Shape = Union[int, Sequence[int]]
 

@@ -13,17 +13,15 @@ before and after its weight, Hone's kernel rounds once.
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 from typing import Any, List, Optional, Tuple, Type
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from . import nn as hone_nn
 from . import torch_ops
+from ._nn.probe import computes_rms_norm, epsilon_of
 
 MAX_HIDDEN = 262144  # of hone_rms_norm::hidden
 Swap = Tuple[str, Type[nn.Module], Type[nn.Module]]
@@ -65,7 +63,7 @@ class _Patched:
     def forward(self, *arguments: Any, **named: Any) -> Any:
         """[..., hidden] -> the same shape and dtype."""
         if len(arguments) == 1 and not named and hone_nn.runs_natively(arguments[0], self.weight):
-            return torch_ops.rms_norm(arguments[0], self.weight, _epsilon(self))
+            return torch_ops.rms_norm(arguments[0], self.weight, epsilon_of(self))
         return super().forward(*arguments, **named)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -86,11 +84,6 @@ def _new_patched(old: Type[nn.Module]) -> nn.Module:
     return patched.__new__(patched)
 
 
-def _epsilon(module: Any) -> Any:
-    found = getattr(module, "variance_epsilon", None)
-    return getattr(module, "eps", None) if found is None else found
-
-
 def _is_plain_rms_norm(module: nn.Module) -> bool:
     """Whether a module of another library has the looks of an RMSNorm and computes one."""
     weight = getattr(module, "weight", None)
@@ -101,34 +94,12 @@ def _is_plain_rms_norm(module: nn.Module) -> bool:
         and weight.dim() == 1
         and 1 <= weight.numel() <= MAX_HIDDEN
         and list(module._parameters) == ["weight"]
-        and isinstance(_epsilon(module), float)
+        and isinstance(epsilon_of(module), float)
         and _takes_one_tensor(module)
-        and _computes_rms_norm(module)
+        and computes_rms_norm(module)
     )
 
 
 def _takes_one_tensor(module: nn.Module) -> bool:
     """A second parameter, as of a gate or a residual, would be lost on ours."""
     return len(inspect.signature(type(module).forward).parameters) == 2
-
-
-def _computes_rms_norm(module: nn.Module) -> bool:
-    """Tries the module's own forward with another weight, on the CPU: on rows so small that epsilon counts,
-    and on larger ones."""
-    hidden = module.weight.numel()
-    generator = torch.Generator().manual_seed(0)
-    weight = torch.rand(hidden, generator=generator) + 0.5
-    x = torch.randn(3, hidden, generator=generator) * torch.tensor([[1e-3], [0.1], [10.0]])
-    probe = copy.copy(module)
-    probe._parameters = {"weight": nn.Parameter(weight, requires_grad=False)}
-    try:
-        with torch.no_grad():
-            found = type(module).forward(probe, x)
-    except Exception:  # whatever it needs, it is no plain norm of one tensor
-        return False
-    wanted = functional.rms_norm(x, (hidden,), weight, _epsilon(module))
-    return (
-        isinstance(found, Tensor)
-        and found.shape == wanted.shape
-        and torch.allclose(found.float(), wanted, rtol=1e-4, atol=1e-5)
-    )

@@ -11,7 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any, Dict, IO, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import _library
+from ._native import library
+from ._operators.description import dtype_name
 from .errors import MissingLibraryError, ProgramError
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -23,7 +24,7 @@ def find_program() -> str:
     """The path of the program. Raises MissingLibraryError."""
     wanted = os.environ.get("HONE_PROGRAM")
     candidates = [Path(wanted)] if wanted else [_PACKAGE / "bin" / "hone"]
-    tree = _library.source_tree()
+    tree = library.source_tree()
     if tree is not None and not wanted:
         candidates.append(tree / "build" / "release" / "hone")
     for candidate in candidates:
@@ -52,7 +53,7 @@ def _on_path() -> Optional[str]:
 
 def main() -> NoReturn:
     """The console script `hone`: becomes the program."""
-    _library.announce_environment()
+    library.announce_environment()
     try:
         program = find_program()
     except MissingLibraryError as error:
@@ -83,8 +84,6 @@ def tune(
     code (and `data` where it got something done), MissingLibraryError without a program; after Ctrl-C, which
     the program gets, too, KeyboardInterrupt: what was measured is saved.
     """
-    from .descriptions import dtype_name
-
     arguments = ["tune", "--json"]
     options = {
         "--op": op,
@@ -134,7 +133,7 @@ def _budget_text(budget: Union[float, str, None]) -> Optional[str]:
 
 def run_json(arguments: Sequence[str], quiet: bool) -> Dict[str, Any]:
     """Runs the program with arguments that contain --json; returns `data`. Raises as tune()."""
-    _library.announce_environment()
+    library.announce_environment()
     code, out, err = _run([find_program(), *arguments], quiet)
     try:
         answer = json.loads(out)

@@ -16,11 +16,11 @@ from typing import Dict, Iterable, List, Optional, Tuple, Type
 import torch
 from torch import Tensor, nn
 
-from . import _packing
 from . import nn as hone_nn
-from ._nn_quantized import Bits, ffn_group, format_of, group_of
-from .quantize_operators import Packed
-from .quantized_descriptions import MAX_IN, MAX_OUT, StoredWeight
+from ._nn.quantized import Bits, ffn_group, format_of, group_of
+from ._operators.stored import MAX_IN, MAX_OUT, StoredWeight
+from ._weights import packing
+from ._weights.packing import Packed
 
 Swap = Tuple[str, Type[nn.Module], Type[nn.Module]]
 
@@ -37,7 +37,7 @@ def quantize_weights(
     format, group, zeros and one_scale are those of hone.QuantizedLinear, scale_dtype (None: the weight's, or
     bf16) that of w4a16's scales; search=False takes scales that clip nothing. A CUDA tensor is quantized by
     its GPU, which the call waits for, others by the host: the same bits. Raises ValueError for weights that
-    are infinite or no number, and for scales beyond the range of scale_dtype.
+    are infinite or NaN, and for scales beyond the range of scale_dtype.
     """
     if weight.dim() != 2 or not weight.is_floating_point():
         raise ValueError(
@@ -47,7 +47,7 @@ def quantize_weights(
     if scale_dtype is None:
         scale_dtype = weight.dtype if weight.dtype == torch.float16 else torch.bfloat16
     stored = StoredWeight(weight.shape[0], weight.shape[1], format, group, one_scale)
-    return _packing.quantize(weight, stored, scale_dtype, zeros, search)
+    return packing.quantize(weight, stored, scale_dtype, zeros, search)
 
 
 def replace_linear_with_quantized(

@@ -12,7 +12,7 @@ import warnings
 from collections import deque
 from typing import Any, Deque, Dict
 
-from . import _arrays, _library, _structs
+from ._native import arrays, library, runtime_structs
 from .errors import HoneError, HoneWarning
 
 
@@ -23,18 +23,18 @@ class Runtime:
     def __init__(self, device: int, allow_compile: bool) -> None:
         """Raises NoGpuError, MissingLibraryError and others of hone_runtime_create()."""
         self.device = device
-        self._library = _library.library()
+        self._library = library.library()
         self._warnings: Deque[str] = deque()
         # ctypes keeps no reference to a callback of its own.
-        self._on_warning = _structs.WARNING_CALLBACK(self._remember_warning)
-        options = _structs.RuntimeOptions(
-            struct_size=ctypes.sizeof(_structs.RuntimeOptions),
-            flags=0 if allow_compile else _structs.NO_COMPILE,
+        self._on_warning = runtime_structs.WARNING_CALLBACK(self._remember_warning)
+        options = runtime_structs.RuntimeOptions(
+            struct_size=ctypes.sizeof(runtime_structs.RuntimeOptions),
+            flags=0 if allow_compile else runtime_structs.NO_COMPILE,
             device=device,
             on_warning=self._on_warning,
         )
         handle = ctypes.c_void_p()
-        _library.check(self._library.hone_runtime_create(ctypes.byref(options), ctypes.byref(handle)))
+        library.check(self._library.hone_runtime_create(ctypes.byref(options), ctypes.byref(handle)))
         self.handle = handle.value
 
     def _remember_warning(self, _user: Any, text: bytes) -> None:
@@ -52,13 +52,13 @@ class Runtime:
 
     def freeze(self) -> None:
         """From now on a prepare that would have to compile raises FrozenError."""
-        _library.check(self._library.hone_runtime_freeze(self.handle))
+        library.check(self._library.hone_runtime_freeze(self.handle))
 
     def counters(self) -> Dict[str, int]:
         """Since the runtime was made; the names are those of hone_counters."""
-        counters = _structs.Counters(struct_size=ctypes.sizeof(_structs.Counters))
-        _library.check(self._library.hone_runtime_counters(self.handle, ctypes.byref(counters)))
-        names = [name for name, _ in _structs.Counters._fields_]
+        counters = runtime_structs.Counters(struct_size=ctypes.sizeof(runtime_structs.Counters))
+        library.check(self._library.hone_runtime_counters(self.handle, ctypes.byref(counters)))
+        names = [name for name, _ in runtime_structs.Counters._fields_]
         return {name: getattr(counters, name) for name in names if name not in ("struct_size", "reserved")}
 
     def device_name(self) -> str:
@@ -91,7 +91,7 @@ def device_ordinal(device: Any = None) -> int:
     None is PyTorch's current device where PyTorch is in use, else 0. Raises TypeError or ValueError.
     """
     if device is None:
-        torch = _arrays.torch()
+        torch = arrays.torch()
         return torch.cuda.current_device() if torch is not None and torch.cuda.is_initialized() else 0
     if isinstance(device, int):
         ordinal = device

@@ -55,99 +55,82 @@ torch.library.custom_op would wrap each call in checks of its own; Library.defin
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Dict, Tuple
 
 import torch
 
-from . import _torch_attention as attention_kernels
-from . import _torch_kernels as kernels, _torch_linear as linear_kernels
-from . import _torch_quantized as quantized_kernels, _torch_quantized_ffn as quantized_ffn_kernels
-from . import _torch_rope as rope_kernels
-from ._torch_autograd import no_formula, register, rms_norm_formula, rms_norm_residual_formula
+from ._torch import attention as attention_kernels, quantized, quantized_ffn as ffn, rope
+from ._torch.autograd import (
+    no_gradient,
+    refusing,
+    rms_norm_formula,
+    rms_norm_residual_formula,
+    with_gradient,
+)
+from ._torch.declared import DECLARED
+from ._torch.rows import RowsCall
 
 _library = torch.library.Library("hone", "DEF")  # the operators live as long as this object
 
+# Those whose kernels are written by hand: on tensors, and what they return for fake ones.
+_KERNELS: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "quantized_linear": (quantized.quantized_linear, quantized.quantized_linear_fake),
+    "quantized_ffn": (ffn.quantized_ffn, ffn.quantized_ffn_fake),
+    "rope_kv_append": (rope.rope_kv_append, rope.rope_kv_append_fake),
+}
 
-def _define(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any]) -> Any:
-    """Makes torch.ops.hone.<name>.default and returns it."""
+
+def _define(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any], instead: str) -> Any:
+    """Makes torch.ops.hone.<name>.default and returns it; `instead`: what has a gradient, "" where it gets
+    one."""
     name = schema.partition("(")[0]
+    if instead:
+        implementation, fake = refusing(schema, implementation, instead), refusing(schema, fake, instead)
     _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, implementation, "CUDA")
     _library.impl(name, implementation, "CPU")  # which says that only CUDA tensors are allowed
     torch.library.register_fake(f"hone::{name}", fake, lib=_library)
-    return getattr(torch.ops.hone, name).default
+    operator = getattr(torch.ops.hone, name).default
+    if instead:
+        no_gradient(_library, operator, schema, implementation, instead)
+    return operator
 
 
-rms_norm = _define(
-    "rms_norm(Tensor x, Tensor weight, float epsilon) -> Tensor",
-    kernels.rms_norm,
-    kernels.rms_norm_fake,
-)
-rms_norm_residual = _define(
-    "rms_norm_residual(Tensor x, Tensor residual, Tensor weight, float epsilon) -> (Tensor, Tensor)",
-    kernels.rms_norm_residual,
-    kernels.rms_norm_residual_fake,
-)
-rms_norm_quantized = _define(
-    "rms_norm_quantized(Tensor x, Tensor weight, float epsilon, str output) -> (Tensor, Tensor)",
-    kernels.rms_norm_quantized,
-    kernels.rms_norm_quantized_fake,
-)
-rms_norm_residual_quantized = _define(
-    "rms_norm_residual_quantized(Tensor x, Tensor residual, Tensor weight, float epsilon, str output)"
-    " -> (Tensor, Tensor, Tensor)",
-    kernels.rms_norm_residual_quantized,
-    kernels.rms_norm_residual_quantized_fake,
-)
-layer_norm = _define(
-    "layer_norm(Tensor x, Tensor weight, Tensor? bias, float epsilon) -> Tensor",
-    kernels.layer_norm,
-    kernels.layer_norm_fake,
-)
-layer_norm_residual = _define(
-    "layer_norm_residual(Tensor x, Tensor residual, Tensor weight, Tensor? bias, float epsilon)"
-    " -> (Tensor, Tensor)",
-    kernels.layer_norm_residual,
-    kernels.layer_norm_residual_fake,
-)
-rms_norm_backward = _define(
-    "rms_norm_backward(Tensor dy, Tensor x, Tensor weight, Tensor? dsum, float epsilon) -> (Tensor, Tensor)",
-    kernels.rms_norm_backward,
-    kernels.rms_norm_backward_fake,
-)
-linear = _define(
-    "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation,"
-    " Tensor? norm_weight=None, float? epsilon=None) -> Tensor",
-    linear_kernels.linear,
-    linear_kernels.linear_fake,
-)
-fused_ffn = _define(
-    "fused_ffn(Tensor x, Tensor? gate, Tensor up, Tensor down, Tensor? up_bias, Tensor? down_bias,"
-    " Tensor? residual, str activation, Tensor? norm_weight=None, float? epsilon=None) -> Tensor",
-    linear_kernels.fused_ffn,
-    linear_kernels.fused_ffn_fake,
-)
-quantized_linear = _define(
-    "quantized_linear(Tensor x, Tensor codes, Tensor scales, str format, int group, int out_features,"
-    " str activation, Tensor? zeros=None, Tensor? bias=None, Tensor? residual=None, Tensor? x_scales=None,"
-    " Tensor? norm_weight=None, float? epsilon=None, str? out_dtype=None) -> Tensor",
-    quantized_kernels.quantized_linear,
-    quantized_kernels.quantized_linear_fake,
-)
-quantized_ffn = _define(
-    "quantized_ffn(Tensor x, Tensor? gate, Tensor? gate_scales, Tensor up, Tensor up_scales, Tensor down,"
-    " Tensor down_scales, str format, int group, int intermediate, str activation, Tensor? gate_zeros=None,"
-    " Tensor? up_zeros=None, Tensor? down_zeros=None, Tensor? up_bias=None, Tensor? down_bias=None,"
-    " Tensor? residual=None, Tensor? x_scales=None, Tensor? norm_weight=None, float? epsilon=None,"
-    " str? out_dtype=None) -> Tensor",
-    quantized_ffn_kernels.quantized_ffn,
-    quantized_ffn_kernels.quantized_ffn_fake,
-)
+_IMPLEMENTATIONS: Dict[str, Callable[..., Any]] = {}
+
+
+def _declared(name: str) -> Any:
+    """One of the operators that follow from the declarations."""
+    declared = next(declared for declared in DECLARED if declared.name == name)
+    if name in _KERNELS:
+        implementation, fake = _KERNELS[name]
+    else:
+        call = RowsCall(declared)
+        implementation, fake = call.implementation, call.fake
+    _IMPLEMENTATIONS[name] = implementation
+    return _define(declared.schema, implementation, fake, declared.instead)
+
+
+rms_norm = _declared("rms_norm")
+rms_norm_residual = _declared("rms_norm_residual")
+rms_norm_quantized = _declared("rms_norm_quantized")
+rms_norm_residual_quantized = _declared("rms_norm_residual_quantized")
+layer_norm = _declared("layer_norm")
+layer_norm_residual = _declared("layer_norm_residual")
+rms_norm_backward = _declared("rms_norm_backward")
+linear = _declared("linear")
+fused_ffn = _declared("fused_ffn")
+quantized_linear = _declared("quantized_linear")
+quantized_ffn = _declared("quantized_ffn")
+rope_kv_append = _declared("rope_kv_append")
+
+_SDPA = "train with torch.nn.functional.scaled_dot_product_attention"
 attention = _define(
     "attention(Tensor q, Tensor k, Tensor v, Tensor? attn_mask=None, float dropout_p=0.0,"
     " bool is_causal=False, float? scale=None, bool enable_gqa=False) -> Tensor",
     attention_kernels.attention,
     attention_kernels.attention_fake,
+    _SDPA,
 )
 _WITH_CACHE = (
     "(Tensor q, Tensor k_cache, Tensor v_cache, Tensor? kv_lengths=None, Tensor? page_table=None,"
@@ -158,47 +141,17 @@ attention_with_cache = _define(
     f"attention_with_cache{_WITH_CACHE} -> Tensor",
     attention_kernels.attention_with_cache,
     attention_kernels.attention_with_cache_fake,
+    _SDPA,
 )
 attention_with_cache_lse = _define(
     f"attention_with_cache_lse{_WITH_CACHE} -> (Tensor, Tensor)",
     attention_kernels.attention_with_cache_lse,
     attention_kernels.attention_with_cache_lse_fake,
-)
-rope_kv_append = _define(
-    "rope_kv_append(Tensor q, Tensor k, Tensor v, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor? cos,"
-    " Tensor? sin, str style, Tensor? kv_lengths=None, Tensor? page_table=None, Tensor? positions=None,"
-    " Tensor? slots=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_weight=None,"
-    " Tensor? k_weight=None, float? epsilon=None) -> Tensor",
-    rope_kernels.rope_kv_append,
-    rope_kernels.rope_kv_append_fake,
+    _SDPA,
 )
 
-
-def _forward_only(operator: Any, implementation: Callable[..., Any], instead: str) -> None:
-    register(_library, operator, implementation, no_formula(implementation.__name__, instead))
-
-
-register(_library, rms_norm, kernels.rms_norm, rms_norm_formula(rms_norm_backward))
-register(
-    _library, rms_norm_residual, kernels.rms_norm_residual, rms_norm_residual_formula(rms_norm_backward)
-)
-_forward_only(rms_norm_quantized, kernels.rms_norm_quantized, "train with hone::rms_norm")
-_forward_only(
-    rms_norm_residual_quantized, kernels.rms_norm_residual_quantized, "train with hone::rms_norm_residual"
-)
-_forward_only(layer_norm, kernels.layer_norm, "train with torch.nn.functional.layer_norm")
-_forward_only(layer_norm_residual, kernels.layer_norm_residual, "train with torch.nn.functional.layer_norm")
-_forward_only(
-    rms_norm_backward, kernels.rms_norm_backward, "second derivatives need torch.nn.functional.rms_norm"
-)
-_forward_only(linear, linear_kernels.linear, "train with torch.nn.functional.linear")
-_forward_only(fused_ffn, linear_kernels.fused_ffn, "train with torch.nn.functional.linear")
-_forward_only(
-    quantized_linear, quantized_kernels.quantized_linear, "train with torch.nn.functional.linear"
-)
-_forward_only(quantized_ffn, quantized_ffn_kernels.quantized_ffn, "train with torch.nn.functional.linear")
-_SDPA = "train with torch.nn.functional.scaled_dot_product_attention"
-_forward_only(attention, attention_kernels.attention, _SDPA)
-_forward_only(attention_with_cache, attention_kernels.attention_with_cache, _SDPA)
-_forward_only(attention_with_cache_lse, attention_kernels.attention_with_cache_lse, _SDPA)
-_forward_only(rope_kv_append, rope_kernels.rope_kv_append, "train with PyTorch's own functions")
+with_gradient(_library, rms_norm, _IMPLEMENTATIONS["rms_norm"], rms_norm_formula(rms_norm_backward))
+with_gradient(
+    _library, rms_norm_residual, _IMPLEMENTATIONS["rms_norm_residual"],
+    rms_norm_residual_formula(rms_norm_backward),
+)  # fmt: skip

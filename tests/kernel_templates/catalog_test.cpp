@@ -77,7 +77,8 @@ TEST_CASE("the generated constants carry static fields and tunables, and no dyna
     CHECK(text.find("long long dtype = 2;") != std::string::npos);
     CHECK(text.find("long long output = 2;") != std::string::npos);
     CHECK(text.find("long long threads = 512;") != std::string::npos);
-    CHECK(text.find("rows") == std::string::npos);
+    CHECK(text.find("long long rows =") == std::string::npos);
+    CHECK(text.find("    long long rows;\n") != std::string::npos);  // a member of the struct that kernels take
     CHECK(text.find("77") == std::string::npos);
 }
 

@@ -18,6 +18,7 @@ using namespace hone;
 namespace {
 
 constexpr int problems_a_family = 24;
+constexpr std::size_t problems_per_space = 3;  // enumerating a space takes long: that of each third problem
 constexpr std::size_t candidates_a_variant = 8;
 
 const std::vector<Problem>& problems() {
@@ -52,14 +53,19 @@ struct Choice {
     DeviceTraits traits;
 };
 
-/// Allowed candidates of each problem, some of every variant, on one device after the other.
+/// Every other device is the one that most variants are made for.
+DeviceTraits device_of(std::size_t turn) {
+    const std::span<const Arch> archs = supported_archs();
+    return *representative_device(turn % 2 == 0 ? Arch{9, 0, true} : archs[turn / 2 % archs.size()]);
+}
+
+/// Allowed candidates, some of every variant.
 const std::vector<Choice>& choices() {
     static const std::vector<Choice> all = [] {
         std::vector<Choice> spread;
-        const std::span<const Arch> archs = supported_archs();
-        for (std::size_t turn = 0; turn < problems().size(); ++turn) {
-            const Problem& problem = problems()[turn];
-            const DeviceTraits traits = *representative_device(archs[turn % archs.size()]);
+        for (std::size_t turn = 0; turn * problems_per_space < problems().size(); ++turn) {
+            const Problem& problem = problems()[turn * problems_per_space];
+            const DeviceTraits traits = device_of(turn);
             for (const Variant* variant : problem.family->variants) {
                 const std::vector<Config> configs = enumerate(problem, *variant, traits);
                 const std::size_t step = 1 + configs.size() / candidates_a_variant;
@@ -101,7 +107,13 @@ std::span<const Substitution> substitutions_of(const Launch& launch) {
 }
 
 bool is_among(const Kernel* kernel, std::span<const Kernel> kernels) {
-    return std::ranges::any_of(kernels, [&](const Kernel& one) { return &one == kernel; });
+    const auto same_arg = [](const KernelArg& a, const KernelArg& b) {
+        return a.kind == b.kind && a.index == b.index && std::string_view(a.name) == b.name;
+    };
+    return std::ranges::any_of(kernels, [&](const Kernel& one) {
+        return std::string_view(one.name) == kernel->name &&
+               std::ranges::equal(one.args, kernel->args, same_arg);
+    });
 }
 
 /// Everything but the grid.

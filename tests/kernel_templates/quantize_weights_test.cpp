@@ -7,6 +7,8 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/quantize_weights/scale_rule.cuh"
+#include "kernel_templates/quantize_weights/trials.h"
+#include "kernel_templates/quantize_weights/warps_plan.h"
 
 using namespace hone;
 using namespace hone::quantize_weights;
@@ -44,10 +46,8 @@ TEST_CASE("grids stay below the largest that there is") {
           "dtype=bf16 format=w8a8 in=65536 out=1048576", "dtype=bf16 format=w8a16 in=1 out=1048576"}) {
         const Problem problem = problem_of(text);
         for (const std::int64_t threads : {64, 128, 256}) {
-            Config config;
-            config[0] = threads;
-            const WeightProblem p = weight_problem(problem);
-            const Plan plan = warps.plan(problem, config, *representative_device({9, 0, true}));
+            const WeightProblem p(problem);
+            const Plan plan = warps_plan(p, {.threads = threads}, *representative_device({9, 0, true}));
             const std::int64_t warps_launched = std::int64_t{plan.launches[1].grid.x} * (threads / 32);
             const std::int64_t least = p.is_w4() ? p.out * p.group_places() : p.out;
             CHECK(warps_launched >= least);
@@ -62,9 +62,10 @@ TEST_CASE("parts of a scale become smaller, and reach further for long groups") 
     CHECK(part(34) > 0.5F);
     CHECK(part(35) <= 0.5F);
     CHECK(part(most_parts - 1) > 0.02F);
-    CHECK(weight_problem(problem_of("dtype=bf16 format=w4a16 group=128 scale_dtype=bf16 in=128 out=1"))
-              .trials() == 1 + 2 * (35 + 8) + 17 + 3);
-    CHECK(weight_problem(problem_of("dtype=bf16 format=w8a8 in=128 out=1")).trials() == 1);
+    const auto trials_of = [](const char* text) { return trials(WeightProblem(problem_of(text))); };
+    CHECK(trials_of("dtype=bf16 format=w4a16 group=128 scale_dtype=bf16 in=128 out=1") ==
+          1 + 2 * (35 + 8) + 17 + 3);
+    CHECK(trials_of("dtype=bf16 format=w8a8 in=128 out=1") == 1);
 }
 
 TEST_CASE("units bring the largest magnitude to between 1 and 4") {

@@ -6,9 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "kernel_templates/linear/wgmma/product.h"
-#include "kernel_templates/quantized_linear/dequantize/geometry.cuh"
-#include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/quantized_linear/dequantize/plan.h"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -48,11 +47,12 @@ void for_each_config(Visit visit) {
     }
 }
 
-/// The workspace's byte that an argument of a launch points to.
-std::int64_t offset_of(const Plan& plan, const KernelArg& arg) {
-    REQUIRE(arg.kind == KernelArg::Kind::plan_value);
-    REQUIRE(plan.values[arg.index].pointer == quantized_linear::workspace);
-    return plan.values[arg.index].number;
+/// The workspace's byte that a launch takes for member `member` of its kernel's struct.
+std::int64_t offset_of(const Plan& plan, const Launch& launch, std::size_t member) {
+    const auto taken = std::ranges::find(launch.substitutions, member, &Substitution::arg);
+    REQUIRE(taken != launch.substitutions.end());
+    REQUIRE(plan.values[taken->value].pointer == quantized_linear::workspace);
+    return plan.values[taken->value].number;
 }
 
 double best_us(const Problem& problem, std::string_view name) {
@@ -130,31 +130,29 @@ TEST_CASE("dequantize: every block of every weight is one task's, and the first 
 
 TEST_CASE("dequantize: a launch in front writes what the product's maps describe") {
     for_each_config([](const Problem& problem, const Candidate& candidate, const Plan& plan) {
-        const auto p = quantized_linear::quantized_problem(problem);
+        const quantized_linear::QuantizedProblem p(problem);
         REQUIRE(plan.launch_count == (p.norm ? 3 : 2));
         const Launch& first = plan.launches[p.norm ? 1 : 0];
         const Launch& product = plan.launches[p.norm ? 2 : 1];
-        CHECK(std::string(first.kernel) == "quantized_linear_dequantize");
-        CHECK(std::string(product.kernel) == "quantized_linear_dequantized");
+        CHECK(std::string(first.kernel->name) == "quantized_linear_dequantize");
+        CHECK(std::string(product.kernel->name) == "quantized_linear_dequantized");
         CHECK(first.block.x == 128);
         CHECK(first.programmatic == product.programmatic);
-        REQUIRE(first.arg_count == 8);
-        for (int i = 0; i < 6; ++i)
-            CHECK(first.args[static_cast<std::size_t>(i)] == pointer_arg(quantized_linear::weight + i));
         const Tasks tasks{.in = static_cast<int>(p.in),
                           .out = static_cast<int>(p.out),
                           .bits = p.bits(),
                           .products = p.gated ? 2 : 1};
         CHECK(first.grid.x == static_cast<std::uint32_t>(tasks.count()));
 
-        const linear::gemm::Geometry g = linear::gemm::geometry(p.dense(), candidate.config);
+        const linear::gemm::Geometry g =
+            linear::gemm::geometry(p.dense(), values_of<linear::gemm::WgmmaConfig>(candidate.config));
         const std::int64_t bytes = p.in * p.out * 2;
         const std::int64_t partials =
             tunable(candidate, "tail_split") != 0 ? product.grid.x * g.workspace_bytes() : 0;
         std::int64_t end = partials;
         for (std::size_t i = 0; i < static_cast<std::size_t>(p.products()); ++i) {
             const TensorMap& map = plan.tensor_maps[1 + i];
-            const std::int64_t offset = offset_of(plan, first.args[6 + i]);
+            const std::int64_t offset = offset_of(plan, first, quantized_linear::numbers_member + i);
             CHECK(map.pointer == quantized_linear::workspace);
             CHECK(map.offset_bytes == offset);
             CHECK(map.stride_scalars[0] == TensorMap::no_gaps);
@@ -172,7 +170,6 @@ TEST_CASE("dequantize: a launch in front writes what the product's maps describe
             CHECK(plan.tensor_maps[0].pointer == quantized_linear::x);
         }
         CHECK(plan.workspace_bytes == end);
-        CHECK(product.args[7] == pointer_arg(quantized_linear::workspace));
         CHECK(product.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
     });
 }

@@ -9,6 +9,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/quantized_linear/mma/geometry.cuh"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -244,7 +245,7 @@ TEST_CASE("the fallback of quantized_linear is on tensor cores where the sizes a
 
 TEST_CASE("no candidate of mma or plain exceeds the device, and every spot of the result has a block") {
     for_random_problems_and_devices(40, [](const Problem& problem, const DeviceTraits& traits) {
-        const QuantizedProblem p = quantized_problem(problem);
+        const QuantizedProblem p(problem);
         for (const Variant* variant : {&mma, &plain}) {
             const std::vector<Config> configs = enumerate(problem, *variant, traits);
             CHECK(configs.size() <= 1000);

@@ -4,13 +4,14 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/quantized_linear/ring/plan.h"
+#include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -44,32 +45,15 @@ void for_cases(std::size_t step, Visit visit) {
                 *parse_problem("quantized_linear " + shape + " tokens=" + std::to_string(tokens));
             const std::vector<Config> configs = enumerate(problem, ring, h100);
             for (std::size_t i = 0; i < configs.size(); i += step) {
-                const QuantizedProblem p = quantized_problem(problem);
+                const QuantizedProblem p(problem);
                 INFO(to_string(problem) << " | " << to_string(Candidate{&ring, configs[i]}));
-                visit(problem, p, configs[i], ring_blocks::geometry(p, configs[i]), h100);
+                visit(problem, p, configs[i], geometry(p, values_of<RingConfig>(configs[i])), h100);
             }
         }
     }
 }
 
 }  // namespace
-
-TEST_CASE("ring's tunables stand where its config looks for them") {
-    using namespace ring_blocks;
-    const std::pair<Index, std::string_view> places[] = {{block_tokens, "tokens"},
-                                                         {rows, "rows"},
-                                                         {warp_rows, "warp_rows"},
-                                                         {k_warps, "k_warps"},
-                                                         {stages, "stages"},
-                                                         {stage_columns, "stage_columns"},
-                                                         {cluster_k, "cluster_k"},
-                                                         {cluster_tiles, "tiles"},
-                                                         {x_streams, "x_streams"},
-                                                         {blocks_per_sm, "blocks_per_sm"},
-                                                         {programmatic, "programmatic"}};
-    REQUIRE(std::size(places) == ring.tunables.size());
-    for (const auto& [index, name] : places) CHECK(ring.tunables[index].name == name);
-}
 
 TEST_CASE("ring offers no fallback where wgmma_w16's is predicted to be faster") {
     const DeviceTraits h100 = *representative_device({9, 0, true});

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/quantized_linear/quantized_linear.h"
-#include "kernel_templates/quantized_linear/stream/geometry.cuh"
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/quantized_linear/stream/plan.h"
+#include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -26,20 +27,6 @@ const std::vector<std::string> shapes{
     "dtype=bf16 format=w8a16 in=1040 out=70 norm=yes",
 };
 
-StreamGeometry geometry_of(const QuantizedProblem& p, const Config& c) {
-    const auto value = [&](std::string_view name) {
-        const auto found = std::ranges::find(stream.tunables, name, &Tunable::name);
-        return static_cast<int>(c[static_cast<std::size_t>(found - stream.tunables.begin())]);
-    };
-    return {.products = static_cast<int>(p.products()),
-            .in = static_cast<int>(p.in),
-            .tokens = value("tokens"),
-            .rows = value("rows"),
-            .k_warps = value("k_warps"),
-            .row_warps = value("row_warps"),
-            .unroll = value("unroll")};
-}
-
 template <class Visit>
 void for_cases(Visit visit) {
     const DeviceTraits h100 = *representative_device({9, 0, true});
@@ -47,9 +34,9 @@ void for_cases(Visit visit) {
         for (const char* tokens : {" tokens=1", " tokens=3", " tokens=4"}) {
             const Problem problem = *parse_problem("quantized_linear " + shape + tokens);
             for (const Config& config : enumerate(problem, stream, h100)) {
-                const QuantizedProblem p = quantized_problem(problem);
+                const QuantizedProblem p(problem);
                 INFO(to_string(problem) << " | " << to_string(Candidate{&stream, config}));
-                visit(problem, p, config, geometry_of(p, config), h100);
+                visit(problem, p, config, geometry(p, values_of<StreamConfig>(config)), h100);
             }
         }
     }

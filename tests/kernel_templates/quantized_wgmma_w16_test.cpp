@@ -12,8 +12,9 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/device/bf16_line.cuh"
 #include "kernel_templates/device/int_bits.cuh"
-#include "kernel_templates/quantized_linear/quantized_linear.h"
-#include "kernel_templates/quantized_linear/wgmma_w16/stage.cuh"
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/quantized_linear/variants.h"
+#include "kernel_templates/quantized_linear/wgmma_w16/plan.h"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -41,7 +42,7 @@ void for_each_config(const std::vector<std::int64_t>& token_counts, Visit visit)
             for (const Config& config : enumerate(problem, quantized_linear::wgmma_w16, h100)) {
                 INFO(to_string(problem)
                      << " | " << to_string(Candidate{&quantized_linear::wgmma_w16, config}));
-                visit(quantized_linear::quantized_problem(problem), problem, config);
+                visit(quantized_linear::QuantizedProblem(problem), problem, config);
             }
         }
     }
@@ -108,15 +109,13 @@ TEST_CASE("wgmma_w16: a stage's copies are multiples of 16 bytes, and launches f
             CHECK(bytes % 16 == 0);
         const Plan plan = quantized_linear::wgmma_w16.plan(problem, config, h100);
         const Launch& launch = plan.launches[0];
+        const auto values = values_of<quantized_linear::WgmmaW16Config>(config);
         CHECK(launch.shared_bytes <= h100.max_shared_bytes_per_block);
-        CHECK(launch.shared_bytes + 1024 <= h100.shared_bytes_per_sm / config[4]);
-        CHECK(launch.block.x * config[4] <= h100.max_threads_per_sm);
+        CHECK(launch.shared_bytes + 1024 <= h100.shared_bytes_per_sm / values.blocks_per_sm);
+        CHECK(launch.block.x * values.blocks_per_sm <= h100.max_threads_per_sm);
         CHECK(launch.grid.x % launch.cluster.x == 0);
-        for (int a = 0; a < launch.arg_count; ++a) {
-            const KernelArg arg = launch.args[static_cast<std::size_t>(a)];
-            CHECK((arg.kind == KernelArg::Kind::tensor_map) == (a >= launch.arg_count - 2));
-            if (arg.kind == KernelArg::Kind::tensor_map) CHECK(arg.index < plan.tensor_map_count);
-        }
+        CHECK(plan.tensor_map_count == 2);
+        CHECK((plan.tensor_maps[1].same_as == 0) == (values.staged == 0));
         seen.insert({to_string(problem), launch.shared_bytes});
     });
     CHECK(seen.size() > 50);
@@ -161,10 +160,13 @@ TEST_CASE("wgmma_w16: with a norm the product reads what a launch in front has w
     const Config config = *quantized_linear::wgmma_w16.fallback(problem, h100);
     const Plan plan = quantized_linear::wgmma_w16.plan(problem, config, h100);
     REQUIRE(plan.launch_count == 2);
-    CHECK(plan.launches[0].args[0] == pointer_arg(quantized_linear::x));
-    CHECK(plan.launches[0].args[1] == pointer_arg(quantized_linear::norm_weight));
-    CHECK(plan.launches[0].args[3] == scalar_arg(quantized_linear::x_stride));
-    CHECK(plan.launches[0].args[4] == scalar_arg(quantized_linear::epsilon));
+    CHECK(std::string(plan.launches[0].kernel->name) == "linear_normalize");
+    // Of the call's workspace the norm's launch takes the place that the product reads.
+    REQUIRE(plan.launches[0].substitution_count == 1);
+    CHECK(plan.launches[0].substitutions[0].arg == 2);
+    const PlanValue& normalized = plan.values[plan.launches[0].substitutions[0].value];
+    CHECK(normalized.pointer == quantized_linear::workspace);
+    CHECK(normalized.number == plan.tensor_maps[0].offset_bytes);
     CHECK(plan.tensor_maps[0].pointer == quantized_linear::workspace);
     CHECK(plan.workspace_bytes >= std::int64_t{64} * 4096 * 2);
 }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "kernel_templates/linear/wgmma/product.h"
-#include "kernel_templates/quantized_linear/quantized_linear.h"
+#include "kernel_templates/quantized_linear/wgmma_w8/plan.h"
 #include "tests/kernel_templates/linear_cases.h"
 
 using namespace hone;
@@ -34,7 +34,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .consumers = value("consumers"),
             .blocks_per_sm = value("blocks_per_sm"),
             .cluster_k = value("cluster_k"),
-            .gated = quantized_linear::quantized_problem(problem).gated,
+            .gated = quantized_linear::QuantizedProblem(problem).gated,
             .swapped = value("swapped") != 0,
             .ping_pong = value("ping_pong") != 0,
             .staged = value("staged") != 0,
@@ -59,10 +59,14 @@ void for_each_config(Visit visit) {
     }
 }
 
-/// What a launch gets in the place of the call's: the value that an argument names.
-const PlanValue& value_of(const Plan& plan, const KernelArg& arg) {
-    REQUIRE(arg.kind == KernelArg::Kind::plan_value);
-    return plan.values[arg.index];
+/// The value that a launch takes for a member of its kernel's struct.
+const PlanValue& value_of(const Plan& plan, const Launch& launch, std::string_view member) {
+    for (std::size_t i = 0; i < launch.substitution_count; ++i) {
+        const Substitution& taken = launch.substitutions[i];
+        if (launch.kernel->args[taken.arg].name == member) return plan.values[taken.value];
+    }
+    FAIL("the launch takes the call's own ", member);
+    return plan.values[0];
 }
 
 }  // namespace
@@ -97,9 +101,9 @@ TEST_CASE("wgmma_w8: other formats, odd sizes and sums beyond 32 bits are others
 TEST_CASE("wgmma_w8: sums are exact or promoted as the format needs it") {
     for_each_config(
         [](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g, const Plan&) {
-            const auto p = quantized_linear::quantized_problem(problem);
+            const quantized_linear::QuantizedProblem p(problem);
             const std::int64_t promote = tunable(candidate, "promote");
-            if (p.format == quantized_linear::Format::w8a8) {
+            if (p.format == QuantFormat::w8a8) {
                 CHECK(promote == 0);
                 CHECK((g.tile_n == 8 || g.tile_n % 16 == 0));
             }
@@ -116,13 +120,15 @@ TEST_CASE("wgmma_w8: sums are exact or promoted as the format needs it") {
 TEST_CASE("wgmma_w8: the ring fits, and maps describe codes by rows of 128 bytes") {
     for_each_config(
         [](const Problem& problem, const Candidate&, const linear::gemm::Geometry& g, const Plan& plan) {
-            const auto p = quantized_linear::quantized_problem(problem);
+            const quantized_linear::QuantizedProblem p(problem);
             const Launch& launch = plan.launches[static_cast<std::size_t>(plan.launch_count - 1)];
             CHECK(g.stages() >= 3);
             CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
             CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= 228 * 1024);
             CHECK(plan.launch_count == (p.quantized_x ? 1 : 2));
-            CHECK(plan.tensor_map_count == 2 + (p.gated ? 1 : 0) + (g.staged ? 1 : 0));
+            CHECK(plan.tensor_map_count == 4);
+            CHECK((plan.tensor_maps[2].same_as == 1) == !p.gated);
+            CHECK((plan.tensor_maps[3].same_as == 1) == !g.staged);
             for (int i = 0; i < plan.tensor_map_count; ++i) {
                 const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
                 const bool is_out = map.pointer == quantized_linear::out;
@@ -134,11 +140,6 @@ TEST_CASE("wgmma_w8: the ring fits, and maps describe codes by rows of 128 bytes
                 CHECK((is_out || map.box[0] == 128));
                 CHECK(map.box[1] <= 256);
             }
-            for (int a = 0; a < launch.arg_count; ++a) {
-                const KernelArg arg = launch.args[static_cast<std::size_t>(a)];
-                CHECK((arg.kind == KernelArg::Kind::tensor_map) == (a < 4));
-                if (arg.kind == KernelArg::Kind::tensor_map) CHECK(arg.index < plan.tensor_map_count);
-            }
         });
 }
 
@@ -146,7 +147,7 @@ TEST_CASE(
     "wgmma_w8: codes of x and their scales stand behind the parts of sums, and the product reads them") {
     for_each_config([](const Problem& problem, const Candidate& candidate, const linear::gemm::Geometry& g,
                        const Plan& plan) {
-        const auto p = quantized_linear::quantized_problem(problem);
+        const quantized_linear::QuantizedProblem p(problem);
         const bool splits = tunable(candidate, "tail_split") != 0;
         if (p.quantized_x) {
             CHECK(plan.tensor_maps[0].pointer == quantized_linear::x);
@@ -155,11 +156,11 @@ TEST_CASE(
         }
         const Launch& first = plan.launches[0];
         const Launch& second = plan.launches[1];
-        CHECK(std::string(first.kernel) == "quantized_linear_quantize");
+        CHECK(std::string(first.kernel->name) == "quantized_linear_quantize");
         CHECK(first.grid.x == p.tokens);
         CHECK(first.programmatic == second.programmatic);
-        const PlanValue& codes = value_of(plan, first.args[2]);
-        const PlanValue& scales = value_of(plan, first.args[3]);
+        const PlanValue& codes = value_of(plan, first, "codes");
+        const PlanValue& scales = value_of(plan, first, "code_scales");
         CHECK(codes.pointer == quantized_linear::workspace);
         CHECK(scales.pointer == quantized_linear::workspace);
         CHECK(codes.number % workspace_alignment == 0);
@@ -173,14 +174,8 @@ TEST_CASE(
         CHECK(map.pointer == quantized_linear::workspace);
         CHECK(map.offset_bytes == codes.number);
         CHECK(map.stride_scalars[0] == TensorMap::no_gaps);
-        CHECK(second.args[4] == first.args[3]);
-        CHECK(value_of(plan, second.args[12]).number == p.groups());
-        for (int a = 0; a < second.arg_count; ++a) {
-            const KernelArg arg = second.args[static_cast<std::size_t>(a)];
-            CHECK(arg != pointer_arg(quantized_linear::x));
-            CHECK(arg != pointer_arg(quantized_linear::x_scales));
-            CHECK(arg != scalar_arg(quantized_linear::x_scale_stride));
-        }
+        CHECK(value_of(plan, second, "x_scales") == scales);
+        CHECK(value_of(plan, second, "x_scale_stride").number == p.groups());
     });
 }
 

@@ -7,13 +7,13 @@ import random
 import unittest
 
 from fakes import arrays, torch as fake_torch  # before hone: sets the process up
-from hone import _arrays, _streams
+from hone._native import arrays as hone_arrays, streams
 
 POINTER = 0x7F0000001000
 
 
 def view_of(value, stream=0):
-    return _arrays.view(value, "x", stream)
+    return hone_arrays.view(value, "x", stream)
 
 
 class Interface(unittest.TestCase):
@@ -84,7 +84,7 @@ class Dlpack(unittest.TestCase):
     def test_read_only_is_seen(self) -> None:
         view = view_of(arrays.Exporter(POINTER, (8,), read_only=True))
         with self.assertRaisesRegex(ValueError, "^x: it is read-only"):
-            _arrays.check_writable(view)
+            hone_arrays.check_writable(view)
 
     def test_cpu_memory_is_refused_before_it_is_exported(self) -> None:
         array = arrays.Exporter(POINTER, (8,), device=(1, 0))
@@ -136,7 +136,7 @@ class NoArray(unittest.TestCase):
 
 class Rows(unittest.TestCase):
     def rows_of(self, shape, strides, hidden=8):
-        return _arrays.rows_of(view_of(arrays.Exporter(POINTER, shape, strides=strides)), hidden)
+        return hone_arrays.rows_of(view_of(arrays.Exporter(POINTER, shape, strides=strides)), hidden)
 
     def test_leading_dimensions_collapse(self) -> None:
         self.assertEqual(self.rows_of((8,), (1,)), (1, 8))
@@ -181,7 +181,7 @@ class Rows(unittest.TestCase):
             apart = starts[1] - starts[0] if len(starts) > 1 else 4
             even = apart >= 4 and starts == [index * apart for index in range(len(starts))]
             try:
-                self.assertEqual(_arrays.rows_of(view, 4), (len(starts), apart))
+                self.assertEqual(hone_arrays.rows_of(view, 4), (len(starts), apart))
                 accepted += 1
             except ValueError:
                 self.assertFalse(even, (shape, strides))
@@ -206,23 +206,23 @@ class Streams(unittest.TestCase):
             (0, 0), (5, 5), (Of(cuda_stream=6), 6), (Of(ptr=7), 7), (Of(handle=8), 8),
             (Of(handle=ctypes.c_void_p(9)), 9), (Of(handle=ctypes.c_void_p(0)), 0), (Protocol(), 11),
         ):
-            self.assertEqual(_streams.raw_stream(stream), raw)
+            self.assertEqual(streams.raw_stream(stream), raw)
         with self.assertRaisesRegex(TypeError, "^stream: a str is no stream; allowed"):
-            _streams.raw_stream("main")
+            streams.raw_stream("main")
 
     def test_where_the_caller_works(self) -> None:
         plain = arrays.InterfaceArray(POINTER, (8,))
         named = arrays.InterfaceArray(POINTER, (8,), stream=2)
-        self.assertEqual([_streams.current_stream(array, 0) for array in (plain, named)], [0, 2])
+        self.assertEqual([streams.current_stream(array, 0) for array in (plain, named)], [0, 2])
         for raw_streams in (True, False):
             torch = fake_torch.install(raw_streams=raw_streams)
             self.addCleanup(fake_torch.uninstall)
             torch.cuda.streams = {0: 40, 1: 41}
             tensor = fake_torch.cuda_tensor(torch, 8)
-            found = [_streams.current_stream(array, 1) for array in (tensor, plain, named)]
+            found = [streams.current_stream(array, 1) for array in (tensor, plain, named)]
             self.assertEqual(found, [41, 41, 2])
             torch.cuda.initialized = False
-            self.assertEqual(_streams.current_stream(plain, 0), 0)
+            self.assertEqual(streams.current_stream(plain, 0), 0)
 
 
 if __name__ == "__main__":

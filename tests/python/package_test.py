@@ -20,7 +20,8 @@ from fakes import arrays
 from fakes.driver import FakeDriver
 
 import hone
-from hone import _library, runtime
+from hone import runtime
+from hone._native import library
 
 
 def run_python(code: str, changes: Optional[Dict[str, Optional[str]]] = None) -> str:
@@ -50,7 +51,7 @@ class Importing(unittest.TestCase):
     def test_all_names_are_there(self) -> None:
         for name in hone.__all__:
             self.assertTrue(hasattr(hone, name), name)
-        self.assertEqual(hone.__version__, _library.library().hone_version().decode())
+        self.assertEqual(hone.__version__, library.library().hone_version().decode())
 
     def test_it_loads_neither_the_library_nor_torch(self) -> None:
         printed = run_python(
@@ -107,15 +108,15 @@ class Missing(unittest.TestCase):
                 self.assertRegex(error, f"^MissingLibraryError: .*{pattern}")
 
     def test_an_older_library(self) -> None:
-        with mock.patch.object(_library, "VERSION", "0.1.1"):
+        with mock.patch.object(library, "VERSION", "0.1.1"):
             with self.assertRaisesRegex(hone.MissingLibraryError, "is version 0.1.0, older than .* 0.1.1: "):
-                _library._open()
-        with mock.patch.object(_library, "VERSION", "0.0.9"):
-            _library._open()
+                library._open()
+        with mock.patch.object(library, "VERSION", "0.0.9"):
+            library._open()
 
     def test_a_function_that_the_library_lacks(self) -> None:
         with self.assertRaisesRegex(hone.MissingLibraryError, "^libhone 0.1.0, .* no function hone_conquer$"):
-            _library.function("hone_conquer")
+            library.function("hone_conquer")
 
     def test_no_driver(self) -> None:
         error = error_of("hone.prepare(hone.RmsNorm(64))", {"HONE_CUDA_LIBRARY": "/nonexistent/libcuda.so.1"})
@@ -134,7 +135,7 @@ class Missing(unittest.TestCase):
             ("/usr", {}, None),
         ):
             with mock.patch.dict(os.environ, given, clear=True), mock.patch.object(sys, "prefix", prefix):
-                _library.announce_environment()
+                library.announce_environment()
                 self.assertEqual(os.environ.get("VIRTUAL_ENV"), found)
 
 
@@ -198,9 +199,9 @@ class Counting(unittest.TestCase):
 class Handles(unittest.TestCase):
     def test_an_operators_handle_goes_with_its_last_reference(self) -> None:
         destroyed = []
-        destroy = _library.library().hone_operator_destroy
+        destroy = library.library().hone_operator_destroy
         spy = lambda handle: destroyed.append(handle) or destroy(handle)  # noqa: E731
-        with mock.patch.object(_library.library(), "hone_operator_destroy", spy):
+        with mock.patch.object(library.library(), "hone_operator_destroy", spy):
             norm = hone.prepare(hone.RmsNorm(64, max_rows=1))
             handle = norm._handle
             self.assertEqual(destroyed, [])
@@ -289,7 +290,7 @@ class Forking(unittest.TestCase):
         held, leave = threading.Event(), threading.Event()
 
         def hold() -> None:
-            with runtime._lock, _library._lock:
+            with runtime._lock, library._lock:
                 held.set()
                 leave.wait()
 

@@ -20,8 +20,9 @@ from unittest import mock
 import fakes
 
 import hone
-from hone import _library, models, program
-from hone._model_names import operator_names
+from hone import models, program
+from hone._native import library
+from hone._operators.model_names import operator_names
 
 
 class Case(unittest.TestCase):
@@ -201,7 +202,7 @@ class Finding(Case):
     def test_the_path_is_searched_for_a_program_that_is_no_script(self) -> None:
         real = os.environ["HONE_PROGRAM"]
         self.use(HONE_PROGRAM="", PATH=str(self.folder))
-        for module in (program, _library):
+        for module in (program, library):
             elsewhere = mock.patch.object(module, "_PACKAGE", self.folder)
             elsewhere.start()
             self.addCleanup(elsewhere.stop)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict
 
 import fakes  # noqa: F401  sets up the package of this tree
 
-from hone import _safetensors
+from hone._weights import safetensors
 
 TWO = {
     "a": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]},
@@ -36,9 +36,9 @@ class Reading(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, pattern):
             call()
 
-    def read(self, content: bytes) -> Dict[str, _safetensors.StoredTensor]:
+    def read(self, content: bytes) -> Dict[str, safetensors.StoredTensor]:
         self.file.write_bytes(content)
-        return _safetensors.read_header(self.file)
+        return safetensors.read_header(self.file)
 
 
 class Files(Reading):
@@ -121,18 +121,18 @@ class Files(Reading):
 class Folders(Reading):
     INDEX = "model.safetensors.index.json"
 
-    def open(self, weight_map: Any) -> Dict[str, _safetensors.StoredTensor]:
+    def open(self, weight_map: Any) -> Dict[str, safetensors.StoredTensor]:
         (self.folder / self.INDEX).write_text(json.dumps({"weight_map": weight_map}))
-        return _safetensors.open_folder(self.folder)
+        return safetensors.open_folder(self.folder)
 
     def test_one_file_or_shards(self) -> None:
-        self.refused("it has neither model.safetensors and", lambda: _safetensors.open_folder(self.folder))
+        self.refused("it has neither model.safetensors and", lambda: safetensors.open_folder(self.folder))
         (self.folder / "one.safetensors").write_bytes(file_of(TWO))
         self.assertEqual(self.open({"b": "one.safetensors"})["b"].read(), bytes([8]))
         self.file.write_bytes(file_of(TWO))
-        self.refused("it has both", lambda: _safetensors.open_folder(self.folder))
+        self.refused("it has both", lambda: safetensors.open_folder(self.folder))
         (self.folder / self.INDEX).unlink()
-        self.assertEqual(set(_safetensors.open_folder(self.folder)), {"a", "b"})
+        self.assertEqual(set(safetensors.open_folder(self.folder)), {"a", "b"})
 
     def test_an_index_that_is_wrong(self) -> None:
         (self.folder / "one.safetensors").write_bytes(file_of(TWO))

@@ -5,38 +5,21 @@ from __future__ import annotations
 
 import ctypes
 import re
-import struct
 import unittest
 
 import fakes
 
-from hone import _attention_structs, _library, _quantized_structs, _structs, errors
+from hone import errors
+from hone._native import library, runtime_structs, structs
 
 HEADER = re.sub(r"/\*.*?\*/", "", (fakes.TREE / "runtime" / "hone.h").read_text(), flags=re.DOTALL)
 
-MIRRORS = {
-    "hone_runtime_options": _structs.RuntimeOptions,
-    "hone_counters": _structs.Counters,
-    "hone_rms_norm": _structs.RmsNorm,
-    "hone_layer_norm": _structs.LayerNorm,
-    "hone_norm_args": _structs.NormArgs,
-    "hone_rms_norm_backward": _structs.RmsNormBackward,
-    "hone_rms_norm_backward_args": _structs.RmsNormBackwardArgs,
-    "hone_linear": _structs.Linear,
-    "hone_linear_args": _structs.LinearArgs,
-    "hone_fused_ffn": _structs.FusedFfn,
-    "hone_fused_ffn_args": _structs.FusedFfnArgs,
-    "hone_quantized_linear": _quantized_structs.QuantizedLinear,
-    "hone_quantized_linear_args": _quantized_structs.QuantizedLinearArgs,
-    "hone_quantized_ffn": _quantized_structs.QuantizedFfn,
-    "hone_quantized_ffn_args": _quantized_structs.QuantizedFfnArgs,
-    "hone_quantize_weights": _quantized_structs.QuantizeWeights,
-    "hone_quantize_weights_args": _quantized_structs.QuantizeWeightsArgs,
-    "hone_attention": _attention_structs.Attention,
-    "hone_attention_args": _attention_structs.AttentionArgs,
-    "hone_rope_kv_append": _attention_structs.RopeKvAppend,
-    "hone_rope_kv_append_args": _attention_structs.RopeKvAppendArgs,
-}
+def mirror(name: str) -> type:
+    """The ctypes class of a struct of the header."""
+    title = "".join(part.title() for part in name[len("hone_") :].split("_"))
+    return getattr(structs, title, None) or getattr(runtime_structs, title)
+
+
 TYPES = {
     "uint32_t": ctypes.c_uint32,
     "int32_t": ctypes.c_int32,
@@ -61,7 +44,7 @@ def structs_of_header() -> dict:
 def member(line: str) -> tuple:
     callback = re.fullmatch(r"void \(\*(\w+)\)\(void\* user, const char\* text\)", line)
     if callback:
-        return callback[1], _structs.WARNING_CALLBACK
+        return callback[1], runtime_structs.WARNING_CALLBACK
     kind, name = line.rsplit(maxsplit=1)
     return name, TYPES[kind]
 
@@ -72,23 +55,16 @@ def numbers_of_header() -> dict:
 
 class Layout(unittest.TestCase):
     def test_every_struct_of_the_header_is_mirrored(self) -> None:
-        structs = structs_of_header()
-        self.assertGreaterEqual(len(structs), 5)
-        self.assertEqual(structs, {name: MIRRORS[name]._fields_ for name in structs})
+        found = structs_of_header()
+        self.assertGreaterEqual(len(found), 5)
+        self.assertEqual(found, {name: mirror(name)._fields_ for name in found})
 
     def test_packed_arguments_are_the_struct(self) -> None:
-        for kind, packing in (
-            (_structs.NormArgs, _structs.NORM_ARGS_FORMAT),
-            (_structs.RmsNormBackwardArgs, _structs.NORM_ARGS_FORMAT),
-            (_structs.LinearArgs, _structs.LINEAR_ARGS_FORMAT),
-            (_structs.FusedFfnArgs, _structs.FUSED_FFN_ARGS_FORMAT),
-            (_quantized_structs.QuantizedLinearArgs, _quantized_structs.QUANTIZED_LINEAR_ARGS_FORMAT),
-            (_quantized_structs.QuantizedFfnArgs, _quantized_structs.QUANTIZED_FFN_ARGS_FORMAT),
-            (_attention_structs.AttentionArgs, _attention_structs.ATTENTION_ARGS_FORMAT),
-            (_attention_structs.RopeKvAppendArgs, _attention_structs.ROPE_KV_APPEND_ARGS_FORMAT),
-        ):
+        for name in structs.CALLS:
+            kind = mirror(f"hone_{name}_args")
+            packing = structs.packing(kind)
             values = (ctypes.sizeof(kind), 0.25, *range(1, len(kind._fields_) - 1))
-            packed = struct.pack(packing, *values)
+            packed = packing.pack(*values)
             self.assertEqual(len(packed), ctypes.sizeof(kind))
             read = kind.from_buffer_copy(packed)
             self.assertEqual(tuple(getattr(read, name) for name, _ in kind._fields_), values)
@@ -97,16 +73,16 @@ class Layout(unittest.TestCase):
 class Numbers(unittest.TestCase):
     def test_options_and_dtypes(self) -> None:
         mirrored = {
-            "HONE_NO_CACHE": _structs.NO_CACHE,
-            "HONE_NO_COMPILE": _structs.NO_COMPILE,
-            "HONE_TEXT": _structs.TEXT,
-            "HONE_JSON": _structs.JSON,
-            **{f"HONE_{name.upper()}": number for name, number in _structs.DTYPES.items()},
-            **{f"HONE_OUTPUT_{name.upper()}": number for name, number in _structs.OUTPUTS.items()},
-            **{f"HONE_{name.upper()}": number for name, number in _structs.ACTIVATIONS.items()},
-            **{f"HONE_QUANT_{name.upper()}": n for name, n in _quantized_structs.QUANT_FORMATS.items()},
-            **{f"HONE_KV_{name.upper()}": n for name, n in _attention_structs.KV_DTYPES.items()},
-            **{f"HONE_ROPE_{name.upper()}": n for name, n in _attention_structs.ROPE_STYLES.items()},
+            "HONE_NO_CACHE": runtime_structs.NO_CACHE,
+            "HONE_NO_COMPILE": runtime_structs.NO_COMPILE,
+            "HONE_TEXT": runtime_structs.TEXT,
+            "HONE_JSON": runtime_structs.JSON,
+            **{f"HONE_{name.upper()}": number for name, number in structs.DTYPES.items()},
+            **{f"HONE_OUTPUT_{name.upper()}": number for name, number in structs.NORM_OUTPUTS.items()},
+            **{f"HONE_{name.upper()}": number for name, number in structs.ACTIVATIONS.items()},
+            **{f"HONE_QUANT_{name.upper()}": n for name, n in structs.QUANT_FORMATS.items()},
+            **{f"HONE_KV_{name.upper()}": n for name, n in structs.KV_DTYPES.items()},
+            **{f"HONE_ROPE_{name.upper()}": n for name, n in structs.ROPE_STYLES.items()},
         }
         mirrored["HONE_ACTIVATION_NONE"] = mirrored.pop("HONE_NONE")
         numbers = numbers_of_header()
@@ -145,7 +121,7 @@ class Numbers(unittest.TestCase):
 
     def test_the_version(self) -> None:
         found = [re.search(rf"HONE_VERSION_{part} (\d+)", HEADER)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-        self.assertEqual(_library.VERSION, ".".join(found))
+        self.assertEqual(library.VERSION, ".".join(found))
 
 
 class Prototypes(unittest.TestCase):
@@ -158,7 +134,7 @@ class Prototypes(unittest.TestCase):
             if name in unused:
                 continue
             count = 0 if parameters == "void" else parameters.count(",") + 1
-            declared = getattr(_library.library(), name).argtypes
+            declared = getattr(library.library(), name).argtypes
             self.assertEqual(len(declared or ()), count, name)
             self.assertIsNotNone(declared, name)
 

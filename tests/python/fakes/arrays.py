@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Dict, List, Optional, Tuple
 
-from hone import _dlpack
+from hone._native import dlpack
 
-CODES = {name: code for code, name in _dlpack._DTYPES.items()}
+CODES = {name: code for code, name in dlpack._DTYPES.items()}
 
 
 class InterfaceArray:
@@ -34,7 +34,7 @@ class _Exported:
         shape = exporter.shape
         self.shape = (ctypes.c_int64 * len(shape))(*shape)
         self.strides = (ctypes.c_int64 * len(shape))(*exporter.strides) if exporter.strides else None
-        kind = _dlpack.ManagedTensorVersioned if exporter.versioned else _dlpack.ManagedTensor
+        kind = dlpack.ManagedTensorVersioned if exporter.versioned else dlpack.ManagedTensor
         self.managed = kind()
         tensor = self.managed.tensor
         tensor.data = exporter.pointer - exporter.byte_offset

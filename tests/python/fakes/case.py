@@ -9,7 +9,6 @@ from . import arrays
 from .driver import FakeDriver
 
 import hone
-from hone import _attention_structs, _quantized_structs, _structs
 
 HIDDEN = 64
 _TYPESTR = {"fp32": "<f4", "fp16": "<f2", "bf16": "<V2"}
@@ -23,29 +22,17 @@ class Spy:
         self.streams, self.arguments, self.rows = [], [], []  # of attention, rows are tuples of sizes
 
     def __call__(self, handle, stream, arguments, *rows):
-        self.streams.append(stream)
+        self.streams.append(stream.value or 0)  # ctypes reads a null pointer as None
         given = self._fields.from_buffer_copy(arguments)
-        # ctypes reads a null pointer as None.
         self.arguments.append({name: getattr(given, name) or 0 for name, _ in self._fields._fields_})
-        self.rows.append(rows if len(rows) > 1 else rows[0])
-        return self._run(handle, 0, arguments, *rows)
-
-
-_ARGS = {
-    hone.RmsNormBackward: _structs.RmsNormBackwardArgs,
-    hone.Linear: _structs.LinearArgs,
-    hone.FusedFfn: _structs.FusedFfnArgs,
-    hone.QuantizedLinear: _quantized_structs.QuantizedLinearArgs,
-    hone.QuantizedFfn: _quantized_structs.QuantizedFfnArgs,
-    hone.Attention: _attention_structs.AttentionArgs,
-    hone.RopeKvAppend: _attention_structs.RopeKvAppendArgs,
-}
+        self.rows.append(tuple(size.value for size in rows) if len(rows) > 1 else rows[0].value)
+        return self._run(handle, None, arguments, *rows)
 
 
 def prepare(description, **options):
     """An operator with a Spy."""
     operator = hone.prepare(description, **options)
-    operator._run = Spy(operator._run, _ARGS.get(type(description), _structs.NormArgs))
+    operator._run = Spy(operator._run, operator.ARGUMENTS)
     return operator
 
 

@@ -23,6 +23,9 @@ class device:
     def __init__(self, kind: str, index: Optional[int] = None) -> None:
         self.type, self.index = kind, index
 
+    def __eq__(self, other: Any) -> bool:
+        return (self.type, self.index) == (other.type, other.index)
+
     def __repr__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
@@ -67,6 +70,7 @@ class Tensor:
             for size, stride, wanted in zip(self.shape, self._strides, _compact(self.shape))
         )
         self._pointer = _reserve(self._count * dtype.itemsize) if pointer is None else pointer
+        self.requires_grad = False
         self.made_for = None  # the raw stream, of those that torch.empty() makes
 
     def data_ptr(self) -> int:
@@ -90,6 +94,29 @@ class Tensor:
 
     def get_device(self) -> int:
         return self.device.index if self.device.type == "cuda" else -1
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def is_neg(self) -> bool:
+        return False
+
+    def resolve_neg(self) -> "Tensor":
+        return self
+
+    def clone(self, memory_format: Any = None) -> "Tensor":
+        return Tensor(self.shape, self.dtype, self.device)
+
+    def contiguous(self) -> "Tensor":
+        return self if self._contiguous else self.clone()
+
+    def zero_(self) -> "Tensor":
+        self.zeroed = True
+        return self
+
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
 
     def new_empty(self, shape: Tuple[int, ...], dtype: Optional[dtype] = None) -> "Tensor":
         return Tensor(shape, dtype or self.dtype, self.device)
@@ -125,6 +152,9 @@ class Cuda:
 
     def device_count(self) -> int:
         return self.devices
+
+    def is_current_stream_capturing(self) -> bool:
+        return False
 
     def synchronize(self) -> None:
         pass
@@ -172,7 +202,7 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
     module.nn = types.SimpleNamespace(Parameter=Parameter)
     module.cuda = Cuda(devices)
     module.made = []  # by torch.empty()
-    module._C = types.SimpleNamespace()
+    module._C = types.SimpleNamespace(_cuda_getDevice=lambda: module.cuda.current)
     if raw_streams:
         module._C._cuda_getCurrentRawStream = lambda index: module.cuda.streams.get(index, 0)
     module.empty = lambda shape, dtype, device: _empty(module, shape, dtype, device)

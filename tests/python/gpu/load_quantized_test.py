@@ -9,13 +9,14 @@ import unittest
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from support import DEVICE, Case, randn, weight_like
+from support import DEVICE, Case, randn
 
 import torch
 from torch import Tensor, nn
 
 import hone
-from hone import _safetensors, program
+from hone import program
+from hone._weights import safetensors
 from hone import nn as hone_nn
 
 CPU = torch.device("cpu")
@@ -95,7 +96,7 @@ class LoadingCase(Case):
         """A copy with other tensors, and another quantization_config."""
         after = self.new()
         after.mkdir()
-        found = _safetensors.open_folder(folder)
+        found = safetensors.open_folder(folder)
         tensors = {name: (t.dtype, list(t.shape), bytes(t.read())) for name, t in found.items()}
         change(tensors)
         write(after / "model.safetensors", tensors)

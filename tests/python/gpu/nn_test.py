@@ -183,6 +183,12 @@ class Patch(Case):
         self.assertIsInstance(model.rms, hone_nn.RMSNorm)
         self.assertEqual(hone.patch(model), [])
 
+    def test_the_default_dtype_does_not_matter(self):
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.bfloat16)
+        model = self.model(torch.bfloat16)
+        self.assertEqual(len(hone.patch(model)), 3)
+
     def test_a_module_whose_forward_is_overridden_is_left_alone(self):
         model = self.model()
         model.llama.forward = lambda x: x

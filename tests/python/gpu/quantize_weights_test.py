@@ -51,14 +51,6 @@ class QuantizeWeights(Case):
                 hone.quantize_weights(weight, group=64), hone.quantize_weights(weight.contiguous(), group=64)
             )
 
-    def test_a_prepared_operator_does_the_same(self):
-        weight = weight_like(200, 384, torch.bfloat16, seed=1).to(DEVICE)
-        operator = hone.prepare(hone.QuantizeWeights(384, group=128, zeros=True, max_out=200))
-        packed = operator(weight)
-        self.assert_same_packed(packed, hone.quantize_weights(weight, group=128, zeros=True))
-        again = operator(weight, *(torch.empty_like(tensor) for tensor in packed))
-        self.assert_same_packed(again, packed)
-
     def test_what_has_no_codes_is_refused_in_the_same_words(self):
         weight = weight_like(200, 384, torch.float32, seed=1)
         weight[150, 200] = torch.nan

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 import hone
-from hone import _torch_quantized_ffn, ops
+from hone import ops
+from hone._torch import quantized_ffn
 from hone import nn as hone_nn
 
 MOST = 160
@@ -137,7 +138,7 @@ class Operator(QuantizedCase):
     def test_calls_like_the_last_one_are_not_checked_again(self):
         for arguments, _, _ in samples().values():
             wanted = ops.quantized_ffn(*arguments)
-            with mock.patch.object(_torch_quantized_ffn, "_with_care", side_effect=AssertionError):
+            with mock.patch.object(quantized_ffn, "_with_care", side_effect=AssertionError):
                 self.assert_same(ops.quantized_ffn(*arguments), wanted)
         x, *rest = samples()["fp8 in blocks"][0]
         with self.assertRaisesRegex(ValueError, "^down: its shape is "):

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 import hone
-from hone import _packing, _torch_quantized, ops
+from hone import ops
+from hone._torch import quantized
+from hone._weights import packing
 from hone import nn as hone_nn
 from hone.quantized_descriptions import StoredWeight, blocks_of, groups_of
 
@@ -47,7 +49,7 @@ class Packing(QuantizedCase):
         for rows, columns in self.SIZES:
             four = torch.randint(0, 16, (rows, columns), dtype=torch.uint8)
             eight = torch.randint(-127, 128, (rows, columns), dtype=torch.int8)
-            packed = {4: _packing.pack_w4(four), 8: _packing.pack_w8(eight)}
+            packed = {4: packing.pack_w4(four), 8: packing.pack_w8(eight)}
             self.assertEqual(packed[4].shape, StoredWeight(rows, columns, "w4a16", 0).codes_shape)
             self.assertEqual(packed[8].shape, StoredWeight(rows, columns, "w8a16", 0).codes_shape)
             found = {bits: codes.flatten().tolist() for bits, codes in packed.items()}
@@ -57,19 +59,19 @@ class Packing(QuantizedCase):
                     self.assertEqual(found[4][byte] >> bit & 15, four[row, column])
                     byte, _ = code_place(row, column, columns, 8)
                     self.assertEqual(found[8][byte], int(eight[row, column]) % 256)
-            self.assert_same(_packing.unpack_w4(packed[4], rows, columns), four)
-            self.assert_same(_packing.unpack_w8(packed[8], rows, columns), eight)
+            self.assert_same(packing.unpack_w4(packed[4], rows, columns), four)
+            self.assert_same(packing.unpack_w8(packed[8], rows, columns), eight)
 
     def test_scales_stand_where_kernels_read_them(self):
         for rows, columns in self.SIZES:
             groups = groups_of(columns, 32)
             scales = torch.randn(rows, -(-columns // 32))
-            packed = _packing.pack_scales(scales, groups)
+            packed = packing.pack_scales(scales, groups)
             found = packed.flatten().tolist()
             for row in range(rows):
                 for group in range(scales.shape[1]):
                     self.assertEqual(found[scale_place(row, group, groups)], scales[row, group])
-            self.assert_same(_packing.unpack_scales(packed, rows, scales.shape[1]), scales)
+            self.assert_same(packing.unpack_scales(packed, rows, scales.shape[1]), scales)
 
     def test_quantizing_loses_little_on_either_device(self):
         for format, group, zeros, allowed in (
@@ -80,9 +82,9 @@ class Packing(QuantizedCase):
             for device in ("cpu", DEVICE):
                 weight = weight_like(200, 384, torch.bfloat16, seed=1).to(device)
                 stored = StoredWeight(200, 384, format, group)
-                packed = _packing.quantize(weight, stored, torch.bfloat16, zeros)
+                packed = packing.quantize(weight, stored, torch.bfloat16, zeros)
                 self.assertEqual(packed.codes.device.type, torch.device(device).type)
-                values = _packing.dequantize(packed, stored, torch.float64)
+                values = packing.dequantize(packed, stored, torch.float64)
                 with self.subTest(format=format, group=group, zeros=zeros, device=str(device)):
                     self.assertLess(self.relative_error(values, weight.double()), allowed)
 
@@ -90,12 +92,12 @@ class Packing(QuantizedCase):
         weight = torch.zeros(64, 128)
         for format in ("w4a16", "w8a16", "w8a8", "fp8"):
             stored = StoredWeight(64, 128, format, 0)
-            packed = _packing.quantize(weight, stored, torch.bfloat16)
-            self.assertEqual(_packing.dequantize(packed, stored, torch.float32).abs().max(), 0)
+            packed = packing.quantize(weight, stored, torch.bfloat16)
+            self.assertEqual(packing.dequantize(packed, stored, torch.float32).abs().max(), 0)
             weight[17, 100] = torch.inf
             for device in ("cpu", DEVICE):
                 with self.assertRaisesRegex(ValueError, r"weight \[17, 100\] is inf; allowed: finite"):
-                    _packing.quantize(weight.to(device), stored, torch.bfloat16)
+                    packing.quantize(weight.to(device), stored, torch.bfloat16)
             weight[17, 100] = 0
 
 
@@ -219,7 +221,7 @@ class Operator(QuantizedCase):
     def test_calls_like_the_last_one_are_not_checked_again(self):
         for name, (arguments, _, _) in samples().items():
             wanted = ops.quantized_linear(*arguments)
-            with mock.patch.object(_torch_quantized, "_with_care", side_effect=AssertionError) as careful:
+            with mock.patch.object(quantized, "_with_care", side_effect=AssertionError) as careful:
                 self.assert_same(ops.quantized_linear(*arguments), wanted)
                 for tokens in (1, 3):
                     fewer = [a[:tokens] if self.is_of_tokens(a) else a for a in arguments]

@@ -9,7 +9,7 @@ from support import Case, weight_like
 import torch
 from torch import Tensor
 
-from hone import _packing
+from hone._weights import packing
 from hone.quantized_descriptions import StoredWeight
 
 # One rounding of the result, one of each weight where codes become 16-bit numbers, and the tensor cores' sums
@@ -23,7 +23,7 @@ MOST_CODE = {"w8a8": 127.0, "fp8": 448.0}
 class Weight(NamedTuple):
     """A stored weight, and what it stands for, in float64."""
 
-    packed: _packing.Packed
+    packed: packing.Packed
     stored: StoredWeight
     values: Tensor
 
@@ -33,8 +33,8 @@ def stored_weight(
     one_scale: bool = False, seed: int = 2,
 ) -> Weight:  # fmt: skip
     stored = StoredWeight(rows, columns, format, group, one_scale)
-    packed = _packing.quantize(weight_like(rows, columns, torch.float32, seed), stored, dtype, zeros)
-    return Weight(packed, stored, _packing.dequantize(packed, stored, torch.float64))
+    packed = packing.quantize(weight_like(rows, columns, torch.float32, seed), stored, dtype, zeros)
+    return Weight(packed, stored, packing.dequantize(packed, stored, torch.float64))
 
 
 class QuantizedX(NamedTuple):

@@ -324,9 +324,9 @@ from torch.testing import assert_close
 name = "_are_functorch_transforms_active"
 held = getattr(torch._C, name)
 delattr(torch._C, name)
-from hone import _torch_autograd
+from hone._torch import autograd
 setattr(torch._C, name, held)
-assert not _torch_autograd._FAST
+assert not autograd._FAST
 from hone import ops
 x = torch.randn(4, 64, device="cuda", requires_grad=True)
 weight = torch.randn(64, device="cuda", requires_grad=True)
@@ -336,6 +336,18 @@ assert_close(found, wanted, rtol=1e-4, atol=1e-4)
 y, total = ops.rms_norm_residual(x, x, weight, 1e-5)
 torch.autograd.grad(total.sum(), x)
 torch.library.opcheck(ops.rms_norm, (x, weight, 1e-5))
+q = torch.randn(1, 1, 2, 64, device="cuda", requires_grad=True)
+k, cache = torch.randn(1, 1, 1, 64, device="cuda"), torch.zeros(1, 8, 1, 64, device="cuda")
+lengths = torch.ones(1, dtype=torch.int32, device="cuda")
+call = (k, k, cache, cache.clone(), None, None, "half", lengths)
+try:
+    ops.rope_kv_append(q, *call)
+except NotImplementedError as error:
+    assert "hone::rope_kv_append has no gradient" in str(error)
+else:
+    raise AssertionError("a gradient through rope_kv_append")
+with torch.no_grad():
+    assert_close(ops.rope_kv_append(q, *call), q)
 try:
     ops.layer_norm(x, weight, None, 1e-5).sum().backward()
 except NotImplementedError as error:

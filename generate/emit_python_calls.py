@@ -1,0 +1,237 @@
+"""python/hone/_operators/calls.py: the calls of prepared operators; and PyTorch's operators on them."""
+import re
+import typing
+
+from generate import abi
+from generate.emit_python import IRREGULAR, calls_of, class_name, field_name, filled, origin, wrapped
+from generate.operators import Call, CallArgument, Operator, TorchCall
+from generate.words import in_python
+
+
+def _real(argument: CallArgument) -> str:
+    return f"{argument.default:g}".replace("e-0", "e-") if argument.default else "0.0"
+
+
+def _parameters(call: Call) -> typing.List[str]:
+    """Those of run_pointers(): everything of a call in the order of C++; strides of a tensor of heads are one tuple."""
+    found = []
+    for argument in call.arguments:
+        if argument.kind == "strides":
+            zeros = ", ".join("0" for _ in argument.parts)
+            found.append(f"{argument.name}: Tuple[int, ...] = ({zeros})")
+        elif argument.kind == "float":
+            found.append(f"{argument.name}: float = {_real(argument)}")
+        else:
+            found += [f"{name}: int = {argument.default}" for name in argument.c_members()]
+    return found
+
+
+def _packed(call: Call, lock: abi.Lock) -> typing.List[str]:
+    """The members of the C struct after its size, as run_pointers() has them."""
+    tuples = {part: argument.name for argument in call.arguments if argument.kind == "strides"
+              for part in argument.parts}
+    found: typing.List[str] = []
+    for member in abi.arguments(call, lock).members[1:]:
+        text = f"*{tuples[member.name]}" if member.name in tuples else "0" if member.name == "reserved" else member.name
+        if text not in found or text == "0":
+            found.append(text)
+    return found
+
+
+def _run_pointers(call: Call, lock: abi.Lock) -> typing.List[str]:
+    sizes = [f"{size}: int" for size in call.sizes]
+    lines = filled("def run_pointers(", ["self", "stream: int", *sizes, *_parameters(call)], ") -> None:", 4)
+    lines += wrapped('"""Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps. '
+                     'Nothing is checked but what the library checks. Raises HoneError."""', 8)
+    lines += filled("packed = self._pack(", ["self._bytes", *_packed(call, lock)], ")", 8)
+    passed = [f"c_int64({size})" for size in call.sizes]
+    lines += filled("status = self._run(", ["self._pointer", "c_void_p(stream)", "packed", *passed], ")", 8)
+    return [*lines, "        if status:", "            check(status)"]
+
+
+# Regular operators: of tensors whose shapes and dtypes follow from the description.
+
+
+def tensors(call: Call) -> typing.List[CallArgument]:
+    return [argument for argument in call.arguments if argument.kind in ("tensor", "weight")]
+
+
+def _names(argument: CallArgument) -> typing.List[str]:
+    return argument.c_members() if argument.kind == "weight" else [argument.name]
+
+
+def _wanted(when: str) -> str:
+    """The flag or property of a description that says whether a tensor is needed."""
+    return re.sub(r"^p\.(\w+)\(\)$", r"\1", when)
+
+
+def _record(argument: CallArgument, call: Call) -> str:
+    """A record of operators of rows, as hone/_operators/tensors.py has them."""
+    dims = [part for part in argument.shape.strip("[]").split(", ") if part]
+    rows = bool(dims) and dims[0] in call.sizes
+    columns = " ".join(field_name(part) for part in (dims[1:] if rows else dims))
+    strided = any(other.name == f"{argument.name}_stride" for other in call.arguments)
+    options = [f'when="{_wanted(argument.when)}"'] if argument.when else []
+    if argument.kind == "weight":
+        strided = any(other.name == f"{argument.name}_stride" for other in call.arguments)
+        options += ["strided=True"] if strided else []
+        return f"stored({', '.join([chr(34) + ' '.join(argument.parts) + chr(34), chr(34) + columns + chr(34), *options])})"
+    element = "fp32" if "float" in argument.type else "int32" if "int32" in argument.type else argument.computed
+    options += [f'dtype="{element}"'] if element else []
+    if not dims:
+        return f"computed({', '.join([chr(34) + argument.name + chr(34), *options])})"
+    options += ["strided=True"] if strided else []
+    options += ["written=True"] if argument.role == "output" else []
+    maker = "rows" if rows else "fixed"
+    return f"{maker}({', '.join([chr(34) + argument.name + chr(34), chr(34) + columns + chr(34), *options])})"
+
+
+def signature(call: Call) -> typing.Tuple[typing.List[str], typing.List[str], typing.List[str]]:
+    """Names of what a call takes: required, optional, and by keyword alone."""
+    inputs = [(name, argument) for argument in tensors(call) for name in _names(argument)
+              if argument.role in ("input", "weight")]
+    needed = [name for name, argument in inputs if not argument.when and not name.endswith("zeros")]
+    first = call.python.split() or needed
+    split = max([i for i, name in enumerate(first) if name in needed], default=-1) + 1
+    rest = [name for name, _ in inputs if name not in first]
+    written = [argument.name for argument in tensors(call) if argument.role in ("output", "workspace")]
+    return first[:split], first[split:] + rest, written
+
+
+def _call(group: typing.List[Operator]) -> typing.List[str]:
+    call = group[0].call
+    required, optional, written = signature(call)
+    reals = [argument for argument in call.arguments if argument.kind == "float"]
+    given = [f"{name}: Any" for name in required] + [f"{name}: Any = None" for name in optional] + ["*"]
+    given += [f"{name}: Any = None" for name in written]
+    given += [f"{real.name}: float = {_real(real)}" for real in reals] + ["stream: Any = None"]
+    lines = filled("def __call__(", ["self", *given], ") -> Any:", 4) + _documentation(group)
+    names = [*required, *optional, *written, *(real.name for real in reals)]
+    lines += [f"        if type({required[0]}) is self._tensor:", "            try:",
+              *filled("return self._plain(", [*names, "stream"], ")", 16), "            except NOT_PLAIN:",
+              "                pass"]
+    return lines + filled("return self._call_checked((", names, "), stream)", 8)
+
+
+def _shape(argument: CallArgument, call: Call) -> str:
+    dims = [part for part in argument.shape.strip("[]").split(", ") if part]
+    shown = ["..." if part in call.sizes else field_name(part) for part in dims]
+    return f"[{', '.join(shown)}]" if shown else ""
+
+
+def _documentation(group: typing.List[Operator]) -> typing.List[str]:
+    call = group[0].call
+    outputs = [argument for argument in tensors(call) if argument.role == "output"]
+    names = ", ".join(argument.name for argument in outputs)
+    conditions = "" if len(outputs) == 1 else ": those that the operator has"
+    lines = wrapped(f'"""Returns {names if len(outputs) == 1 else f"({names})"}{conditions}.', 8) + [""]
+    for argument in tensors(call):
+        if argument.role == "workspace":
+            text = "workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile"
+        else:
+            text = ", ".join(filter(None, [_shape(argument, call), in_python(argument.words)]))
+        text = text.replace("[out, in]", "[out_features, in_features]")
+        title = ", ".join(_names(argument))
+        lines += wrapped(f"{title}: {text}" if text else title, 8)
+    lines += ["", *wrapped(
+        "Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common stride. What is "
+        "written and not given is made by PyTorch when the first argument is its tensor. stream is an int (CUstream) or an "
+        "object of PyTorch, CuPy or Numba; None: the caller's current one.", 8), "",
+        "        Raises TypeError and ValueError naming the argument, and HoneError.", '        """']
+    return lines
+
+
+def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[str]:
+    call = group[0].call
+    titles = [operator.title for operator in group]
+    lines = ["", "", f"class {class_name(call)}(RowsOperator):", f'    """A prepared {" or ".join(titles)}."""', "",
+             f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "    TENSORS = ("]
+    lines += [f"        {_record(argument, call)}," for argument in tensors(call) if argument.role != "workspace"]
+    lines.append("    )")
+    required, optional, written = signature(call)
+    reals = [argument.name for argument in call.arguments if argument.kind == "float"]
+    lines += filled("GIVEN = (", [f'"{name}"' for name in [*required, *optional, *written, *reals]], ")", 4)
+    return [*lines, "", *_run_pointers(call, lock), "", *_call(group)]
+
+
+def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
+    groups = calls_of(operators)
+    regular = [group for group in groups if group[0].call.name not in IRREGULAR]
+    lines = origin("Prepared operators: what :func:`hone.prepare` returns. They may be called from many threads at once, "
+                   "and under stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches "
+                   "go to the caller's current stream.")
+    lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, Tuple", "",
+              "from .. import descriptions", "from .._native import structs", "from .._native.library import check",
+              "from .base import NOT_PLAIN, Operator", "from .rows import RowsOperator",
+              "from .tensors import computed, fixed, rows, stored", "", "__all__ = ["]
+    lines += [f'    "{name}",' for name in sorted(class_name(group[0].call) for group in regular)] + ["]"]
+    for group in groups:
+        call = group[0].call
+        if group in regular:
+            lines += _regular_class(group, lock)
+        else:
+            lines += ["", "", f"class {call.title}Call(Operator):", f'    """Runs a prepared {call.title}."""', "",
+                      f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "",
+                      *_run_pointers(call, lock)]
+    lines += ["", "", "# By description; hand-written ones are in prepare.py.", "KINDS = {"]
+    lines += [f"    descriptions.{operator.title}: {class_name(group[0].call)}," for group in regular
+              for operator in group]
+    return "\n".join([*lines, "}", ""])
+
+
+# PyTorch's operators.
+
+
+def _torch_type(operator: Operator, name: str, optional: bool, fixed) -> str:
+    for argument in tensors(operator.call):
+        if name in _names(argument):
+            sometimes = argument.when and fixed.get(_wanted(argument.when)) is not True or name.endswith("zeros")
+            return "Tensor?" if sometimes else "Tensor"
+    for argument in operator.call.arguments:
+        if argument.name == name and argument.kind == "float":
+            return "float?" if optional else "float"
+    given = next((given for given in operator.fields if field_name(given.name) == name), None)
+    if given is None:
+        operator.refuse(f"{name} of a torch_call is no tensor, number or field")
+    kind = {"int64": "int", "flag": "bool"}.get(given.kind, "str")
+    return f"{kind}?" if optional else kind
+
+
+def schema(operator: Operator, torch_call: TorchCall) -> str:
+    parameters, marks = [], iter("abcdefgh")
+    for text, optional in [(text, False) for text in torch_call.arguments] + [(text, True) for text in torch_call.optional]:
+        theirs, _, ours = text.rstrip("!").partition("=")
+        kind = _torch_type(operator, ours or theirs, optional, torch_call.fixed)
+        kind = f"Tensor({next(marks)}!)" if text.endswith("!") else kind
+        parameters.append(f"{kind} {theirs}" + ("=None" if optional else ""))
+    written = {text.rstrip("!") for text in torch_call.arguments if text.endswith("!")}
+    given = {text.rstrip("!").partition("=")[0] for text in torch_call.arguments}
+    count = sum(1 for argument in tensors(operator.call) if argument.role == "output" and argument.name not in written
+                and (not argument.when or torch_call.fixed.get(_wanted(argument.when)) is True
+                     or (argument.when.startswith("p.") and "output" in given)))
+    result = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+    return f"{torch_call.name}({', '.join(parameters)}) -> {result}"
+
+
+def torch_source(operators: typing.List[Operator]) -> str:
+    lines = origin("PyTorch's operators: their schemas, and of which descriptions they are.")
+    lines += ["from typing import Any, Dict, NamedTuple, Tuple", "", "from .. import descriptions", "", "",
+              "class Declared(NamedTuple):", '    """An operator of torch.ops.hone."""', "", "    schema: str",
+              "    description: Any", "    names: Tuple[str, ...]  # of its arguments, as prepared operators call them",
+              "    fixed: Dict[str, Any]  # fields of the description",
+              "    instead: str  # what has a gradient; empty: it has one", "", "    @property",
+              "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "", "    @property",
+              "    def parameters(self) -> str:", '        """Names and defaults, as those of a function in Python."""',
+              '        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")',
+              '        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)', "", "", "DECLARED = ("]
+    for operator in operators:
+        for torch_call in operator.torch:
+            names = [text.rstrip("!").rpartition("=")[2] for text in [*torch_call.arguments, *torch_call.optional]]
+            lines += ["    Declared("]
+            pieces = wrapped(schema(operator, torch_call), 0, 95)
+            lines += [f'        "{piece}{" " if i + 1 < len(pieces) else ""}"' + ("," if i + 1 == len(pieces) else "")
+                      for i, piece in enumerate(pieces)]
+            lines.append(f"        descriptions.{operator.title},")
+            lines += filled("(", [f'"{name}"' for name in names], ("," if len(names) == 1 else "") + "),", 8)
+            lines += [f"        {torch_call.fixed!r},".replace("'", '"'), f'        "{torch_call.instead}",', "    ),"]
+    return "\n".join([*lines, ")", ""])

@@ -1,0 +1,1 @@
+"""Prepared operators: descriptions, the checks of a call, and its fast way."""

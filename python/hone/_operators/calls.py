@@ -1,0 +1,496 @@
+"""Prepared operators: what :func:`hone.prepare` returns. They may be called from many threads at once, and
+under stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches go to the
+caller's current stream.
+
+Generated from kernel_templates/*/operators.py by `./hone generate`.
+"""
+
+from __future__ import annotations
+
+from ctypes import c_int64, c_void_p
+from typing import Any, Tuple
+
+from .. import descriptions
+from .._native import structs
+from .._native.library import check
+from .base import NOT_PLAIN, Operator
+from .rows import RowsOperator
+from .tensors import computed, fixed, rows, stored
+
+__all__ = [
+    "FusedFfnOperator",
+    "LinearOperator",
+    "Norm",
+    "NormBackward",
+    "QuantizedFfnOperator",
+    "QuantizedLinearOperator",
+]
+
+
+class AttentionCall(Operator):
+    """Runs a prepared Attention."""
+
+    CALL = "attention"
+    ARGUMENTS = structs.AttentionArgs
+
+    def run_pointers(
+        self, stream: int, batch: int, q_len: int, kv_len: int, q: int = 0, k: int = 0, v: int = 0,
+        out: int = 0, lse: int = 0, kv_lengths: int = 0, q_starts: int = 0, kv_starts: int = 0,
+        page_table: int = 0, k_scale: int = 0, v_scale: int = 0, workspace: int = 0,
+        q_strides: Tuple[int, ...] = (0, 0, 0), k_strides: Tuple[int, ...] = (0, 0, 0),
+        v_strides: Tuple[int, ...] = (0, 0, 0), out_strides: Tuple[int, ...] = (0, 0, 0),
+        page_table_stride: int = 0, pool_pages: int = 0, q_tokens: int = 0, kv_tokens: int = 0,
+        scale: float = 0.0, softcap: float = 0.0,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, scale, softcap, 0, q, k, v, out, lse, kv_lengths, q_starts, kv_starts, page_table,
+            k_scale, v_scale, workspace, *q_strides, *k_strides, *v_strides, *out_strides, page_table_stride,
+            pool_pages, q_tokens, kv_tokens,
+        )
+        status = self._run(
+            self._pointer, c_void_p(stream), packed, c_int64(batch), c_int64(q_len), c_int64(kv_len),
+        )
+        if status:
+            check(status)
+
+
+class LinearOperator(RowsOperator):
+    """A prepared Linear."""
+
+    CALL = "linear"
+    ARGUMENTS = structs.LinearArgs
+    TENSORS = (
+        rows("x", "in_features", strided=True),
+        fixed("weight", "out_features in_features", strided=True),
+        fixed("bias", "out_features", when="bias"),
+        rows("residual", "out_features", when="residual", strided=True),
+        rows("out", "out_features", strided=True, written=True),
+        fixed("norm_weight", "in_features", when="norm"),
+    )
+    GIVEN = ("x", "weight", "bias", "residual", "norm_weight", "out", "workspace", "epsilon")
+
+    def run_pointers(
+        self, stream: int, tokens: int, x: int = 0, weight: int = 0, bias: int = 0, residual: int = 0,
+        out: int = 0, workspace: int = 0, x_stride: int = 0, weight_stride: int = 0, residual_stride: int = 0,
+        out_stride: int = 0, norm_weight: int = 0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, x, weight, bias, residual, out, workspace, x_stride, weight_stride,
+            residual_stride, out_stride, norm_weight,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Any, weight: Any, bias: Any = None, residual: Any = None, norm_weight: Any = None, *,
+        out: Any = None, workspace: Any = None, epsilon: float = 1e-5, stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        x: [..., in_features], dtype
+        weight: [out_features, in_features], dtype
+        bias: [out_features], dtype; needed when the operator has a bias
+        residual: [..., out_features], dtype; needed when the operator has a residual
+        out: [..., out_features], dtype
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+        norm_weight: [in_features], dtype; needed when the operator has a norm
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(x, weight, bias, residual, norm_weight, out, workspace, epsilon, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((x, weight, bias, residual, norm_weight, out, workspace, epsilon), stream)
+
+
+class FusedFfnOperator(RowsOperator):
+    """A prepared FusedFfn."""
+
+    CALL = "fused_ffn"
+    ARGUMENTS = structs.FusedFfnArgs
+    TENSORS = (
+        rows("x", "hidden", strided=True),
+        fixed("gate", "intermediate hidden", when="gated"),
+        fixed("up", "intermediate hidden"),
+        fixed("up_bias", "intermediate", when="bias"),
+        fixed("down", "hidden intermediate"),
+        fixed("down_bias", "hidden", when="bias"),
+        rows("residual", "hidden", when="residual", strided=True),
+        rows("out", "hidden", strided=True, written=True),
+        fixed("norm_weight", "hidden", when="norm"),
+    )
+    GIVEN = (
+        "x", "gate", "up", "down", "up_bias", "down_bias", "residual", "norm_weight", "out", "workspace",
+        "epsilon",
+    )
+
+    def run_pointers(
+        self, stream: int, tokens: int, x: int = 0, gate: int = 0, up: int = 0, up_bias: int = 0,
+        down: int = 0, down_bias: int = 0, residual: int = 0, out: int = 0, workspace: int = 0,
+        x_stride: int = 0, residual_stride: int = 0, out_stride: int = 0, norm_weight: int = 0,
+        epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, x, gate, up, up_bias, down, down_bias, residual, out, workspace, x_stride,
+            residual_stride, out_stride, norm_weight,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Any, gate: Any, up: Any, down: Any, up_bias: Any = None, down_bias: Any = None,
+        residual: Any = None, norm_weight: Any = None, *, out: Any = None, workspace: Any = None,
+        epsilon: float = 1e-5, stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        x: [..., hidden]
+        gate: [intermediate, hidden], needed when the operator is gated
+        up: [intermediate, hidden]
+        up_bias: [intermediate], needed when the operator has biases
+        down: [hidden, intermediate]
+        down_bias: [hidden], needed when the operator has biases
+        residual: [..., hidden], needed when the operator has a residual
+        out: [..., hidden]
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+        norm_weight: [hidden], needed when the operator has a norm
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(
+                    x, gate, up, down, up_bias, down_bias, residual, norm_weight, out, workspace, epsilon,
+                    stream,
+                )
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((
+            x, gate, up, down, up_bias, down_bias, residual, norm_weight, out, workspace, epsilon,
+        ), stream)
+
+
+class Norm(RowsOperator):
+    """A prepared RmsNorm or LayerNorm."""
+
+    CALL = "norm"
+    ARGUMENTS = structs.NormArgs
+    TENSORS = (
+        rows("x", "hidden", strided=True),
+        rows("residual", "hidden", when="residual", strided=True),
+        fixed("weight", "hidden"),
+        fixed("bias", "hidden", when="bias"),
+        rows("out", "hidden", dtype="out_dtype", strided=True, written=True),
+        rows("sum", "hidden", when="residual", strided=True, written=True),
+        rows("scale", "", when="quantized", dtype="fp32", written=True),
+    )
+    GIVEN = ("x", "weight", "residual", "bias", "out", "sum", "scale", "epsilon")
+
+    def run_pointers(
+        self, stream: int, rows: int, x: int = 0, residual: int = 0, weight: int = 0, bias: int = 0,
+        out: int = 0, sum: int = 0, scale: int = 0, x_stride: int = 0, residual_stride: int = 0,
+        out_stride: int = 0, sum_stride: int = 0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, x, residual, weight, bias, out, sum, scale, x_stride, residual_stride,
+            out_stride, sum_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(rows))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Any, weight: Any, residual: Any = None, bias: Any = None, *, out: Any = None,
+        sum: Any = None, scale: Any = None, epsilon: float = 1e-5, stream: Any = None,
+    ) -> Any:
+        """Returns (out, sum, scale): those that the operator has.
+
+        x: [..., hidden], dtype
+        residual: [..., hidden], dtype; needed when the operator has a residual
+        weight: [hidden], dtype
+        bias: [hidden], dtype; needed when a layer norm has a bias
+        out: [..., hidden], dtype or codes of one byte
+        sum: [..., hidden], dtype; needed when the operator has a residual
+        scale: [...], needed when the output is quantized
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(x, weight, residual, bias, out, sum, scale, epsilon, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((x, weight, residual, bias, out, sum, scale, epsilon), stream)
+
+
+class QuantizedLinearOperator(RowsOperator):
+    """A prepared QuantizedLinear."""
+
+    CALL = "quantized_linear"
+    ARGUMENTS = structs.QuantizedLinearArgs
+    TENSORS = (
+        rows("x", "in_features", dtype="x_dtype", strided=True),
+        computed("x_scales", when="quantized_x", dtype="fp32"),
+        stored("weight scales zeros", "out_features in_features", strided=True),
+        fixed("bias", "out_features", when="bias"),
+        rows("residual", "out_features", when="residual", strided=True),
+        rows("out", "out_features", strided=True, written=True),
+        fixed("norm_weight", "in_features", when="norm"),
+    )
+    GIVEN = (
+        "x", "weight", "scales", "zeros", "bias", "residual", "x_scales", "norm_weight", "out", "workspace",
+        "epsilon",
+    )
+
+    def run_pointers(
+        self, stream: int, tokens: int, x: int = 0, x_scales: int = 0, weight: int = 0, scales: int = 0,
+        zeros: int = 0, bias: int = 0, residual: int = 0, out: int = 0, workspace: int = 0, x_stride: int = 0,
+        x_scale_stride: int = 0, weight_stride: int = 0, residual_stride: int = 0, out_stride: int = 0,
+        norm_weight: int = 0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, x, x_scales, norm_weight, weight, scales, zeros, bias, residual, out,
+            workspace, x_stride, x_scale_stride, weight_stride, residual_stride, out_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Any, weight: Any, scales: Any, zeros: Any = None, bias: Any = None, residual: Any = None,
+        x_scales: Any = None, norm_weight: Any = None, *, out: Any = None, workspace: Any = None,
+        epsilon: float = 1e-5, stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        x: [..., in_features], dtype; quantized_x: int8 or E4M3
+        x_scales: quantized_x: [tokens], [tokens, in / 128] in groups, or one
+        weight, scales, zeros: [out_features, in_features]
+        bias: [out_features], dtype; needed when the operator has a bias
+        residual: [..., out_features], dtype; needed when the operator has a residual
+        out: [..., out_features], dtype
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+        norm_weight: [in_features], dtype; needed when the operator has a norm
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(
+                    x, weight, scales, zeros, bias, residual, x_scales, norm_weight, out, workspace, epsilon,
+                    stream,
+                )
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((
+            x, weight, scales, zeros, bias, residual, x_scales, norm_weight, out, workspace, epsilon,
+        ), stream)
+
+
+class QuantizedFfnOperator(RowsOperator):
+    """A prepared QuantizedFfn."""
+
+    CALL = "quantized_ffn"
+    ARGUMENTS = structs.QuantizedFfnArgs
+    TENSORS = (
+        rows("x", "hidden", dtype="x_dtype", strided=True),
+        computed("x_scales", when="quantized_x", dtype="fp32"),
+        stored("gate gate_scales gate_zeros", "intermediate hidden", when="gated"),
+        stored("up up_scales up_zeros", "intermediate hidden"),
+        stored("down down_scales down_zeros", "hidden intermediate"),
+        fixed("up_bias", "intermediate", when="bias"),
+        fixed("down_bias", "hidden", when="bias"),
+        rows("residual", "hidden", when="residual", strided=True),
+        rows("out", "hidden", strided=True, written=True),
+        fixed("norm_weight", "hidden", when="norm"),
+    )
+    GIVEN = (
+        "x", "up", "up_scales", "down", "down_scales", "x_scales", "gate", "gate_scales", "gate_zeros",
+        "up_zeros", "down_zeros", "up_bias", "down_bias", "residual", "norm_weight", "out", "workspace",
+        "epsilon",
+    )
+
+    def run_pointers(
+        self, stream: int, tokens: int, x: int = 0, x_scales: int = 0, gate: int = 0, gate_scales: int = 0,
+        gate_zeros: int = 0, up: int = 0, up_scales: int = 0, up_zeros: int = 0, down: int = 0,
+        down_scales: int = 0, down_zeros: int = 0, up_bias: int = 0, down_bias: int = 0, residual: int = 0,
+        out: int = 0, workspace: int = 0, x_stride: int = 0, x_scale_stride: int = 0,
+        residual_stride: int = 0, out_stride: int = 0, norm_weight: int = 0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, x, x_scales, norm_weight, gate, gate_scales, gate_zeros, up, up_scales,
+            up_zeros, down, down_scales, down_zeros, up_bias, down_bias, residual, out, workspace, x_stride,
+            x_scale_stride, residual_stride, out_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Any, up: Any, up_scales: Any, down: Any, down_scales: Any, x_scales: Any = None,
+        gate: Any = None, gate_scales: Any = None, gate_zeros: Any = None, up_zeros: Any = None,
+        down_zeros: Any = None, up_bias: Any = None, down_bias: Any = None, residual: Any = None,
+        norm_weight: Any = None, *, out: Any = None, workspace: Any = None, epsilon: float = 1e-5,
+        stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        x: [..., hidden], dtype; quantized_x: int8 or E4M3
+        x_scales: as in QuantizedLinear.run()
+        gate, gate_scales, gate_zeros: [intermediate, hidden], needed when the operator is gated
+        up, up_scales, up_zeros: [intermediate, hidden]
+        down, down_scales, down_zeros: [hidden, intermediate]
+        up_bias: [intermediate], needed when the operator has biases
+        down_bias: [hidden], needed when the operator has biases
+        residual: [..., hidden], needed when the operator has a residual
+        out: [..., hidden]
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+        norm_weight: [hidden], needed when the operator has a norm
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(
+                    x, up, up_scales, down, down_scales, x_scales, gate, gate_scales, gate_zeros, up_zeros,
+                    down_zeros, up_bias, down_bias, residual, norm_weight, out, workspace, epsilon, stream,
+                )
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((
+            x, up, up_scales, down, down_scales, x_scales, gate, gate_scales, gate_zeros, up_zeros,
+            down_zeros, up_bias, down_bias, residual, norm_weight, out, workspace, epsilon,
+        ), stream)
+
+
+class NormBackward(RowsOperator):
+    """A prepared RmsNormBackward."""
+
+    CALL = "rms_norm_backward"
+    ARGUMENTS = structs.RmsNormBackwardArgs
+    TENSORS = (
+        rows("dy", "hidden", strided=True),
+        rows("x", "hidden", strided=True),
+        fixed("weight", "hidden"),
+        rows("dsum", "hidden", when="residual", strided=True),
+        rows("dx", "hidden", strided=True, written=True),
+        fixed("dweight", "hidden", written=True),
+    )
+    GIVEN = ("dy", "x", "weight", "dsum", "dx", "dweight", "workspace", "epsilon")
+
+    def run_pointers(
+        self, stream: int, rows: int, dy: int = 0, x: int = 0, weight: int = 0, dsum: int = 0, dx: int = 0,
+        dweight: int = 0, workspace: int = 0, dy_stride: int = 0, x_stride: int = 0, dsum_stride: int = 0,
+        dx_stride: int = 0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, dy, x, weight, dsum, dx, dweight, workspace, dy_stride, x_stride,
+            dsum_stride, dx_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(rows))
+        if status:
+            check(status)
+
+    def __call__(
+        self, dy: Any, x: Any, weight: Any, dsum: Any = None, *, dx: Any = None, dweight: Any = None,
+        workspace: Any = None, epsilon: float = 1e-5, stream: Any = None,
+    ) -> Any:
+        """Returns (dx, dweight): those that the operator has.
+
+        dy: [..., hidden], dtype
+        x: [..., hidden], dtype
+        weight: [hidden], dtype
+        dsum: [..., hidden], dtype; needed when the operator has a residual
+        dx: [..., hidden], dtype
+        dweight: [hidden], dtype
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(dy) is self._tensor:
+            try:
+                return self._plain(dy, x, weight, dsum, dx, dweight, workspace, epsilon, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((dy, x, weight, dsum, dx, dweight, workspace, epsilon), stream)
+
+
+class RopeKvAppendCall(Operator):
+    """Runs a prepared RopeKvAppend."""
+
+    CALL = "rope_kv_append"
+    ARGUMENTS = structs.RopeKvAppendArgs
+
+    def run_pointers(
+        self, stream: int, tokens: int, q: int = 0, k: int = 0, v: int = 0, out: int = 0, k_cache: int = 0,
+        v_cache: int = 0, cos: int = 0, sin: int = 0, kv_lengths: int = 0, page_table: int = 0,
+        positions: int = 0, slots: int = 0, k_scale: int = 0, v_scale: int = 0, q_weight: int = 0,
+        k_weight: int = 0, q_strides: Tuple[int, ...] = (0, 0), k_strides: Tuple[int, ...] = (0, 0),
+        v_strides: Tuple[int, ...] = (0, 0), out_strides: Tuple[int, ...] = (0, 0),
+        cache_strides: Tuple[int, ...] = (0, 0, 0), page_table_stride: int = 0, q_len: int = 1,
+        kv_len: int = 0, pool_pages: int = 0, table_rows: int = 0, epsilon: float = 1e-5,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, epsilon, q, k, v, out, k_cache, v_cache, cos, sin, kv_lengths, page_table, positions,
+            slots, k_scale, v_scale, q_weight, k_weight, *q_strides, *k_strides, *v_strides, *out_strides,
+            *cache_strides, page_table_stride, q_len, kv_len, pool_pages, table_rows,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+
+# By description; hand-written ones are in prepare.py.
+KINDS = {
+    descriptions.Linear: LinearOperator,
+    descriptions.FusedFfn: FusedFfnOperator,
+    descriptions.RmsNorm: Norm,
+    descriptions.LayerNorm: Norm,
+    descriptions.QuantizedLinear: QuantizedLinearOperator,
+    descriptions.QuantizedFfn: QuantizedFfnOperator,
+    descriptions.RmsNormBackward: NormBackward,
+}

@@ -1,0 +1,180 @@
+"""Bases of the descriptions of operators: their checks, their C structs, and what tensors follow from
+them."""
+
+from __future__ import annotations
+
+from ctypes import Structure, sizeof
+from dataclasses import fields
+from typing import Any, ClassVar, Dict, Tuple, Type
+
+from .._native import structs
+from .stored import StoredWeight
+
+_ALIASES = {
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+}
+
+# Queries of a sequence that the kernels of attention over a cache take; more are those of a prompt.
+MOST_DECODED = 16
+
+# What codes may be, best first: where a library has no fp8, its bytes do.
+CODES = {"int8": ("int8",), "fp8": ("fp8_e4m3", "uint8"), "fp8_e4m3": ("fp8_e4m3", "uint8")}
+
+
+def dtype_name(dtype: Any, field: str = "dtype") -> str:
+    """Our name, "bf16", for "bf16", "bfloat16" or torch.bfloat16. Raises ValueError."""
+    text = str(dtype)
+    if text.startswith("torch."):
+        text = text[len("torch.") :]
+    return _one_of(field, _ALIASES.get(text, text), structs.DTYPES)
+
+
+def _one_of(field: str, value: Any, allowed: Dict[str, int]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{field}: {value!r}; allowed are {', '.join(allowed)}")
+    return value
+
+
+class Description:
+    """Base of the descriptions. C_NAME is the middle of its C functions' names: hone_<C_NAME>_prepare."""
+
+    C_NAME: ClassVar[str]
+    STRUCT: ClassVar[Type[Structure]]
+    SIZES: ClassVar[Tuple[str, ...]]  # fields that are sizes
+    LIMIT: ClassVar[str]  # the field that is the most rows of one call
+    WORDS: ClassVar[Dict[str, Dict[str, int]]]  # fields that are one of some words, with their numbers in C
+    C_FIELDS: ClassVar[Dict[str, str]] = {}  # members of STRUCT that have another name than their field
+    CALL_SIZES: ClassVar[Tuple[str, ...]] = ("rows",)  # that say how much one call is of
+    dtype: str
+
+    def __post_init__(self) -> None:
+        """Checks types, and brings names into their one form; sizes are libhone's to judge."""
+        for field in self.SIZES:
+            value = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{field}: {value!r}; allowed is an int")
+            if not -(2**63) <= value < 2**63:  # ctypes would cut it off
+                raise ValueError(f"{field}: {value}; allowed are numbers of 64 bits")
+        for field in (field.name for field in fields(self) if field.type == "bool"):
+            if not isinstance(getattr(self, field), bool):
+                raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is a bool")
+        for field, words in self.WORDS.items():
+            if words is structs.DTYPES:
+                object.__setattr__(self, field, dtype_name(getattr(self, field), field))
+            else:
+                _one_of(field, getattr(self, field), words)
+
+    def _set_default(self, field: str, default: int, value: int) -> None:
+        """Two descriptions of the same are equal."""
+        if getattr(self, field) == default:
+            object.__setattr__(self, field, value)
+
+    @property
+    def most_rows(self) -> int:
+        """Most rows, or tokens, of one call."""
+        return getattr(self, self.LIMIT)
+
+    def to_struct(self) -> Structure:
+        """The C struct of this description."""
+        values = {self.C_FIELDS.get(field, field): value for field, value in vars(self).items()}
+        for field, words in self.WORDS.items():
+            values[field] = words[values[field]]
+        return self.STRUCT(struct_size=sizeof(self.STRUCT), **values)
+
+
+class OfNorm(Description):
+    """Base of the norms."""
+
+    output: str
+
+    @property
+    def quantized(self) -> bool:
+        """Whether out gets codes, with scales."""
+        return self.output != "same"
+
+    @property
+    def out_dtype(self) -> Tuple[str, ...]:
+        """What out may be, best first."""
+        return CODES[self.output] if self.quantized else (self.dtype,)
+
+
+class OfHeads(Description):
+    """Base of the operators of heads, of which k and v have as many as q where nothing else is said."""
+
+    heads: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set_default("kv_heads", 0, self.heads)
+
+
+class OfTurningHeads(OfHeads):
+    """Base of the rotary embedding, which turns whole heads where nothing else is said."""
+
+    head_dim: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set_default("rotary_dim", -1, self.head_dim)
+
+
+class _OfQuantized(Description):
+    """What operators with quantized weights have in common."""
+
+    format: str
+    group: int
+    one_scale: bool
+    quantized_x: bool
+    one_x_scale: bool
+
+    @property
+    def columns_in(self) -> int:
+        """Elements of a row of x."""
+        return getattr(self, self.SIZES[0])
+
+    def stored(self, rows: int, columns: int) -> StoredWeight:
+        return StoredWeight(rows, columns, self.format, self.group, self.one_scale)
+
+    @property
+    def x_dtype(self) -> Tuple[str, ...]:
+        """What x may be, best first."""
+        codes = self.stored(1, 1).codes_dtype
+        return CODES.get(codes, (codes,)) if self.quantized_x else (self.dtype,)
+
+    @property
+    def x_scales_shape(self) -> Tuple[bool, Tuple[int, ...]]:
+        """Whether there are some for each token, and how many."""
+        if self.group:
+            return True, (self.columns_in // self.group,)
+        return (False, (1,)) if self.one_x_scale else (True, ())
+
+
+class OfQuantizedLinear(_OfQuantized):
+    """Base of QuantizedLinear."""
+
+    in_features: int
+    out_features: int
+
+    @property
+    def stored_weight(self) -> StoredWeight:
+        return self.stored(self.out_features, self.in_features)
+
+
+class OfQuantizedFfn(_OfQuantized):
+    """Base of QuantizedFfn."""
+
+    hidden: int
+    intermediate: int
+
+    @property
+    def stored_up(self) -> StoredWeight:
+        """How up and gate are stored."""
+        return self.stored(self.intermediate, self.hidden)
+
+    @property
+    def stored_down(self) -> StoredWeight:
+        return self.stored(self.hidden, self.intermediate)

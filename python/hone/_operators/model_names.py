@@ -1,0 +1,68 @@
+"""The names of a model's operators, for models.py: what they do, and their sizes where a model has
+several."""
+
+from __future__ import annotations
+
+from typing import Any, List
+
+from ..descriptions import (
+    Attention,
+    FusedFfn,
+    Linear,
+    QuantizedFfn,
+    QuantizedLinear,
+    RmsNorm,
+    RopeKvAppend,
+)
+from .description import MOST_DECODED
+
+_SAME_IN_A_MODEL = ("group",)
+
+
+def operator_names(descriptions: List[Any]) -> List[str]:
+    short = [_short_name(description) for description in descriptions]
+    return [
+        name if short.count(name) == 1 else f"{name}_{_size(description)}"
+        for name, description in zip(short, descriptions)
+    ]
+
+
+def _size(description: Any) -> str:
+    """Its sizes but for those of a call, of all its kind, and what it does not have."""
+    fields = (field for field in description.SIZES if field[:4] not in ("max_", "min_"))
+    sizes = (getattr(description, field) for field in fields if field not in _SAME_IN_A_MODEL)
+    return "_".join(str(size) for size in sizes if size)
+
+
+def _short_name(description: Any) -> str:
+    if isinstance(description, Attention):
+        return _attention_name(description)
+    if isinstance(description, RopeKvAppend):
+        return _joined("rope_kv_append", description, "norm", "slots")
+    if isinstance(description, (FusedFfn, QuantizedFfn)):
+        return description.C_NAME
+    if isinstance(description, (Linear, QuantizedLinear)):
+        words = [description.C_NAME, description.activation if description.activation != "none" else ""]
+        words += [option for option in ("norm", "bias", "residual") if getattr(description, option)]
+        return "_".join(filter(None, words))
+    words = ["rmsnorm" if isinstance(description, RmsNorm) else "layernorm"]
+    if description.output != "same":
+        words.append(description.output)
+    if description.residual:
+        words.append("residual")
+    if not getattr(description, "bias", True):
+        words.append("without_bias")
+    return "_".join(words)
+
+
+def _attention_name(description: Attention) -> str:
+    words = "attention" if description.max_q_len > MOST_DECODED else "attention_decode"
+    words += f"_window_{description.window}" if description.window else ""
+    return _joined(words, description, "softcap", "lse", "lengths", "packed")
+
+
+def _joined(name: str, description: Any, *options: str) -> str:
+    """With what else it has, a cache in pages or codes at the end."""
+    words = [name, *(option for option in options if getattr(description, option))]
+    words += ["paged"] if description.page_size else []
+    return "_".join(words + (["fp8"] if description.kv_dtype == "fp8" else []))

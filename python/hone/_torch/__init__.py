@@ -1,0 +1,1 @@
+"""The kernels behind hone.ops, and their gradients."""

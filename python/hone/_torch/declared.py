@@ -1,0 +1,146 @@
+"""PyTorch's operators: their schemas, and of which descriptions they are.
+
+Generated from kernel_templates/*/operators.py by `./hone generate`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Tuple
+
+from .. import descriptions
+
+
+class Declared(NamedTuple):
+    """An operator of torch.ops.hone."""
+
+    schema: str
+    description: Any
+    names: Tuple[str, ...]  # of its arguments, as prepared operators call them
+    fixed: Dict[str, Any]  # fields of the description
+    instead: str  # what has a gradient; empty: it has one
+
+    @property
+    def name(self) -> str:
+        return self.schema.partition("(")[0]
+
+    @property
+    def parameters(self) -> str:
+        """Names and defaults, as those of a function in Python."""
+        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")
+        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)
+
+
+DECLARED = (
+    Declared(
+        "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation, Tensor? "
+        "norm_weight=None, float? epsilon=None) -> Tensor",
+        descriptions.Linear,
+        ("x", "weight", "bias", "residual", "activation", "norm_weight", "epsilon"),
+        {},
+        "train with torch.nn.functional.linear",
+    ),
+    Declared(
+        "fused_ffn(Tensor x, Tensor? gate, Tensor up, Tensor down, Tensor? up_bias, Tensor? down_bias, "
+        "Tensor? residual, str activation, Tensor? norm_weight=None, float? epsilon=None) -> Tensor",
+        descriptions.FusedFfn,
+        (
+            "x", "gate", "up", "down", "up_bias", "down_bias", "residual", "activation", "norm_weight",
+            "epsilon",
+        ),
+        {},
+        "train with torch.nn.functional.linear",
+    ),
+    Declared(
+        "rms_norm(Tensor x, Tensor weight, float epsilon) -> Tensor",
+        descriptions.RmsNorm,
+        ("x", "weight", "epsilon"),
+        {},
+        "",
+    ),
+    Declared(
+        "rms_norm_residual(Tensor x, Tensor residual, Tensor weight, float epsilon) -> (Tensor, Tensor)",
+        descriptions.RmsNorm,
+        ("x", "residual", "weight", "epsilon"),
+        {"residual": True},
+        "",
+    ),
+    Declared(
+        "rms_norm_quantized(Tensor x, Tensor weight, float epsilon, str output) -> (Tensor, Tensor)",
+        descriptions.RmsNorm,
+        ("x", "weight", "epsilon", "output"),
+        {},
+        "train with hone::rms_norm",
+    ),
+    Declared(
+        "rms_norm_residual_quantized(Tensor x, Tensor residual, Tensor weight, float epsilon, str "
+        "output) -> (Tensor, Tensor, Tensor)",
+        descriptions.RmsNorm,
+        ("x", "residual", "weight", "epsilon", "output"),
+        {"residual": True},
+        "train with hone::rms_norm_residual",
+    ),
+    Declared(
+        "layer_norm(Tensor x, Tensor weight, Tensor? bias, float epsilon) -> Tensor",
+        descriptions.LayerNorm,
+        ("x", "weight", "bias", "epsilon"),
+        {},
+        "train with torch.nn.functional.layer_norm",
+    ),
+    Declared(
+        "layer_norm_residual(Tensor x, Tensor residual, Tensor weight, Tensor? bias, float epsilon) -> "
+        "(Tensor, Tensor)",
+        descriptions.LayerNorm,
+        ("x", "residual", "weight", "bias", "epsilon"),
+        {"residual": True},
+        "train with torch.nn.functional.layer_norm",
+    ),
+    Declared(
+        "quantized_linear(Tensor x, Tensor codes, Tensor scales, str format, int group, int "
+        "out_features, str activation, Tensor? zeros=None, Tensor? bias=None, Tensor? residual=None, "
+        "Tensor? x_scales=None, Tensor? norm_weight=None, float? epsilon=None, str? out_dtype=None) -> "
+        "Tensor",
+        descriptions.QuantizedLinear,
+        (
+            "x", "weight", "scales", "format", "group", "out_features", "activation", "zeros", "bias",
+            "residual", "x_scales", "norm_weight", "epsilon", "dtype",
+        ),
+        {},
+        "train with torch.nn.functional.linear",
+    ),
+    Declared(
+        "quantized_ffn(Tensor x, Tensor? gate, Tensor? gate_scales, Tensor up, Tensor up_scales, Tensor "
+        "down, Tensor down_scales, str format, int group, int intermediate, str activation, Tensor? "
+        "gate_zeros=None, Tensor? up_zeros=None, Tensor? down_zeros=None, Tensor? up_bias=None, Tensor? "
+        "down_bias=None, Tensor? residual=None, Tensor? x_scales=None, Tensor? norm_weight=None, float? "
+        "epsilon=None, str? out_dtype=None) -> Tensor",
+        descriptions.QuantizedFfn,
+        (
+            "x", "gate", "gate_scales", "up", "up_scales", "down", "down_scales", "format", "group",
+            "intermediate", "activation", "gate_zeros", "up_zeros", "down_zeros", "up_bias", "down_bias",
+            "residual", "x_scales", "norm_weight", "epsilon", "dtype",
+        ),
+        {},
+        "train with torch.nn.functional.linear",
+    ),
+    Declared(
+        "rms_norm_backward(Tensor dy, Tensor x, Tensor weight, Tensor? dsum, float epsilon) -> (Tensor, "
+        "Tensor)",
+        descriptions.RmsNormBackward,
+        ("dy", "x", "weight", "dsum", "epsilon"),
+        {},
+        "second derivatives need torch.nn.functional.rms_norm",
+    ),
+    Declared(
+        "rope_kv_append(Tensor q, Tensor k, Tensor v, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor? "
+        "cos, Tensor? sin, str style, Tensor? kv_lengths=None, Tensor? page_table=None, Tensor? "
+        "positions=None, Tensor? slots=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? "
+        "q_weight=None, Tensor? k_weight=None, float? epsilon=None) -> Tensor",
+        descriptions.RopeKvAppend,
+        (
+            "q", "k", "v", "k_cache", "v_cache", "cos", "sin", "style", "kv_lengths", "page_table",
+            "positions", "slots", "k_scale", "v_scale", "q_weight", "k_weight", "epsilon",
+        ),
+        {},
+        "train with PyTorch's own functions",
+    ),
+)

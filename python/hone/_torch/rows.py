@@ -1,0 +1,208 @@
+"""PyTorch's operators of tensors [..., columns] and dense weights: on CUDA tensors, and on fake ones that
+have only shapes. What they are follows from the declarations (declared.py, calls.py).
+
+Called by the dispatcher (torch_ops.py), and by the autograd kernels (autograd.py). Nothing here records
+gradients. A good call is recognized by one look-up in a dict and the checks that fast_path.py writes; every
+other call, good or not, goes through _with_care(). May be called from any thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from .._native.structs import ACTIVATIONS
+from .._operators.base import NOT_PLAIN
+from .._operators.calls import KINDS
+from .._operators.tensors import Tensor as DeclaredTensor
+from .declared import Declared
+from .prepared import (
+    CODES,
+    DTYPES,
+    FIRST_ROWS,
+    KnownCalls,
+    PreparedBySize,
+    check_like,
+    check_output,
+    check_x,
+    on,
+    run_on_any,
+)
+
+_ABSENT = (*NOT_PLAIN, KeyError)  # a call for which nothing is known, or which is not as it should be
+Fields = Dict[str, Any]
+Values = Dict[str, Any]
+
+
+class RowsCall:
+    """One operator of torch.ops.hone: `implementation` is its CUDA kernel, `fake` says what that would
+    return."""
+
+    def __init__(self, declared: Declared) -> None:
+        self._declared = declared
+        kind = KINDS[declared.description]
+        self._tensors = kind.TENSORS
+        inputs = [tensor for tensor in self._tensors if tensor.name in declared.names]
+        # Those that every call has come first: they say the sizes that others are held to.
+        self._inputs = sorted(inputs, key=lambda tensor: (tensor.name != "x", bool(tensor.when)))
+        self._known = KnownCalls(declared.names)
+        self._prepared = PreparedBySize(declared.name, self._describe, (FIRST_ROWS,))
+        self._key, self.implementation = self._compile()
+
+    def _describe(self, fields: Tuple[Tuple[str, Any], ...], most: Tuple[int, ...]) -> Any:
+        description = self._declared.description
+        return description(**dict(fields), **{description.LIMIT: most[0]})
+
+    def _compile(self) -> Tuple[Callable[..., tuple], Callable[..., Any]]:
+        """The key of calls that are alike, and the implementation, written out for these arguments."""
+        names = ", ".join(self._declared.names)
+        parts, sizes = ["x.dtype", "x.get_device()", "x.shape[-1]"], set(self._inputs[0].shape)
+        for tensor in self._inputs[1:]:
+            parts += [f"{tensor.name} is None"] if tensor.when else []
+            for place, size in enumerate(tensor.shape):
+                if size not in sizes and not tensor.rows:
+                    parts.append(f"{tensor.name}.shape[{place}]")
+                    sizes.add(size)
+        parts += [name for name in self._declared.names if name in self._declared.description.WORDS]
+        lines = [
+            f"def key_of({names}):",
+            f"    return {', '.join(parts)}",
+            f"def {self._declared.name}({self._declared.parameters}):",
+            "    try:",
+            f"        return known[{', '.join(parts)}]({names})",
+            "    except ABSENT:",
+            "        pass",
+            f"    return with_care({names})",
+        ]
+        found = {"known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
+        exec(compile("\n".join(lines), f"<hone::{self._declared.name}>", "exec"), found)
+        return found["key_of"], found[self._declared.name]
+
+    def fake(self, *arguments: Any) -> Any:
+        """What the operator returns for tensors without memory: the same checks, shapes, dtypes and
+        strides."""
+        values = self._values(arguments)
+        return _one_or_all(list(self._made(values["x"], self._check(values)).values()))
+
+    def _values(self, arguments: Tuple[Any, ...]) -> Values:
+        names = self._declared.names
+        return dict(zip(names, (*arguments, *[None] * (len(names) - len(arguments)))))
+
+    def _with_care(self, *arguments: Any) -> Any:
+        """On any tensors: checks, prepares, copies what kernels cannot read."""
+        values = self._values(arguments)
+        x, fields = values["x"], self._check(values)
+        made = self._made(x, fields)
+        rows = x.numel() // x.shape[-1]
+        if not rows or x.is_meta:
+            for tensor in self._tensors:
+                if tensor.name in made and not tensor.rows:  # a sum over no rows
+                    made[tensor.name].zero_()
+            return _one_or_all(list(made.values()))
+        described = {**fields, "dtype": DTYPES[x.dtype]}
+        described.pop("quantized", None)  # which output says
+        kind = tuple(described.items())
+        with on(x.get_device()):
+            operator = self._prepared.for_call(kind, x.get_device(), (rows,))
+            self._known.learn(self._key(*values.values()), operator)
+            run_on_any(operator, rows, values, made)
+        return _one_or_all(list(made.values()))
+
+    def _made(self, x: Tensor, fields: Fields) -> Dict[str, Tensor]:
+        """What is written: fresh contiguous tensors, by name."""
+        made = {}
+        for tensor in self._tensors:
+            if not tensor.written or (tensor.when and not fields.get(tensor.when)):
+                continue
+            sizes = tuple(fields[name] for name in tensor.shape)
+            dtype = torch.float32 if tensor.dtype == "fp32" else x.dtype
+            if tensor.dtype == "out_dtype" and "output" in fields:
+                dtype = CODES[fields["output"]]
+            made[tensor.name] = x.new_empty((*x.shape[:-1], *sizes) if tensor.rows else sizes, dtype=dtype)
+        return made
+
+    # Checks, of fake tensors, too: they raise TypeError or ValueError.
+
+    def _check(self, values: Values) -> Fields:
+        """The fields of the description, but for the most rows of a call; sizes may be symbols."""
+        x = values["x"]
+        fields: Fields = dict(self._declared.fixed)
+        self._check_words(values, fields)
+        columns = self._inputs[0].shape[0]
+        check_x(x, "in" if columns == "in_features" else columns)
+        fields["dtype"] = x.dtype
+        fields[columns] = x.shape[-1]
+        for tensor in self._inputs[1:]:
+            self._check_tensor(x, tensor, values[tensor.name], fields)
+        self._check_partners(values)
+        if "norm_weight" in values:
+            _check_norm(values["norm_weight"], values["epsilon"])
+        if fields.get("gated") and fields.get("bias"):
+            name = "down_bias" if values["up_bias"] is None else "up_bias"
+            raise ValueError(f"{name}: it is given; allowed is None with a gate")
+        return fields
+
+    def _check_words(self, values: Values, fields: Fields) -> None:
+        if "output" in values:
+            check_output(values["output"])
+            fields["output"], fields["quantized"] = values["output"], True
+        if "activation" in values:
+            _check_activation(values["activation"], values.get("gate") is not None)
+            fields["activation"] = values["activation"]
+
+    def _check_tensor(
+        self, x: Tensor, tensor: DeclaredTensor, value: Optional[Tensor], fields: Fields
+    ) -> None:
+        """Checks one tensor, and learns sizes that only it says."""
+        if tensor.when:
+            fields.setdefault(tensor.when, value is not None)
+        if value is None:
+            return
+        if not tensor.rows and not all(size in fields for size in tensor.shape):
+            _check_new_sizes(x, tensor, value, fields)
+            for place, size in enumerate(tensor.shape):
+                fields.setdefault(size, value.shape[place])
+        sizes = tuple(fields[size] for size in tensor.shape)
+        check_like(x, tensor.name, value, (*x.shape[:-1], *sizes) if tensor.rows else sizes)
+
+    def _check_partners(self, values: Values) -> None:
+        """Tensors that are there for one reason come together."""
+        missing = [one for one in self._inputs if one.when and values[one.name] is None]
+        for one in missing:
+            for other in self._inputs:
+                if one.when == other.when and values[other.name] is not None:
+                    raise ValueError(f"{one.name}: it is missing; it is needed with {other.name}")
+
+
+def _one_or_all(tensors: List[Tensor]) -> Any:
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+def _check_activation(activation: str, gated: bool) -> None:
+    """A gate without one would be a plain product."""
+    allowed = [name for name in ACTIVATIONS if not (gated and name == "none")]
+    if activation not in allowed:
+        raise ValueError(
+            f"activation: {activation!r}; allowed are {', '.join(allowed)}{' with a gate' if gated else ''}"
+        )
+
+
+def _check_new_sizes(x: Tensor, tensor: DeclaredTensor, value: Tensor, fields: Fields) -> None:
+    """Sizes that this tensor says may be any from 1."""
+    shape = [str(fields.get(size, size.partition("_")[0])) for size in tensor.shape]
+    new = [place for place, size in enumerate(tensor.shape) if size not in fields]
+    if value.dim() != len(shape) or any(value.shape[place] == 0 for place in new):
+        names = ", ".join(shape[place] for place in new)
+        raise ValueError(
+            f"{tensor.name}: its shape is {list(value.shape)}; allowed is [{', '.join(shape)}], {names} from "
+            f"1"
+        )
+
+
+def _check_norm(norm_weight: Optional[Tensor], epsilon: Optional[float]) -> None:
+    if norm_weight is None and epsilon is not None:
+        raise ValueError(f"epsilon: {epsilon}; allowed is None without a norm_weight")
+    if norm_weight is not None and epsilon is None:
+        raise ValueError("epsilon: it is missing; it is needed with norm_weight")

@@ -1,0 +1,185 @@
+"""hone.torch_ops on stand-ins for PyTorch: what it registers, what its operators launch, and what mistakes
+say."""
+
+from __future__ import annotations
+
+import unittest
+
+from fakes import torch as fake_torch, torch_library
+from fakes.case import HIDDEN, Case
+
+from hone._operators.stored import StoredWeight
+
+BETWEEN = 96
+
+
+class TorchCase(Case):
+    PRIVATE = True
+
+    def setUp(self) -> None:
+        self.torch = fake_torch.install()
+        torch_library.install(self.torch, private=self.PRIVATE)
+        self.addCleanup(fake_torch.uninstall)
+        self.addCleanup(torch_library.uninstall)
+        from hone import torch_ops
+
+        self.ops = torch_ops
+
+    def tensor(self, *shape: int, **more) -> fake_torch.Tensor:
+        return fake_torch.cuda_tensor(self.torch, *shape, **more)
+
+    def stored(self, rows: int, columns: int) -> tuple:
+        """Codes and scales of a weight of 4 bits, in groups of 32."""
+        stored = StoredWeight(rows, columns, "w4a16", 32)
+        return self.tensor(*stored.codes_shape, dtype=self.torch.uint8), self.tensor(*stored.scales_shape)
+
+    def samples(self) -> dict:
+        """Arguments by the operator's name, and the shapes of what it returns."""
+        x, residual, weight = self.tensor(3, 5, HIDDEN), self.tensor(3, 5, HIDDEN), self.tensor(HIDDEN)
+        wide, down, bias = self.tensor(BETWEEN, HIDDEN), self.tensor(HIDDEN, BETWEEN), self.tensor(BETWEEN)
+        rows, like = (3, 5), (3, 5, HIDDEN)
+        packed, packed_down = self.stored(BETWEEN, HIDDEN), self.stored(HIDDEN, BETWEEN)
+        return {
+            "quantized_linear": ((x, *packed, "w4a16", 32, BETWEEN, "none"), [(3, 5, BETWEEN)]),
+            "quantized_ffn": (
+                (x, *packed, *packed, *packed_down, "w4a16", 32, BETWEEN, "silu", *[None] * 5, x, None, weight, 1e-5),
+                [like],
+            ),
+            "rms_norm": ((x, weight, 1e-5), [like]),
+            "rms_norm_residual": ((x, residual, weight, 1e-5), [like, like]),
+            "rms_norm_quantized": ((x, weight, 1e-5, "fp8"), [like, rows]),
+            "rms_norm_residual_quantized": ((x, residual, weight, 1e-5, "int8"), [like, like, rows]),
+            "layer_norm": ((x, weight, None, 1e-5), [like]),
+            "layer_norm_residual": ((x, residual, weight, weight, 1e-5), [like, like]),
+            "rms_norm_backward": ((residual, x, weight, None, 1e-5), [like, (HIDDEN,)]),
+            "linear": ((x, wide, bias, None, "silu"), [(3, 5, BETWEEN)]),
+            "fused_ffn": ((x, wide, wide, down, None, None, x, "silu", weight, 1e-5), [like]),
+        }
+
+
+def refuse_care(kernel) -> None:
+    """From now on a kernel fails where it would take the careful way."""
+    names = kernel.__globals__
+    for name in ("with_care", "_with_care"):
+        if name in names:
+            names[name] = None
+
+
+class Calls(TorchCase):
+    def test_the_second_call_goes_the_fast_way_and_launches_the_same(self) -> None:
+        for name, (arguments, shapes) in self.samples().items():
+            with self.subTest(name):
+                operator = getattr(self.ops, name)
+                for way in ("careful", "fast"):
+                    before = self.driver.launch_count()
+                    found = operator(*arguments)
+                    launched = self.driver.launch_count() - before
+                    found = found if isinstance(found, tuple) else (found,)
+                    self.assertEqual([tuple(tensor.shape) for tensor in found], shapes)
+                    self.assertGreater(launched, 0)
+                    refuse_care(operator.kernels["CUDA"])  # the second call has no use for it
+
+    def test_more_rows_prepare_a_larger_operator(self) -> None:
+        weight = self.tensor(HIDDEN)
+        for rows in (1, 8192, 20000, 1):
+            y = self.ops.rms_norm(self.tensor(rows, HIDDEN), weight, 1e-5)
+            self.assertEqual(tuple(y.shape), (rows, HIDDEN))
+
+    def test_no_rows_launch_nothing_and_a_sum_over_them_is_zero(self) -> None:
+        x, weight = self.tensor(0, HIDDEN), self.tensor(HIDDEN)
+        self.ops.rms_norm_backward(self.tensor(2, HIDDEN), self.tensor(2, HIDDEN), weight, None, 1e-5)
+        with self.launches(0):
+            dx, dweight = self.ops.rms_norm_backward(x, x, weight, None, 1e-5)
+        self.assertEqual((tuple(dx.shape), dweight.zeroed), ((0, HIDDEN), True))
+
+    def test_fake_tensors_get_the_same_shapes(self) -> None:
+        for name, (arguments, shapes) in self.samples().items():
+            with self.subTest(name), self.launches(0):
+                found = getattr(self.ops, name).kernels["Meta"](*arguments)
+                found = found if isinstance(found, tuple) else (found,)
+                self.assertEqual([tuple(tensor.shape) for tensor in found], shapes)
+
+    def test_every_tensor_is_checked(self) -> None:
+        for name, (arguments, _) in self.samples().items():
+            for place, value in enumerate(arguments):
+                if not isinstance(value, fake_torch.Tensor):
+                    continue
+                with self.subTest(name, place=place):
+                    self.check_mistakes(getattr(self.ops, name), arguments, place, value)
+
+    def check_mistakes(self, operator, arguments, place, value) -> None:
+        for kind, wrong in (
+            (ValueError, self.tensor(*value.shape[:-1], 80, dtype=value.dtype)),
+            (TypeError, self.tensor(*value.shape, dtype=self.torch.int32)),
+            (ValueError, fake_torch.Tensor(value.shape, value.dtype, fake_torch.device("cpu"))),
+        ):
+            given = [*arguments[:place], wrong, *arguments[place + 1 :]]
+            for kernel in (operator, operator.kernels["Meta"]):
+                with self.refuses(kind, r"^\w+: its |^\w+: it is on device"):
+                    kernel(*given)
+
+    def test_what_belongs_together(self) -> None:
+        x, norm, wide = self.tensor(2, HIDDEN), self.tensor(HIDDEN), self.tensor(BETWEEN, HIDDEN)
+        down, bias = self.tensor(HIDDEN, BETWEEN), self.tensor(BETWEEN)
+        ffn, linear = self.ops.fused_ffn, self.ops.linear
+        for pattern, operator, arguments in (
+            ("^epsilon: it is missing", linear, (x, wide, None, None, "none", norm)),
+            ("^epsilon: 1e-05; allowed is None", linear, (x, wide, None, None, "none", None, 1e-5)),
+            ("^activation: 'tanh'; allowed are none, ", linear, (x, wide, None, None, "tanh")),
+            ("^activation: 'none'; allowed are .* with a gate", ffn, (x, wide, wide, down, None, None, None, "none")),
+            ("^down_bias: it is missing", ffn, (x, None, wide, down, bias, None, None, "silu")),
+            ("^up_bias: it is given", ffn, (x, wide, wide, down, bias, norm, None, "silu")),
+            ("^output: 'int4'", self.ops.rms_norm_quantized, (x, norm, 1e-5, "int4")),
+        ):  # fmt: skip
+            linear(x, wide, None, None, "none")  # good calls of which the next ones are not
+            ffn(x, wide, wide, down, None, None, None, "silu")
+            with self.refuses(ValueError, pattern):
+                operator(*arguments)
+
+
+class Registration(TorchCase):
+    def test_the_schemas(self) -> None:
+        self.assertEqual(
+            self.ops.rope_kv_append.schema,
+            "rope_kv_append(Tensor q, Tensor k, Tensor v, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor? cos,"
+            " Tensor? sin, str style, Tensor? kv_lengths=None, Tensor? page_table=None, Tensor? positions=None,"
+            " Tensor? slots=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_weight=None,"
+            " Tensor? k_weight=None, float? epsilon=None) -> Tensor",
+        )
+        self.assertEqual(
+            self.ops.quantized_linear.schema,
+            "quantized_linear(Tensor x, Tensor codes, Tensor scales, str format, int group, int out_features,"
+            " str activation, Tensor? zeros=None, Tensor? bias=None, Tensor? residual=None, Tensor? x_scales=None,"
+            " Tensor? norm_weight=None, float? epsilon=None, str? out_dtype=None) -> Tensor",
+        )
+        self.assertEqual(
+            self.ops.layer_norm_residual.schema,
+            "layer_norm_residual(Tensor x, Tensor residual, Tensor weight, Tensor? bias, float epsilon)"
+            " -> (Tensor, Tensor)",
+        )
+
+    def test_every_operator_has_an_autograd_kernel(self) -> None:
+        for operator in vars(self.torch.ops.hone).values():
+            self.assertIn("Autograd", operator.default.kernels)
+
+
+class WithoutPrivateInterfaces(TorchCase):
+    PRIVATE = False
+
+    def test_operators_that_write_refuse_gradients_themselves(self) -> None:
+        q, k = self.tensor(1, 1, 2, 64), self.tensor(1, 1, 1, 64)
+        cache, lengths = self.tensor(1, 8, 1, 64), self.tensor(1, dtype=self.torch.int32)
+        call = (q, k, k, cache, cache, None, None, "half", lengths)
+        with self.one_launch():
+            self.ops.rope_kv_append(*call)
+        q.requires_grad = True
+        for key in ("CUDA", "Meta"):
+            with self.refuses(NotImplementedError, "^hone::rope_kv_append has no gradient; train with"):
+                self.ops.rope_kv_append.kernels[key](*call)
+        self.torch.grad = False
+        with self.one_launch():
+            self.ops.rope_kv_append(*call)
+
+
+if __name__ == "__main__":
+    unittest.main()
