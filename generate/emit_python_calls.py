@@ -76,7 +76,8 @@ def _record(argument: CallArgument, call: Call) -> str:
         strided = any(other.name == f"{argument.name}_stride" for other in call.arguments)
         options += ["strided=True"] if strided else []
         return f"stored({', '.join([chr(34) + ' '.join(argument.parts) + chr(34), chr(34) + columns + chr(34), *options])})"
-    element = "fp32" if "float" in argument.type else "int32" if "int32" in argument.type else argument.computed
+    always = {"float": "fp32", "int32": "int32", "int64": "int64"}
+    element = next((word for kind, word in always.items() if kind in argument.type), argument.computed)
     options += [f'dtype="{element}"'] if element else []
     if not dims:
         return f"computed({', '.join([chr(34) + argument.name + chr(34), *options])})"
@@ -151,6 +152,7 @@ def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[
     required, optional, written = signature(call)
     reals = [argument.name for argument in call.arguments if argument.kind == "float"]
     lines += filled("GIVEN = (", [f'"{name}"' for name in [*required, *optional, *written, *reals]], ")", 4)
+    lines.append(f"    NUMBERS = ({', '.join(chr(34) + name + chr(34) for name in reals)}{',' * (len(reals) == 1)})")
     return [*lines, "", *_run_pointers(call, lock), "", *_call(group)]
 
 

@@ -317,7 +317,7 @@ class TorchTensors(Case):
         on_host = fake_torch.Tensor((4, HIDDEN), torch.bfloat16, fake_torch.device("cpu"))
         mistakes = (
             (TypeError, "^x: its dtype is fp16; allowed is bf16", dict(x=half)),
-            (TypeError, "^x: its dtype is torch.int64; allowed", dict(x=whole)),
+            (TypeError, "^x: its dtype is int64; allowed", dict(x=whole)),
             (ValueError, "^x: it is a torch tensor on device 'cpu'", dict(x=on_host)),
             (TypeError, "^epsilon: 'small'; allowed is a number", dict(epsilon="small")),
             (ValueError, r"^x: its shape is \[4, 32\]", dict(x=self.tensor(4, 32))),

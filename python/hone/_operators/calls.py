@@ -70,6 +70,7 @@ class LinearOperator(RowsOperator):
         fixed("norm_weight", "in_features", when="norm"),
     )
     GIVEN = ("x", "weight", "bias", "residual", "norm_weight", "out", "workspace", "epsilon")
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, weight: int = 0, bias: int = 0, residual: int = 0,
@@ -134,6 +135,7 @@ class FusedFfnOperator(RowsOperator):
         "x", "gate", "up", "down", "up_bias", "down_bias", "residual", "norm_weight", "out", "workspace",
         "epsilon",
     )
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, gate: int = 0, up: int = 0, up_bias: int = 0,
@@ -203,6 +205,7 @@ class Norm(RowsOperator):
         rows("scale", "", when="quantized", dtype="fp32", written=True),
     )
     GIVEN = ("x", "weight", "residual", "bias", "out", "sum", "scale", "epsilon")
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, rows: int, x: int = 0, residual: int = 0, weight: int = 0, bias: int = 0,
@@ -265,6 +268,7 @@ class QuantizedLinearOperator(RowsOperator):
         "x", "weight", "scales", "zeros", "bias", "residual", "x_scales", "norm_weight", "out", "workspace",
         "epsilon",
     )
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, x_scales: int = 0, weight: int = 0, scales: int = 0,
@@ -339,6 +343,7 @@ class QuantizedFfnOperator(RowsOperator):
         "up_zeros", "down_zeros", "up_bias", "down_bias", "residual", "norm_weight", "out", "workspace",
         "epsilon",
     )
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, x_scales: int = 0, gate: int = 0, gate_scales: int = 0,
@@ -413,6 +418,7 @@ class NormBackward(RowsOperator):
         fixed("dweight", "hidden", written=True),
     )
     GIVEN = ("dy", "x", "weight", "dsum", "dx", "dweight", "workspace", "epsilon")
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, rows: int, dy: int = 0, x: int = 0, weight: int = 0, dsum: int = 0, dx: int = 0,
