@@ -31,5 +31,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::embedding::plain::threads)
     embedding_plain(const __grid_constant__ hone::embedding::Tensors tensors) {
-    hone::embedding::plain::run(tensors);
+    hone::embedding::plain::run(hone::embedding::Tensors(tensors));
 }

@@ -22,5 +22,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(256)
     embedding_reference(const __grid_constant__ hone::embedding::Tensors tensors) {
-    hone::embedding::reference::run(tensors);
+    hone::embedding::reference::run(hone::embedding::Tensors(tensors));
 }

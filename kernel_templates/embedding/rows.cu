@@ -72,5 +72,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::embedding::rows::threads)
     embedding_rows(const __grid_constant__ hone::embedding::Tensors tensors) {
-    hone::embedding::rows::run(tensors);
+    hone::embedding::rows::run(hone::embedding::Tensors(tensors));
 }

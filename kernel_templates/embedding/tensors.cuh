@@ -25,9 +25,9 @@ struct Tensors : Arguments {
         const int64 id = ids[token];
         const int64 position = has_positions ? position_ids[token] : 0;
         if (id < 0 || id >= vocabulary) return {nullptr, nullptr, false};
-        if (has_positions && (position < 0 || position >= positions)) return {nullptr, nullptr, false};
+        if (has_positions && (position < 0 || position >= position_rows)) return {nullptr, nullptr, false};
         return {table + id * table_stride,
-                has_positions ? position_table + position * position_stride : nullptr, true};
+                has_positions ? position_table + position * position_table_stride : nullptr, true};
     }
     /// An element of the table, scaled.
     __device__ float scaled(float value) const {

@@ -40,5 +40,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::sample::cluster_row::threads, 1)
     sample_cluster_row(const __grid_constant__ hone::sample::Tensors tensors) {
-    hone::sample::cluster_row::run(tensors);
+    hone::sample::cluster_row::run(hone::sample::Tensors(tensors));
 }

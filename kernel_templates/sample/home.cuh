@@ -26,6 +26,7 @@ struct Layout {
     static constexpr int vector = vector_;
     static constexpr Geometry geometry{vocabulary, Team::blocks, threads, vector};
     static constexpr int steps = geometry.steps();
+    static_assert(vocabulary % vector == 0, "packets must not reach past the end of a row");
     using Words = Packet<Element, vector>;
 
     __device__ static int place(int step) {
@@ -33,25 +34,17 @@ struct Layout {
     }
     __device__ static int token(int step) { return Team::rank() * geometry.block_tokens() + place(step); }
 
+    /// Under no branch, which would wait for each load in turn.
     template <LoadHint hint>
     __device__ static Words fetch(const Element* row, int step) {
         const int first = token(step);
-        if constexpr (vocabulary % vector == 0) {  // no branch, which would wait for each load in turn
-            const bool inside = first < vocabulary;
-            Words words = load_packet<Element, vector, hint>(row + (inside ? first : 0));
+        const bool inside = first < vocabulary;
+        Words words = load_packet<Element, vector, hint>(row + (inside ? first : 0));
 #pragma unroll
-            for (int i = 0; i < vector; ++i) {
-                if (!inside) words.elements[i] = from_float<Element>(-infinity);
-            }
-            return words;
-        } else {
-            if (first + vector <= vocabulary) return load_packet<Element, vector, hint>(row + first);
-            Words words;
-#pragma unroll
-            for (int i = 0; i < vector; ++i)
-                words.elements[i] = first + i < vocabulary ? row[first + i] : from_float<Element>(-infinity);
-            return words;
+        for (int i = 0; i < vector; ++i) {
+            if (!inside) words.elements[i] = from_float<Element>(-infinity);
         }
+        return words;
     }
 };
 

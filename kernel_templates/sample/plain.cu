@@ -24,5 +24,5 @@ __device__ inline void run(const Tensors& tensors) {
 
 extern "C" __global__ void __launch_bounds__(hone::sample::plain::threads, 1)
     sample_plain(const __grid_constant__ hone::sample::Tensors tensors) {
-    hone::sample::plain::run(tensors);
+    hone::sample::plain::run(hone::sample::Tensors(tensors));
 }

@@ -113,9 +113,11 @@ class Row {
     int token_ = 0;
 };
 
+__device__ inline void run(const Tensors& tensors) { Row(tensors, blockIdx.x).run(); }
+
 }  // namespace hone::sample::reference
 
 extern "C" __global__ void __launch_bounds__(hone::sample::reference::threads)
     sample_reference(const __grid_constant__ hone::sample::Tensors tensors) {
-    hone::sample::reference::Row(tensors, blockIdx.x).run();
+    hone::sample::reference::run(hone::sample::Tensors(tensors));
 }
