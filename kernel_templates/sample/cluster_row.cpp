@@ -29,9 +29,9 @@ constexpr Constraint constraints[] = {
              return (c.threads == 128 && c.cluster == 2) ||
                     c.threads * c.cluster * c.vector < 2 * p.vocabulary;
          }),
-    rule("the weights that a thread holds must fit its registers",
+    rule("a thread holds up to 32 weights, in blocks of up to 512",
          [](const SampleProblem& p, const ClusterRowConfig& c) {
-             return c.home != 0 || held(p, c) <= (c.threads > 512 ? 8 : 32);
+             return c.home != 0 || (c.threads <= 512 && held(p, c) <= 32);
          }),
     rule("a row's share and the histograms must fit shared memory",
          [](const SampleProblem& p, const ClusterRowConfig& c, const DeviceTraits& t) {
