@@ -30,7 +30,7 @@ inline constexpr int searches = 4;       ///< each of two thresholds in two hist
 /// Bytes of Scratch (scratch.cuh), a multiple of 16.
 constexpr int scratch_bytes(int blocks, int warps, bool filters) {
     const int exchange = 8 * blocks + 8 * warps + 16 * blocks + 16 * warps;
-    const int search = 4 * 2048 * 4 + search_stages * (blocks + 1) * 32 * 16 + searches * 2 * 64 * 4;
+    const int search = 4 * 2048 * 4 + 32 * 4 + search_stages * (blocks + 1) * 32 * 16 + searches * 2 * 64 * 4;
     return (exchange + (filters ? search : 0) + 15) / 16 * 16;
 }
 

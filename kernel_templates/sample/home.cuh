@@ -1,17 +1,17 @@
-// Where a row stays while it is looked at several times: registers, as numbers; shared memory or global
-// memory, as elements, whose weights are computed anew at each look. A lane only ever touches its own
-// packets, so no barrier guards a home. Tokens past the vocabulary's end count as minus infinity.
+// Where a row stays while it is looked at several times: registers, as masses; shared memory or global
+// memory, as elements, whose masses are computed anew at each look. A lane only ever touches its own packets,
+// so no barrier guards a home. Tokens past the vocabulary's end count as minus infinity.
 //
 // A home offers
 //   steps, vector, unroll           packets of a lane, elements of a packet, packets that are unrolled
 //   float load(tensors, row)        brings the row home; the lane's largest logit, minus infinity where it
 //   has none int index_of(value)             the lowest of the lane's tokens with this logit, its largest
 //   logits(step, values)            a packet as numbers, until weigh()
-//   weigh(scaling)                  from here on there are weights
-//   weights(step, values)
-//   weights_from(least, step, values)    the same; those below `least` may be 0
-//   visit_bin(bin, visit)           calls visit(bits) for the weights of a bin
-//   int token(step)                 the first of a packet
+//   weigh(scaling)                  from here on there are masses
+//   masses(step, values)            of a step known when compiled; masses_at: of any
+//   bool masses_from(least, step, values)   the same; false where all of them are below `least`, and may be
+//   anything visit_bin(bin, visit)           calls visit(bits) for the masses of a bin int token(step) the
+//   first of a packet
 #pragma once
 
 #include "device/math.cuh"
@@ -87,34 +87,53 @@ struct RegisterHome {
         }
         return found;
     }
-    __device__ void logits(int step, float (&values)[vector]) const { weights(step, values); }
+    __device__ void logits(int step, float (&values)[vector]) const {
+#pragma unroll
+        for (int i = 0; i < vector; ++i) values[i] = values_[step][i];
+    }
     __device__ void weigh(const Scaling& scaling) {
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
 #pragma unroll
-            for (int i = 0; i < vector; ++i) values_[step][i] = weight_of(values_[step][i], scaling);
+            for (int i = 0; i < vector; ++i)
+                values_[step][i] = __uint_as_float(mass_of(values_[step][i], scaling));
         }
     }
-    __device__ void weights(int step, float (&values)[vector]) const {
+    __device__ void masses(int step, uint32 (&values)[vector]) const {
 #pragma unroll
-        for (int i = 0; i < vector; ++i) values[i] = values_[step][i];
+        for (int i = 0; i < vector; ++i) values[i] = __float_as_uint(values_[step][i]);
     }
-    __device__ void weights_from(float, int step, float (&values)[vector]) const { weights(step, values); }
+    __device__ void masses_at(int step, uint32 (&values)[vector]) const {
+#pragma unroll
+        for (int s = 0; s < steps; ++s) {
+#pragma unroll
+            for (int i = 0; i < vector; ++i) {
+                const uint32 mass = __float_as_uint(values_[s][i]);
+                values[i] = s == 0 || s == step ? mass : values[i];
+            }
+        }
+    }
+    __device__ bool masses_from(uint32, int step, uint32 (&values)[vector]) const {
+        masses(step, values);
+        return true;
+    }
     template <class Visit>
     __device__ void visit_bin(uint32 bin, Visit visit) const {
+        const uint32 least = Bin::mass(bin, 0);
+        const uint32 most = Bin::mass(bin, bins - 1);
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
 #pragma unroll
             for (int i = 0; i < vector; ++i) {
-                const uint32 bits = __float_as_uint(values_[step][i]);
-                if (bits != 0 && Bin::of(bits) == bin) visit(bits);
+                const uint32 mass = __float_as_uint(values_[step][i]);
+                if (mass >= least && mass <= most) visit(Bin::bits(mass));
             }
         }
     }
     __device__ static int token(int step) { return Layout::token(step); }
 
   private:
-    float values_[steps][vector];
+    float values_[steps][vector];  ///< logits; from weigh() on the bits of masses
 };
 
 /// What homes of elements have in common: `Place` has words(step), a packet.
@@ -136,31 +155,34 @@ struct ElementHome : Place {
     }
     __device__ void logits(int step, float (&values)[vector]) const { unpack(Place::words(step), values); }
     __device__ void weigh(const Scaling& scaling) { scaling_ = scaling; }
-    __device__ void weights(int step, float (&values)[vector]) const {
-        logits(step, values);
+    __device__ void masses(int step, uint32 (&values)[vector]) const {
+        float found[vector];
+        distances(step, found);
 #pragma unroll
-        for (int i = 0; i < vector; ++i) values[i] = weight_of(values[i], scaling_);
+        for (int i = 0; i < vector; ++i) values[i] = mass_of_distance(found[i], scaling_);
     }
-    __device__ void weights_from(float least, int step, float (&values)[vector]) const {
-        const float lowest = below(least);
-        exponents(step, values);
-        const bool any = largest_of(values) >= lowest;
+    __device__ void masses_at(int step, uint32 (&values)[vector]) const { masses(step, values); }
+    __device__ bool masses_from(uint32 least, int step, uint32 (&values)[vector]) const {
+        float found[vector];
+        distances(step, found);
+        if (largest_of(found) < edge(least, -margin)) return false;
 #pragma unroll
-        for (int i = 0; i < vector; ++i) values[i] = any ? weight_of_exponent(values[i]) : 0.0f;
+        for (int i = 0; i < vector; ++i) values[i] = mass_of_distance(found[i], scaling_);
+        return true;
     }
     template <class Visit>
     __device__ void visit_bin(uint32 bin, Visit visit) const {
-        const float low = below(__uint_as_float(Bin::bits(bin)));
-        const float high = above(__uint_as_float(Bin::bits(bin + 1)));
+        const float low = edge(Bin::mass(bin, 0), -margin);
+        const float high = edge(Bin::mass(bin, bins - 1) + 1, margin);
 #pragma unroll(unroll)
         for (int step = 0; step < steps; ++step) {
-            float x[vector];
-            exponents(step, x);
+            float found[vector];
+            distances(step, found);
 #pragma unroll
             for (int i = 0; i < vector; ++i) {
-                if (x[i] < low || x[i] > high) continue;
-                const uint32 bits = __float_as_uint(weight_of_exponent(x[i]));
-                if (bits != 0 && Bin::of(bits) == bin) visit(bits);
+                if (found[i] < low || found[i] > high) continue;
+                const uint32 bits = Bin::bits(mass_of_distance(found[i], scaling_));
+                if (Bin::of(bits) == bin) visit(bits);
             }
         }
     }
@@ -177,19 +199,17 @@ struct ElementHome : Place {
     }
 
   private:
-    /// Exponents that no weight from `weight` on has come from, and none up to it: beyond what rounding does
-    /// to large weights and, by the smallest, to small ones.
-    __device__ static float below(float weight) {
-        return fast_log2(fmaxf(weight - smallest, 0x1p-36f)) - margin;
-    }
-    __device__ static float above(float weight) { return fast_log2(weight + smallest) + margin; }
-    static constexpr float smallest = 0x1p-31f;
+    /// In units of the exponent, more than rounding takes a mass from it.
     static constexpr float margin = 0x1p-8f;
 
-    __device__ void exponents(int step, float (&values)[vector]) const {
+    /// The distance at which a mass lies, and `more` beyond.
+    __device__ float edge(uint32 mass, float more) const {
+        return (fast_log2(static_cast<float>(mass)) - mass_bits + more) / scaling_.factor;
+    }
+    __device__ void distances(int step, float (&values)[vector]) const {
         logits(step, values);
 #pragma unroll
-        for (int i = 0; i < vector; ++i) values[i] = exponent_of(values[i], scaling_);
+        for (int i = 0; i < vector; ++i) values[i] = distance_of(values[i], scaling_);
     }
 
     int best_ = 0;
@@ -245,16 +265,5 @@ struct GlobalHome : ElementHome<Layout, GlobalPlace<Layout>> {
         return largest;
     }
 };
-
-/// Calls visit(step, weights) for a lane's packets, in order; weights below `least` may come as 0.
-template <class Home, class Visit>
-__device__ inline void for_each_packet(const Home& home, float least, Visit visit) {
-#pragma unroll(Home::unroll)
-    for (int step = 0; step < Home::steps; ++step) {
-        float weights[Home::vector];
-        home.weights_from(least, step, weights);
-        visit(step, weights);
-    }
-}
 
 }  // namespace hone::sample

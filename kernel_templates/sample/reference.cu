@@ -1,6 +1,6 @@
 // Sample, reference: a block a row. One thread finds the largest logit and walks along the masses to the
 // token; thresholds are made bit by bit, each kept while enough tokens or enough mass stays at or above it.
-// Weights are those of weight.cuh, since not a bit may differ. The outputs are float32.
+// Weights are those of mass.cuh, since not a bit may differ. The outputs are float32.
 #include "sample/tensors.cuh"
 
 namespace hone::sample::reference {
@@ -19,7 +19,7 @@ class Row {
             if (threadIdx.x == 0) tensors_.write_infinite(row_, token_, largest_);
             return;
         }
-        scaling_ = {largest_, log2_e};
+        scaling_ = Scaling::of(largest_, 1.0f);
         const uint64 raw = kept_mass(0);
         if (request.is_greedy) {
             if (threadIdx.x == 0) tensors_.write(row_, token_, largest_, raw);
@@ -50,10 +50,7 @@ class Row {
         token_ = token;
     }
 
-    /// Bits, which rise with the weight.
-    __device__ uint32 weight(int token) const {
-        return __float_as_uint(weight_of(to_float(logits_[token]), scaling_));
-    }
+    __device__ uint32 mass(int token) const { return mass_of(to_float(logits_[token]), scaling_); }
 
     /// Over the vocabulary; by all threads.
     template <class Term>
@@ -63,16 +60,16 @@ class Row {
         if (threadIdx.x == 0) total = 0;
         __syncthreads();
         uint64 mine = 0;
-        for (int i = threadIdx.x; i < vocabulary; i += threads) mine += term(weight(i));
+        for (int i = threadIdx.x; i < vocabulary; i += threads) mine += term(mass(i));
         atomicAdd(&total, mine);
         __syncthreads();
         return total;
     }
     __device__ uint64 kept_count(uint32 least) const {
-        return sum([&](uint32 bits) -> uint64 { return bits != 0 && bits >= least ? 1 : 0; });
+        return sum([&](uint32 mass) -> uint64 { return mass != 0 && mass >= least ? 1 : 0; });
     }
     __device__ uint64 kept_mass(uint32 least) const {
-        return sum([&](uint32 bits) -> uint64 { return bits >= least ? mass_of(__uint_as_float(bits)) : 0; });
+        return sum([&](uint32 mass) -> uint64 { return mass >= least ? mass : 0; });
     }
 
     /// The largest number for which `is_enough` holds, which holds for 0.
@@ -87,20 +84,19 @@ class Row {
     __device__ uint32 threshold(const Request& request) const {
         uint32 least = 0;
         if (request.top_k != 0 && request.top_k < kept_count(0))
-            least = largest_with([&](uint32 bits) { return kept_count(bits) >= request.top_k; });
+            least = largest_with([&](uint32 trial) { return kept_count(trial) >= request.top_k; });
         if (request.top_p < 1.0f) {
             const uint64 wanted = part_of(kept_mass(least), request.top_p);
-            least = max(least, largest_with([&](uint32 bits) { return kept_mass(bits) >= wanted; }));
+            least = max(least, largest_with([&](uint32 trial) { return kept_mass(trial) >= wanted; }));
         }
-        return max(least, __float_as_uint(request.min_p));
+        return max(least, mass_from(request.min_p));
     }
 
     __device__ int walk(uint32 least, uint64 drawn) const {
         for (int i = 0; i < vocabulary; ++i) {
-            const uint32 bits = weight(i);
-            const uint64 mass = bits >= least ? mass_of(__uint_as_float(bits)) : 0;
-            if (drawn < mass) return i;
-            drawn -= mass;
+            const uint64 own = mass(i) >= least ? mass(i) : 0;
+            if (drawn < own) return i;
+            drawn -= own;
         }
         return 0;
     }

@@ -73,14 +73,14 @@ class Sampler {
 
     /// The lane's mass at temperature 1.
     __device__ uint64 raw_mass(float largest) const {
-        const Scaling scaling{largest, log2_e};
+        const Scaling scaling = Scaling::of(largest, 1.0f);
         uint64 sum = 0;
 #pragma unroll(Home::unroll)
         for (int step = 0; step < Home::steps; ++step) {
             float logits[Home::vector];
             home_.logits(step, logits);
 #pragma unroll
-            for (int i = 0; i < Home::vector; ++i) sum += mass_of(weight_of(logits[i], scaling));
+            for (int i = 0; i < Home::vector; ++i) sum += mass_of(logits[i], scaling);
         }
         return sum;
     }
@@ -111,11 +111,11 @@ class Sampler {
     __device__ void draw(const Request& request, float largest) {
         const uint64 raw = has_log_probability ? raw_mass(largest) : 0;
         home_.weigh(Scaling::of(largest, request.temperature));
-        float least = 0x1p-31f;
+        uint32 least = 1;
         if constexpr (has_filters) {
-            const uint32 bits =
-                Search<Team, Home, threads>(home_, scratch_).run(request.top_k, request.top_p);
-            least = fmaxf(least, fmaxf(__uint_as_float(bits), request.min_p));
+            least = max(least, mass_from(request.min_p));
+            least =
+                max(least, Search<Team, Home, threads>(home_, scratch_).run(request.top_k, request.top_p));
         }
         const Totals blocks = exchange({kept_mass(least), raw});
         const uint64 drawn = high_product(request.random, blocks.all.kept);
@@ -124,51 +124,74 @@ class Sampler {
         take(drawn - before, least, largest, blocks.all.raw);
     }
 
-    __device__ uint64 kept_mass(float least) const {
+    __device__ uint64 kept_mass(uint32 least) const {
         uint64 sum = 0;
-        for_each_packet(home_, least,
-                        [&](int, const float(&weights)[Home::vector]) { sum += mass(weights, least); });
+#pragma unroll(Home::unroll)
+        for (int step = 0; step < Home::steps; ++step) sum += kept_mass(least, step);
         return sum;
     }
-    __device__ static uint64 mass(const float (&weights)[Home::vector], float least) {
+    /// Of the lane's packet.
+    __device__ uint64 kept_mass(uint32 least, int step) const {
+        uint32 masses[Home::vector];
+        if (!home_.masses_from(least, step, masses)) return 0;
         uint64 sum = 0;
 #pragma unroll
-        for (int i = 0; i < Home::vector; ++i) sum += weights[i] >= least ? mass_of(weights[i]) : 0u;
+        for (int i = 0; i < Home::vector; ++i) sum += masses[i] >= least ? masses[i] : 0u;
         return sum;
     }
 
     /// Finds the token of this block whose mass covers `drawn`, which counts from the block's first.
-    __device__ void take(uint64 drawn, float least, float largest, uint64 raw) const {
+    __device__ void take(uint64 drawn, uint32 least, float largest, uint64 raw) const {
         const uint64 mine = lane_index() < warps ? scratch_.warp_masses[lane_index()].kept : 0;
         const uint64 until = inclusive_sum(mine);
         const int warp = first_lane(drawn < until);
         if (warp != warp_index()) return;
         uint64 rest = drawn - __shfl_sync(all_lanes, until - mine, warp);
-        bool found = false;
-        for_each_packet(home_, least, [&](int step, const float(&weights)[Home::vector]) {
-            if (found) return;
-            const uint64 own = mass(weights, least);
-            const uint64 all = warp_sum(own);
-            found = rest < all;
-            if (!found) {
-                rest -= all;
-                return;
-            }
-            const uint64 before = inclusive_sum(own) - own;
-            if (rest >= before && rest < before + own)
-                tensors_.write(row_, home_.token(step) + element(weights, least, rest - before), largest,
-                               raw);
-        });
+        const int step = find_step(least, rest);
+        take_of(step, rest, least, largest, raw);
     }
-    __device__ static int element(const float (&weights)[Home::vector], float least, uint64 rest) {
-        int index = 0;
-        uint64 sum = 0;
+    /// The step whose masses cover `rest`, which counts from its first token afterwards. Lanes stand for
+    /// steps.
+    __device__ int find_step(uint32 least, uint64& rest) const {
+        constexpr int chunk = Home::steps < 32 ? Home::steps : 32;
+#pragma unroll(Home::unroll)
+        for (int first = 0; first < Home::steps; first += chunk) {
+            uint64 mine = 0;
+#pragma unroll(Home::unroll)
+            for (int i = 0; i < chunk; ++i) {
+                if (first + i >= Home::steps) continue;
+                const uint64 sum = warp_sum(kept_mass(least, first + i));
+                if (lane_index() == i) mine = sum;
+            }
+            const uint64 until = inclusive_sum(mine);
+            const int found = first_lane(rest < until);
+            if (found < 32) {
+                rest -= __shfl_sync(all_lanes, until - mine, found);
+                return first + found;
+            }
+            rest -= __shfl_sync(all_lanes, until, 31);
+        }
+        return Home::steps;
+    }
+    /// Finds the token in a step.
+    __device__ void take_of(int step, uint64 rest, uint32 least, float largest, uint64 raw) const {
+        uint32 masses[Home::vector];
+        home_.masses_at(step, masses);
+        uint64 own = 0;
 #pragma unroll
         for (int i = 0; i < Home::vector; ++i) {
-            sum += weights[i] >= least ? mass_of(weights[i]) : 0u;
+            if (masses[i] < least) masses[i] = 0;
+            own += masses[i];
+        }
+        uint64 sum = inclusive_sum(own) - own;
+        if (rest < sum || rest >= sum + own) return;
+        int index = 0;
+#pragma unroll
+        for (int i = 0; i < Home::vector; ++i) {
+            sum += masses[i];
             if (sum <= rest) index = i + 1;
         }
-        return index;
+        tensors_.write(row_, home_.token(step) + index, largest, raw);
     }
 
     const Tensors& tensors_;

@@ -11,10 +11,14 @@ struct Masses {
     uint64 raw;
 };
 
+/// A token in a word of the first histogram; rests of 2^10 tokens stand below it.
+inline constexpr uint32 packed_one = 1u << 22;
+
 template <int blocks>
 struct SearchScratch {
-    uint32 counts[search_stages][bins];
+    uint32 words[search_stages][bins];  ///< counts; of the first histogram above the rests, where they fit
     uint32 rests[bins];
+    uint32 lost[32];  ///< tokens of each warp that the first histogram does not show
     uint4 totals[search_stages][blocks][groups];
     uint4 group_totals[search_stages][groups];
     uint32 sums[searches][2][group_bins];
@@ -33,7 +37,7 @@ struct alignas(16) Scratch {
     template <int threads>
     __device__ void clear() {
         if constexpr (has_filters) {
-            fill<threads>(&search.counts[0][0], search_stages * bins);
+            fill<threads>(&search.words[0][0], search_stages * bins);
             fill<threads>(search.rests, bins);
             fill<threads>(&search.sums[0][0][0], searches * 2 * group_bins);
         }

@@ -6,7 +6,7 @@
 #include "device/sync.cuh"
 #include "hone_constants.h"
 #include "sample/geometry.cuh"
-#include "sample/weight.cuh"
+#include "sample/mass.cuh"
 
 namespace hone::sample {
 

@@ -10,7 +10,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/sample/cluster_row_plan.h"
-#include "kernel_templates/sample/weight.cuh"
+#include "kernel_templates/sample/mass.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -35,48 +35,58 @@ TEST_CASE("random bits are those of Philox4x32-10") {
     CHECK(random_bits(0, std::uint64_t{1} << 32) != random_bits(0, 1));
 }
 
-TEST_CASE(
-    "a weight is the exponential to 2^-17, or to 2^-31 of the largest, and never falls as the logit rises") {
+TEST_CASE("a mass is the exponential to 2^-17, or to a unit, and never falls as the logit rises") {
     for (const float temperature : {0.1F, 1.0F, 3.0F, 100.0F}) {
         const Scaling scaling = Scaling::of(5.0F, temperature);
-        float before = 0;
+        unsigned before = 0;
         for (float x = -23.0F; x < 0; x += 5e-4F) {
             const float logit = 5.0F + x * temperature;
-            const double exact =
-                std::exp((static_cast<double>(logit) - 5.0) / static_cast<double>(temperature));
-            const float weight = weight_of(logit, scaling);
-            CHECK(std::abs(static_cast<double>(weight) - exact) <= exact * 0x1p-17 + 0x1p-31);
-            CHECK(weight >= before);
-            before = weight;
+            const double distance = static_cast<double>(logit) - 5.0;
+            const double exact = std::exp(distance / static_cast<double>(temperature)) * 0x1p31;
+            const unsigned mass = mass_of(logit, scaling);
+            CHECK(std::abs(mass - exact) <= exact * 0x1p-17 + 1);
+            CHECK(mass >= before);
+            before = mass;
         }
-        CHECK(weight_of(5.0F, scaling) == 1.0F);
+        CHECK(mass_of(5.0F, scaling) == 1U << 31);
     }
 }
 
-TEST_CASE("what is no number and what is far below the largest has no weight") {
+TEST_CASE("what is no number and what is far below the largest has no mass") {
     const Scaling scaling = Scaling::of(1.0F, 0.7F);
-    CHECK(weight_of(std::numeric_limits<float>::quiet_NaN(), scaling) == 0.0F);
-    CHECK(weight_of(-infinity, scaling) == 0.0F);
-    CHECK(weight_of(-30.0F, scaling) == 0.0F);
-    CHECK(weight_of(-std::numeric_limits<float>::max(),
-                    Scaling::of(std::numeric_limits<float>::max(), least_temperature)) == 0.0F);
-    CHECK(weight_of(-infinity, Scaling::of(1.0F, infinity)) == 0.0F);
+    CHECK(mass_of(std::numeric_limits<float>::quiet_NaN(), scaling) == 0);
+    CHECK(mass_of(-infinity, scaling) == 0);
+    CHECK(mass_of(-30.0F, scaling) == 0);
+    constexpr float most = std::numeric_limits<float>::max();
+    CHECK(mass_of(-most, Scaling::of(most, least_temperature)) == 0);
+    CHECK(mass_of(-infinity, Scaling::of(1.0F, infinity)) == 0);
+    CHECK(mass_of(0.0F, Scaling::of(1.0F, infinity)) == 1U << 31);
 }
 
-TEST_CASE("bin and rest are all of a weight, rise with it and give its mass") {
+TEST_CASE("bin and rest are all of a mass and rise with it") {
     std::mt19937 random(3);
     std::uniform_real_distribution<float> drawn(-23.0F, 0.0F);
     const Scaling scaling = Scaling::of(0.0F, 1.0F);
     for (int i = 0; i < 20000; ++i) {
-        const float weight = weight_of(drawn(random), scaling);
-        if (weight == 0.0F) continue;
-        const unsigned bits = std::bit_cast<unsigned>(weight);
+        const unsigned mass = mass_of(drawn(random), scaling);
+        if (mass == 0) continue;
+        const unsigned bits = Bin::bits(mass);
         const unsigned bin = Bin::of(bits);
         REQUIRE(bin < bins);
-        CHECK((Bin::bits(bin) | Bin::rest(bits) << 6) == bits);
-        CHECK(static_cast<double>(mass_of(weight)) == static_cast<double>(weight) * 0x1p31);
-        CHECK(mass_of_sum((group_bins + bin % group_bins) * bins + Bin::rest(bits), bin) == mass_of(weight));
+        CHECK(Bin::mass(bin, Bin::rest(bits)) == mass);
+        CHECK(Bin::mass(bin, 0) <= mass);
+        CHECK(Bin::mass(bin, bins - 1) >= mass);
+        CHECK(mass_of_sum((group_bins + bin % group_bins) * bins + Bin::rest(bits), bin) == mass);
     }
+    CHECK(Bin::of(Bin::bits(1)) == 0);
+    CHECK(Bin::of(Bin::bits(1U << 31)) == bins - group_bins);
+}
+
+TEST_CASE("the least mass of a part reaches it") {
+    CHECK(mass_from(0.0F) == 0);
+    CHECK(mass_from(1.0F) == 1U << 31);
+    CHECK(mass_from(0.25F) == 1U << 29);
+    CHECK(mass_from(0x1.8p-31F) == 2);
 }
 
 TEST_CASE("a part of a mass is the least whole number that reaches it") {

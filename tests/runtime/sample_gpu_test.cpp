@@ -1,4 +1,4 @@
-// Every variant of sample on the GPU against sorted weights on the host, to the last token: filters, ties,
+// Every variant of sample on the GPU against sorted masses on the host, to the last token: filters, ties,
 // NaN, infinities, strides, any vocabulary; and the distribution of many draws against the exact one.
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "kernel_templates/sample/mass.cuh"
 #include "kernel_templates/sample/sample.h"
-#include "kernel_templates/sample/weight.cuh"
 #include "tests/runtime/gpu_run.h"
 
 using namespace hone;
@@ -44,41 +44,43 @@ double log_probability_of(const std::vector<float>& logits, std::size_t token, f
     return static_cast<double>(logits[token]) - static_cast<double>(largest) - std::log(sum);
 }
 
-/// The least weight that stays, by sorting.
-float threshold(std::vector<float> weights, const Asked& asked) {
-    std::erase(weights, 0.0F);
-    std::sort(weights.begin(), weights.end(), std::greater<>());
-    float least = std::max(0x1p-31F, std::min(asked.min_p, 1.0F));
-    if (asked.top_k > 0 && static_cast<std::size_t>(asked.top_k) < weights.size()) {
-        const float last = weights[static_cast<std::size_t>(asked.top_k) - 1];
+std::uint64_t sum_of(const std::vector<unsigned>& masses, unsigned least) {
+    std::uint64_t sum = 0;
+    for (const unsigned mass : masses) sum += mass >= least ? mass : 0;
+    return sum;
+}
+
+/// The least mass that stays, by sorting.
+unsigned threshold(std::vector<unsigned> masses, const Asked& asked) {
+    std::erase(masses, 0U);
+    std::sort(masses.begin(), masses.end(), std::greater<>());
+    unsigned least = std::max(1U, hone::sample::mass_from(std::min(asked.min_p, 1.0F)));
+    if (asked.top_k > 0 && static_cast<std::size_t>(asked.top_k) < masses.size()) {
+        const unsigned last = masses[static_cast<std::size_t>(asked.top_k) - 1];
         least = std::max(least, last);
-        std::erase_if(weights, [&](float weight) { return weight < last; });
+        std::erase_if(masses, [&](unsigned mass) { return mass < last; });
     }
     if (asked.top_p >= 1) return least;
-    std::uint64_t total = 0;
-    for (const float weight : weights) total += hone::sample::mass_of(weight);
-    const std::uint64_t wanted = hone::sample::part_of(total, asked.top_p);
+    const std::uint64_t wanted = hone::sample::part_of(sum_of(masses, 0), asked.top_p);
     std::uint64_t sum = 0;
-    for (const float weight : weights) {
-        sum += hone::sample::mass_of(weight);
-        if (sum >= wanted) return std::max(least, weight);
+    for (const unsigned mass : masses) {
+        sum += mass;
+        if (sum >= wanted) return std::max(least, mass);
     }
     return least;
 }
 
 std::size_t drawn(const std::vector<float>& logits, float largest, const Asked& asked) {
     const auto scaling = hone::sample::Scaling::of(largest, asked.temperature);
-    std::vector<float> weights;
-    for (const float logit : logits) weights.push_back(hone::sample::weight_of(logit, scaling));
-    const float least = threshold(weights, asked);
-    std::uint64_t total = 0;
-    for (const float weight : weights) total += weight >= least ? hone::sample::mass_of(weight) : 0;
-    std::uint64_t left =
-        hone::sample::high_product(hone::sample::random_bits(static_cast<std::uint64_t>(asked.seed),
-                                                             static_cast<std::uint64_t>(asked.counter)),
-                                   std::uint64_t{total});
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        const std::uint64_t mass = weights[i] >= least ? hone::sample::mass_of(weights[i]) : 0;
+    std::vector<unsigned> masses;
+    for (const float logit : logits) masses.push_back(hone::sample::mass_of(logit, scaling));
+    const unsigned least = threshold(masses, asked);
+    const unsigned long long random = hone::sample::random_bits(static_cast<std::uint64_t>(asked.seed),
+                                                                static_cast<std::uint64_t>(asked.counter));
+    const unsigned long long total = sum_of(masses, least);
+    std::uint64_t left = hone::sample::high_product(random, total);
+    for (std::size_t i = 0; i < masses.size(); ++i) {
+        const std::uint64_t mass = masses[i] >= least ? masses[i] : 0;
         if (left < mass) return i;
         left -= mass;
     }
@@ -233,7 +235,7 @@ void check_problem(const std::string& text, std::int64_t vocabulary, std::size_t
 
 }  // namespace
 
-TEST_CASE("tokens are those of sorted weights at any vocabulary, in every dtype, with and without filters") {
+TEST_CASE("tokens are those of sorted masses at any vocabulary, in every dtype, with and without filters") {
     for (const std::int64_t vocabulary : {1, 2, 50, 1000, 4097, 50257}) {
         for (const char* dtype : {"fp32", "fp16", "bf16"}) {
             const std::string start = std::string("dtype=") + dtype;

@@ -1,18 +1,17 @@
-// What a token's probability is to this family: its weight, a float that the host and every GPU compute to
-// the same bits, so that the same numbers lead to the same token wherever they are computed. Plain C++:
+// What a token's probability is to this family: its mass, a whole number that the host and every GPU compute
+// to the same bits, so that the same numbers lead to the same token wherever they are computed. Plain C++:
 // kernels and the host's tests include it alike.
 //
-// weight = 2^((logit - largest) * log2(e) / temperature), rounded twice: the mantissa to 17 bits, then the
-// weight to a multiple of 2^-31. It is 1 for the largest logit and 0 below about 2^-32. Times 2^31 it is a
-// whole number, its mass, so sums of masses have no order. The mantissa's upper 6 bits and the exponent are
-// the weight's bin, its lower 11 bits the place within: two histograms find any threshold exactly.
+// mass = 2^31 * 2^((logit - largest) * log2(e) / temperature), with the power's mantissa rounded to multiples
+// of 2^-17 and the product cut to a whole number. It is 2^31 for the largest logit, and 0 below 2^-31 of it.
+// Sums of masses have no order. As a float, which it is exactly, the mantissa's upper 6 bits and the exponent
+// are the mass's bin, its next 11 bits the place within: two histograms find any threshold exactly.
 #pragma once
 
 namespace hone::sample {
 
 inline constexpr float log2_e = 0x1.715476p0F;
-inline constexpr float ln_2 = 0x1.62e430p-1F;
-/// The mass of weight 1, as a power of two.
+/// The mass of the largest logit, as a power of two.
 inline constexpr int mass_bits = 31;
 /// A row with a lower temperature takes its largest logit.
 inline constexpr float least_temperature = 1e-5F;
@@ -29,13 +28,6 @@ inline float sum_of(float a, float b) {
     return a + b;
 #endif
 }
-inline float product_of(float a, float b) {
-#ifdef __CUDACC__
-    return __fmul_rn(a, b);
-#else
-    return a * b;
-#endif
-}
 inline float fused(float a, float b, float c) {
 #ifdef __CUDACC__
     return __fmaf_rn(a, b, c);
@@ -43,7 +35,13 @@ inline float fused(float a, float b, float c) {
     return __builtin_fmaf(a, b, c);
 #endif
 }
-
+inline float quotient_of(float a, float b) {
+#ifdef __CUDACC__
+    return __fdiv_rn(a, b);
+#else
+    return a / b;
+#endif
+}
 /// The other one of NaN and a number.
 inline float larger_of(float a, float b) {
 #ifdef __CUDACC__
@@ -53,61 +51,68 @@ inline float larger_of(float a, float b) {
 #endif
 }
 
-/// What all weights of a row have in common.
+/// The least exponent that is looked at: masses are 0 from there on.
+inline constexpr float lowest_exponent = -31.45F;
+
+/// What all masses of a row have in common.
 struct Scaling {
     float largest;  ///< finite
     float factor;   ///< log2(e) / temperature
+    float lowest;   ///< the distance from the largest logit at which masses are 0
 
     static Scaling of(float largest, float temperature) {
-#ifdef __CUDACC__
-        return {largest, __fdiv_rn(log2_e, temperature)};
-#else
-        return {largest, log2_e / temperature};
-#endif
+        const float most = temperature < 1e10F ? temperature : 1e10F;
+        return {largest, quotient_of(log2_e, most), quotient_of(lowest_exponent * most, log2_e)};
     }
 };
 
-/// The weight's logarithm to base 2; -34 in place of less and of NaN.
-inline float exponent_of(float logit, const Scaling& scaling) {
-    return larger_of(product_of(sum_of(logit, -scaling.largest), scaling.factor), -34.0F);
+/// From the largest logit; that of no mass for NaN and minus infinity.
+inline float distance_of(float logit, const Scaling& scaling) {
+    return larger_of(sum_of(logit, -scaling.largest), scaling.lowest);
 }
 
 /// 2^x is made of a whole power and a polynomial on [-1/2, 1/2], interpolated at Chebyshev's points, with a
 /// relative error of 2^-22.
-inline float weight_of_exponent(float x) {
-    constexpr float whole = 0x1.8p23F;  // added, leaves x to the nearest integer in the low bits
-    const float shifted = sum_of(x, whole);
-    const float f = sum_of(x, -sum_of(shifted, -whole));
+inline unsigned mass_of_distance(float distance, const Scaling& scaling) {
+    constexpr float whole = 0x1.8p23F;  // added, leaves a number's nearest integer in its low bits
+    const float shifted = fused(distance, scaling.factor, whole);
+    const float f = fused(distance, scaling.factor, -sum_of(shifted, -whole));
     float p = fused(0x1.5ec866p-10F, f, 0x1.3cbf60p-7F);
     p = fused(p, f, 0x1.c6afeep-5F);
     p = fused(p, f, 0x1.ebfa4cp-3F);
     p = fused(p, f, 0x1.62e430p-1F);
     constexpr float coarse = 0x1.8p6F;  // a float of this size has multiples of 2^-17
-    p = sum_of(fused(p, f, 1.0F + coarse), -coarse);
-    const unsigned bits = __builtin_bit_cast(unsigned, p) + (__builtin_bit_cast(unsigned, shifted) << 23);
-    constexpr float unit = 0x1p-8F;  // likewise of 2^-31; leaves weights above it what they are
-    return sum_of(sum_of(__builtin_bit_cast(float, bits), unit), -unit);
+    p = fused(p, f, 1.0F + coarse);
+    const unsigned significand = __builtin_bit_cast(unsigned, p) - __builtin_bit_cast(unsigned, coarse);
+    const unsigned shift = __builtin_bit_cast(unsigned, whole) - __builtin_bit_cast(unsigned, shifted);
+    return significand << (mass_bits - 17) >> shift;
 }
 
-/// 0 for NaN and minus infinity.
-inline float weight_of(float logit, const Scaling& scaling) {
-    return weight_of_exponent(exponent_of(logit, scaling));
+inline unsigned mass_of(float logit, const Scaling& scaling) {
+    return mass_of_distance(distance_of(logit, scaling), scaling);
 }
 
-/// weight * 2^31.
-inline unsigned mass_of(float weight) { return static_cast<unsigned>(weight * 0x1p31F); }
+/// The least mass that is at least `part`, 0 to 1, of the largest logit's.
+inline unsigned mass_from(float part) {
+    const float exact = part * 0x1p31F;
+    const auto found = static_cast<unsigned>(exact);
+    return static_cast<float>(found) < exact ? found + 1 : found;
+}
 
-/// A weight above 0 by its bits: bins rise with the weight.
+/// Where a mass above 0 stands in the histograms: bins rise with it.
 struct Bin {
-    static constexpr unsigned first = 96U << 6;  ///< the bin of 2^-31
+    static constexpr unsigned first = 127U << 6;  ///< the bin of mass 1
 
+    static unsigned bits(unsigned mass) { return __builtin_bit_cast(unsigned, static_cast<float>(mass)); }
     static unsigned of(unsigned bits) { return (bits >> 17) - first; }
     static unsigned rest(unsigned bits) { return bits >> 6 & (bins - 1); }
-    /// The least weight of a bin.
-    static unsigned bits(unsigned bin) { return (bin + first) << 17; }
+    /// The mass of a place.
+    static unsigned mass(unsigned bin, unsigned rest) {
+        return static_cast<unsigned>(__builtin_bit_cast(float, (bin + first) << 17 | rest << 6));
+    }
 };
 
-/// The mass of weights of one exponent, given the sum of their significands of 18 bits.
+/// The sum of masses of one exponent, given the sum of their significands of 18 bits.
 inline unsigned long long mass_of_sum(unsigned long long significands, unsigned bin) {
     const int shift = static_cast<int>(bin / group_bins) - (groups - 1) + mass_bits - 17;
     return shift >= 0 ? significands << shift : significands >> -shift;
