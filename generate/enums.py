@@ -55,6 +55,10 @@ ENUMS = {enum.name: enum for enum in [
          "Which elements of a head turn together.",
          [Value("half", "HONE_ROPE_HALF", "i and i + rotary_dim / 2, as in Llama"),
           Value("interleaved", "HONE_ROPE_INTERLEAVED", "2 i and 2 i + 1, as in GPT-J")], "style"),
+    Enum("IndexType", "index_type",
+         "The type of ids on the device.",
+         [Value("int32", "HONE_INDEX_INT32"),
+          Value("int64", "HONE_INDEX_INT64")], "index"),
 ]}
 
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel_templates/enums.h"
 #include "kernel_templates/family.h"
 
 namespace hone::embedding {
@@ -23,9 +24,6 @@ enum CallScalar : int {
     scale,
     scalar_count
 };
-
-/// Choices of the field `index`, in order.
-enum class Index : std::int64_t { int32, int64 };
 
 inline constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
 inline constexpr std::string_view index_choices[] = {"int32", "int64"};
@@ -76,7 +74,7 @@ inline constexpr Field fields[] = {
 /// A problem's fields by their names.
 struct Fields {
     Dtype dtype = Dtype::bf16;
-    Index index = Index::int32;
+    IndexType index = IndexType::int32;
     bool scale = false;
     bool positions = false;
     std::int64_t hidden = 0;
@@ -86,7 +84,7 @@ struct Fields {
 };
 [[nodiscard]] inline Fields fields_of(const Problem& problem) {
     return {.dtype = static_cast<Dtype>(problem[0]),
-            .index = static_cast<Index>(problem[1]),
+            .index = static_cast<IndexType>(problem[1]),
             .scale = problem[2] != 0,
             .positions = problem[3] != 0,
             .hidden = problem[4],

@@ -12,7 +12,7 @@ struct EmbeddingProblem : Fields {
     explicit EmbeddingProblem(const Problem& problem) : Fields(fields_of(problem)) {}
 
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
-    [[nodiscard]] Dtype index_type() const { return index == Index::int64 ? wide_index_dtype : index_dtype; }
+    [[nodiscard]] Dtype index_type() const { return index == IndexType::int64 ? wide_index_dtype : index_dtype; }
     /// Between ids when tuning, so that they reach over all of `count` rows.
     [[nodiscard]] double step(std::int64_t count) const {
         return static_cast<double>(count - 1) / static_cast<double>(tokens);

@@ -12,7 +12,7 @@ constexpr auto tunables = tunables_of({
     tunable<&ClusterRowConfig::threads>("threads a block", {128, 256, 512, 1024}),
     tunable<&ClusterRowConfig::cluster>("blocks that share a row", {2, 4, 8, 16}),
     tunable<&ClusterRowConfig::vector>("elements a memory access", {1, 2, 4, 8}),
-    tunable<&ClusterRowConfig::home>("where the row stays: 0 registers, as weights; 1 shared memory", {0, 1}),
+    tunable<&ClusterRowConfig::home>("where the row stays: 0 registers, as masses; 1 shared memory", {0, 1}),
     tunable<&ClusterRowConfig::load_hint>("cache hint of loads: 0 normal, 2 streaming", {0, 2}),
     tunable<&ClusterRowConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
 });
@@ -29,7 +29,7 @@ constexpr Constraint constraints[] = {
              return (c.threads == 128 && c.cluster == 2) ||
                     c.threads * c.cluster * c.vector < 2 * p.vocabulary;
          }),
-    rule("a thread holds up to 32 weights, in blocks of up to 512",
+    rule("a thread holds up to 32 masses, in blocks of up to 512",
          [](const SampleProblem& p, const ClusterRowConfig& c) {
              return c.home != 0 || (c.threads <= 512 && held(p, c) <= 32);
          }),

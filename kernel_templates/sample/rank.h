@@ -24,7 +24,7 @@ struct Cost {
     double blocks = 1;   ///< that share a row
     double threads = 0;  ///< a block
     double tokens = 0;   ///< a block
-    bool held = false;   ///< weights stay in registers
+    bool held = false;   ///< masses stay in registers
     bool programmatic = false;
 };
 /// Modelled microseconds: a launch, and for each wave of blocks the exchanges, which take longer the more

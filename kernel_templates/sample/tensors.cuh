@@ -28,17 +28,14 @@ struct Request {
 
 struct Tensors : Arguments {
     __device__ Request request(int64 row) const {
-        Request request{.temperature = temperature == nullptr ? 0.0f : temperature[row],
-                        .top_k = 0,
-                        .top_p = 1.0f,
-                        .min_p = 0.0f};
+        Request request{.temperature = temperature[row], .top_k = 0, .top_p = 1.0f, .min_p = 0.0f};
         request.is_greedy = !(request.temperature >= least_temperature);
         if constexpr (has_filters) {
-            if (top_k != nullptr) request.top_k = top_k[row] < vocabulary ? max(top_k[row], 0) : 0;
-            if (top_p != nullptr) request.top_p = top_p[row];
-            if (min_p != nullptr && min_p[row] > 0.0f) request.min_p = fminf(min_p[row], 1.0f);
+            request.top_k = top_k[row] < vocabulary ? max(top_k[row], 0) : 0;
+            request.top_p = top_p[row];
+            if (min_p[row] > 0.0f) request.min_p = fminf(min_p[row], 1.0f);
         }
-        request.random = random_bits(seed == nullptr ? 0 : seed[row], counter == nullptr ? 0 : counter[row]);
+        request.random = random_bits(seed[row], counter[row]);
         return request;
     }
 

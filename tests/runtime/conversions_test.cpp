@@ -70,6 +70,29 @@ TEST_CASE("hone_attention: every member arrives, and numbers that are none are r
     CHECK(refuses(c, &hone_attention::lse));
 }
 
+TEST_CASE("hone_embedding: every member arrives, and numbers that are none are refused") {
+    hone_embedding c = HONE_EMBEDDING_INIT;
+    c.hidden = 2;
+    c.max_tokens = 3;
+    c.dtype = HONE_FP16;
+    c.index = HONE_INDEX_INT64;
+    c.scale = 1;
+    c.positions = 1;
+    const Embedding description = from_c(c);
+    CHECK(description.hidden == 2);
+    CHECK(description.max_tokens == 3);
+    CHECK(description.dtype == Dtype::fp16);
+    CHECK(description.index == IndexType::int64);
+    CHECK(description.scale == true);
+    CHECK(description.positions == true);
+    CHECK(refuses(c, &hone_embedding::dtype));
+    CHECK(refuses(c, &hone_embedding::index));
+    CHECK(refuses(c, &hone_embedding::scale));
+    CHECK(refuses(c, &hone_embedding::positions));
+    c.reserved = 1;
+    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
+}
+
 TEST_CASE("hone_linear: every member arrives, and numbers that are none are refused") {
     hone_linear c = HONE_LINEAR_INIT;
     c.in = 2;
@@ -337,6 +360,24 @@ TEST_CASE("hone_rope_kv_append: every member arrives, and numbers that are none 
     CHECK(refuses(c, &hone_rope_kv_append::slots));
 }
 
+TEST_CASE("hone_sample: every member arrives, and numbers that are none are refused") {
+    hone_sample c = HONE_SAMPLE_INIT;
+    c.vocabulary = 2;
+    c.max_rows = 3;
+    c.dtype = HONE_FP16;
+    c.filters = 1;
+    c.log_probability = 1;
+    const Sample description = from_c(c);
+    CHECK(description.vocabulary == 2);
+    CHECK(description.max_rows == 3);
+    CHECK(description.dtype == Dtype::fp16);
+    CHECK(description.filters == true);
+    CHECK(description.log_probability == true);
+    CHECK(refuses(c, &hone_sample::dtype));
+    CHECK(refuses(c, &hone_sample::filters));
+    CHECK(refuses(c, &hone_sample::log_probability));
+}
+
 TEST_CASE("hone_attention_args: every member arrives") {
     hone_attention_args c = HONE_ATTENTION_ARGS_INIT;
     c.q = at(2);
@@ -400,6 +441,33 @@ TEST_CASE("hone_attention_args: every member arrives") {
     CHECK(args.kv_tokens == 29);
     CHECK(args.scale == 30.5F);
     CHECK(args.softcap == 31.5F);
+}
+
+TEST_CASE("hone_embedding_args: every member arrives") {
+    hone_embedding_args c = HONE_EMBEDDING_ARGS_INIT;
+    c.ids = at(2);
+    c.table = at(3);
+    c.position_ids = at(4);
+    c.position_table = at(5);
+    c.out = at(6);
+    c.vocabulary = 7;
+    c.position_rows = 8;
+    c.table_stride = 9;
+    c.position_table_stride = 10;
+    c.out_stride = 11;
+    c.scale = 12.5F;
+    const EmbeddingArgs args = from_c(c);
+    CHECK(args.ids == at(2));
+    CHECK(args.table == at(3));
+    CHECK(args.position_ids == at(4));
+    CHECK(args.position_table == at(5));
+    CHECK(args.out == at(6));
+    CHECK(args.vocabulary == 7);
+    CHECK(args.position_rows == 8);
+    CHECK(args.table_stride == 9);
+    CHECK(args.position_table_stride == 10);
+    CHECK(args.out_stride == 11);
+    CHECK(args.scale == 12.5F);
 }
 
 TEST_CASE("hone_linear_args: every member arrives") {
@@ -694,6 +762,31 @@ TEST_CASE("hone_rope_kv_append_args: every member arrives") {
     CHECK(args.pool_pages == 32);
     CHECK(args.table_rows == 33);
     CHECK(args.epsilon == 34.5F);
+}
+
+TEST_CASE("hone_sample_args: every member arrives") {
+    hone_sample_args c = HONE_SAMPLE_ARGS_INIT;
+    c.logits = at(2);
+    c.temperature = at<float>(3);
+    c.top_k = at<int32_t>(4);
+    c.top_p = at<float>(5);
+    c.min_p = at<float>(6);
+    c.seed = at<int64_t>(7);
+    c.counter = at<int64_t>(8);
+    c.out = at<int32_t>(9);
+    c.log_probability = at<float>(10);
+    c.logits_stride = 11;
+    const SampleArgs args = from_c(c);
+    CHECK(args.logits == at(2));
+    CHECK(args.temperature == at<float>(3));
+    CHECK(args.top_k == at<int32_t>(4));
+    CHECK(args.top_p == at<float>(5));
+    CHECK(args.min_p == at<float>(6));
+    CHECK(args.seed == at<int64_t>(7));
+    CHECK(args.counter == at<int64_t>(8));
+    CHECK(args.out == at<int32_t>(9));
+    CHECK(args.log_probability == at<float>(10));
+    CHECK(args.logits_stride == 11);
 }
 
 }  // namespace
