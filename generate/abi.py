@@ -88,8 +88,7 @@ def _argument(argument: CallArgument) -> typing.List[Member]:
     if argument.kind == "strides":
         return [Member(name, "int64_t", "0", argument.words if i == 0 else "") for i, name in enumerate(argument.parts)]
     if argument.kind == "float":
-        text = "0.0f" if argument.default == 0 else f"{argument.default:g}".replace("e-0", "e-") + "f"
-        return [Member(argument.name, "float", text, words)]
+        return [Member(argument.name, "float", argument.real + "f", words)]
     return [Member(argument.name, "int64_t", str(argument.default), words)]
 
 

@@ -48,8 +48,7 @@ def _argument(argument: CallArgument) -> str:
     if argument.kind == "strides":
         return f"    {argument.type} {argument.name}{{}};"
     if argument.kind == "float":
-        return f"    float {argument.name} = " + ("0.0F" if argument.default == 0 else f"{argument.default:g}".replace(
-            "e-0", "e-") + "F") + ";"
+        return f"    float {argument.name} = {argument.real}F;"
     return f"    std::int64_t {argument.name} = {argument.default};"
 
 

@@ -8,10 +8,6 @@ from generate.operators import Call, CallArgument, Operator, TorchCall
 from generate.words import in_python
 
 
-def _real(argument: CallArgument) -> str:
-    return f"{argument.default:g}".replace("e-0", "e-") if argument.default else "0.0"
-
-
 def _parameters(call: Call) -> typing.List[str]:
     """Those of run_pointers(): everything of a call in the order of C++; strides of a tensor of heads are one tuple."""
     found = []
@@ -20,7 +16,7 @@ def _parameters(call: Call) -> typing.List[str]:
             zeros = ", ".join("0" for _ in argument.parts)
             found.append(f"{argument.name}: Tuple[int, ...] = ({zeros})")
         elif argument.kind == "float":
-            found.append(f"{argument.name}: float = {_real(argument)}")
+            found.append(f"{argument.name}: float = {argument.real}")
         else:
             found += [f"{name}: int = {argument.default}" for name in argument.c_members()]
     return found
@@ -105,7 +101,7 @@ def _call(group: typing.List[Operator]) -> typing.List[str]:
     reals = [argument for argument in call.arguments if argument.kind == "float"]
     given = [f"{name}: Any" for name in required] + [f"{name}: Any = None" for name in optional] + ["*"]
     given += [f"{name}: Any = None" for name in written]
-    given += [f"{real.name}: float = {_real(real)}" for real in reals] + ["stream: Any = None"]
+    given += [f"{real.name}: float = {real.real}" for real in reals] + ["stream: Any = None"]
     lines = filled("def __call__(", ["self", *given], ") -> Any:", 4) + _documentation(group)
     names = [*required, *optional, *written, *(real.name for real in reals)]
     lines += [f"        if type({required[0]}) is self._tensor:", "            try:",

@@ -70,6 +70,12 @@ class CallArgument(Record):
     def c_members(self) -> typing.List[str]:
         return self.parts or [self.name]
 
+    @property
+    def real(self) -> str:
+        """The default of a float in every language, but for C's suffix."""
+        text = f"{self.default:g}".replace("e-0", "e-")
+        return text if "." in text or "e" in text else text + ".0"
+
 
 _TYPES = {("", False): "const void*", ("fp32", False): "const float*", ("int32", False): "const std::int32_t*",
           ("int64", False): "const std::int64_t*", ("int64", True): "std::int64_t*", ("", True): "void*", ("fp32", True): "float*", ("int32", True): "std::int32_t*"}

@@ -76,7 +76,7 @@ class EmbeddingOperator(RowsOperator):
     def run_pointers(
         self, stream: int, tokens: int, ids: int = 0, table: int = 0, position_ids: int = 0,
         position_table: int = 0, out: int = 0, vocabulary: int = 0, position_rows: int = 0,
-        table_stride: int = 0, position_table_stride: int = 0, out_stride: int = 0, scale: float = 1,
+        table_stride: int = 0, position_table_stride: int = 0, out_stride: int = 0, scale: float = 1.0,
     ) -> None:
         """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
         Nothing is checked but what the library checks. Raises HoneError."""
@@ -90,7 +90,7 @@ class EmbeddingOperator(RowsOperator):
 
     def __call__(
         self, ids: Any, table: Any, position_ids: Any = None, position_table: Any = None, *, out: Any = None,
-        scale: float = 1, stream: Any = None,
+        scale: float = 1.0, stream: Any = None,
     ) -> Any:
         """Returns out.
 
