@@ -137,7 +137,7 @@ class Peers(Case):
         packed, scales = inputs.pop("hone_packed"), inputs.pop("hone_packed_scales")
         theirs = object()
         inputs.update(codes=object(), scales=mock.Mock(shape=(128, 2)), packed=theirs)
-        packing = self.torch_peers._packing
+        packing = self.torch_peers.packing
         with mock.patch.object(packing, "pack_w4", return_value=packed), mock.patch.object(
             packing, "pack_scales", return_value=scales
         ), contextlib.redirect_stderr(io.StringIO()):
