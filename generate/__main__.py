@@ -7,7 +7,7 @@ import sys
 import typing
 
 from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
-                      emit_python_calls, emit_run, emit_runtime, emit_schema)
+                      emit_python_calls, emit_run, emit_runtime, emit_schema, emit_tests)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -61,6 +61,7 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators),
              "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
              "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
+             "tests/runtime/conversions_test.cpp": emit_tests.source(operators, lock),
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
         texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)

@@ -72,12 +72,12 @@ class CallArgument(Record):
 
 
 _TYPES = {("", False): "const void*", ("fp32", False): "const float*", ("int32", False): "const std::int32_t*",
-          ("", True): "void*", ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
+          ("int64", False): "const std::int64_t*", ("int64", True): "std::int64_t*", ("", True): "void*", ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
 
 
 def tensor(name: str, shape: str, words: str = "", *, element: str = "", out: bool = False, when: str = "",
            role: str = "input", computed: str = "") -> CallArgument:
-    """`element`: fp32 or int32 where it is always that; `computed`: what says it where it depends on more than dtype;
+    """`element`: fp32, int32 or int64 where it is always that; `computed`: what says it where it depends on more than dtype;
     `when`: the flag it is needed for."""
     return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when, role="output" if out else role,
                         computed=computed)
@@ -172,7 +172,7 @@ def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> 
             continue
         if pointer.role == "workspace":
             return workspace_argument()
-        element = pointer.dtype if pointer.dtype in ("fp32", "int32") else ""
+        element = pointer.dtype if pointer.dtype in ("fp32", "int32", "int64") else ""
         shape = f"[{', '.join(pointer.shape)}]" if len(pointer.shape) > 1 or pointer.shape[0] != "1" else ""
         shape = shape.replace(", 1]", "]")
         flags = [field.name for field in family.fields if field.enum == "bool"]
