@@ -62,7 +62,7 @@ class _Writer:
         self._first = next(wanted for wanted in self._inputs if wanted.name == parameters[0])
         self._works = "workspace" in operator.GIVEN
         self.names: Dict[str, Any] = {
-            "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer,
+            "__name__": __name__, "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer,
             "run": operator._run, "check": operator._check, "sizes": operator.sizes,
             "streams": _STREAMS, "raw_stream": streams.raw_stream, "empty": torch.empty,
             "current_stream": streams.torch_stream_getter(torch), "empty_like": torch.empty_like,

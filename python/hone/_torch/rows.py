@@ -86,7 +86,7 @@ class RowsCall:
             "        pass",
             f"    return with_care({names})",
         ]
-        found = {"known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
+        found = {"__name__": __name__, "known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
         exec(compile("\n".join(lines), f"<hone::{self._declared.name}>", "exec"), found)
         return found["key_of"], found[self._declared.name]
 
