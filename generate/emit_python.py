@@ -1,4 +1,6 @@
 """What the Python package knows of libhone: structs and numbers, descriptions, and the calls of operators."""
+import pathlib
+import re
 import textwrap
 import typing
 
@@ -8,11 +10,11 @@ from generate.operators import Call, Given, Operator, snake
 from generate.words import in_python
 
 CTYPES = {"uint32_t": "c_uint32", "int32_t": "c_int32", "int64_t": "c_int64", "float": "c_float"}
-# Words of these fields' values; the tables' names in structs.py.
 FIELD_DTYPES = DTYPES[:3]
 RENAMED = {"in": "in_features", "out": "out_features"}  # fields: `in` is no name in Python
 CLASSES = {"Norm": "Norm", "RmsNormBackward": "NormBackward"}  # of prepared operators; others: LinearOperator
 IRREGULAR = ("attention", "rope_kv_append")  # calls of these are written by hand, but for their packing
+BASES = "python/hone/_operators/description.py"  # what descriptions compute of their fields
 WIDTH = 110
 
 
@@ -151,10 +153,17 @@ def _field_words(given: Given, operator: Operator) -> str:
     return in_python("; ".join(filter(None, [words, allowed])))
 
 
+def _base(operator: Operator) -> str:
+    """OfLinear, or what is named after its call, where description.py has it."""
+    written = (pathlib.Path(__file__).parents[1] / BASES).read_text(encoding="utf-8")
+    for title in (operator.title, operator.call.title):
+        if re.search(rf"^class Of{title}\(", written, re.MULTILINE):
+            return f"Of{title}"
+    return "Description"
+
+
 def _description(operator: Operator) -> typing.List[str]:
-    base = {"attention": "OfHeads", "rope_kv_append": "OfTurningHeads", "rms_norm": "OfNorm", "layer_norm": "OfNorm",
-            "quantized_linear": "OfQuantizedLinear", "quantized_ffn": "OfQuantizedFfn"}.get(operator.name, "Description")
-    lines = ["", "", "@dataclass(frozen=True)", f"class {operator.title}({base}):"]
+    lines = ["", "", "@dataclass(frozen=True)", f"class {operator.title}({_base(operator)}):"]
     says = wrapped('"""' + in_python(operator.says), 4)
     lines += says + ['    """', ""] if len(says) > 1 or len(says[0]) + 3 > WIDTH else [says[0] + '"""', ""]
     required = True
@@ -189,9 +198,9 @@ def _description_constants(operator: Operator) -> typing.List[str]:
 def descriptions_source(operators: typing.List[Operator]) -> str:
     prepared = [operator for operator in operators if not operator.is_function]
     lines = origin("What an operator is: frozen values that :func:`hone.prepare` and :func:`hone.explain` take.")
+    bases = sorted({_base(operator) for operator in prepared})
     lines += ["from dataclasses import dataclass", "", "from ._native import structs",
-              "from ._operators.description import (", "    Description,", "    OfHeads,", "    OfNorm,",
-              "    OfQuantizedFfn,", "    OfQuantizedLinear,", "    OfTurningHeads,", ")", "", "__all__ = ["]
+              "from ._operators.description import (", *(f"    {base}," for base in bases), ")", "", "__all__ = ["]
     lines += [f'    "{title}",' for title in sorted(operator.title for operator in prepared)] + ["]"]
     for operator in prepared:
         lines += _description(operator)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from ._native import structs
 from ._operators.description import (
     Description,
-    OfHeads,
+    OfAttention,
     OfNorm,
     OfQuantizedFfn,
     OfQuantizedLinear,
-    OfTurningHeads,
+    OfRopeKvAppend,
 )
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Attention(OfHeads):
+class Attention(OfAttention):
     """out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads /
     kv_heads` neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with
     q_len queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query that sees no key gets
@@ -271,7 +271,7 @@ class RmsNormBackward(Description):
 
 
 @dataclass(frozen=True)
-class RopeKvAppend(OfTurningHeads):
+class RopeKvAppend(OfRopeKvAppend):
     """The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
     launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
     tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.

@@ -62,8 +62,9 @@ class _Writer:
         self._first = next(wanted for wanted in self._inputs if wanted.name == parameters[0])
         self._works = "workspace" in operator.GIVEN
         self.names: Dict[str, Any] = {
-            "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer,
-            "run": operator._run, "check": operator._check, "sizes": operator.sizes,
+            "__name__": __name__, "NotPlain": NotPlain, "device": operator.device,
+            "handle": operator._pointer, "run": operator._run, "check": operator._check,
+            "sizes": operator.sizes,
             "streams": _STREAMS, "raw_stream": streams.raw_stream, "empty": torch.empty,
             "current_stream": streams.torch_stream_getter(torch), "empty_like": torch.empty_like,
             "current_device": torch.cuda.current_device, "uint8": torch.uint8,
@@ -128,7 +129,8 @@ class _Writer:
         tests = [self._bad_dtype(wanted), f"{name}.get_device() != device"]
         if wanted.said:
             tests.append(f"{name}.dim() != {len(wanted.shape)}")
-            tests += [f"{name}.shape[{i}] != {size}" for i, size in enumerate(wanted.shape) if isinstance(size, int)]
+            fixed = [(i, size) for i, size in enumerate(wanted.shape) if isinstance(size, int)]
+            tests += [f"{name}.shape[{i}] != {size}" for i, size in fixed]
         else:
             tests.append(f"{name}.shape != {self._shape(wanted)}")
         tests += [f"not {name}.is_contiguous()"] * contiguous

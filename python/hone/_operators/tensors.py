@@ -16,7 +16,8 @@ class Wanted(NamedTuple):
     option: str  # with which it was prepared then; "": it always does
     dtypes: Tuple[str, ...]  # best first
     rows: bool  # whether the leading dimensions of the call come first
-    shape: Tuple[Union[int, str], ...]  # behind them; a word is an argument of run_pointers(), which the tensor says
+    # Behind them; a word is an argument of run_pointers() that the tensor says.
+    shape: Tuple[Union[int, str], ...]
     strided: bool  # whether rows may lie apart
     written: bool
 

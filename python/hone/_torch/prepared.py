@@ -92,8 +92,9 @@ def refuse_capture(name: str, what: str) -> None:
 
 
 def check_first(x: Tensor, name: str, last: str, typed: Tensor) -> None:
-    """Raises TypeError or ValueError for a first tensor [..., last] that no kernel takes, or [...] where `last` is "";
-    `typed` is the one, perhaps the same, whose dtype is the operator's. They may be fake, of symbolic sizes."""
+    """Raises TypeError or ValueError for a first tensor that no kernel takes: [..., last], or [...] where `last`
+    is "". `typed` is the one, perhaps the same, whose dtype is the operator's. They may be fake, of symbolic
+    sizes."""
     if x.device.type not in ("cuda", "meta"):
         raise ValueError(f"{name}: it is on device '{x.device}'; allowed are CUDA devices")
     if typed.dtype not in DTYPES:
@@ -105,7 +106,8 @@ def check_first(x: Tensor, name: str, last: str, typed: Tensor) -> None:
 def check_like(
     x: Tensor, first: str, name: str, tensor: Tensor, shape: Tuple[int, ...], dtype: torch.dtype
 ) -> None:
-    """Raises TypeError or ValueError for a tensor of another dtype or shape, or another device than the first's."""
+    """Raises TypeError or ValueError for a tensor of another dtype or shape, or another device than that of the
+    first."""
     if tensor.device != x.device:
         raise ValueError(
             f"{name}: it is on device '{tensor.device}'; allowed is that of {first}, '{x.device}'"
@@ -114,7 +116,8 @@ def check_like(
         raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is {dtype}, as {first} is {x.dtype}")
     if tensor.shape != shape:
         raise ValueError(
-            f"{name}: its shape is {list(tensor.shape)}; allowed is {list(shape)}, as {first} is {list(x.shape)}"
+            f"{name}: its shape is {list(tensor.shape)}; allowed is {list(shape)}, as {first} is "
+            f"{list(x.shape)}"
         )
 
 

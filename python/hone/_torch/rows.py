@@ -47,10 +47,12 @@ class RowsCall:
         kind = KINDS[declared.description]
         self._tensors = kind.TENSORS
         inputs = [tensor for tensor in self._tensors if tensor.name in declared.names]
-        # Those that every call has come first: they say the sizes that others are held to. The first sets the rows.
-        self._inputs = sorted(inputs, key=lambda tensor: (tensor.name != "x", not tensor.rows, bool(tensor.when)))
+        # Those that every call has come first: they say the sizes that others are held to. The first sets
+        # the rows.
+        self._inputs = sorted(inputs, key=lambda one: (one.name != "x", not one.rows, bool(one.when)))
         self._lead = self._inputs[0].name
-        self._typed = next(tensor.name for tensor in self._inputs if not tensor.dtype)  # whose dtype is the operator's
+        # The tensor whose dtype is the operator's.
+        self._typed = next(tensor.name for tensor in self._inputs if not tensor.dtype)
         self._optional_numbers = [name for name in kind.NUMBERS if hasattr(declared.description, name)]
         self._fields = [field.name for field in dataclasses.fields(declared.description)]
         self._known = KnownCalls(declared.names)
@@ -86,7 +88,7 @@ class RowsCall:
             "        pass",
             f"    return with_care({names})",
         ]
-        found = {"known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
+        found = {"__name__": __name__, "known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
         exec(compile("\n".join(lines), f"<hone::{self._declared.name}>", "exec"), found)
         return found["key_of"], found[self._declared.name]
 
