@@ -62,6 +62,7 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
              "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
              "tests/runtime/conversions_test.cpp": emit_tests.source(operators, lock),
+             "tests/runtime/visit_pointers.h": emit_tests.visitors(operators),
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
         texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)

@@ -1,4 +1,5 @@
-"""tests/runtime/conversions_test.cpp: every member of a C struct, set off its default, arrives in C++."""
+"""tests/runtime/conversions_test.cpp: every member of a C struct, set off its default, arrives in C++; and
+visit_pointers.h there, for what holds for the arguments of every operator."""
 import typing
 
 from generate import abi, cpp, emit_c
@@ -85,3 +86,20 @@ def source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     for group in emit_c.groups(operators):
         lines += _arguments(group[0])
     return "\n".join([*lines, "}  // namespace", "}  // namespace hone::c_api", ""])
+
+
+def visitors(operators: typing.List[Operator]) -> str:
+    """tests/runtime/visit_pointers.h: each pointer of a call with its name in C."""
+    lines = [*cpp.comment(f"The pointers of each operator's arguments, with their names. {NOTE}", mark="//"), "#pragma once",
+             "", '#include "hone/hone.h"', "", "namespace hone::test {", ""]
+    for group in emit_c.groups([operator for operator in operators if not operator.is_function]):
+        call = group[0].call
+        lines += ["template <class Visit>", f"void visit_pointers({call.title}Args& args, const Visit& visit) {{"]
+        for argument in call.arguments:
+            if argument.kind == "weight":
+                lines += [f'    visit("{name}", args.{argument.name}.{part});' for name, part in
+                          zip(argument.parts, ("codes", "scales", "zeros"))]
+            elif argument.kind == "tensor":
+                lines.append(f'    visit("{argument.name}", args.{argument.name});')
+        lines += ["}", ""]
+    return "\n".join([*lines, "}  // namespace hone::test", ""])
