@@ -30,7 +30,7 @@ inline float product(float a, float b) {
 #endif
 }
 
-/// Of numbers.
+/// `value`, or the end of the range that it is beyond; for numbers, not NaN.
 inline float clamp(float value, float low, float high) {
 #ifdef __CUDACC__
     return fminf(fmaxf(value, low), high);
@@ -100,7 +100,7 @@ struct Range {
     float high;
     int exponent;  ///< of a unit: a power of two
 
-    /// Of values from `low` to `high`, one of them at least smallest_magnitude in size.
+    /// The range of values from `low` to `high`, one of them at least smallest_magnitude in size.
     static Range of(float low, float high) {
         const float largest = -low > high ? -low : high;
         const int found = static_cast<int>(__builtin_bit_cast(unsigned, largest) >> 23) - 127;

@@ -26,9 +26,9 @@ inline constexpr bool has_groups = Shape::group != 0;
 inline constexpr int in = static_cast<int>(Shape::in);
 /// Columns that share a scale.
 inline constexpr int width = has_groups ? static_cast<int>(Shape::group) : in;
-/// Of a row, as a checkpoint has them.
+/// Groups of a row, as a checkpoint has them.
 inline constexpr int groups = in / width;
-/// Of a row, padding included: w4a16.
+/// Groups of a row of w4a16, padding included.
 inline constexpr int group_places = static_cast<int>(places::groups_of(in, Shape::group));
 inline constexpr int no_zero = 8;  ///< zero point of what has none, and of padding
 
@@ -42,7 +42,7 @@ struct BadRows {
     int scale_too_large;
 };
 inline constexpr int no_row = 0x7fffffff;
-/// Of the workspace, in front of the largest magnitudes.
+/// Where the largest magnitudes stand in the workspace.
 inline constexpr int maxima_offset = 256;
 
 struct Tensors : Arguments {

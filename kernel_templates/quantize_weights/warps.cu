@@ -113,7 +113,7 @@ __device__ inline float scale_8(const Tensors& t, int64 row, int column) {
     return scale_of_largest(__uint_as_float(t.maxima()[scale_number(row, column / width)]));
 }
 
-/// Of two rows, 8 apart, the codes at the same column: what stands side by side in a block.
+/// Two rows, 8 apart, whose codes at the same column stand side by side in a block.
 struct RowPair {
     const Tensors& t;
     int64 first_row;

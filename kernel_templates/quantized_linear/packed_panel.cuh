@@ -62,7 +62,7 @@ class PackedPanel {
     __device__ uint32 codes(int step, int i) const { return pair<false>(step, i); }
     /// The same times the group's scale, where there are groups.
     __device__ uint32 values(int step, int i) const { return pair<has_groups>(step, i); }
-    /// Of rows g and g + 8 in the group of the `step`-th 16 columns.
+    /// Scales of rows g and g + 8 in the group of the `step`-th 16 columns.
     __device__ void scales(int step, float (&of_rows)[2]) const {
         Packet<T, 2> packet;
         memcpy(&packet, &scales_[set_of(step)], 4);

@@ -1,5 +1,5 @@
 // Quantized linear, variant plain: any format, any size, any chip; CUDA cores alone. linear/plain_product.cuh
-// says how. Of the weights, codes and their scales come from global memory one step ahead; into shared memory
+// says how. Codes of weights and their scales come from global memory one step ahead; into shared memory
 // go the floats that they stand for. A norm, and codes of 16-bit x, are a launch before it.
 #include "linear/plain_product.cuh"
 #include "quantized_linear/tensors.cuh"
@@ -54,7 +54,7 @@ struct StagedPacked {
     struct Place {
         __device__ explicit Place(int index)
             : part(index % parts), thread(index / parts % 128), block(index / parts / 128) {}
-        /// Of the tile; the other is 8 below.
+        /// The first row, of the tile; the other is 8 below.
         __device__ int row() const { return block * block_rows + thread / 32 * 16 + thread % 32 / 4; }
         int part, thread, block;
     };

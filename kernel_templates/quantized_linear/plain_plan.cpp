@@ -6,7 +6,7 @@ Plan plain_plan(const QuantizedProblem& p, const PlainConfig& c, const DeviceTra
     Launch product =
         launch(plain_kernels[0], grid_of(linear::plain_product::blocks(p.dense(), c)), c.threads());
     product.programmatic = c.programmatic != 0;
-    return prepare_first(p, plan_of(product));
+    return prepare_first(p, plan_of(product), plain_kernels);
 }
 
 }  // namespace hone::quantized_linear

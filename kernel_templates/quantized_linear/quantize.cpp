@@ -17,8 +17,8 @@ struct Codes {
     std::uint8_t scale_stride;
 };
 
-Launch quantize_launch(const QuantizedProblem& p, const Codes& of, bool programmatic) {
-    Launch first = launch(quantize, grid_of(p.tokens), block_threads);
+Launch quantize_launch(const QuantizedProblem& p, const Kernel& kernel, const Codes& of, bool programmatic) {
+    Launch first = launch(kernel, grid_of(p.tokens), block_threads);
     first.programmatic = programmatic;
     substitute(first, codes_member, of.codes);
     substitute(first, scales_member, of.scales);
@@ -35,7 +35,7 @@ Launch with_codes(Launch launch, const Codes& of) {
 
 }  // namespace
 
-Plan quantize_first(const QuantizedProblem& p, const Plan& product) {
+Plan quantize_first(const QuantizedProblem& p, const Plan& product, const Kernel& kernel) {
     if (!p.quantizes_x()) return product;
     const std::int64_t codes_at = round_up(product.workspace_bytes, workspace_alignment);
     const std::int64_t scales_at = round_up(codes_at + p.tokens * p.in, workspace_alignment);
@@ -47,7 +47,7 @@ Plan quantize_first(const QuantizedProblem& p, const Plan& product) {
                    .scale_stride = add_value(plan, {.number = p.groups()})};
 
     plan.launch_count = product.launch_count + 1;
-    plan.launches[0] = quantize_launch(p, of, product.launches[0].programmatic);
+    plan.launches[0] = quantize_launch(p, kernel, of, product.launches[0].programmatic);
     for (std::size_t i = 0; i < static_cast<std::size_t>(product.launch_count); ++i)
         plan.launches[i + 1] = with_codes(product.launches[i], of);
     for (std::size_t i = 0; i < static_cast<std::size_t>(plan.tensor_map_count); ++i) {
@@ -60,9 +60,9 @@ Plan quantize_first(const QuantizedProblem& p, const Plan& product) {
     return plan;
 }
 
-Plan prepare_first(const QuantizedProblem& p, const Plan& product) {
-    if (!p.is_packed()) return quantize_first(p, product);
-    return linear::normalize_first(p.dense(), product, normalize);
+Plan prepare_first(const QuantizedProblem& p, const Plan& product, const Kernel (&kernels)[3]) {
+    if (!p.is_packed()) return quantize_first(p, product, kernels[2]);
+    return linear::normalize_first(p.dense(), product, kernels[1]);
 }
 
 }  // namespace hone::quantized_linear

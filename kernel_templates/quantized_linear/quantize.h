@@ -20,11 +20,12 @@ inline constexpr Kernel quantize{"quantized_linear_quantize", quantize_args};
 
 /// `product` behind a launch that writes codes of x [tokens, in] and their scales [tokens, groups] into the
 /// workspace, behind what `product` keeps there; whatever in `product` names x, x_scales and their strides
-/// names those instead. Where x comes as codes `product` itself.
-[[nodiscard]] Plan quantize_first(const QuantizedProblem&, const Plan& product);
+/// names those instead. Where x comes as codes `product` itself. `kernel` is the variant's `quantize`.
+[[nodiscard]] Plan quantize_first(const QuantizedProblem&, const Plan& product, const Kernel& kernel);
 
 /// `product` behind the launch that makes of x what is multiplied, where the problem needs one: codes, or a
-/// norm's results (linear/normalize.h).
-[[nodiscard]] Plan prepare_first(const QuantizedProblem&, const Plan& product);
+/// norm's results (linear/normalize.h). `kernels` are those of the variant: the product's, `normalize` and
+/// `quantize`.
+[[nodiscard]] Plan prepare_first(const QuantizedProblem&, const Plan& product, const Kernel (&kernels)[3]);
 
 }  // namespace hone::quantized_linear

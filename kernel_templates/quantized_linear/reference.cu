@@ -24,7 +24,7 @@ __device__ inline double activate(double x) {
     }
 }
 
-/// Of 64 tokens: what a norm multiplies them with, and the scale of their codes in a span of columns.
+/// What a norm multiplies 64 tokens with, and the scale of their codes in a span of columns.
 struct RowFactors {
     float norm[tile];
     float scale[tile];
@@ -53,7 +53,7 @@ __device__ inline void find_norms(const Tensors& t, int64 first_token, RowFactor
     __syncthreads();
 }
 
-/// Of the columns [begin, end).
+/// The scales of codes in the columns [begin, end).
 __device__ inline void find_scales(const Tensors& t, int64 first_token, int begin, int end,
                                    RowFactors& factors) {
     for (int row = threadIdx.x / 32; row < tile; row += threads / 32) {
@@ -152,7 +152,8 @@ __device__ inline void run(const Tensors& t) {
 
 }  // namespace hone::quantized_linear::reference
 
-extern "C" __global__ void __launch_bounds__(256) quantized_linear_reference(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
+extern "C" __global__ void __launch_bounds__(256)
+    quantized_linear_reference(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
     using namespace hone::quantized_linear;
     reference::run(Tensors(tensors));
 }

@@ -29,8 +29,9 @@ struct Tasks {
     }
     constexpr int count() const { return static_cast<int>(whole_blocks(out)) * products * across(); }
 
-    /// Of thread block `index`. Thread blocks start in order, and the product begins with the first rows:
-    /// those come last, and are still in level 2 where it does not hold all. Gate and up go side by side.
+    /// The task of thread block `index`. Thread blocks start in order, and the product begins with the first
+    /// rows: those come last, and are still in level 2 where it does not hold all. Gate and up go side by
+    /// side.
     constexpr Task task(int index) const {
         const int number = count() - 1 - index;
         const int row = number / across();

@@ -45,7 +45,7 @@ Plan dequantize_plan(const QuantizedProblem& p, const WgmmaConfig& c, const Devi
     plan.launches[1] = plan.launches[0];
     plan.launches[0] = first;
     plan.launch_count = 2;
-    return linear::normalize_first(p.dense(), plan, normalize);
+    return linear::normalize_first(p.dense(), plan, dequantize_kernels[2]);
 }
 
 }  // namespace hone::quantized_linear

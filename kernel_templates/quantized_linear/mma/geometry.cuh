@@ -22,7 +22,7 @@ struct Geometry {
     constexpr int threads() const { return 32 * k_warps * row_warps; }
     constexpr int block_rows() const { return rows * row_warps; }
     constexpr int panels() const { return unroll * k_warps; }
-    /// Of a batch of x, behind it those scales.
+    /// Bytes of a batch of x, and behind it of those scales.
     constexpr int x_buffer_bytes() const { return panels() * panel * tokens * x_bytes; }
     constexpr int scale_blocks() const { return blocks_scaled ? panels() / 2 : 0; }
     constexpr int buffer_bytes() const { return x_buffer_bytes() + scale_blocks() * tokens * 4; }

@@ -38,7 +38,7 @@ struct Warp {
         : k(threadIdx.x / 32 % geometry.k_warps),
           group(threadIdx.x / 32 / geometry.k_warps),
           first_row(step * geometry.block_rows() + group * geometry.rows) {}
-    /// Of a batch of x.
+    /// The warp's u-th panel of a batch of x.
     __device__ int panel(int u) const { return k * unroll + u; }
 
     int k;

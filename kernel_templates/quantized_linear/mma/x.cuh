@@ -1,7 +1,7 @@
-// x of the variant mma (kernel.cu) in shared memory: a batch of panels of 64 columns, each [tokens][64]. Rows of
-// 16-bit elements have their 16-byte chunks exchanged for ldmatrix; rows of codes stand one behind the other,
-// as lanes read 16 bytes of them in order. Behind the panels, where x has a scale for each 128 columns, those
-// scales [blocks][tokens].
+// x of the variant mma (kernel.cu) in shared memory: a batch of panels of 64 columns, each [tokens][64]. Rows
+// of 16-bit elements have their 16-byte chunks exchanged for ldmatrix; rows of codes stand one behind the
+// other, as lanes read 16 bytes of them in order. Behind the panels, where x has a scale for each 128
+// columns, those scales [blocks][tokens].
 #pragma once
 
 #include "device/packet.cuh"
@@ -25,7 +25,7 @@ static_assert(!has_blocks || geometry.panels() % 2 == 0, "batches are whole bloc
 inline constexpr int panel_bytes = panel * geometry.x_bytes;  ///< a token's
 inline constexpr int chunks = panel_bytes / 16;
 
-/// Of 16 bytes, in a panel.
+/// Place of 16 bytes in a panel.
 __device__ inline uint32 chunk_place(int token, int chunk) {
     if constexpr (is_packed) return swizzled_offset<panel>(token, chunk);
     return token * panel_bytes + chunk * 16;
@@ -79,7 +79,7 @@ class X {
         const int lane = threadIdx.x % 32;
         load_matrices(words, panel_at(batch, index) + chunk_place(n * 8 + lane % 8, step * 4 + lane / 8));
     }
-    /// Of token 8 n + g the 16 codes from column 16 t of a panel on.
+    /// The 16 codes of token 8 n + g from column 16 t of a panel on.
     __device__ uint4 load(int batch, int index, int n) const {
         return load_shared_16(panel_at(batch, index) + n * 8 * panel_bytes + threadIdx.x % 32 * 16);
     }

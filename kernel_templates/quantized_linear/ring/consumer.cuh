@@ -13,15 +13,15 @@ inline constexpr int row_fragments = geometry.warp_rows / 16;
 inline constexpr int halves = 2;
 
 using Sums = MmaSums[row_fragments][token_blocks];
-/// Of a lane, of each 16 rows: 64 columns of 4 bits, 32 of 8.
+/// What a lane holds of each 16 rows: 64 columns of 4 bits, or 32 of 8.
 using Codes = uint4[row_fragments];
 
-/// Of the thread's rows g and g + 8.
+/// How codes of the thread's rows g and g + 8 are widened.
 struct Rows {
     using Codes = RowCodes<Element, has_zeros, false>;
     Codes rows[2];
 
-    /// Of two zero points in the low bytes.
+    /// Made of two zero points in the low bytes.
     __device__ static Rows of(uint32 zeros) { return {Codes(0, zeros, 0), Codes(1, zeros, 0)}; }
 };
 
@@ -212,7 +212,7 @@ class Consumer {
     const Schedule& schedule_;
     int k_warp_;
     int first_fragment_;  ///< of 16 rows of the tile
-    // Of this lane, in a stage; x's in a box of 64 columns.
+    // Where this lane's begin in a stage; x's in a box of 64 columns.
     uint32 codes_at_;
     uint32 scales_at_;
     uint32 zeros_at_;

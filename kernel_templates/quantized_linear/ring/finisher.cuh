@@ -1,5 +1,5 @@
-// The finishing warps of variant ring (kernel.cu): they add up what their block's inbox received, in the order
-// of the sources, and turn it into results while the compute warps are at the next tiles.
+// The finishing warps of variant ring (kernel.cu): they add up what their block's inbox received, in the
+// order of the sources, and turn it into results while the compute warps are at the next tiles.
 #pragma once
 
 #include "quantized_linear/ring/inbox.cuh"
@@ -63,7 +63,7 @@ class Finisher {
             }
         }
 
-        /// Of row i and token j.
+        /// The result of row i and token j.
         __device__ float result(const float (&sums)[products], int i, int j) const {
             if constexpr (gated)
                 return linear::join_gated(sums[0] * scales[0][i],

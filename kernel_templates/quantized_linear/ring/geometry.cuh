@@ -1,5 +1,5 @@
 // Variant ring in numbers: how a config cuts the products up, and what a block keeps where in shared memory.
-// Plain C++, for the host (ring.cpp) and the kernel (ring.cuh) alike.
+// Plain C++, for the host (plan.h) and the kernel (block.cuh) alike.
 //
 // A tile is `rows` results of all tokens; a gated one has as many rows of the gate, and behind them those of
 // up. A cluster of cluster_k blocks shares tiles: `in` is cut into units of 64 columns, or of a whole group,
@@ -54,7 +54,7 @@ struct RingGeometry {
     constexpr int unit_groups() const { return group == 0 ? 0 : unit_columns() / group; }
     constexpr int unit_scale_bytes() const { return unit_groups() * block_rows * 2; }
     constexpr int unit_zero_bytes() const { return zeros ? unit_groups() * block_rows : 0; }
-    /// Of a unit's weights in the ring, all rows of the tile.
+    /// Bytes of a unit's weights in the ring, all rows of the tile.
     constexpr int unit_bytes() const {
         return tile_blocks() * (unit_blocks() * block_bytes() + unit_scale_bytes() + unit_zero_bytes());
     }

@@ -13,7 +13,7 @@
 
 namespace hone::quantized_linear::ring {
 
-/// Of tile `number` of the block.
+/// The inbox of tile `number` of the block.
 class Inbox {
   public:
     __device__ Inbox(Memory memory, int number)
@@ -70,7 +70,7 @@ class Inbox {
     }
 
   private:
-    /// Of this lane.
+    /// Where this lane's sums of a source stand.
     __device__ uint32 address(int place, int product, int source) const {
         return sums_ + place * geometry.place_bytes() +
                ((product * geometry.sources() + source) * 32 + threadIdx.x % 32) * 16;

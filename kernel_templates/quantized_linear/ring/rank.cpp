@@ -20,8 +20,8 @@ double block_cycles(const QuantizedProblem& p, const RingGeometry& g) {
     return std::max({instructions / 3.1, shared_bytes / 110, 4 * tokens / 0.34});
 }
 
-/// How often a block finds room on a multiprocessor. Of registers what the compiler takes, of a compute warp
-/// with sums and codes; a stage that is one unit of each warp is unrolled.
+/// How often a block finds room on a multiprocessor. Registers are those that the compiler takes for a
+/// compute warp with sums and codes; a stage that is one unit of each warp is unrolled.
 double room(const RingGeometry& g, const RingConfig& c, const DeviceTraits& traits) {
     const std::int64_t fragments = g.warp_rows / 16;
     const std::int64_t sums = fragments * g.token_blocks() * (g.group != 0 ? 8 : 4);

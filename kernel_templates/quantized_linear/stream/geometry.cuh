@@ -1,8 +1,8 @@
 // Variant stream: what a config makes of threads and shared memory. Plain C++ that plans and kernels include
 // alike.
 //
-// A block makes row_warps * rows results of every token. Of the columns, in panels of 64, k_warps warps take
-// `unroll` in turn.
+// A block makes row_warps * rows results of every token. The columns come in panels of 64, of which k_warps
+// warps take `unroll` in turn.
 #pragma once
 
 #include "quantized_linear/layout.cuh"

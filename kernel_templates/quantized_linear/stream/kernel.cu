@@ -51,7 +51,7 @@ class Warp {
         }
     }
 
-    /// Of a turn's u-th.
+    /// The warp's u-th panel of a turn.
     __device__ int panel(int turn, int u) const { return turn * geometry.turn() + k * unroll + u; }
     __device__ static bool exists(int panel) { return whole_turns || panel < panels; }
 

@@ -34,7 +34,7 @@ Plan wgmma_w16_plan(const QuantizedProblem& p, const WgmmaW16Config& c, const De
     // The same for any number of tokens: fewer of them may leave a larger rest.
     if (c.tail_split != 0) plan.workspace_bytes = most * g.workspace_bytes();
     add_maps(plan, p, g);
-    return linear::normalize_first(p.dense(), plan, normalize);
+    return linear::normalize_first(p.dense(), plan, wgmma_w16_kernels[1]);
 }
 
 }  // namespace hone::quantized_linear

@@ -7,8 +7,9 @@
 
 namespace hone::quantized_linear::w16 {
 
-/// Of one block of 64 rows x 64 columns: its codes; beside them, of w4a16 with groups, the scales of the
-/// groups that its columns are in, then their zero points. Scales of whole rows do not go through the ring.
+/// What belongs to one block of 64 rows x 64 columns: its codes; beside them, of w4a16 with groups, the
+/// scales of the groups that its columns are in, then their zero points. Scales of whole rows do not go
+/// through the ring.
 struct Stage {
     int bits = 4;
     int group = 0;  ///< columns
@@ -34,8 +35,8 @@ struct Stage {
     }
 };
 
-/// Of a thread: what the launch gives to all alike, in steps of 8, and what the roles have when the producers
-/// have passed theirs on.
+/// A thread's registers: what the launch gives to all alike, in steps of 8, and what the roles have when the
+/// producers have passed theirs on.
 struct Registers {
     int launched = 0;
     int producer = 40;

@@ -13,7 +13,7 @@ Plan wgmma_w8_plan(const QuantizedProblem& p, const WgmmaW8Config& c, const Devi
                                                      .weight_stride = weight_stride,
                                                      .up_stride = up_stride,
                                                      .out_stride = out_stride});
-    return quantize_first(p, product);
+    return quantize_first(p, product, wgmma_w8_kernels[1]);
 }
 
 }  // namespace hone::quantized_linear

@@ -1,4 +1,5 @@
-// Products of 8-bit codes (kernel.cu): what linear/wgmma/product.cuh's consumers do with the stages of the ring.
+// Products of 8-bit codes (kernel.cu): what linear/wgmma/product.cuh's consumers do with the stages of the
+// ring.
 #pragma once
 
 #include "device/wgmma_8bit.cuh"
@@ -42,7 +43,7 @@ class CodeProduct {
 
   private:
     using Hardware = Conditional<format == Format::fp8, float, int>::type;
-    /// Of a block of 64 rows.
+    /// Sums of a block of 64 rows.
     using Accumulators = Hardware[gemm::tile_n / 2];
 
     /// A stage is free again when the products of the next one have been issued.

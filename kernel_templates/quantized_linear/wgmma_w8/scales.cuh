@@ -19,7 +19,7 @@ struct Scales {
     int64 weight_stride;  ///< 0: one for all rows; not of blocks
     int tokens;
 
-    /// Of row `row` of the left tile, and of row `row` of the right one, in step k.
+    /// Scales of row `row` of the left tile, and of row `row` of the right one, in step k.
     __device__ float left(const gemm::Work& tile, int row, int k) const {
         return gemm::swapped ? of_weight<gemm::tile_m>(tile.row, row, k) : of_token(tile.row + row, k);
     }
@@ -31,7 +31,7 @@ struct Scales {
     __device__ float of_token(int token, int k) const {
         return x[min(token, tokens - 1) * x_stride + (has_blocks ? k : 0)];
     }
-    /// Of a tile of `rows` rows, where gated those of the gate and of up.
+    /// The scale of a row of a tile of `rows` rows, where gated those of the gate and of up.
     template <int rows>
     __device__ float of_weight(int first, int row, int k) const {
         const bool is_up = gated && row >= rows / 2;
@@ -79,7 +79,7 @@ class TileScales {
     __device__ static int column_of(int i, int lane) {
         return is_uniform ? i * (gemm::tile_n / products) : min(32 * i + lane, gemm::tile_n - 1);
     }
-    /// Of column 8 * j + 2 * (lane % 4) + e.
+    /// The scale of column 8 * j + 2 * (lane % 4) + e.
     __device__ float right(int j, int e) const {
         if constexpr (is_uniform) return right_[j * 8 / (gemm::tile_n / products)];
         return __shfl_sync(0xffffffffu, right_[j / 4], j % 4 * 8 + threadIdx.x % 4 * 2 + e);
