@@ -102,7 +102,8 @@ def differing(root: pathlib.Path, texts: Texts) -> typing.List[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="hone generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is not as it should be")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; fail where a file is not as it should be")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(options.root))
