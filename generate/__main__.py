@@ -54,7 +54,7 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/operators/words.cpp": emit_enums.words_source(),
              abi.LOCK: abi.lock_text(abi.structs(operators, lock)),
              "runtime/dispatch/status.cpp": emit_runtime.status_source(),
-             "runtime/dispatch/runtime_operators.cpp": emit_runtime.definitions(operators),
+             "runtime/operators/runtime_operators.cpp": emit_runtime.definitions(operators),
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),

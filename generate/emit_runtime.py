@@ -1,5 +1,5 @@
 """The rest of C++: blocks of runtime/hone/{hone.h,error.h,runtime.h}, runtime/operators/entry.h and
-runtime/dispatch/runtime_operators.cpp."""
+runtime/operators/runtime_operators.cpp."""
 import typing
 
 from generate import cpp, emit_c
@@ -66,8 +66,8 @@ def entry(operators: typing.List[Operator]) -> str:
 
 def definitions(operators: typing.List[Operator]) -> str:
     lines = [*cpp.comment(f"Runtime::prepare() and explain(). {NOTE}", mark="//"),
-             '#include "runtime/dispatch/public_error.h"', '#include "runtime/dispatch/runtime_state.h"',
-             '#include "runtime/operators/entry.h"', "", "namespace hone {", ""]
+             '#include "runtime/dispatch/public_error.h"', '#include "runtime/operators/entry.h"',
+             '#include "runtime/operators/runtime_state.h"', "", "namespace hone {", ""]
     for operator in _prepared(operators):
         title = operator.title
         lines += [f"{title}Kernel Runtime::prepare(const {title}& description) {{",
