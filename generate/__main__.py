@@ -54,7 +54,7 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/operators/words.cpp": emit_enums.words_source(),
              abi.LOCK: abi.lock_text(abi.structs(operators, lock)),
              "runtime/dispatch/status.cpp": emit_runtime.status_source(),
-             "runtime/dispatch/runtime_operators.cpp": emit_runtime.definitions(operators),
+             "runtime/operators/runtime_operators.cpp": emit_runtime.definitions(operators),
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),
@@ -62,6 +62,7 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
              "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
              "tests/runtime/conversions_test.cpp": emit_tests.source(operators, lock),
+             "tests/runtime/visit_pointers.h": emit_tests.visitors(operators),
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
         texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)
@@ -101,7 +102,8 @@ def differing(root: pathlib.Path, texts: Texts) -> typing.List[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="hone generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is not as it should be")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; fail where a file is not as it should be")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(options.root))

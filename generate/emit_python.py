@@ -27,7 +27,8 @@ def field_name(name: str) -> str:
 
 
 def origin(says: str) -> typing.List[str]:
-    return [*wrapped(f'"""{says}', 0), "", "Generated from kernel_templates/*/operators.py by `./hone generate`.", '"""', "",
+    return [*wrapped(f'"""{says}', 0), "",
+            "Generated from kernel_templates/*/operators.py by `./hone generate`.", '"""', "",
             "from __future__ import annotations", ""]
 
 
@@ -67,7 +68,8 @@ def calls_of(operators: typing.Sequence[Operator]) -> typing.List[typing.List[Op
 
 def _struct(struct: abi.Struct) -> typing.List[str]:
     title = "".join(part.title() for part in struct.name.split("_"))
-    lines = ["", "", f"class {title}(ctypes.Structure):", f'    """hone_{struct.name}"""', "", "    _fields_ = ["]
+    lines = ["", "", f"class {title}(ctypes.Structure):", f'    """hone_{struct.name}"""', "",
+             "    _fields_ = ["]
     run: typing.List[str] = []
     kind = ""
     for member in [*struct.members, None]:
@@ -90,7 +92,8 @@ def _members(kind: str, names: typing.List[str]) -> typing.List[str]:
 
 def structs_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     lines = origin("The structs of runtime/hone.h that describe operators and their calls, and the numbers of words.")
-    lines += ["import ctypes", "import struct", "from ctypes import c_float, c_int32, c_int64, c_uint32, c_void_p",
+    lines += ["import ctypes", "import struct",
+              "from ctypes import c_float, c_int32, c_int64, c_uint32, c_void_p",
               "from typing import Any, List, Tuple, Type", ""]
     lines.append(_numbers("DTYPES", FIELD_DTYPES))
     for enum in ENUMS.values():
@@ -99,7 +102,8 @@ def structs_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
               "    return [(name, kind) for name in names.split()]"]
     for struct in abi.structs(operators, lock):
         lines += _struct(struct)
-    lines += ["", "", "# What struct calls them.", 'CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}', "", "",
+    lines += ["", "", "# What struct calls them.",
+              'CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}', "", "",
               "def packing(kind: Type[ctypes.Structure]) -> struct.Struct:",
               '    """Makes the bytes of the arguments of a call, several times faster than filling a ctypes structure."""',
               '    return struct.Struct("@" + "".join(CODES[field[1]] for field in kind._fields_))', "", "",
@@ -186,7 +190,8 @@ def _description_constants(operator: Operator) -> typing.List[str]:
     words = {field_name(given.name): "DTYPES" if given.kind == "dtype" else f"{snake(given.enum).upper()}S"
              for given in operator.fields if given.kind in ("dtype", "enum")}
     lines += filled("WORDS = {", [f'"{name}": structs.{table}' for name, table in words.items()], "}", 4)
-    renamed = [f'"{field_name(given.name)}": "{given.name}"' for given in operator.fields if given.name in RENAMED]
+    renamed = [f'"{field_name(given.name)}": "{given.name}"' for given in operator.fields
+               if given.name in RENAMED]
     if renamed:
         lines.append(f"    C_FIELDS = {{{', '.join(renamed)}}}")
     if len(operator.call.sizes) > 1:

@@ -1,4 +1,5 @@
-"""tests/runtime/conversions_test.cpp: every member of a C struct, set off its default, arrives in C++."""
+"""tests/runtime/conversions_test.cpp: every member of a C struct, set off its default, arrives in C++; and
+visit_pointers.h there, for what holds for the arguments of every operator."""
 import typing
 
 from generate import abi, cpp, emit_c
@@ -38,7 +39,8 @@ def _descriptions(operator: Operator, lock: abi.Lock) -> typing.List[str]:
         sets.append(f"    c.{given.name} = {in_c};")
         checks.append(f"    CHECK(description.{given.name} == {in_cpp});")
     has_reserved = any(member.name == "reserved" for member in abi.description(operator, lock).members)
-    refused = ["    c.reserved = 1;", "    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);"] if has_reserved else []
+    refused = ["    c.reserved = 1;",
+               "    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);"] if has_reserved else []
     flags = [given.name for given in operator.fields if given.kind != "int64"]
     wrong = [line for name in flags for line in (f"    CHECK(refuses(c, &hone_{operator.name}::{name}));",)]
     return [f'TEST_CASE("hone_{operator.name}: every member arrives, and numbers that are none are refused") {{',
@@ -73,11 +75,16 @@ def _arguments(operator: Operator) -> typing.List[str]:
 
 
 def source(operators: typing.List[Operator], lock: abi.Lock) -> str:
-    lines = [*cpp.comment(f"From C to C++, member by member. {NOTE}", mark="//"), '#include "runtime/c_api/conversions.h"',
-             "", "#include <doctest/doctest.h>", "", "#include <cstdint>", "", "namespace hone::c_api {", "namespace {", "",
-             "template <class T = void>", "T* at(std::uintptr_t address) {", "    return reinterpret_cast<T*>(address);",
-             "}", "", "/// Whether a description with a number that is none is refused.", "template <class Struct>",
-             "bool refuses(Struct given, std::int32_t Struct::*member) {", "    given.*member = 77;", "    try {",
+    lines = [*cpp.comment(f"From C to C++, member by member. {NOTE}", mark="//"),
+             '#include "runtime/c_api/conversions.h"',
+             "", "#include <doctest/doctest.h>", "", "#include <cstdint>", "", "namespace hone::c_api {",
+             "namespace {", "",
+             "template <class T = void>", "T* at(std::uintptr_t address) {",
+             "    return reinterpret_cast<T*>(address);",
+             "}", "", "/// Whether a description with a number that is none is refused.",
+             "template <class Struct>",
+             "bool refuses(Struct given, std::int32_t Struct::*member) {", "    given.*member = 77;",
+             "    try {",
              "        static_cast<void>(from_c(given));", "    } catch (const Error& error) {",
              "        return error.kind() == ErrorKind::bad_argument;", "    }", "    return false;", "}", ""]
     for operator in operators:
@@ -85,3 +92,22 @@ def source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     for group in emit_c.groups(operators):
         lines += _arguments(group[0])
     return "\n".join([*lines, "}  // namespace", "}  // namespace hone::c_api", ""])
+
+
+def visitors(operators: typing.List[Operator]) -> str:
+    """tests/runtime/visit_pointers.h: each pointer of a call with its name in C."""
+    lines = [*cpp.comment(f"The pointers of each operator's arguments, with their names. {NOTE}", mark="//"),
+             "#pragma once",
+             "", '#include "hone/hone.h"', "", "namespace hone::test {", ""]
+    for group in emit_c.groups([operator for operator in operators if not operator.is_function]):
+        call = group[0].call
+        lines += ["template <class Visit>",
+                  f"void visit_pointers({call.title}Args& args, const Visit& visit) {{"]
+        for argument in call.arguments:
+            if argument.kind == "weight":
+                lines += [f'    visit("{name}", args.{argument.name}.{part});' for name, part in
+                          zip(argument.parts, ("codes", "scales", "zeros"))]
+            elif argument.kind == "tensor":
+                lines.append(f'    visit("{argument.name}", args.{argument.name});')
+        lines += ["}", ""]
+    return "\n".join([*lines, "}  // namespace hone::test", ""])

@@ -77,15 +77,18 @@ class CallArgument(Record):
         return text if "." in text or "e" in text else text + ".0"
 
 
-_TYPES = {("", False): "const void*", ("fp32", False): "const float*", ("int32", False): "const std::int32_t*",
-          ("int64", False): "const std::int64_t*", ("int64", True): "std::int64_t*", ("", True): "void*", ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
+_TYPES = {("", False): "const void*", ("fp32", False): "const float*",
+          ("int32", False): "const std::int32_t*",
+          ("int64", False): "const std::int64_t*", ("int64", True): "std::int64_t*", ("", True): "void*",
+          ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
 
 
 def tensor(name: str, shape: str, words: str = "", *, element: str = "", out: bool = False, when: str = "",
            role: str = "input", computed: str = "") -> CallArgument:
     """`element`: fp32, int32 or int64 where it is always that; `computed`: what says it where it depends on more than dtype;
     `when`: the flag it is needed for."""
-    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when, role="output" if out else role,
+    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when,
+                        role="output" if out else role,
                         computed=computed)
 
 
@@ -204,7 +207,8 @@ def call(title: str, *, says: str, sizes: str, family: typing.Optional[Family] =
     words = words or {}
     records: typing.List[CallArgument] = []
     for item in [arguments] if isinstance(arguments, str) else arguments:
-        records += [_taken_argument(family, name, words) for name in item.split()] if isinstance(item, str) else [item]
+        records += [_taken_argument(family, name, words)
+                    for name in item.split()] if isinstance(item, str) else [item]
     made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python)
     names = {record.name for record in records}
     for name in words:
@@ -233,15 +237,18 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
     return given
 
 
-def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given], call: Call,
-             halves: bool = False, function: bool = False, checked: bool = False, name: str = "", python: str = "",
+def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given],
+             call: Call,
+             halves: bool = False, function: bool = False, checked: bool = False, name: str = "",
+             python: str = "",
              torch: typing.Sequence[TorchCall] = ()) -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
     hand. `checked`: check_description(), written by hand, says what the family does not know. `python`: the fields that
     a description in Python takes first; `torch`: PyTorch's operators."""
     fields = [_resolved(family, given) for given in fields]
-    made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call, halves,
+    made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
+                    halves,
                     function, checked, list(torch), python)
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:

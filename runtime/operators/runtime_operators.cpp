@@ -1,8 +1,8 @@
 // Runtime::prepare() and explain(). Generated from the declarations, kernel_templates/*/operators.py and
 // generate/enums.py, by `./hone generate`.
 #include "runtime/dispatch/public_error.h"
-#include "runtime/dispatch/runtime_state.h"
 #include "runtime/operators/entry.h"
+#include "runtime/operators/runtime_state.h"
 
 namespace hone {
 
