@@ -130,7 +130,8 @@ def columns(items: typing.Sequence[str], indent: int) -> typing.List[str]:
 
 def real(value: float, suffix: str) -> str:
     """1e-05 with a suffix as people write it: 1e-5F."""
-    return "0.0" + suffix if value == 0 else f"{value:g}".replace("e-0", "e-") + suffix
+    text = f"{value:g}".replace("e-0", "e-")
+    return (text if "." in text or "e" in text else text + ".0") + suffix
 
 
 def number(value: typing.Union[int, float]) -> str:

@@ -336,7 +336,7 @@ typedef struct hone_embedding_args {
     int64_t out_stride;
 } hone_embedding_args;
 #define HONE_EMBEDDING_ARGS_INIT \
-    { sizeof(hone_embedding_args), 1f, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+    { sizeof(hone_embedding_args), 1.0f, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
 
 HONE_API hone_status hone_embedding_prepare(hone_runtime* runtime, const hone_embedding* description,
                                             hone_operator** op);

@@ -42,7 +42,7 @@ struct EmbeddingArgs {
     std::int64_t table_stride = 0;
     std::int64_t position_table_stride = 0;
     std::int64_t out_stride = 0;
-    float scale = 1F;  ///< where the operator has one
+    float scale = 1.0F;  ///< where the operator has one
 };
 
 /// A prepared Embedding.
