@@ -11,8 +11,8 @@ embedding = family(
         flag("positions", "adds a row of a second table"),
         extent("hidden", 1, 262144, "elements a row"),
         dynamic("tokens", 1, 2**24, "tokens of a call"),
-        free("vocabulary", 1, 2**31 - 1, "rows of the table", default=32768),
-        free("position_rows", 1, 2**31 - 1, "rows of the table of positions", default=1024),
+        free("vocabulary", 1, 2147483647, "rows of the table", default=32768),
+        free("position_rows", 1, 2147483647, "rows of the table of positions", default=1024),
     ],
     pointers=[
         read("ids", "tokens, 1", "p.index_type()", fill=permutation("p.step(vocabulary)")),

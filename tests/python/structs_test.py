@@ -28,7 +28,9 @@ TYPES = {
     "float": ctypes.c_float,
     "float*": ctypes.c_void_p,
     "const float*": ctypes.c_void_p,
+    "int32_t*": ctypes.c_void_p,
     "const int32_t*": ctypes.c_void_p,
+    "const int64_t*": ctypes.c_void_p,
     "void*": ctypes.c_void_p,
     "const void*": ctypes.c_void_p,
     "const char*": ctypes.c_char_p,
@@ -63,7 +65,10 @@ class Layout(unittest.TestCase):
         for name in structs.CALLS:
             kind = mirror(f"hone_{name}_args")
             packing = structs.packing(kind)
-            values = (ctypes.sizeof(kind), 0.25, *range(1, len(kind._fields_) - 1))
+            values = (
+                ctypes.sizeof(kind),
+                *(0.25 * i if member is ctypes.c_float else i for i, (_, member) in enumerate(kind._fields_[1:], 1)),
+            )
             packed = packing.pack(*values)
             self.assertEqual(len(packed), ctypes.sizeof(kind))
             read = kind.from_buffer_copy(packed)
