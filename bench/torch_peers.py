@@ -46,7 +46,7 @@ def _prepare(description: Any, sizes: Any) -> Any:
     """The operator; says when a kernel of it for a call of so many rows, or these sizes, is not a winner of
     this very problem."""
     told = hone.explain(description, sizes)
-    for half in [told] if "origin" in told else [told["first"], told["second"]]:
+    for half in told.get("parts", [told]):
         if half["origin"] != "exact":
             hint = half.get("tune_command") or "no command would tune it"
             print(f"{description}, {sizes}: {half['origin']}, not exact; {hint}", file=sys.stderr)

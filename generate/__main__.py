@@ -7,7 +7,7 @@ import sys
 import typing
 
 from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
-                      emit_python_calls, emit_run, emit_runtime, emit_schema)
+                      emit_python_calls, emit_run, emit_runtime, emit_schema, emit_tests)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -25,7 +25,10 @@ def declared(root: pathlib.Path) -> typing.Tuple[typing.List[Family], typing.Lis
             values = vars(importlib.import_module(module)).values()
         except DeclarationError as error:
             raise DeclarationError(f"{path.relative_to(root)}:{error}") from error
-        families += [value for value in values if isinstance(value, Family) and value.name == path.parent.name]
+        own = [value for value in values if isinstance(value, Family) and value.name == path.parent.name]
+        if len(own) != 1:
+            raise DeclarationError(f"{path.relative_to(root)}:1: declares no family {path.parent.name}, or two")
+        families += own
         for operator in (value for value in values if isinstance(value, Operator)):
             operator.folder = path.parent.name
             operators.append(operator)
@@ -51,13 +54,15 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/operators/words.cpp": emit_enums.words_source(),
              abi.LOCK: abi.lock_text(abi.structs(operators, lock)),
              "runtime/dispatch/status.cpp": emit_runtime.status_source(),
-             "runtime/dispatch/runtime_operators.cpp": emit_runtime.definitions(operators),
+             "runtime/operators/runtime_operators.cpp": emit_runtime.definitions(operators),
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),
              "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators),
              "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
              "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
+             "tests/runtime/conversions_test.cpp": emit_tests.source(operators, lock),
+             "tests/runtime/visit_pointers.h": emit_tests.visitors(operators),
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
         texts[f"docs/operators/{operator.name}.md"] = emit_docs.page(operator)
@@ -97,7 +102,8 @@ def differing(root: pathlib.Path, texts: Texts) -> typing.List[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="hone generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is not as it should be")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; fail where a file is not as it should be")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, str(options.root))

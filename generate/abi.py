@@ -3,6 +3,7 @@ import dataclasses
 import pathlib
 import typing
 
+from generate import cpp
 from generate.enums import ENUMS
 from generate.families import DeclarationError
 from generate.operators import Call, CallArgument, Given, Operator
@@ -62,11 +63,13 @@ def _joined(*parts: str) -> str:
 
 def _given(given: Given) -> Member:
     if given.kind == "int64":
-        return Member(given.name, "int64_t", str(given.default), ", ".join(filter(None, [given.words, given.allowed])))
+        return Member(given.name, "int64_t", str(given.default),
+                      ", ".join(filter(None, [given.words, given.allowed])))
     if given.kind == "flag":
         return Member(given.name, "int32_t", str(int(given.default)), _joined("0 or 1", given.words))
     if given.kind == "dtype":
-        return Member(given.name, "int32_t", f"HONE_{given.default.upper()}", _joined("hone_dtype", given.words))
+        return Member(given.name, "int32_t", f"HONE_{given.default.upper()}",
+                      _joined("hone_dtype", given.words))
     enum = ENUMS[given.enum]
     value = next(value for value in enum.values if value.word == given.default)
     return Member(given.name, "int32_t", value.c, _joined(f"hone_{enum.c}", given.words))
@@ -86,9 +89,10 @@ def _argument(argument: CallArgument) -> typing.List[Member]:
         return [Member(name, "const void*", "NULL", words if i == 0 else "", argument.when)
                 for i, name in enumerate(argument.parts)]
     if argument.kind == "strides":
-        return [Member(name, "int64_t", "0", argument.words if i == 0 else "") for i, name in enumerate(argument.parts)]
+        return [Member(name, "int64_t", "0", argument.words if i == 0 else "") for i,
+                name in enumerate(argument.parts)]
     if argument.kind == "float":
-        text = "0.0f" if argument.default == 0 else f"{argument.default:g}".replace("e-0", "e-") + "f"
+        text = cpp.real(argument.default, "f")
         return [Member(argument.name, "float", text, words)]
     return [Member(argument.name, "int64_t", str(argument.default), words)]
 
@@ -104,7 +108,8 @@ def _by_rule(members: typing.List[Member]) -> typing.List[Member]:
     rest = [member for member in members if member.size == 4 and member not in first]
     start = [Member("struct_size", "uint32_t", ""), *first]
     ordered = start + ([_reserved()] if len(start) % 2 else []) + long + rest
-    return ordered + ([_reserved()] if len(rest) % 2 and not any(m.name == "reserved" for m in ordered) else [])
+    return ordered + ([_reserved()] if len(rest) % 2 and not any(m.name == "reserved" for m in ordered)
+                      else [])
 
 
 def _by_lock(name: str, members: typing.List[Member], locked) -> typing.List[Member]:

@@ -10,7 +10,8 @@ def comment(text: str, indent: int = 0, mark: str = "///") -> typing.List[str]:
     lead = " " * indent + mark
     lines = []
     for paragraph in text.split("\n"):
-        wrapped = textwrap.wrap(paragraph, WIDTH - len(lead) - 1, break_long_words=False, break_on_hyphens=False)
+        wrapped = textwrap.wrap(paragraph, WIDTH - len(lead) - 1, break_long_words=False,
+                                break_on_hyphens=False)
         lines += [f"{lead} {line}" for line in wrapped] or [lead]
     return lines
 
@@ -85,7 +86,8 @@ def string(text: str, indent: int, last: str) -> typing.List[str]:
     lead = " " * indent
     pieces = textwrap.wrap(text, WIDTH - indent - 3, break_long_words=False, break_on_hyphens=False)
     if len(lead + pieces[-1] + last) + 2 > WIDTH:
-        pieces = textwrap.wrap(text, WIDTH - indent - 3 - len(last), break_long_words=False, break_on_hyphens=False)
+        pieces = textwrap.wrap(text, WIDTH - indent - 3 - len(last), break_long_words=False,
+                               break_on_hyphens=False)
     return [f'{lead}"{piece} "' for piece in pieces[:-1]] + [f'{lead}"{pieces[-1]}"{last}']
 
 
@@ -118,10 +120,18 @@ def columns(items: typing.Sequence[str], indent: int) -> typing.List[str]:
         sizes = [[len(item) for item in items[column::count]] for column in range(count)]
         regular = all(max(column) - min(column) <= 10 for column in sizes[:-1])
         rows = [items[start:start + count] for start in range(0, len(items), count)]
-        if regular and indent + sum(max(column) + 1 for column in sizes) - 1 <= WIDTH and len(rows) < len(best):
+        if regular and indent + sum(max(column) + 1
+                                    for column in sizes) - 1 <= WIDTH and len(rows) < len(best):
             best = rows
     widths = [max(len(row[i]) for row in best if i < len(row)) for i in range(len(best[0]))]
-    return [" " * indent + " ".join(f"{item:<{width}}" for item, width in zip(row, widths)).rstrip() for row in best]
+    return [" " * indent + " ".join(f"{item:<{width}}" for item, width in zip(row, widths)).rstrip()
+            for row in best]
+
+
+def real(value: float, suffix: str) -> str:
+    """1e-05 with a suffix as people write it: 1e-5F."""
+    text = f"{value:g}".replace("e-0", "e-")
+    return (text if "." in text or "e" in text else text + ".0") + suffix
 
 
 def number(value: typing.Union[int, float]) -> str:

@@ -1,8 +1,11 @@
 """What kernel_templates/<folder>/operators.py declares with: families, and the public operators on them."""
-from generate.families import (choice, constant, drawn, dtype, dynamic, epsilon, extent, family, flag, free, normal,
-                               number, permutation, ramp, read, real, shared, size, stride, strides, uniform, weight,
+from generate.families import (choice, constant, drawn, dtype, dynamic, epsilon, extent, family, flag, free,
+                               normal,
+                               number, permutation, ramp, read, real, shared, size, stride, strides, uniform,
+                               weight,
                                workspace, write)
-from generate.operators import (call, choice_field, dtype_field, flag_field, integer, largest, number_argument,
+from generate.operators import (call, choice_field, dtype_field, flag_field, integer, largest,
+                                number_argument,
                                 operator, real_argument, strides_argument, taken, tensor, torch_call,
                                 weight_argument, workspace_argument)
 

@@ -116,7 +116,8 @@ def operators_block(operators: typing.List[Operator], lock: abi.Lock) -> typing.
 def statuses_block() -> typing.List[str]:
     texts = [f"    HONE_{status.c} = {status.number}" + ("," if status is not STATUSES[-1] else "")
              for status in STATUSES]
-    return ["typedef enum hone_status {", *_trailing(texts, [in_c(status.says) for status in STATUSES]), "} hone_status;"]
+    return ["typedef enum hone_status {", *_trailing(texts, [in_c(status.says) for status in STATUSES]),
+            "} hone_status;"]
 
 
 def enums_block() -> typing.List[str]:

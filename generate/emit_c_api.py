@@ -46,17 +46,20 @@ def _arguments(call: Call) -> typing.List[str]:
 
 
 def conversions_header(operators: typing.List[Operator]) -> str:
-    lines = [*_begin("The structs and numbers of C as the types of C++. Internal to the C interface."), "#pragma once", "",
+    lines = [*_begin("The structs and numbers of C as the types of C++. Internal to the C interface."),
+             "#pragma once", "",
              '#include "hone/hone.h"', '#include "runtime/hone.h"', "", "namespace hone::c_api {", "",
              "/// Each throws Error (bad_argument) for a number that is none: \"dtype is 7; allowed: ...\".",
              "[[nodiscard]] bool flag_from(const char* field, std::int32_t given);"]
     for enum in [DTYPE, *ENUMS.values()]:
         lines.append(f"[[nodiscard]] {enum.name} {snake(enum.name)}_from(const char* field, std::int32_t given);")
-    lines += [f"[[nodiscard]] {operator.title} from_c(const hone_{operator.name}& given);" for operator in operators]
+    lines += [f"[[nodiscard]] {operator.title} from_c(const hone_{operator.name}& given);"
+              for operator in operators]
     lines.append("")
     for group in emit_c.groups(operators):
         lines += _arguments(group[0].call)
-    lines += ["/// What a C function returns for what run() does.", "[[nodiscard]] hone_status to_c(Status status) noexcept;"]
+    lines += ["/// What a C function returns for what run() does.",
+              "[[nodiscard]] hone_status to_c(Status status) noexcept;"]
     return "\n".join([*lines, "", "}  // namespace hone::c_api", ""])
 
 
@@ -76,7 +79,8 @@ def _enum(enum: Enum) -> typing.List[str]:
 
 def _statuses() -> typing.List[str]:
     lines = ["hone_status to_c(Status status) noexcept {", "    switch (status) {"]
-    lines += [f"        case Status::{status.cpp}: return HONE_{status.c};" for status in STATUSES if status.cpp]
+    lines += [f"        case Status::{status.cpp}: return HONE_{status.c};" for status in STATUSES
+              if status.cpp]
     return [*lines, "    }", "    return HONE_FAILED;", "}", ""]
 
 
@@ -88,7 +92,8 @@ def _sentences() -> typing.List[str]:
 
 
 def conversions_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
-    lines = [*_begin(""), '#include "runtime/c_api/conversions.h"', "", '#include "runtime/c_api/operator.h"', "",
+    lines = [*_begin(""), '#include "runtime/c_api/conversions.h"', "", '#include "runtime/c_api/operator.h"',
+             "",
              "namespace hone::c_api {", ""]
     lines[0] = lines[0].replace("//  ", "// ")
     for enum in [DTYPE, *ENUMS.values()]:
@@ -118,11 +123,13 @@ def operators_source(operators: typing.List[Operator]) -> str:
             lines += _returned("prepare", ["runtime", "description", "op", f'"{name}"'])
         lines += cpp.filled(f"hone_status hone_{call.name}_run(", emit_c.run_parameters(call), ") {")
         lines.append(f"    constexpr hone_{call.name}_args defaults = HONE_{call.name.upper()}_ARGS_INIT;")
-        lines += _returned(f"run<hone::{call.title}Kernel>", ["op", "stream", "args", "defaults", _size(call)])
+        lines += _returned(f"run<hone::{call.title}Kernel>",
+                           ["op", "stream", "args", "defaults", _size(call)])
         for operator in group:
             name = f"hone_{operator.name}_explain"
             lines += cpp.filled(f"hone_status {name}(", emit_c.explain_parameters(operator), ") {")
-            lines += _returned("explain", ["runtime", "description", _size(call), "{format, text, capacity, length}",
+            lines += _returned("explain",
+                               ["runtime", "description", _size(call), "{format, text, capacity, length}",
                                            f'"{name}"'])
     return "\n".join(lines)
 
@@ -134,5 +141,6 @@ def layout_source(structs: typing.List[abi.Struct]) -> str:
     for struct in structs:
         name = f"hone_{struct.name}"
         lines.append(f"static_assert(sizeof({name}) == {struct.size});")
-        lines += [f"static_assert(offsetof({name}, {member.name}) == {member.offset});" for member in struct.members]
+        lines += [f"static_assert(offsetof({name}, {member.name}) == {member.offset});"
+                  for member in struct.members]
     return "\n".join([*lines, ""])

@@ -8,7 +8,8 @@ from generate.words import in_cpp
 
 
 def origin(folder: str, says: str) -> typing.List[str]:
-    return cpp.comment(f"{says} Generated from kernel_templates/{folder}/operators.py by `./hone generate`.", mark="//")
+    return cpp.comment(f"{says} Generated from kernel_templates/{folder}/operators.py by `./hone generate`.",
+                       mark="//")
 
 
 def _allowed(given: Given, operator: Operator) -> str:
@@ -34,8 +35,8 @@ def _description(operator: Operator) -> typing.List[str]:
     words = []
     for given in operator.fields:
         allowed = _allowed(given, operator)
-        words.append(in_cpp(given.words + (("; " if given.kind == "dtype" else ", ") + allowed if allowed and given.words
-                                           else allowed)))
+        between = "; " if given.kind == "dtype" else ", "
+        words.append(in_cpp(between.join(filter(None, [given.words, allowed]))))
     return [*cpp.comment(in_cpp(operator.says)), f"struct {operator.title} {{",
             *cpp.trailing([_member(given) for given in operator.fields], words), "};", ""]
 
@@ -48,8 +49,7 @@ def _argument(argument: CallArgument) -> str:
     if argument.kind == "strides":
         return f"    {argument.type} {argument.name}{{}};"
     if argument.kind == "float":
-        return f"    float {argument.name} = " + ("0.0F" if argument.default == 0 else f"{argument.default:g}".replace(
-            "e-0", "e-") + "F") + ";"
+        return f"    float {argument.name} = {cpp.real(argument.default, 'F')};"
     return f"    std::int64_t {argument.name} = {argument.default};"
 
 
@@ -58,7 +58,8 @@ def _arguments(group: typing.List[Operator]) -> typing.List[str]:
     lines = [*cpp.comment(in_cpp(call.says)), f"struct {call.title}Args {{",
              *cpp.trailing([_argument(argument) for argument in call.arguments],
                            [in_cpp(abi.argument_words(argument)) for argument in call.arguments]), "};"]
-    lines += [f"using {operator.title}Args = {call.title}Args;" for operator in group if operator.title != call.title]
+    lines += [f"using {operator.title}Args = {call.title}Args;" for operator in group
+              if operator.title != call.title]
     return lines + [""]
 
 
@@ -108,14 +109,18 @@ def _kernel(group: typing.List[Operator]) -> typing.List[str]:
     call, state = group[0].call, kept(group[0])
     size = size_parameter(call)
     lines = [f"/// A prepared {' or '.join(operator.title for operator in group)}.",
-             f"class {call.title}Kernel : public PreparedKernel {{", "  public:", f"    {call.title}Kernel() = default;",
-             "", *cpp.comment(f"Enqueues the operator for `{'`, `'.join(call.sizes)}` (0: does nothing). Checks fail "
+             f"class {call.title}Kernel : public PreparedKernel {{", "  public:",
+             f"    {call.title}Kernel() = default;",
+             "",
+             *cpp.comment(f"Enqueues the operator for `{'`, `'.join(call.sizes)}` (0: does nothing). Checks fail "
                               f"before anything is enqueued. {in_cpp(call.run)}".strip(), 4),
-             *cpp.filled("[[nodiscard]] Status run(", ["CUstream_st* stream", f"const {call.title}Args& args", size],
+             *cpp.filled("[[nodiscard]] Status run(",
+                         ["CUstream_st* stream", f"const {call.title}Args& args", size],
                          ") const noexcept;", 4),
              "    /// Why run() refuses such a call: the argument's name, its value and what is allowed. Empty: it "
              "does not.",
-             *cpp.filled("[[nodiscard]] std::string refusal(", [f"const {call.title}Args& args", size], ") const;", 4)]
+             *cpp.filled("[[nodiscard]] std::string refusal(", [f"const {call.title}Args& args", size],
+                         ") const;", 4)]
     if len(call.sizes) > 1:
         lines += ["    /// Bytes of device memory, aligned to 256, that any call of up to these sizes needs; 0: none. Throws",
                   "    /// Error for sizes below 0 or above the prepared maximum, and when the object is empty.",
@@ -129,7 +134,8 @@ def _kernel(group: typing.List[Operator]) -> typing.List[str]:
 
 def _includes(group: typing.List[Operator]) -> typing.List[str]:
     kinds = {argument.kind for argument in group[0].call.arguments}
-    own = ['#include "hone/error.h"', '#include "hone/prepared_kernel.h"', '#include "kernel_templates/dtype.h"']
+    own = ['#include "hone/error.h"', '#include "hone/prepared_kernel.h"',
+           '#include "kernel_templates/dtype.h"']
     if any(given.kind == "enum" for operator in group for given in operator.fields):
         own.append('#include "kernel_templates/enums.h"')
     if "strides" in kinds:
@@ -151,7 +157,8 @@ def header(group: typing.List[Operator]) -> str:
         "is safe from many threads at once and under stream capture, takes no lock, allocates nothing and makes no system "
         "call of its own. The calling thread needs the device's primary context current, as after any call of the CUDA "
         "runtime; a thread without a context gets it at its first run().")
-    lines = [*origin(group[0].folder, f"{titles}.{rest}"), "#pragma once", "", *_includes(group), "namespace hone {", ""]
+    lines = [*origin(group[0].folder, f"{titles}.{rest}"), "#pragma once", "", *_includes(group),
+             "namespace hone {", ""]
     for operator in group:
         lines += _description(operator)
     lines += _sizes(group[0].call) + _arguments(group)

@@ -59,11 +59,13 @@ def _errors(operator: Operator) -> typing.List[str]:
     wanted = {"BAD_ROWS", "NULL_POINTER", "MISALIGNED", "LAUNCH_FAILED"}
     wanted |= {"BAD_STRIDE"} if any("stride" in name for name in names) else set()
     wanted |= {"BAD_EPSILON"} if "epsilon" in names else set()
-    wanted |= {"BAD_SCALE"} if {"scale", "softcap"} & {a.name for a in operator.call.arguments if a.kind == "float"} \
+    wanted |= {"BAD_SCALE"} if {"scale", "softcap"} & {a.name for a in operator.call.arguments
+                                                       if a.kind == "float"} \
         else set()
     wanted |= {"BAD_LENGTHS", "BAD_PAGES", "CAPTURING"} if "page_table" in names else set()
     wanted |= {"CAPTURING"} if operator.is_function else set()
-    rows = [[f"`HONE_{status.c}`", f"`{status.cpp}`", status.sentence] for status in STATUSES if status.c in wanted]
+    rows = [[f"`HONE_{status.c}`", f"`{status.cpp}`", status.sentence] for status in STATUSES
+            if status.c in wanted]
     return ["## What a call refuses", "", "Before anything is enqueued, but for the driver's refusal; "
             "`hone_last_error()` and `refusal()` name the argument and what is allowed.", "",
             *_table(["C", "C++", ""], rows)]
@@ -71,15 +73,18 @@ def _errors(operator: Operator) -> typing.List[str]:
 
 def page(operator: Operator) -> str:
     lines = [f"# {operator.title}", "",
-             f"<!-- Generated from kernel_templates/{operator.folder}/operators.py by `./hone generate`. -->", ""]
+             f"<!-- Generated from kernel_templates/{operator.folder}/operators.py by `./hone generate`. -->",
+             ""]
     for paragraph in in_cpp(operator.says).split("\n"):
         lines.append(f"    {paragraph.strip()}" if paragraph.startswith("  ") else paragraph)
     lines += ["", "```cpp", *_cpp(operator), "```", "```c", *_c(operator), "```", "", "## Description", "",
               *_table(["field", "", "allowed", "default"],
-                      [[f"`{given.name}`", in_cpp(given.words), _kind(given), _shown(given)] for given in operator.fields]),
+                      [[f"`{given.name}`", in_cpp(given.words), _kind(given), _shown(given)]
+                       for given in operator.fields]),
               "## Arguments of a call", "", in_cpp(operator.call.says), "",
               f"Sizes of a call: {', '.join(f'`{size}`' for size in operator.call.sizes)}. {in_cpp(operator.call.run)}".strip(),
-              "", *_table(["argument", "", "", "default"], [_argument(argument) for argument in operator.call.arguments]),
+              "", *_table(["argument", "", "", "default"],
+                          [_argument(argument) for argument in operator.call.arguments]),
               *_errors(operator)]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -17,12 +17,14 @@ def _enum(enum: Enum) -> typing.List[str]:
     lines = [*cpp.comment(enum.says), f"enum class {enum.name} : std::uint8_t {{"]
     lines += cpp.one_a_line(names, 4, words, last_comma=True)
     names_line = f"inline constexpr std::array<std::string_view, {len(names)}> {snake(enum.name)}_names"
-    return [*lines, "};", "/// Their words, by number.", *cpp.filled(names_line + "{", quoted.split(", "), "};"), ""]
+    return [*lines, "};", "/// Their words, by number.",
+            *cpp.filled(names_line + "{", quoted.split(", "), "};"), ""]
 
 
 def header() -> str:
     lines = ["// Choices that operators offer, with their numbers, which never change their meaning, and their words.",
-             "// Generated from generate/enums.py by `./hone generate`.", "#pragma once", "", "#include <array>",
+             "// Generated from generate/enums.py by `./hone generate`.", "#pragma once", "",
+             "#include <array>",
              "#include <cstdint>", "#include <string_view>", "", "namespace hone {", ""]
     for enum in ENUMS.values():
         lines += _enum(enum)
@@ -33,10 +35,12 @@ NOTE = "Generated from generate/enums.py by `./hone generate`."
 
 
 def words_header() -> str:
-    lines = [f"// Words of choices, as problems spell them. {NOTE}", "#pragma once", "", "#include <string_view>", "",
+    lines = [f"// Words of choices, as problems spell them. {NOTE}", "#pragma once", "",
+             "#include <string_view>", "",
              '#include "kernel_templates/enums.h"', "", "namespace hone::runtime {", "",
              "/// Each throws std::invalid_argument for a number that is none, naming the field and what is allowed."]
-    lines += [f"[[nodiscard]] std::string_view word({enum.name} {enum.field or enum.c});" for enum in ENUMS.values()]
+    lines += [f"[[nodiscard]] std::string_view word({enum.name} {enum.field or enum.c});"
+              for enum in ENUMS.values()]
     return "\n".join([*lines, "", "}  // namespace hone::runtime", ""])
 
 

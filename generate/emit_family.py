@@ -147,7 +147,8 @@ def _row_strides(family: Family) -> typing.List[str]:
     rows = [scalar for scalar in family.scalars if scalar.of]
     if not rows:
         return []
-    return ["/// The scalars that are distances between rows, and whose.", "inline constexpr RowStride row_strides[] = {",
+    return ["/// The scalars that are distances between rows, and whose.",
+            "inline constexpr RowStride row_strides[] = {",
             *cpp.columns([f"{{{scalar.name}, {scalar.of}}}," for scalar in rows], 4), "};"]
 
 
@@ -175,7 +176,8 @@ def _includes(family: Family) -> typing.List[str]:
 
 
 def header(family: Family) -> str:
-    lines = [*origin(f"kernel_templates/{family.name}", f"What {' and '.join(family.says)} declare{'s' if len(family.says) == 1 else ''}: fields, pointers and scalars."),
+    lines = [*origin(f"kernel_templates/{family.name}",
+                     f"What {' and '.join(family.says)} declare{'s' if len(family.says) == 1 else ''}: fields, pointers and scalars."),
              "#pragma once", "", *_includes(family), f"namespace hone::{family.name} {{", "",
              "/// Index of each pointer of a call.", *_enum("Pointer", family.pointers, "pointer_count"),
              "/// Index of each scalar of a call. Strides count elements.",
@@ -194,7 +196,8 @@ def header(family: Family) -> str:
 def _dtype(family: Family, text: str) -> str:
     if text in DTYPES:
         return f"Dtype::{text}"
-    return {"int32": "index_dtype", "untyped": "untyped_dtype"}.get(text) or family.cpp(text)
+    return {"int32": "index_dtype", "int64": "wide_index_dtype",
+            "untyped": "untyped_dtype"}.get(text) or family.cpp(text)
 
 
 def _real(family: Family, value) -> str:
@@ -235,15 +238,18 @@ def source(family: Family) -> str:
         body += _argument(family, pointer)
     scalars = [line for scalar in family.scalars for line in _scalar(family, scalar)]
     text = "\n".join(body + scalars)
-    standard = [f"#include <{header}>" for header, sign in (("algorithm", "std::max"), ("algorithm", "std::min"),
+    standard = [f"#include <{header}>" for header,
+                sign in (("algorithm", "std::max"), ("algorithm", "std::min"),
                                                             ("cmath", "std::sqrt")) if sign in text]
     problem = f"    const {family.problem} p(problem);"
     lines = [f'#include "kernel_templates/{family.name}/declaration.h"', "", *sorted(set(standard)),
              *([""] if standard else []), f'#include "kernel_templates/{family.header}"', "",
              f"namespace hone::{family.name} {{", "",
-             "std::vector<Argument> declared_arguments(const Problem& problem) {", problem, "    return {", *body,
+             "std::vector<Argument> declared_arguments(const Problem& problem) {", problem, "    return {",
+             *body,
              "    };", "}", "", "std::vector<ScalarArgument> declared_scalars(const Problem& problem) {",
              problem, "    return {", *scalars, "    };", "}", "",
              f"}}  // namespace hone::{family.name}", ""]
-    first = cpp.comment(f"Generated from kernel_templates/{family.name}/operators.py by `{COMMAND}`.", mark="//")
+    first = cpp.comment(f"Generated from kernel_templates/{family.name}/operators.py by `{COMMAND}`.",
+                        mark="//")
     return "\n".join(first + lines)

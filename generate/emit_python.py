@@ -1,4 +1,6 @@
 """What the Python package knows of libhone: structs and numbers, descriptions, and the calls of operators."""
+import pathlib
+import re
 import textwrap
 import typing
 
@@ -8,11 +10,11 @@ from generate.operators import Call, Given, Operator, snake
 from generate.words import in_python
 
 CTYPES = {"uint32_t": "c_uint32", "int32_t": "c_int32", "int64_t": "c_int64", "float": "c_float"}
-# Words of these fields' values; the tables' names in structs.py.
 FIELD_DTYPES = DTYPES[:3]
 RENAMED = {"in": "in_features", "out": "out_features"}  # fields: `in` is no name in Python
 CLASSES = {"Norm": "Norm", "RmsNormBackward": "NormBackward"}  # of prepared operators; others: LinearOperator
 IRREGULAR = ("attention", "rope_kv_append")  # calls of these are written by hand, but for their packing
+BASES = "python/hone/_operators/description.py"  # what descriptions compute of their fields
 WIDTH = 110
 
 
@@ -25,7 +27,8 @@ def field_name(name: str) -> str:
 
 
 def origin(says: str) -> typing.List[str]:
-    return [*wrapped(f'"""{says}', 0), "", "Generated from kernel_templates/*/operators.py by `./hone generate`.", '"""', "",
+    return [*wrapped(f'"""{says}', 0), "",
+            "Generated from kernel_templates/*/operators.py by `./hone generate`.", '"""', "",
             "from __future__ import annotations", ""]
 
 
@@ -65,7 +68,8 @@ def calls_of(operators: typing.Sequence[Operator]) -> typing.List[typing.List[Op
 
 def _struct(struct: abi.Struct) -> typing.List[str]:
     title = "".join(part.title() for part in struct.name.split("_"))
-    lines = ["", "", f"class {title}(ctypes.Structure):", f'    """hone_{struct.name}"""', "", "    _fields_ = ["]
+    lines = ["", "", f"class {title}(ctypes.Structure):", f'    """hone_{struct.name}"""', "",
+             "    _fields_ = ["]
     run: typing.List[str] = []
     kind = ""
     for member in [*struct.members, None]:
@@ -88,7 +92,8 @@ def _members(kind: str, names: typing.List[str]) -> typing.List[str]:
 
 def structs_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     lines = origin("The structs of runtime/hone.h that describe operators and their calls, and the numbers of words.")
-    lines += ["import ctypes", "import struct", "from ctypes import c_float, c_int32, c_int64, c_uint32, c_void_p",
+    lines += ["import ctypes", "import struct",
+              "from ctypes import c_float, c_int32, c_int64, c_uint32, c_void_p",
               "from typing import Any, List, Tuple, Type", ""]
     lines.append(_numbers("DTYPES", FIELD_DTYPES))
     for enum in ENUMS.values():
@@ -97,7 +102,8 @@ def structs_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
               "    return [(name, kind) for name in names.split()]"]
     for struct in abi.structs(operators, lock):
         lines += _struct(struct)
-    lines += ["", "", "# What struct calls them.", 'CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}', "", "",
+    lines += ["", "", "# What struct calls them.",
+              'CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}', "", "",
               "def packing(kind: Type[ctypes.Structure]) -> struct.Struct:",
               '    """Makes the bytes of the arguments of a call, several times faster than filling a ctypes structure."""',
               '    return struct.Struct("@" + "".join(CODES[field[1]] for field in kind._fields_))', "", "",
@@ -151,10 +157,17 @@ def _field_words(given: Given, operator: Operator) -> str:
     return in_python("; ".join(filter(None, [words, allowed])))
 
 
+def _base(operator: Operator) -> str:
+    """OfLinear, or what is named after its call, where description.py has it."""
+    written = (pathlib.Path(__file__).parents[1] / BASES).read_text(encoding="utf-8")
+    for title in (operator.title, operator.call.title):
+        if re.search(rf"^class Of{title}\(", written, re.MULTILINE):
+            return f"Of{title}"
+    return "Description"
+
+
 def _description(operator: Operator) -> typing.List[str]:
-    base = {"attention": "OfHeads", "rope_kv_append": "OfTurningHeads", "rms_norm": "OfNorm", "layer_norm": "OfNorm",
-            "quantized_linear": "OfQuantizedLinear", "quantized_ffn": "OfQuantizedFfn"}.get(operator.name, "Description")
-    lines = ["", "", "@dataclass(frozen=True)", f"class {operator.title}({base}):"]
+    lines = ["", "", "@dataclass(frozen=True)", f"class {operator.title}({_base(operator)}):"]
     says = wrapped('"""' + in_python(operator.says), 4)
     lines += says + ['    """', ""] if len(says) > 1 or len(says[0]) + 3 > WIDTH else [says[0] + '"""', ""]
     required = True
@@ -177,7 +190,8 @@ def _description_constants(operator: Operator) -> typing.List[str]:
     words = {field_name(given.name): "DTYPES" if given.kind == "dtype" else f"{snake(given.enum).upper()}S"
              for given in operator.fields if given.kind in ("dtype", "enum")}
     lines += filled("WORDS = {", [f'"{name}": structs.{table}' for name, table in words.items()], "}", 4)
-    renamed = [f'"{field_name(given.name)}": "{given.name}"' for given in operator.fields if given.name in RENAMED]
+    renamed = [f'"{field_name(given.name)}": "{given.name}"' for given in operator.fields
+               if given.name in RENAMED]
     if renamed:
         lines.append(f"    C_FIELDS = {{{', '.join(renamed)}}}")
     if len(operator.call.sizes) > 1:
@@ -189,9 +203,9 @@ def _description_constants(operator: Operator) -> typing.List[str]:
 def descriptions_source(operators: typing.List[Operator]) -> str:
     prepared = [operator for operator in operators if not operator.is_function]
     lines = origin("What an operator is: frozen values that :func:`hone.prepare` and :func:`hone.explain` take.")
+    bases = sorted({_base(operator) for operator in prepared})
     lines += ["from dataclasses import dataclass", "", "from ._native import structs",
-              "from ._operators.description import (", "    Description,", "    OfHeads,", "    OfNorm,",
-              "    OfQuantizedFfn,", "    OfQuantizedLinear,", "    OfTurningHeads,", ")", "", "__all__ = ["]
+              "from ._operators.description import (", *(f"    {base}," for base in bases), ")", "", "__all__ = ["]
     lines += [f'    "{title}",' for title in sorted(operator.title for operator in prepared)] + ["]"]
     for operator in prepared:
         lines += _description(operator)

@@ -8,10 +8,6 @@ from generate.operators import Call, CallArgument, Operator, TorchCall
 from generate.words import in_python
 
 
-def _real(argument: CallArgument) -> str:
-    return f"{argument.default:g}".replace("e-0", "e-") if argument.default else "0.0"
-
-
 def _parameters(call: Call) -> typing.List[str]:
     """Those of run_pointers(): everything of a call in the order of C++; strides of a tensor of heads are one tuple."""
     found = []
@@ -20,7 +16,7 @@ def _parameters(call: Call) -> typing.List[str]:
             zeros = ", ".join("0" for _ in argument.parts)
             found.append(f"{argument.name}: Tuple[int, ...] = ({zeros})")
         elif argument.kind == "float":
-            found.append(f"{argument.name}: float = {_real(argument)}")
+            found.append(f"{argument.name}: float = {argument.real}")
         else:
             found += [f"{name}: int = {argument.default}" for name in argument.c_members()]
     return found
@@ -76,7 +72,8 @@ def _record(argument: CallArgument, call: Call) -> str:
         strided = any(other.name == f"{argument.name}_stride" for other in call.arguments)
         options += ["strided=True"] if strided else []
         return f"stored({', '.join([chr(34) + ' '.join(argument.parts) + chr(34), chr(34) + columns + chr(34), *options])})"
-    element = "fp32" if "float" in argument.type else "int32" if "int32" in argument.type else argument.computed
+    always = {"float": "fp32", "int32": "int32", "int64": "int64"}
+    element = next((word for kind, word in always.items() if kind in argument.type), argument.computed)
     options += [f'dtype="{element}"'] if element else []
     if not dims:
         return f"computed({', '.join([chr(34) + argument.name + chr(34), *options])})"
@@ -104,7 +101,7 @@ def _call(group: typing.List[Operator]) -> typing.List[str]:
     reals = [argument for argument in call.arguments if argument.kind == "float"]
     given = [f"{name}: Any" for name in required] + [f"{name}: Any = None" for name in optional] + ["*"]
     given += [f"{name}: Any = None" for name in written]
-    given += [f"{real.name}: float = {_real(real)}" for real in reals] + ["stream: Any = None"]
+    given += [f"{real.name}: float = {real.real}" for real in reals] + ["stream: Any = None"]
     lines = filled("def __call__(", ["self", *given], ") -> Any:", 4) + _documentation(group)
     names = [*required, *optional, *written, *(real.name for real in reals)]
     lines += [f"        if type({required[0]}) is self._tensor:", "            try:",
@@ -144,13 +141,16 @@ def _documentation(group: typing.List[Operator]) -> typing.List[str]:
 def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[str]:
     call = group[0].call
     titles = [operator.title for operator in group]
-    lines = ["", "", f"class {class_name(call)}(RowsOperator):", f'    """A prepared {" or ".join(titles)}."""', "",
+    lines = ["", "", f"class {class_name(call)}(RowsOperator):",
+             f'    """A prepared {" or ".join(titles)}."""', "",
              f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "    TENSORS = ("]
-    lines += [f"        {_record(argument, call)}," for argument in tensors(call) if argument.role != "workspace"]
+    lines += [f"        {_record(argument, call)}," for argument in tensors(call)
+              if argument.role != "workspace"]
     lines.append("    )")
     required, optional, written = signature(call)
     reals = [argument.name for argument in call.arguments if argument.kind == "float"]
     lines += filled("GIVEN = (", [f'"{name}"' for name in [*required, *optional, *written, *reals]], ")", 4)
+    lines.append(f"    NUMBERS = ({', '.join(chr(34) + name + chr(34) for name in reals)}{',' * (len(reals) == 1)})")
     return [*lines, "", *_run_pointers(call, lock), "", *_call(group)]
 
 
@@ -161,7 +161,8 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
                    "and under stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches "
                    "go to the caller's current stream.")
     lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, Tuple", "",
-              "from .. import descriptions", "from .._native import structs", "from .._native.library import check",
+              "from .. import descriptions", "from .._native import structs",
+              "from .._native.library import check",
               "from .base import NOT_PLAIN, Operator", "from .rows import RowsOperator",
               "from .tensors import computed, fixed, rows, stored", "", "__all__ = ["]
     lines += [f'    "{name}",' for name in sorted(class_name(group[0].call) for group in regular)] + ["]"]
@@ -170,7 +171,8 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
         if group in regular:
             lines += _regular_class(group, lock)
         else:
-            lines += ["", "", f"class {call.title}Call(Operator):", f'    """Runs a prepared {call.title}."""', "",
+            lines += ["", "", f"class {call.title}Call(Operator):",
+                      f'    """Runs a prepared {call.title}."""', "",
                       f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "",
                       *_run_pointers(call, lock)]
     lines += ["", "", "# By description; hand-written ones are in prepare.py.", "KINDS = {"]
@@ -199,14 +201,16 @@ def _torch_type(operator: Operator, name: str, optional: bool, fixed) -> str:
 
 def schema(operator: Operator, torch_call: TorchCall) -> str:
     parameters, marks = [], iter("abcdefgh")
-    for text, optional in [(text, False) for text in torch_call.arguments] + [(text, True) for text in torch_call.optional]:
+    for text, optional in [(text, False)
+                           for text in torch_call.arguments] + [(text, True) for text in torch_call.optional]:
         theirs, _, ours = text.rstrip("!").partition("=")
         kind = _torch_type(operator, ours or theirs, optional, torch_call.fixed)
         kind = f"Tensor({next(marks)}!)" if text.endswith("!") else kind
         parameters.append(f"{kind} {theirs}" + ("=None" if optional else ""))
     written = {text.rstrip("!") for text in torch_call.arguments if text.endswith("!")}
     given = {text.rstrip("!").partition("=")[0] for text in torch_call.arguments}
-    count = sum(1 for argument in tensors(operator.call) if argument.role == "output" and argument.name not in written
+    count = sum(1 for argument in tensors(operator.call) if argument.role == "output"
+                and argument.name not in written
                 and (not argument.when or torch_call.fixed.get(_wanted(argument.when)) is True
                      or (argument.when.startswith("p.") and "output" in given)))
     result = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
@@ -216,22 +220,30 @@ def schema(operator: Operator, torch_call: TorchCall) -> str:
 def torch_source(operators: typing.List[Operator]) -> str:
     lines = origin("PyTorch's operators: their schemas, and of which descriptions they are.")
     lines += ["from typing import Any, Dict, NamedTuple, Tuple", "", "from .. import descriptions", "", "",
-              "class Declared(NamedTuple):", '    """An operator of torch.ops.hone."""', "", "    schema: str",
-              "    description: Any", "    names: Tuple[str, ...]  # of its arguments, as prepared operators call them",
+              "class Declared(NamedTuple):", '    """An operator of torch.ops.hone."""', "",
+              "    schema: str",
+              "    description: Any",
+              "    names: Tuple[str, ...]  # of its arguments, as prepared operators call them",
               "    fixed: Dict[str, Any]  # fields of the description",
               "    instead: str  # what has a gradient; empty: it has one", "", "    @property",
-              "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "", "    @property",
-              "    def parameters(self) -> str:", '        """Names and defaults, as those of a function in Python."""',
+              "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "",
+              "    @property",
+              "    def parameters(self) -> str:",
+              '        """Names and defaults, as those of a function in Python."""',
               '        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")',
-              '        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)', "", "", "DECLARED = ("]
+              '        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)', "", "",
+              "DECLARED = ("]
     for operator in operators:
         for torch_call in operator.torch:
-            names = [text.rstrip("!").rpartition("=")[2] for text in [*torch_call.arguments, *torch_call.optional]]
+            names = [text.rstrip("!").rpartition("=")[2]
+                     for text in [*torch_call.arguments, *torch_call.optional]]
             lines += ["    Declared("]
             pieces = wrapped(schema(operator, torch_call), 0, 95)
-            lines += [f'        "{piece}{" " if i + 1 < len(pieces) else ""}"' + ("," if i + 1 == len(pieces) else "")
+            lines += [f'        "{piece}{" " if i + 1 < len(pieces) else ""}"' + ("," if i + 1 == len(pieces)
+                                                                                  else "")
                       for i, piece in enumerate(pieces)]
             lines.append(f"        descriptions.{operator.title},")
             lines += filled("(", [f'"{name}"' for name in names], ("," if len(names) == 1 else "") + "),", 8)
-            lines += [f"        {torch_call.fixed!r},".replace("'", '"'), f'        "{torch_call.instead}",', "    ),"]
+            lines += [f"        {torch_call.fixed!r},".replace("'", '"'), f'        "{torch_call.instead}",',
+                      "    ),"]
     return "\n".join([*lines, ")", ""])

@@ -29,7 +29,8 @@ def needed(operator: Operator) -> typing.Set[str]:
 
 
 def call_parameters(operator: Operator) -> typing.List[str]:
-    return [*(f"{type_of(given)} {given.name}" for given in kept(operator)), f"const {operator.call.title}Args& args",
+    return [*(f"{type_of(given)} {given.name}" for given in kept(operator)),
+            f"const {operator.call.title}Args& args",
             size_parameter(operator.call)]
 
 
@@ -54,7 +55,8 @@ def _pointers(operator: Operator) -> typing.List[str]:
 def _call(operator: Operator) -> typing.List[str]:
     family, call = operator.family, operator.call
     lines = ["/// The arguments in the family's order, strides filled in.",
-             *cpp.filled(f"[[nodiscard]] inline Call {call.name}_call(", call_parameters(operator), ") noexcept {"),
+             *cpp.filled(f"[[nodiscard]] inline Call {call.name}_call(", call_parameters(operator),
+                         ") noexcept {"),
              "    Call call;", *_pointers(operator)]
     described = "description." if kept(operator)[0].name == "description" else ""
     for scalar in family.scalars:
@@ -72,10 +74,13 @@ def _call(operator: Operator) -> typing.List[str]:
 
 def header(group: typing.List[Operator]) -> str:
     first, family = group[0], group[0].family
-    lines = [*origin(first.folder, f"{' and '.join(o.title for o in group)} as the family's problems and calls."),
+    lines = [*origin(first.folder,
+                     f"{' and '.join(o.title for o in group)} as the family's problems and calls."),
              "#pragma once", "", f'#include "hone/{first.call.name}.h"',
-             f'#include "kernel_templates/{family.header}"', '#include "runtime/operators/call_arguments.h"', "",
-             "namespace hone::runtime {", "", "/// The problem of the largest call. Throws std::invalid_argument naming "
+             f'#include "kernel_templates/{family.header}"', '#include "runtime/operators/call_arguments.h"',
+             "",
+             "namespace hone::runtime {", "",
+             "/// The problem of the largest call. Throws std::invalid_argument naming "
              "field, value and what is allowed."]
     lines += [f"[[nodiscard]] Problem problem_of(const {operator.title}& description);" for operator in group]
     if first.is_checked:
@@ -104,14 +109,17 @@ def _problem(operator: Operator) -> typing.List[str]:
     head = f'    return describe_problem("{operator.family_name}",'
     lead = " " * len("    return describe_problem(")
     check = ["    check_description(description);"] if operator.is_checked else []
-    return [f"Problem problem_of(const {operator.title}& description) {{", *check, head, f"{lead}{{{pairs[0]},",
-            *(f"{lead} {pair}," for pair in pairs[1:-1]), f"{lead} {pairs[-1]}}},", f"{lead}{{{', '.join(maxima)}}});",
+    return [f"Problem problem_of(const {operator.title}& description) {{", *check, head,
+            f"{lead}{{{pairs[0]},",
+            *(f"{lead} {pair}," for pair in pairs[1:-1]), f"{lead} {pairs[-1]}}},",
+            f"{lead}{{{', '.join(maxima)}}});",
             "}", ""]
 
 
 def _entry(operator: Operator) -> typing.List[str]:
     values = ["maker.dispatcher.prepare(problem_of(description))",
-              *(given.name if given.name == "description" else f"description.{given.name}" for given in kept(operator))]
+              *(given.name if given.name == "description" else f"description.{given.name}"
+                for given in kept(operator))]
     size = operator.call.sizes[0]
     return [*cpp.filled(f"{operator.title}Kernel prepare_with(",
                         ["const Maker& maker", f"const {operator.title}& description"], ") {"),
@@ -139,8 +147,10 @@ def _run(group: typing.List[Operator]) -> typing.List[str]:
 
 def source(group: typing.List[Operator]) -> str:
     call = group[0].call
-    lines = [*origin(group[0].folder, f"{' and '.join(o.title for o in group)}: the problem, run() and what it refuses."),
-             f'#include "runtime/operators/{call.name}.h"', "", '#include "runtime/dispatch/prepared_operator.h"',
+    lines = [*origin(group[0].folder,
+                     f"{' and '.join(o.title for o in group)}: the problem, run() and what it refuses."),
+             f'#include "runtime/operators/{call.name}.h"', "",
+             '#include "runtime/dispatch/prepared_operator.h"',
              '#include "runtime/dispatch/public_error.h"', '#include "runtime/operators/describe_problem.h"',
              '#include "runtime/operators/entry.h"', "",
              "namespace hone {", "namespace runtime {", ""]

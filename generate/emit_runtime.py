@@ -1,5 +1,5 @@
 """The rest of C++: blocks of runtime/hone/{hone.h,error.h,runtime.h}, runtime/operators/entry.h and
-runtime/dispatch/runtime_operators.cpp."""
+runtime/operators/runtime_operators.cpp."""
 import typing
 
 from generate import cpp, emit_c
@@ -42,7 +42,8 @@ def methods(operators: typing.List[Operator]) -> typing.List[str]:
                                "for each. Loads nothing, needs no prepare(). Throws like prepare().", 4)]
     for operator in _prepared(operators):
         lines += cpp.filled(f"[[nodiscard]] {_told(operator)} explain(",
-                            [f"const {operator.title}& description", size_parameter(operator.call)], ") const;", 4)
+                            [f"const {operator.title}& description", size_parameter(operator.call)],
+                            ") const;", 4)
         lines[-1] = lines[-1][4:] if lines[-1].startswith("    [[") else lines[-1]
     return ["    " + line if line and not line.startswith("    ") else line for line in lines]
 
@@ -50,8 +51,10 @@ def methods(operators: typing.List[Operator]) -> typing.List[str]:
 def entry(operators: typing.List[Operator]) -> str:
     """What Runtime calls: of simple operators generated, of others written by hand."""
     lines = [*cpp.comment(f"How each operator is prepared and explained: what Runtime calls. Those of one problem and one "
-                          f"call are generated, others written by hand. {NOTE}", mark="//"), "#pragma once", "",
-             '#include "hone/runtime.h"', '#include "runtime/operators/maker.h"', "", "namespace hone::runtime {", ""]
+                          f"call are generated, others written by hand. {NOTE}", mark="//"), "#pragma once",
+                          "",
+             '#include "hone/runtime.h"', '#include "runtime/operators/maker.h"', "",
+             "namespace hone::runtime {", ""]
     for operator in _prepared(operators):
         lines += cpp.filled(f"[[nodiscard]] {operator.title}Kernel prepare_with(",
                             ["const Maker& maker", f"const {operator.title}& description"], ");")
@@ -63,8 +66,8 @@ def entry(operators: typing.List[Operator]) -> str:
 
 def definitions(operators: typing.List[Operator]) -> str:
     lines = [*cpp.comment(f"Runtime::prepare() and explain(). {NOTE}", mark="//"),
-             '#include "runtime/dispatch/public_error.h"', '#include "runtime/dispatch/runtime_state.h"',
-             '#include "runtime/operators/entry.h"', "", "namespace hone {", ""]
+             '#include "runtime/dispatch/public_error.h"', '#include "runtime/operators/entry.h"',
+             '#include "runtime/operators/runtime_state.h"', "", "namespace hone {", ""]
     for operator in _prepared(operators):
         title = operator.title
         lines += [f"{title}Kernel Runtime::prepare(const {title}& description) {{",
@@ -74,7 +77,8 @@ def definitions(operators: typing.List[Operator]) -> str:
     for operator in _prepared(operators):
         title = operator.title
         lines += cpp.filled(f"{_told(operator)} Runtime::explain(", [f"const {title}& description",
-                                                                      size_parameter(operator.call)], ") const {")
+                                                                      size_parameter(operator.call)],
+                                                                      ") const {")
         body = f"[&] {{ return runtime::explain_with(state_->dispatcher, description, {_size(operator)}); }});"
         lines += [f'    return runtime::guarded("explain({title})",', " " * 28 + body, "}", ""]
     return "\n".join([*lines, "}  // namespace hone", ""])
@@ -88,7 +92,8 @@ def status_enum() -> typing.List[str]:
     table = _by_cpp()
     says = [in_cpp(CPP_SAYS.get(name, table[name].says)) for name in CPP_STATUSES]
     return ["enum class Status : int {",
-            *cpp.one_a_line([name + (" = 0" if name == "ok" else "") for name in CPP_STATUSES], 4, says, last_comma=True),
+            *cpp.one_a_line([name + (" = 0" if name == "ok" else "") for name in CPP_STATUSES], 4, says,
+                            last_comma=True),
             "};"]
 
 

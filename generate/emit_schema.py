@@ -36,7 +36,8 @@ def _struct(struct: abi.Struct) -> typing.Dict[str, typing.Any]:
 
 def schema(operator: Operator, lock: abi.Lock) -> typing.Dict[str, typing.Any]:
     """One operator, as docs/json-output.md describes it."""
-    return {"name": operator.name, "title": operator.title, "says": in_c(operator.says), "sizes": operator.call.sizes,
+    return {"name": operator.name, "title": operator.title, "says": in_c(operator.says),
+            "sizes": operator.call.sizes,
             "fields": [_given(given) for given in operator.fields],
             "arguments": [_argument(argument) for argument in operator.call.arguments],
             "description": _struct(abi.description(operator, lock)),
@@ -59,12 +60,14 @@ def _literal(text: str) -> typing.List[str]:
 
 def source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     lines = [*cpp.comment(f"hone_schema(). {NOTE}", mark="//"), "#include <string_view>", "",
-             '#include "runtime/c_api/guard.h"', "", "namespace {", "", "struct Schema {", "    std::string_view name;",
+             '#include "runtime/c_api/guard.h"', "", "namespace {", "", "struct Schema {",
+             "    std::string_view name;",
              "    const char* json;", "};", "", "// clang-format off", "constexpr Schema schemas[] = {"]
     for operator in operators:
         pieces = _literal(json.dumps(schema(operator, lock), separators=(",", ":")))
         lines += [f'    {{"{operator.name}",', *pieces[:-1], pieces[-1] + "},"]
-    lines += ["};", "// clang-format on", "", "}  // namespace", "", "const char* hone_schema(const char* name) {",
+    lines += ["};", "// clang-format on", "", "}  // namespace", "",
+              "const char* hone_schema(const char* name) {",
               "    if (name == nullptr) return nullptr;", "    for (const Schema& schema : schemas) {",
               "        if (schema.name == name) return schema.json;", "    }", "    return nullptr;", "}", ""]
     return "\n".join(lines)

@@ -58,7 +58,8 @@ class Field(Record):
         return self.enum or "std::int64_t"
 
 
-def _position(record_name: str, choices: typing.List[str], value: typing.Optional[str]) -> typing.Optional[int]:
+def _position(record_name: str, choices: typing.List[str],
+              value: typing.Optional[str]) -> typing.Optional[int]:
     if value is None:
         return None
     if value not in choices:
@@ -194,7 +195,8 @@ def _pointer(role: str, name: str, shape: str, element: str, strided, **rest) ->
     return Pointer(name, role, element, extents, _strides(name, extents, strided), **rest)
 
 
-def read(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: str = "", fill: Fill = Fill("normal"),
+def read(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: str = "",
+         fill: Fill = Fill("normal"),
          words: str = "", called: str = "") -> Pointer:
     """An activation. `strided`: True for one stride, <name>_stride, that of the last extent but one; words for
     several, outermost first ("batch token head": <name>_batch_stride, ...); or {stride: tuning value}."""

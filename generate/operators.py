@@ -70,16 +70,25 @@ class CallArgument(Record):
     def c_members(self) -> typing.List[str]:
         return self.parts or [self.name]
 
+    @property
+    def real(self) -> str:
+        """The default of a float in every language, but for C's suffix."""
+        text = f"{self.default:g}".replace("e-0", "e-")
+        return text if "." in text or "e" in text else text + ".0"
 
-_TYPES = {("", False): "const void*", ("fp32", False): "const float*", ("int32", False): "const std::int32_t*",
-          ("", True): "void*", ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
+
+_TYPES = {("", False): "const void*", ("fp32", False): "const float*",
+          ("int32", False): "const std::int32_t*",
+          ("int64", False): "const std::int64_t*", ("int64", True): "std::int64_t*", ("", True): "void*",
+          ("fp32", True): "float*", ("int32", True): "std::int32_t*"}
 
 
 def tensor(name: str, shape: str, words: str = "", *, element: str = "", out: bool = False, when: str = "",
            role: str = "input", computed: str = "") -> CallArgument:
-    """`element`: fp32 or int32 where it is always that; `computed`: what says it where it depends on more than dtype;
+    """`element`: fp32, int32 or int64 where it is always that; `computed`: what says it where it depends on more than dtype;
     `when`: the flag it is needed for."""
-    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when, role="output" if out else role,
+    return CallArgument(name, "tensor", _TYPES[element, out], shape, words, when=when,
+                        role="output" if out else role,
                         computed=computed)
 
 
@@ -160,7 +169,10 @@ class Operator(Record):
 
 
 def _needed(when: str, flags: typing.Iterable[str]) -> str:
-    return f"needed when the operator has {'an' if when[0] in 'aeiou' else 'a'} {when}" if when in flags else ""
+    if when not in flags:
+        return ""
+    article = "" if when.endswith("s") and not when.endswith("as") else "an " if when[0] in "aeiou" else "a "
+    return f"needed when the operator has {article}{when}"
 
 
 def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> CallArgument:
@@ -169,7 +181,7 @@ def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> 
             continue
         if pointer.role == "workspace":
             return workspace_argument()
-        element = pointer.dtype if pointer.dtype in ("fp32", "int32") else ""
+        element = pointer.dtype if pointer.dtype in ("fp32", "int32", "int64") else ""
         shape = f"[{', '.join(pointer.shape)}]" if len(pointer.shape) > 1 or pointer.shape[0] != "1" else ""
         shape = shape.replace(", 1]", "]")
         flags = [field.name for field in family.fields if field.enum == "bool"]
@@ -195,7 +207,8 @@ def call(title: str, *, says: str, sizes: str, family: typing.Optional[Family] =
     words = words or {}
     records: typing.List[CallArgument] = []
     for item in [arguments] if isinstance(arguments, str) else arguments:
-        records += [_taken_argument(family, name, words) for name in item.split()] if isinstance(item, str) else [item]
+        records += [_taken_argument(family, name, words)
+                    for name in item.split()] if isinstance(item, str) else [item]
     made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python)
     names = {record.name for record in records}
     for name in words:
@@ -224,15 +237,18 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
     return given
 
 
-def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given], call: Call,
-             halves: bool = False, function: bool = False, checked: bool = False, name: str = "", python: str = "",
+def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given],
+             call: Call,
+             halves: bool = False, function: bool = False, checked: bool = False, name: str = "",
+             python: str = "",
              torch: typing.Sequence[TorchCall] = ()) -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
     hand. `checked`: check_description(), written by hand, says what the family does not know. `python`: the fields that
     a description in Python takes first; `torch`: PyTorch's operators."""
     fields = [_resolved(family, given) for given in fields]
-    made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call, halves,
+    made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
+                    halves,
                     function, checked, list(torch), python)
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:

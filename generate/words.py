@@ -6,7 +6,8 @@ from generate.operators import snake
 
 
 def in_c(text: str) -> str:
-    return _replaced(text, lambda title: f"hone_{snake(title)}", lambda title: f"hone_{snake(title)}_args", "NULL",
+    return _replaced(text, lambda title: f"hone_{snake(title)}", lambda title: f"hone_{snake(title)}_args",
+                     "NULL",
                      "hone_operator_workspace() bytes; NULL when that is 0")
 
 

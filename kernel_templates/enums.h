@@ -56,4 +56,12 @@ enum class RopeStyle : std::uint8_t {
 /// Their words, by number.
 inline constexpr std::array<std::string_view, 2> rope_style_names{"half", "interleaved"};
 
+/// The type of ids on the device.
+enum class IndexType : std::uint8_t {
+    int32,
+    int64,
+};
+/// Their words, by number.
+inline constexpr std::array<std::string_view, 2> index_type_names{"int32", "int64"};
+
 }  // namespace hone

@@ -108,6 +108,12 @@ typedef enum hone_rope_style {
     HONE_ROPE_HALF = 0,       /* i and i + rotary_dim / 2, as in Llama */
     HONE_ROPE_INTERLEAVED = 1 /* 2 i and 2 i + 1, as in GPT-J */
 } hone_rope_style;
+
+/* The type of ids on the device. */
+typedef enum hone_index_type {
+    HONE_INDEX_INT32 = 0,
+    HONE_INDEX_INT64 = 1
+} hone_index_type;
 /* End of choices. */
 
 typedef enum hone_text_format {
@@ -297,6 +303,48 @@ HONE_API hone_status hone_attention_explain(const hone_runtime* runtime, const h
                                             int64_t batch, int64_t q_len, int64_t kv_len,
                                             hone_text_format format, char* text, size_t capacity,
                                             size_t* length);
+
+/* out = table[ids] * scale + position_table[position_ids], the last two where the operator has them, computed
+ * in fp32 and rounded once. A token whose id or position has no row gets zeros. */
+typedef struct hone_embedding {
+    uint32_t struct_size;
+    int32_t dtype;      /* hone_dtype: of the tables and out */
+    int64_t hidden;     /* elements of a row, 1 to 262144 */
+    int64_t max_tokens; /* most tokens of one call */
+    int32_t index;      /* hone_index_type */
+    int32_t scale;      /* 0 or 1 */
+    int32_t positions;  /* 0 or 1 */
+    uint32_t reserved;  /* 0 */
+} hone_embedding;
+#define HONE_EMBEDDING_INIT \
+    { sizeof(hone_embedding), HONE_BF16, 0, 8192, HONE_INDEX_INT32, 0, 0, 0 }
+
+/* One call. Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning `hidden`.
+ * 16 bytes always suffice as alignment of tables, out and strides. */
+typedef struct hone_embedding_args {
+    uint32_t struct_size;
+    float scale;                /* where the operator has one */
+    const void* ids;            /* [tokens]; of type index */
+    const void* table;          /* [vocabulary, hidden], dtype */
+    const void* position_ids;   /* [tokens]; of type index; needed when the operator has positions */
+    const void* position_table; /* [position_rows, hidden], dtype; needed when the operator has positions */
+    void* out;                  /* [tokens, hidden], dtype */
+    int64_t vocabulary;         /* rows of the table */
+    int64_t position_rows;      /* rows of the table of positions */
+    int64_t table_stride;
+    int64_t position_table_stride;
+    int64_t out_stride;
+} hone_embedding_args;
+#define HONE_EMBEDDING_ARGS_INIT \
+    { sizeof(hone_embedding_args), 1.0f, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+
+HONE_API hone_status hone_embedding_prepare(hone_runtime* runtime, const hone_embedding* description,
+                                            hone_operator** op);
+HONE_API hone_status hone_embedding_run(const hone_operator* op, void* stream,
+                                        const hone_embedding_args* args, int64_t tokens);
+HONE_API hone_status hone_embedding_explain(const hone_runtime* runtime, const hone_embedding* description,
+                                            int64_t tokens, hone_text_format format, char* text,
+                                            size_t capacity, size_t* length);
 
 /* out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm x
  * * rsqrt(mean(x^2) + epsilon) * norm_weight, an hone_rms_norm, takes the place of x; it may be rounded to
@@ -769,6 +817,51 @@ HONE_API hone_status hone_rope_kv_append_explain(const hone_runtime* runtime,
                                                  const hone_rope_kv_append* description, int64_t tokens,
                                                  hone_text_format format, char* text, size_t capacity,
                                                  size_t* length);
+
+/* A token for each row of logits: the likeliest where the row's temperature is 0, else one drawn from the
+ * softmax of logits / temperature. With filters, of the top_k likeliest tokens first, then of the likeliest
+ * until their part of the probability reaches top_p, then of those at least min_p times as likely as the
+ * likeliest; tokens that are as likely as the last one that stays stay, too. A seed and a counter give the
+ * same token whatever the batch, the row's place or the GPU. NaN is never chosen; a row without a number
+ * gives token 0. */
+typedef struct hone_sample {
+    uint32_t struct_size;
+    int32_t dtype;           /* hone_dtype: of the logits */
+    int64_t vocabulary;      /* 1 to 1048576 */
+    int64_t max_rows;        /* most rows of one call */
+    int32_t filters;         /* 0 or 1 */
+    int32_t log_probability; /* 0 or 1 */
+} hone_sample;
+#define HONE_SAMPLE_INIT \
+    { sizeof(hone_sample), HONE_BF16, 0, 256, 0, 0 }
+
+/* One call. Everything that a row asks for is on the device, so that a captured call may be replayed with
+ * other wishes. `logits_stride` is the distance between two rows in elements, 0 meaning `vocabulary`. */
+typedef struct hone_sample_args {
+    uint32_t struct_size;
+    uint32_t reserved;        /* 0 */
+    const void* logits;       /* [rows, vocabulary], dtype */
+    const float* temperature; /* [rows]; below 1e-5: the likeliest token */
+    const int32_t* top_k;     /* [rows]; needed when the operator has filters; below 1: all */
+    const float* top_p;       /* [rows]; needed when the operator has filters; from 1 on: all */
+    const float* min_p;       /* [rows]; needed when the operator has filters; 0: all */
+    const int64_t* seed;      /* [rows] */
+    const int64_t* counter;   /* [rows]; another one for each draw with the same seed */
+    int32_t* out;             /* [rows]; the tokens */
+    /* [rows]; needed when the operator has a log_probability; natural, at temperature 1, of all tokens */
+    float* log_probability;
+    int64_t logits_stride;
+} hone_sample_args;
+#define HONE_SAMPLE_ARGS_INIT \
+    { sizeof(hone_sample_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+
+HONE_API hone_status hone_sample_prepare(hone_runtime* runtime, const hone_sample* description,
+                                         hone_operator** op);
+HONE_API hone_status hone_sample_run(const hone_operator* op, void* stream, const hone_sample_args* args,
+                                     int64_t rows);
+HONE_API hone_status hone_sample_explain(const hone_runtime* runtime, const hone_sample* description,
+                                         int64_t rows, hone_text_format format, char* text, size_t capacity,
+                                         size_t* length);
 
 /* End of operators. */
 

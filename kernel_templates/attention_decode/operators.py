@@ -2,15 +2,16 @@ from generate.declare import *
 
 attention_decode = family(
     "attention_decode",
-    says="softmax(scale * q k^T) v for 1 to 16 query tokens a sequence against a cache of keys and values, contiguous or "
-         "in pages",
+    says="softmax(scale * q k^T) v for 1 to 16 query tokens a sequence against a cache of keys and values, "
+         "contiguous or in pages",
     problem="DecodeProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of q and out"),
         choice("kv_dtype", "same fp8_e4m3", "of the cache; fp8 has a scale for each head", default="same",
                enum="KvDtype"),
         flag("causal", "a query sees no later tokens than itself"),
-        extent("window", 0, 2**24, "of its own token and earlier ones, those that a query sees; 0: all", default=0),
+        extent("window", 0, 2**24, "of its own token and earlier ones, those that a query sees; 0: all",
+               default=0),
         flag("softcap", "takes softcap * tanh(score / softcap) for a score"),
         flag("lse", "also writes the logarithm of the sum of e^score"),
         flag("lengths", "every sequence has its own length, kept on the device"),
@@ -21,7 +22,8 @@ attention_decode = family(
         extent("q_tokens", 1, 16, "query tokens a sequence that there is room for", default=1),
         dynamic("batch", 1, 65536, "sequences"),
         dynamic("kv_len", 1, 2**24, "tokens a sequence in the cache, with lengths at most"),
-        free("q_len", 1, 16, "query tokens a sequence of this call, the last of its tokens", default_as="q_tokens"),
+        free("q_len", 1, 16, "query tokens a sequence of this call, the last of its tokens",
+             default_as="q_tokens"),
     ],
     pointers=[
         read("q", "batch, q_len, heads, head_dim", strided="batch token head"),

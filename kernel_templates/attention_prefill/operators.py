@@ -11,7 +11,8 @@ attention_prefill = family(
         flag("softcap", "scores s become softcap * tanh(s / softcap)"),
         flag("lse", "also writes the logarithm of a row's sum of exponentials"),
         choice("lengths", "none kv cumulative",
-               "of the sequences: all the same, kv_lengths[batch], or packed tensors with q_starts and kv_starts",
+               "of the sequences: all the same, kv_lengths[batch], or packed tensors with q_starts and "
+               "kv_starts",
                default="none", enum="Lengths"),
         extent("heads", 1, 1024, "heads of q and out"),
         extent("kv_heads", 1, 1024, "heads of k and v"),
@@ -27,7 +28,8 @@ attention_prefill = family(
         read("q_starts", "batch + 1, 1", "int32", when="p.packed()", fill=ramp("q_len"),
              words="first tokens of the sequences, and the end"),
         read("kv_starts", "batch + 1, 1", "int32", when="p.packed()", fill=ramp("kv_len")),
-        read("kv_lengths", "batch, 1", "int32", when="lengths == Lengths::kv", fill=ramp("-p.tuning_step()", "kv_len")),
+        read("kv_lengths", "batch, 1", "int32", when="lengths == Lengths::kv",
+             fill=ramp("-p.tuning_step()", "kv_len")),
         write("out", "p.tensors(), p.tensor_tokens(q_len), heads, head_dim", strided="batch token head"),
         write("lse", "p.tensors(), heads, p.tensor_tokens(q_len), 1", "fp32", when="lse",
               words="natural logarithms; [heads, q_tokens] where packed"),
@@ -37,7 +39,8 @@ attention_prefill = family(
         size("batch", narrow=True),
         size("q_len", narrow=True),
         size("kv_len", narrow=True),
-        number("q_tokens", "batch * q_len", "rows of the packed tensor; batch * q_len where it is not packed"),
+        number("q_tokens", "batch * q_len", "rows of the packed tensor; batch * q_len where it is not "
+                                            "packed"),
         number("kv_tokens", "batch * kv_len"),
         strides(),
         real("scale", "1.0f / std::sqrt(static_cast<float>(head_dim))", "positive"),
@@ -47,13 +50,14 @@ attention_prefill = family(
 
 attention = operator(
     "Attention",
-    says="out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads / kv_heads` "
-         "neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with q_len queries and "
-         "kv_len keys, query i sees key j <= i + kv_len - q_len. A query that sees no key gets zeros, and -infinity as its "
-         "log-sum-exp; what stands in k and v beyond a sequence's end, also NaN, changes nothing.\n\n"
-         "One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that read a "
-         "KV cache at the speed of memory, others those of prefill. Lengths, starts and page tables are on the device: a "
-         "captured graph may be replayed with others.",
+    says="out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads / "
+         "kv_heads` neighbouring heads of q share one of k and v. Causal is aligned at the end: of a "
+         "sequence with q_len queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query "
+         "that sees no key gets zeros, and -infinity as its log-sum-exp; what stands in k and v beyond a "
+         "sequence's end, also NaN, changes nothing.\n\n"
+         "One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take "
+         "kernels that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and "
+         "page tables are on the device: a captured graph may be replayed with others.",
     fields=[
         integer("heads", 0, "of q and out"),
         integer("kv_heads", 0, "of k and v, a divisor of `heads`; 0: as many"),
@@ -70,37 +74,45 @@ attention = operator(
         flag_field("softcap", "scores s become softcap * tanh(s / softcap), after scale, before the mask"),
         flag_field("lse", "the log-sum-exp of the scores is written, too"),
         integer("window", 0, "most keys that a query sees, its own included; needs causal; 0: all"),
-        integer("page_size", 0, "tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged"),
+        integer("page_size", 0, "tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: "
+                                "not paged"),
     ],
     call=call(
         "Attention",
-        says="Device pointers, strides and numbers of one call. Strides are elements between neighbours of a tensor [batch, "
-             "tokens, heads, head_dim], whose last dimension is contiguous; 0: between heads head_dim, between tokens all heads "
-             "of a token, between sequences (batch) all tokens of one, that stride apart. Of a paged cache the batch stride is "
-             "the distance of two pages, of packed tensors it means nothing. 16 bytes always suffice as alignment of pointers "
-             "and strides. `out` may be q itself, with the same strides; other overlaps are not allowed. k and v may be tensors "
+        says="Device pointers, strides and numbers of one call. Strides are elements between neighbours of a "
+             "tensor [batch, tokens, heads, head_dim], whose last dimension is contiguous; 0: between heads "
+             "head_dim, between tokens all heads of a token, between sequences (batch) all tokens of one, "
+             "that stride apart. Of a paged cache the batch stride is the distance of two pages, of packed "
+             "tensors it means nothing. 16 bytes always suffice as alignment of pointers and strides. `out` "
+             "may be q itself, with the same strides; other overlaps are not allowed. k and v may be tensors "
              "or caches: a call of up to 16 queries (not packed) needs the same strides for both.",
         sizes="batch q_len kv_len",
         arguments=[
             tensor("q", "[batch, q_len, heads, head_dim]", "packed: [q_tokens, heads, head_dim]"),
-            tensor("k", "[batch, kv_len, kv_heads, head_dim]", "packed: [kv_tokens, kv_heads, head_dim]; paged: [pool_pages, "
-                                                               "page_size, kv_heads, head_dim]"),
+            tensor("k", "[batch, kv_len, kv_heads, head_dim]", "packed: [kv_tokens, kv_heads, head_dim]; "
+                                                               "paged: [pool_pages, page_size, kv_heads, "
+                                                               "head_dim]"),
             tensor("v", "", "as k"),
             tensor("out", "", "as q", out=True),
-            tensor("lse", "[batch, heads, q_len]", "packed: [heads, q_tokens]; natural logarithm", element="fp32", out=True,
+            tensor("lse", "[batch, heads, q_len]", "packed: [heads, q_tokens]; natural logarithm",
+                   element="fp32", out=True,
                    when="lse"),
-            tensor("kv_lengths", "[batch]", "0 to kv_len each, the call's own tokens included; needed when the operator has "
-                                            "lengths", element="int32", when="lengths"),
-            tensor("q_starts", "[batch + 1]", "from 0, never decreasing: sequence b has the tokens from starts[b] to "
-                                              "starts[b + 1]; needed when the operator is packed", element="int32",
+            tensor("kv_lengths", "[batch]", "0 to kv_len each, the call's own tokens included; needed when "
+                                            "the operator has lengths", element="int32", when="lengths"),
+            tensor("q_starts", "[batch + 1]", "from 0, never decreasing: sequence b has the tokens from "
+                                              "starts[b] to starts[b + 1]; needed when the operator is "
+                                              "packed", element="int32",
                    when="packed"),
             tensor("kv_starts", "[batch + 1]", "as q_starts, of k and v", element="int32", when="packed"),
-            tensor("page_table", "[batch, page_table_stride]", "the pages of each sequence, 0 to pool_pages - 1; entries "
-                                                               "beyond a sequence's length are not used", element="int32",
+            tensor("page_table", "[batch, page_table_stride]", "the pages of each sequence, 0 to pool_pages "
+                                                               "- 1; entries beyond a sequence's length are "
+                                                               "not used", element="int32",
                    when="page_size != 0"),
-            tensor("k_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32", when="kv_dtype != same",
+            tensor("k_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32",
+                   when="kv_dtype != same",
                    role="weight"),
-            tensor("v_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32", when="kv_dtype != same",
+            tensor("v_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32",
+                   when="kv_dtype != same",
                    role="weight"),
             workspace_argument(),
             strides_argument("q", "batch token head"),
@@ -114,7 +126,7 @@ attention = operator(
             real_argument("scale", 0.0, "of q k^T; 0 or less: 1 / sqrt(head_dim)"),
             real_argument("softcap", 0.0, "above 0; needed when the operator has a softcap"),
         ],
-        run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the most that any has. "
-            "kv_len from 1; with batch or q_len 0 nothing is done.",
+        run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the "
+            "most that any has. kv_len from 1; with batch or q_len 0 nothing is done.",
     ),
 )

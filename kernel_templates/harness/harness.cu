@@ -17,6 +17,7 @@ constexpr int dtype_bf16 = 2;
 constexpr int dtype_int8 = 3;
 constexpr int dtype_fp8 = 4;
 constexpr int dtype_int32 = 5;
+constexpr int dtype_int64 = 6;
 
 // Those of Fill in kernel_templates/family.h.
 constexpr int fill_normal = 0;
@@ -39,6 +40,7 @@ __device__ inline float load(const void* data, uint64 index, int dtype) {
         case dtype_int8: return to_float(static_cast<const int8*>(data)[index]);
         case dtype_fp8: return to_float(static_cast<const fp8*>(data)[index]);
         case dtype_int32: return static_cast<float>(static_cast<const int*>(data)[index]);
+        case dtype_int64: return static_cast<float>(static_cast<const int64*>(data)[index]);
     }
     return 0.0f;
 }
@@ -51,6 +53,7 @@ __device__ inline void store(void* data, uint64 index, int dtype, float value) {
         case dtype_int8: static_cast<int8*>(data)[index] = from_float<int8>(value); break;
         case dtype_fp8: static_cast<fp8*>(data)[index] = from_float<fp8>(value); break;
         case dtype_int32: static_cast<int*>(data)[index] = __float2int_rn(value); break;
+        case dtype_int64: static_cast<int64*>(data)[index] = __float2ll_rn(value); break;
     }
 }
 

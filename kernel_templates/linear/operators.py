@@ -2,8 +2,8 @@ from generate.declare import *
 
 linear = family(
     "linear",
-    says="activation(x * weight^T + bias) + residual, or gated: activation(x * weight^T) * (x * up^T); x as it is or "
-         "behind an RMSNorm",
+    says="activation(x * weight^T + bias) + residual, or gated: activation(x * weight^T) * (x * up^T); x as "
+         "it is or behind an RMSNorm",
     problem="LinearProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of every tensor"),
@@ -33,9 +33,9 @@ linear = family(
 linear_operator = operator(
     "Linear",
     family=linear,
-    says="out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm "
-         "x * rsqrt(mean(x^2) + epsilon) * norm_weight, an {RmsNorm}, takes the place of x; it may be rounded to dtype "
-         "before it is multiplied, as that of an {RmsNorm} is.",
+    says="out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With "
+         "a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight, an {RmsNorm}, takes the place of x; it may be "
+         "rounded to dtype before it is multiplied, as that of an {RmsNorm} is.",
     fields=[
         taken("in", "elements of a row of x"),
         taken("out", "elements of a row of out"),
@@ -49,13 +49,14 @@ linear_operator = operator(
     call=call(
         "Linear",
         family=linear,
-        says="Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning the row's length. 16 "
-             "bytes always suffice as alignment of pointers and strides. `out` may be the residual itself; other overlaps "
-             "are not allowed. Weights are constants: a kernel may read them before the one enqueued right before it has "
-             "ended, if that lets its successor begin early, as Hone's kernels do. Such a kernel must not write them.",
+        says="Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning the "
+             "row's length. 16 bytes always suffice as alignment of pointers and strides. `out` may be the "
+             "residual itself; other overlaps are not allowed. Weights are constants: a kernel may read them "
+             "before the one enqueued right before it has ended, if that lets its successor begin early, as "
+             "Hone's kernels do. Such a kernel must not write them.",
         sizes="tokens",
-        arguments="x weight bias residual out workspace x_stride weight_stride residual_stride out_stride norm_weight "
-                  "epsilon",
+        arguments="x weight bias residual out workspace x_stride weight_stride residual_stride out_stride "
+                  "norm_weight epsilon",
         words={"epsilon": "of the norm, from 0"},
     ),
     torch=[torch_call("linear", "x weight bias residual activation | norm_weight epsilon",
@@ -66,9 +67,10 @@ fused_ffn = operator(
     "FusedFfn",
     says="The feed-forward network of a transformer layer. Gated (SwiGLU and its like):\n"
          "  out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,\n"
-         "else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The product of the first half "
-         "[tokens, intermediate], rounded to dtype, lies in the workspace. With a norm an {RmsNorm} of x takes the place of "
-         "x, as in {Linear}, but not of a residual that is x itself: out = x + ffn(norm(x)) is one call.",
+         "else out = activation(x * up^T + up_bias) * down^T + down_bias + residual. The product of the "
+         "first half [tokens, intermediate], rounded to dtype, lies in the workspace. With a norm an "
+         "{RmsNorm} of x takes the place of x, as in {Linear}, but not of a residual that is x itself: out = "
+         "x + ffn(norm(x)) is one call.",
     halves=True,
     fields=[
         integer("hidden", 0, "elements of a row of x and out"),
@@ -83,26 +85,33 @@ fused_ffn = operator(
     ],
     call=call(
         "FusedFfn",
-        says="As {Linear.args}; weights are contiguous. `out` may be the residual itself also where that is x.",
+        says="As {Linear.args}; weights are contiguous. `out` may be the residual itself also where that is "
+             "x.",
         sizes="tokens",
         arguments=[
             tensor("x", "[tokens, hidden]"),
-            tensor("gate", "[intermediate, hidden]", "needed when the operator is gated", when="gated", role="weight"),
+            tensor("gate", "[intermediate, hidden]", "needed when the operator is gated", when="gated",
+                   role="weight"),
             tensor("up", "[intermediate, hidden]", role="weight"),
-            tensor("up_bias", "[intermediate]", "needed when the operator has biases", when="bias", role="weight"),
+            tensor("up_bias", "[intermediate]", "needed when the operator has biases", when="bias",
+                   role="weight"),
             tensor("down", "[hidden, intermediate]", role="weight"),
-            tensor("down_bias", "[hidden]", "needed when the operator has biases", when="bias", role="weight"),
-            tensor("residual", "[tokens, hidden]", "needed when the operator has a residual", when="residual"),
+            tensor("down_bias", "[hidden]", "needed when the operator has biases", when="bias",
+                   role="weight"),
+            tensor("residual", "[tokens, hidden]", "needed when the operator has a residual",
+                   when="residual"),
             tensor("out", "[tokens, hidden]", out=True),
             workspace_argument(),
             number_argument("x_stride"),
             number_argument("residual_stride"),
             number_argument("out_stride"),
-            tensor("norm_weight", "[hidden]", "needed when the operator has a norm", when="norm", role="weight"),
+            tensor("norm_weight", "[hidden]", "needed when the operator has a norm", when="norm",
+                   role="weight"),
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
         python="x gate up down",
     ),
-    torch=[torch_call("fused_ffn", "x gate up down up_bias down_bias residual activation | norm_weight epsilon",
+    torch=[torch_call("fused_ffn", "x gate up down up_bias down_bias residual activation | norm_weight "
+                                   "epsilon",
                       instead="train with torch.nn.functional.linear")],
 )

@@ -9,7 +9,8 @@ norm = family(
     problem="NormProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of x, residual, weight, bias and sum"),
-        choice("output", "same int8 fp8", "same: out has dtype; int8, fp8 (E4M3): codes with one fp32 scale a row",
+        choice("output", "same int8 fp8", "same: out has dtype; int8, fp8 (E4M3): codes with one fp32 scale "
+                                          "a row",
                default="same", enum="NormOutput"),
         flag("residual", "adds residual to x first and writes the sum"),
         flag("bias", "adds a bias after the weight", default=True, only="layernorm"),
@@ -31,9 +32,10 @@ norm = family(
 norm_call = call(
     "Norm",
     family=norm,
-    says="One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning "
-         "`hidden`. 16 bytes always suffice as alignment of pointers and strides. `out` may be x itself when it has the "
-         "same dtype, `sum` may be x or residual itself; other overlaps are not allowed.",
+    says="One call of either norm. Rows are contiguous; a stride is the distance between two rows in "
+         "elements, 0 meaning `hidden`. 16 bytes always suffice as alignment of pointers and strides. `out` "
+         "may be x itself when it has the same dtype, `sum` may be x or residual itself; other overlaps are "
+         "not allowed.",
     sizes="rows",
     arguments="x residual weight bias out sum scale x_stride residual_stride out_stride sum_stride epsilon",
     words={
@@ -48,8 +50,9 @@ rms_norm = operator(
     "RmsNorm",
     family=norm,
     name="rmsnorm",
-    says="y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With a "
-         "residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.",
+    says="y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in "
+         "fp32. With a residual, x + residual (rounded to dtype) takes the place of x and is written to "
+         "`sum`.",
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
@@ -71,7 +74,8 @@ layer_norm = operator(
     "LayerNorm",
     family=norm,
     name="layernorm",
-    says="y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like {RmsNorm}.",
+    says="y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like "
+         "{RmsNorm}.",
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
@@ -82,7 +86,8 @@ layer_norm = operator(
     ],
     call=norm_call,
     torch=[
-        torch_call("layer_norm", "x weight bias epsilon", instead="train with torch.nn.functional.layer_norm"),
+        torch_call("layer_norm", "x weight bias epsilon", instead="train with "
+                                                                  "torch.nn.functional.layer_norm"),
         torch_call("layer_norm_residual", "x residual weight bias epsilon", residual=True,
                    instead="train with torch.nn.functional.layer_norm"),
     ],

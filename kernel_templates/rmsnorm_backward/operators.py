@@ -28,8 +28,9 @@ rms_norm_backward = operator(
     family=rmsnorm_backward,
     says="Gradients of an RMSNorm: with r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,\n"
          "  dx = r * (g - x * r^2 * mean(g * x)) (+ dsum),     dweight = sum over rows of dy * x * r,\n"
-         "accumulated in fp32 in a fixed order: the same bits at every call. x is what was normalized: for a norm with a "
-         "residual its `sum`, whose own gradient dsum then joins dx, which is the gradient of both x and residual.",
+         "accumulated in fp32 in a fixed order: the same bits at every call. x is what was normalized: for a "
+         "norm with a residual its `sum`, whose own gradient dsum then joins dx, which is the gradient of "
+         "both x and residual.",
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
@@ -39,7 +40,8 @@ rms_norm_backward = operator(
     call=call(
         "RmsNormBackward",
         family=rmsnorm_backward,
-        says="Rows are contiguous, strides as in {Norm.args}. dx may be dy or dsum itself; other overlaps are not allowed.",
+        says="Rows are contiguous, strides as in {Norm.args}. dx may be dy or dsum itself; other overlaps "
+             "are not allowed.",
         sizes="rows",
         arguments="dy x weight dsum dx dweight workspace dy_stride x_stride dsum_stride dx_stride epsilon",
         words={"epsilon": "from 0"},

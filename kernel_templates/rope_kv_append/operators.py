@@ -2,11 +2,13 @@ from generate.declare import *
 
 rope_kv_append = family(
     "rope_kv_append",
-    says="rotary embedding of q and k, with or without a norm before it, and k and v into the contiguous or paged cache",
+    says="rotary embedding of q and k, with or without a norm before it, and k and v into the contiguous or "
+         "paged cache",
     problem="RopeProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of q, k, v, the norms' weights and the results"),
-        choice("kv_dtype", "same fp8_e4m3", "of the cache; fp8_e4m3: codes of value / scale, one scale a head",
+        choice("kv_dtype", "same fp8_e4m3", "of the cache; fp8_e4m3: codes of value / scale, one scale a "
+                                            "head",
                default="same", enum="KvDtype"),
         choice("style", "half interleaved",
                "partners of a rotation: half: elements i and i + rotary_dim / 2; interleaved: neighbours",
@@ -33,9 +35,11 @@ rope_kv_append = family(
         read("slots", "tokens, 1", "int32", when="slots", fill=permutation()),
         read("page_table", "p.tuning().pages(), 1", "int32", when="p.paged() && !slots",
              fill=drawn("p.page_fill()"), words="[batch, pages of a sequence]"),
-        weight("cos", "p.tuning().sequence_tokens, p.angles()", "fp32", when="rotary_dim != 0", fill=uniform(),
+        weight("cos", "p.tuning().sequence_tokens, p.angles()", "fp32", when="rotary_dim != 0",
+               fill=uniform(),
                words="[positions, rotary_dim / 2]"),
-        weight("sin", "p.tuning().sequence_tokens, p.angles()", "fp32", when="rotary_dim != 0", fill=uniform()),
+        weight("sin", "p.tuning().sequence_tokens, p.angles()", "fp32", when="rotary_dim != 0",
+               fill=uniform()),
         weight("q_weight", "head_dim", when="norm", fill=normal(0.25, 1.0)),
         weight("k_weight", "head_dim", when="norm", fill=normal(0.25, 1.0)),
         weight("k_scale", "kv_heads, 1", "fp32", when="p.quantized()", fill=uniform(0.003, 0.012),
@@ -63,11 +67,12 @@ rope_kv_append = family(
 
 rope_kv_append_operator = operator(
     "RopeKvAppend",
-    says="The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one launch: a pair "
-         "(x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the tables. With a norm each "
-         "head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.\n\n"
-         "A token whose position is negative, or has no row in the tables, is left out altogether; of one for which the cache "
-         "has no room, page or slot, only the query is written.",
+    says="The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in "
+         "one launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row "
+         "p of the tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + "
+         "epsilon) * weight.\n\n"
+         "A token whose position is negative, or has no row in the tables, is left out altogether; of one "
+         "for which the cache has no room, page or slot, only the query is written.",
     fields=[
         integer("heads", 0, "of q"),
         integer("kv_heads", 0, "of k and v; 0: as many"),
@@ -78,56 +83,65 @@ rope_kv_append_operator = operator(
         choice_field("kv_dtype", "KvDtype", "same", "of the cache"),
         choice_field("style", "RopeStyle", "half"),
         flag_field("norm"),
-        flag_field("slots", "each token has its position and its slot in the cache; else every sequence has q_len new tokens, "
-                            "the last of its kv_lengths"),
+        flag_field("slots", "each token has its position and its slot in the cache; else every sequence has "
+                            "q_len new tokens, the last of its kv_lengths"),
         integer("page_size", 0, "tokens of a page of the cache; 0: not paged"),
     ],
     call=call(
         "RopeKvAppend",
-        says="Device pointers, strides and numbers of one call. Strides are in elements, 0 meaning no gaps, between heads and "
-             "tokens as in {Attention.args}; 16 bytes always suffice as alignment. `out` may be q itself, with the same "
-             "strides; other overlaps are not allowed.",
+        says="Device pointers, strides and numbers of one call. Strides are in elements, 0 meaning no gaps, "
+             "between heads and tokens as in {Attention.args}; 16 bytes always suffice as alignment. `out` "
+             "may be q itself, with the same strides; other overlaps are not allowed.",
         sizes="tokens",
         arguments=[
             tensor("q", "[tokens, heads, head_dim]"),
             tensor("k", "[tokens, kv_heads, head_dim]"),
             tensor("v", "[tokens, kv_heads, head_dim]"),
             tensor("out", "[tokens, heads, head_dim]", "the rotated queries", out=True),
-            tensor("k_cache", "[sequences, kv_len, kv_heads, head_dim]", "or [pages, page_size, kv_heads, head_dim]", out=True),
+            tensor("k_cache", "[sequences, kv_len, kv_heads, head_dim]", "or [pages, page_size, kv_heads, "
+                                                                         "head_dim]", out=True),
             tensor("v_cache", "", "as k_cache, with the same strides", out=True),
             tensor("cos", "[table_rows, rotary_dim / 2]", "needed when anything turns", element="fp32",
                    when="rotary_dim != 0", role="weight"),
             tensor("sin", "[table_rows, rotary_dim / 2]", "needed when anything turns", element="fp32",
                    when="rotary_dim != 0", role="weight"),
-            tensor("kv_lengths", "[tokens / q_len]", "without slots: tokens of each sequence, its q_len new ones included",
+            tensor("kv_lengths", "[tokens / q_len]", "without slots: tokens of each sequence, its q_len new "
+                                                     "ones included",
                    element="int32", when="!slots"),
-            tensor("page_table", "[tokens / q_len, page_table_stride]", "without slots, paged", element="int32",
+            tensor("page_table", "[tokens / q_len, page_table_stride]", "without slots, paged",
+                   element="int32",
                    when="page_size != 0 && !slots"),
             tensor("positions", "[tokens]", "with slots, where anything turns", element="int32",
                    when="slots && rotary_dim != 0"),
-            tensor("slots", "[tokens]", "with slots: page * page_size + place on the page, or sequence * kv_len + place; "
-                                        "negative: none", element="int32", when="slots"),
-            tensor("k_scale", "[kv_heads]", "needed when the cache is fp8, which gets k / k_scale", element="fp32",
+            tensor("slots", "[tokens]", "with slots: page * page_size + place on the page, or sequence * "
+                                        "kv_len + place; negative: none", element="int32", when="slots"),
+            tensor("k_scale", "[kv_heads]", "needed when the cache is fp8, which gets k / k_scale",
+                   element="fp32",
                    when="kv_dtype != same", role="weight"),
-            tensor("v_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32", when="kv_dtype != same",
+            tensor("v_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32",
+                   when="kv_dtype != same",
                    role="weight"),
-            tensor("q_weight", "[head_dim]", "dtype; needed when the operator has a norm", when="norm", role="weight"),
-            tensor("k_weight", "[head_dim]", "dtype; needed when the operator has a norm", when="norm", role="weight"),
+            tensor("q_weight", "[head_dim]", "dtype; needed when the operator has a norm", when="norm",
+                   role="weight"),
+            tensor("k_weight", "[head_dim]", "dtype; needed when the operator has a norm", when="norm",
+                   role="weight"),
             strides_argument("q", "token head"),
             strides_argument("k", "token head"),
             strides_argument("v", "token head"),
             strides_argument("out", "token head"),
             strides_argument("cache", "batch token head", "`batch` of a sequence, or a page"),
             number_argument("page_table_stride", "entries of a row; 0: as many pages as kv_len takes"),
-            number_argument("q_len", "without slots: tokens of each sequence, a divisor of `tokens`", default=1),
+            number_argument("q_len", "without slots: tokens of each sequence, a divisor of `tokens`",
+                            default=1),
             number_argument("kv_len", "tokens that a sequence has room for, from 1"),
-            number_argument("pool_pages", "pages of the cache, or sequences of one without pages; 0, for that without slots: "
-                                          "tokens / q_len"),
-            number_argument("table_rows", "positions that cos and sin know, from 1; needed when anything turns"),
+            number_argument("pool_pages", "pages of the cache, or sequences of one without pages; 0, for "
+                                          "that without slots: tokens / q_len"),
+            number_argument("table_rows", "positions that cos and sin know, from 1; needed when anything "
+                                          "turns"),
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
     ),
-    torch=[torch_call("rope_kv_append", "q k v k_cache! v_cache! cos sin style | kv_lengths page_table positions slots "
-                                        "k_scale v_scale q_weight k_weight epsilon",
+    torch=[torch_call("rope_kv_append", "q k v k_cache! v_cache! cos sin style | kv_lengths page_table "
+                                        "positions slots k_scale v_scale q_weight k_weight epsilon",
                       instead="train with PyTorch's own functions")],
 )

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from ._native import structs
 from ._operators.description import (
     Description,
-    OfHeads,
+    OfAttention,
     OfNorm,
     OfQuantizedFfn,
     OfQuantizedLinear,
-    OfTurningHeads,
+    OfRopeKvAppend,
 )
 
 __all__ = [
     "Attention",
+    "Embedding",
     "FusedFfn",
     "LayerNorm",
     "Linear",
@@ -27,11 +28,12 @@ __all__ = [
     "RmsNorm",
     "RmsNormBackward",
     "RopeKvAppend",
+    "Sample",
 ]
 
 
 @dataclass(frozen=True)
-class Attention(OfHeads):
+class Attention(OfAttention):
     """out = softmax(scale * q k^T + mask) v for each sequence and head, accumulated in fp32. `heads /
     kv_heads` neighbouring heads of q share one of k and v. Causal is aligned at the end: of a sequence with
     q_len queries and kv_len keys, query i sees key j <= i + kv_len - q_len. A query that sees no key gets
@@ -69,6 +71,26 @@ class Attention(OfHeads):
     LIMIT = "max_batch"
     WORDS = {"dtype": structs.DTYPES, "kv_dtype": structs.KV_DTYPES}
     CALL_SIZES = ("batch", "q_len", "kv_len")
+
+
+@dataclass(frozen=True)
+class Embedding(Description):
+    """out = table[ids] * scale + position_table[position_ids], the last two where the operator has them,
+    computed in fp32 and rounded once. A token whose id or position has no row gets zeros.
+    """
+
+    hidden: int  # elements of a row; 1 to 262144
+    max_tokens: int = 8192  # most tokens of one call
+    dtype: str = "bf16"  # of the tables and out; fp32, fp16 or bf16, or a torch.dtype
+    index: str = "int32"  # "int32", "int64"
+    scale: bool = False
+    positions: bool = False
+
+    C_NAME = "embedding"
+    STRUCT = structs.Embedding
+    SIZES = ("hidden", "max_tokens")
+    LIMIT = "max_tokens"
+    WORDS = {"dtype": structs.DTYPES, "index": structs.INDEX_TYPES}
 
 
 @dataclass(frozen=True)
@@ -249,7 +271,7 @@ class RmsNormBackward(Description):
 
 
 @dataclass(frozen=True)
-class RopeKvAppend(OfTurningHeads):
+class RopeKvAppend(OfRopeKvAppend):
     """The rotary embedding of new queries and keys, and the append of keys and values to a KV cache, in one
     launch: a pair (x, y) of a token at position p becomes (x cos - y sin, y cos + x sin) with row p of the
     tables. With a norm each head of q and k is normalized first: x * rsqrt(mean(x^2) + epsilon) * weight.
@@ -277,3 +299,26 @@ class RopeKvAppend(OfTurningHeads):
     SIZES = ("heads", "kv_heads", "head_dim", "rotary_dim", "max_tokens", "page_size")
     LIMIT = "max_tokens"
     WORDS = {"dtype": structs.DTYPES, "kv_dtype": structs.KV_DTYPES, "style": structs.ROPE_STYLES}
+
+
+@dataclass(frozen=True)
+class Sample(Description):
+    """A token for each row of logits: the likeliest where the row's temperature is 0, else one drawn from the
+    softmax of logits / temperature. With filters, of the top_k likeliest tokens first, then of the likeliest
+    until their part of the probability reaches top_p, then of those at least min_p times as likely as the
+    likeliest; tokens that are as likely as the last one that stays stay, too. A seed and a counter give the
+    same token whatever the batch, the row's place or the GPU. NaN is never chosen; a row without a number
+    gives token 0.
+    """
+
+    vocabulary: int  # 1 to 1048576
+    max_rows: int = 256  # most rows of one call
+    dtype: str = "bf16"  # of the logits; fp32, fp16 or bf16, or a torch.dtype
+    filters: bool = False
+    log_probability: bool = False
+
+    C_NAME = "sample"
+    STRUCT = structs.Sample
+    SIZES = ("vocabulary", "max_rows")
+    LIMIT = "max_rows"
+    WORDS = {"dtype": structs.DTYPES}

@@ -53,8 +53,8 @@ def prepare(
 
 def explain(description: Description, rows: Rows, device: Any = None) -> Dict[str, Any]:
     """Which kernel a call of `rows` rows takes, for an Attention one of (batch, q_len, kv_len), and why; the
-    members are those of docs/json-output.md, and for a FusedFfn or QuantizedFfn "first" and "second", with
-    those of its halves.
+    members are those of docs/json-output.md, and for a FusedFfn or QuantizedFfn "parts", with those of
+    its halves.
 
     Loads nothing. Raises HoneError.
     """

@@ -42,6 +42,11 @@ RopeStyle rope_style_from(const char* field, std::int32_t given) {
     return static_cast<RopeStyle>(given);
 }
 
+IndexType index_type_from(const char* field, std::int32_t given) {
+    if (given < 0 || given >= 2) refuse(field, given, "HONE_INDEX_INT32 (0), HONE_INDEX_INT64 (1)");
+    return static_cast<IndexType>(given);
+}
+
 Attention from_c(const hone_attention& given) {
     return {.heads = given.heads,
             .kv_heads = given.kv_heads,
@@ -59,6 +64,16 @@ Attention from_c(const hone_attention& given) {
             .lse = flag_from("lse", given.lse),
             .window = given.window,
             .page_size = given.page_size};
+}
+
+Embedding from_c(const hone_embedding& given) {
+    check_reserved(given.reserved);
+    return {.hidden = given.hidden,
+            .max_tokens = given.max_tokens,
+            .dtype = dtype_from("dtype", given.dtype),
+            .index = index_type_from("index", given.index),
+            .scale = flag_from("scale", given.scale),
+            .positions = flag_from("positions", given.positions)};
 }
 
 Linear from_c(const hone_linear& given) {
@@ -171,6 +186,14 @@ RopeKvAppend from_c(const hone_rope_kv_append& given) {
             .norm = flag_from("norm", given.norm),
             .slots = flag_from("slots", given.slots),
             .page_size = given.page_size};
+}
+
+Sample from_c(const hone_sample& given) {
+    return {.vocabulary = given.vocabulary,
+            .max_rows = given.max_rows,
+            .dtype = dtype_from("dtype", given.dtype),
+            .filters = flag_from("filters", given.filters),
+            .log_probability = flag_from("log_probability", given.log_probability)};
 }
 
 hone_status to_c(Status status) noexcept {

@@ -15,7 +15,9 @@ namespace hone::c_api {
 [[nodiscard]] QuantFormat quant_format_from(const char* field, std::int32_t given);
 [[nodiscard]] KvDtype kv_dtype_from(const char* field, std::int32_t given);
 [[nodiscard]] RopeStyle rope_style_from(const char* field, std::int32_t given);
+[[nodiscard]] IndexType index_type_from(const char* field, std::int32_t given);
 [[nodiscard]] Attention from_c(const hone_attention& given);
+[[nodiscard]] Embedding from_c(const hone_embedding& given);
 [[nodiscard]] Linear from_c(const hone_linear& given);
 [[nodiscard]] FusedFfn from_c(const hone_fused_ffn& given);
 [[nodiscard]] RmsNorm from_c(const hone_rms_norm& given);
@@ -25,6 +27,7 @@ namespace hone::c_api {
 [[nodiscard]] QuantizedFfn from_c(const hone_quantized_ffn& given);
 [[nodiscard]] RmsNormBackward from_c(const hone_rms_norm_backward& given);
 [[nodiscard]] RopeKvAppend from_c(const hone_rope_kv_append& given);
+[[nodiscard]] Sample from_c(const hone_sample& given);
 
 [[nodiscard]] inline AttentionArgs from_c(const hone_attention_args& args) noexcept {
     return {.q = args.q,
@@ -49,6 +52,20 @@ namespace hone::c_api {
             .kv_tokens = args.kv_tokens,
             .scale = args.scale,
             .softcap = args.softcap};
+}
+
+[[nodiscard]] inline EmbeddingArgs from_c(const hone_embedding_args& args) noexcept {
+    return {.ids = args.ids,
+            .table = args.table,
+            .position_ids = args.position_ids,
+            .position_table = args.position_table,
+            .out = args.out,
+            .vocabulary = args.vocabulary,
+            .position_rows = args.position_rows,
+            .table_stride = args.table_stride,
+            .position_table_stride = args.position_table_stride,
+            .out_stride = args.out_stride,
+            .scale = args.scale};
 }
 
 [[nodiscard]] inline LinearArgs from_c(const hone_linear_args& args) noexcept {
@@ -186,6 +203,19 @@ namespace hone::c_api {
             .pool_pages = args.pool_pages,
             .table_rows = args.table_rows,
             .epsilon = args.epsilon};
+}
+
+[[nodiscard]] inline SampleArgs from_c(const hone_sample_args& args) noexcept {
+    return {.logits = args.logits,
+            .temperature = args.temperature,
+            .top_k = args.top_k,
+            .top_p = args.top_p,
+            .min_p = args.min_p,
+            .seed = args.seed,
+            .counter = args.counter,
+            .out = args.out,
+            .log_probability = args.log_probability,
+            .logits_stride = args.logits_stride};
 }
 
 /// What a C function returns for what run() does.

@@ -23,6 +23,23 @@ hone_status hone_attention_explain(const hone_runtime* runtime, const hone_atten
                    {format, text, capacity, length}, "hone_attention_explain");
 }
 
+hone_status hone_embedding_prepare(hone_runtime* runtime, const hone_embedding* description,
+                                   hone_operator** op) {
+    return prepare(runtime, description, op, "hone_embedding_prepare");
+}
+
+hone_status hone_embedding_run(const hone_operator* op, void* stream, const hone_embedding_args* args,
+                               int64_t tokens) {
+    constexpr hone_embedding_args defaults = HONE_EMBEDDING_ARGS_INIT;
+    return run<hone::EmbeddingKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_embedding_explain(const hone_runtime* runtime, const hone_embedding* description,
+                                   int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                   size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length}, "hone_embedding_explain");
+}
+
 hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* description, hone_operator** op) {
     return prepare(runtime, description, op, "hone_linear_prepare");
 }
@@ -153,4 +170,19 @@ hone_status hone_rope_kv_append_explain(const hone_runtime* runtime, const hone_
                                         size_t* length) {
     return explain(runtime, description, tokens, {format, text, capacity, length},
                    "hone_rope_kv_append_explain");
+}
+
+hone_status hone_sample_prepare(hone_runtime* runtime, const hone_sample* description, hone_operator** op) {
+    return prepare(runtime, description, op, "hone_sample_prepare");
+}
+
+hone_status hone_sample_run(const hone_operator* op, void* stream, const hone_sample_args* args,
+                            int64_t rows) {
+    constexpr hone_sample_args defaults = HONE_SAMPLE_ARGS_INIT;
+    return run<hone::SampleKernel>(op, stream, args, defaults, rows);
+}
+
+hone_status hone_sample_explain(const hone_runtime* runtime, const hone_sample* description, int64_t rows,
+                                hone_text_format format, char* text, size_t capacity, size_t* length) {
+    return explain(runtime, description, rows, {format, text, capacity, length}, "hone_sample_explain");
 }

@@ -2,8 +2,8 @@
 #include "hone/quantize_on_device.h"
 #include "runtime/c_api/operator.h"
 #include "runtime/dispatch/public_error.h"
-#include "runtime/dispatch/runtime_state.h"
 #include "runtime/operators/quantize_on_device.h"
+#include "runtime/operators/runtime_state.h"
 
 namespace hone::c_api {
 namespace {

@@ -11,6 +11,9 @@ namespace hone::runtime {
 [[nodiscard]] AttentionKernel prepare_with(const Maker& maker, const Attention& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Attention& description,
                                        AttentionSizes sizes);
+[[nodiscard]] EmbeddingKernel prepare_with(const Maker& maker, const Embedding& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Embedding& description,
+                                       std::int64_t tokens);
 [[nodiscard]] LinearKernel prepare_with(const Maker& maker, const Linear& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Linear& description,
                                        std::int64_t tokens);
@@ -35,5 +38,8 @@ namespace hone::runtime {
 [[nodiscard]] RopeKvAppendKernel prepare_with(const Maker& maker, const RopeKvAppend& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const RopeKvAppend& description,
                                        std::int64_t tokens);
+[[nodiscard]] SampleKernel prepare_with(const Maker& maker, const Sample& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Sample& description,
+                                       std::int64_t rows);
 
 }  // namespace hone::runtime

@@ -54,9 +54,11 @@ class PreparedFfn final : public PreparedHalves {
         return gated_ ? CallNames(gated_names) : CallNames(plain_names);
     }
 
-    static constexpr CallName gated_names[] = {{"weight", "gate"}};
-    static constexpr CallName plain_names[] = {{"weight", "up"}, {"bias", "up_bias"}};
-    static constexpr CallName second_names[] = {{"weight", "down"}, {"bias", "down_bias"}};
+    /// The halves meet in the workspace.
+    static constexpr CallName gated_names[] = {{"out", "workspace"}, {"weight", "gate"}};
+    static constexpr CallName plain_names[] = {{"out", "workspace"}, {"weight", "up"}, {"bias", "up_bias"}};
+    static constexpr CallName second_names[] = {
+        {"x", "workspace"}, {"weight", "down"}, {"bias", "down_bias"}};
 
   private:
     Linear first_layer_;

@@ -10,9 +10,9 @@
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/dispatch/public_error.h"
-#include "runtime/dispatch/runtime_state.h"
 #include "runtime/operators/call_arguments.h"
 #include "runtime/operators/describe_problem.h"
+#include "runtime/operators/runtime_state.h"
 #include "runtime/quantize/quantize_parts.h"
 
 namespace hone {

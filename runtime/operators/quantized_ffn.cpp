@@ -58,12 +58,19 @@ class PreparedFfn final : public PreparedHalves {
         return gated_ ? CallNames(gated_names) : CallNames(plain_names);
     }
 
+    /// The halves meet in the workspace.
     static constexpr CallName gated_names[] = {
-        {"weight", "gate"}, {"scales", "gate_scales"}, {"zeros", "gate_zeros"}};
-    static constexpr CallName plain_names[] = {
-        {"weight", "up"}, {"scales", "up_scales"}, {"zeros", "up_zeros"}, {"bias", "up_bias"}};
-    static constexpr CallName second_names[] = {
-        {"weight", "down"}, {"scales", "down_scales"}, {"zeros", "down_zeros"}, {"bias", "down_bias"}};
+        {"out", "workspace"}, {"weight", "gate"}, {"scales", "gate_scales"}, {"zeros", "gate_zeros"}};
+    static constexpr CallName plain_names[] = {{"out", "workspace"},
+                                               {"weight", "up"},
+                                               {"scales", "up_scales"},
+                                               {"zeros", "up_zeros"},
+                                               {"bias", "up_bias"}};
+    static constexpr CallName second_names[] = {{"x", "workspace"},
+                                                {"weight", "down"},
+                                                {"scales", "down_scales"},
+                                                {"zeros", "down_zeros"},
+                                                {"bias", "down_bias"}};
 
   private:
     QuantizedLinear first_layer_;

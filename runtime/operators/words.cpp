@@ -38,4 +38,8 @@ std::string_view word(RopeStyle style) {
     return word_of("style", static_cast<std::size_t>(style), rope_style_names);
 }
 
+std::string_view word(IndexType index) {
+    return word_of("index", static_cast<std::size_t>(index), index_type_names);
+}
+
 }  // namespace hone::runtime

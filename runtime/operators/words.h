@@ -13,5 +13,6 @@ namespace hone::runtime {
 [[nodiscard]] std::string_view word(QuantFormat format);
 [[nodiscard]] std::string_view word(KvDtype kv_dtype);
 [[nodiscard]] std::string_view word(RopeStyle style);
+[[nodiscard]] std::string_view word(IndexType index);
 
 }  // namespace hone::runtime

@@ -28,7 +28,12 @@ cat >"$scratch/bin/ctest" <<END
 echo "ctest \$*" >>"$calls"
 exit 8
 END
-chmod +x "$scratch/bin/cmake" "$scratch/bin/ctest"
+cat >"$scratch/bin/python3" <<END
+#!/usr/bin/env bash
+echo "python3 \$* in \$PWD" >>"$calls"
+exit 3
+END
+chmod +x "$scratch/bin/cmake" "$scratch/bin/ctest" "$scratch/bin/python3"
 PATH=$scratch/bin:$PATH
 
 # hone ARGUMENTS...: sets out, err, status and did (the recorded calls).
@@ -90,6 +95,11 @@ hone test -R cache
 matches "test builds everything" "$did" '*--target all*'
 matches "test hands its arguments to ctest" "$did" '*ctest*-R cache*'
 equals "test has ctest's exit code" "$status" 8
+
+settle && touch "$tree/tuner/main.cpp"
+hone generate --check
+equals "generate builds nothing" "$did" "python3 -B -m generate --check in $tree"
+equals "generate has the generator's exit code" "$status" 3
 
 ln -s "$tree/hone" "$scratch/link"
 : >"$calls"

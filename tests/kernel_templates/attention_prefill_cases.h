@@ -11,16 +11,13 @@
 #include "kernel_templates/attention_prefill/attention_prefill.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 namespace hone::attention_prefill_cases {
 
 inline Problem problem_of(const std::string& text) { return *parse_problem("attention_prefill " + text); }
 
-inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {
-    const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
-    REQUIRE(found != candidate.variant->tunables.end());
-    return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
-}
+using test::tunable;
 
 inline const std::vector<std::string> shapes{
     "dtype=bf16 heads=16 kv_heads=16 head_dim=128",
@@ -42,15 +39,7 @@ inline const std::vector<std::string> sizes{
 
 template <class Check>
 void for_every_problem_and_device(Check check) {
-    for (const std::string& shape : shapes) {
-        for (const std::string& size : sizes) {
-            const Problem problem = problem_of(shape + " " + size);
-            for (const Arch arch : supported_archs()) {
-                INFO(to_string(problem) << " on " << to_string(arch));
-                check(problem, *representative_device(arch));
-            }
-        }
-    }
+    test::for_every_problem_and_device(*find_family("attention_prefill"), 24, check);
 }
 
 }  // namespace hone::attention_prefill_cases

@@ -92,10 +92,3 @@ TEST_CASE("lengths of attention_prefill when tuning are within the call's, packe
     CHECK(packed[kv_starts].fill_offset + 5 * packed[kv_starts].fill_scale == 1665);
     CHECK_FALSE(packed[kv_lengths].present);
 }
-
-TEST_CASE("no fallback of attention_prefill breaks a constraint") {
-    for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
-        const auto candidate = fallback(problem, traits);
-        if (candidate) CHECK(why_not(problem, *candidate, traits).empty());
-    });
-}

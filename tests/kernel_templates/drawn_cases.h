@@ -1,5 +1,5 @@
-// What tests over many problems share: each drawn problem of a family on each device, and a candidate's
-// tunables by name.
+// What tests over many problems share: each drawn problem of a family on each device, candidates of a space,
+// and a candidate's tunables by name.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernel_templates/family.h"
+#include "kernel_templates/space.h"
 #include "tests/support/drawn_problem.h"
 
 namespace hone::test {
@@ -23,6 +24,18 @@ void for_every_device(const Problem& problem, Check check) {
 template <class Check>
 void for_every_problem_and_device(const Family& family, int problems, Check check) {
     for (const Problem& problem : drawn_problems(family, problems)) for_every_device(problem, check);
+}
+
+/// About so many of the variant's allowed candidates, spread over its space.
+template <class Check>
+void for_some_candidates(const Problem& problem, const Variant& variant, const DeviceTraits& traits,
+                         std::size_t count, Check check) {
+    const std::vector<Config> configs = enumerate(problem, variant, traits);
+    for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count) {
+        const Candidate candidate{&variant, configs[i]};
+        INFO(to_string(candidate));
+        check(candidate);
+    }
 }
 
 inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {

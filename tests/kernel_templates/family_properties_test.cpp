@@ -67,10 +67,10 @@ const std::vector<Choice>& choices() {
             const Problem& problem = problems()[turn * problems_per_space];
             const DeviceTraits traits = device_of(turn);
             for (const Variant* variant : problem.family->variants) {
-                const std::vector<Config> configs = enumerate(problem, *variant, traits);
-                const std::size_t step = 1 + configs.size() / candidates_a_variant;
-                for (std::size_t i = 0; i < configs.size(); i += step)
-                    spread.push_back({problem, {variant, configs[i]}, traits});
+                test::for_some_candidates(problem, *variant, traits, candidates_a_variant,
+                                          [&](const Candidate& candidate) {
+                                              spread.push_back({problem, candidate, traits});
+                                          });
             }
         }
         return spread;

@@ -13,16 +13,13 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/linear/linear.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 namespace hone::linear_cases {
 
 inline Problem problem_of(const std::string& text) { return *parse_problem("linear " + text); }
 
-inline std::int64_t tunable(const Candidate& candidate, std::string_view name) {
-    const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
-    REQUIRE(found != candidate.variant->tunables.end());
-    return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
-}
+using test::tunable;
 
 /// The tunables of a candidate, by name, as the geometries of the variants take them.
 inline auto tunables_of(const Candidate& candidate) {
@@ -41,10 +38,6 @@ inline const std::vector<std::string> shapes{
     "dtype=fp16 in=77 out=5",
     "dtype=bf16 in=8 out=8",
     "dtype=bf16 in=4096 out=32003"};
-inline const std::vector<std::string> shapes_with_a_norm{
-    "dtype=bf16 norm=yes in=4096 out=14336 gated=yes activation=silu",
-    "dtype=fp16 norm=yes in=4096 out=1000 residual=yes", "dtype=fp32 norm=yes in=768 out=3072",
-    "dtype=bf16 norm=yes in=77 out=5"};
 inline const std::vector<std::int64_t> token_counts{1, 3, 8, 17, 64, 128, 333, 8192};
 
 /// Where the copy engine puts byte `offset` of a box whose rows have `span` bytes, and where the tensor cores

@@ -11,9 +11,11 @@
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/variants.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 using namespace hone;
 using namespace hone::quantized_linear;
+using test::tunable;
 
 namespace {
 
@@ -25,58 +27,10 @@ std::string error_of(const std::string& text) {
     return error;
 }
 
-std::int64_t tunable(const Candidate& candidate, std::string_view name) {
-    const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
-    REQUIRE(found != candidate.variant->tunables.end());
-    return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
-}
-
 const Argument& argument(const std::vector<Argument>& arguments, std::string_view name) {
     const auto found = std::ranges::find(arguments, name, &Argument::name);
     REQUIRE(found != arguments.end());
     return *found;
-}
-
-/// Problems that make sense, of all formats, odd sizes as well as those of models.
-class Draw {
-  public:
-    Problem operator()() {
-        for (;;) {
-            const std::string text =
-                "dtype=" + of({"fp16", "bf16"}) + " format=" + of({"w4a16", "w8a16", "w8a8", "fp8"}) +
-                " group=" + of({"0", "32", "64", "128"}) + " zeros=" + of({"no", "yes"}) +
-                " quantized_x=" + of({"no", "yes"}) + " norm=" + of({"no", "no", "yes"}) +
-                " activation=" + of({"none", "gelu_tanh", "silu"}) + " gated=" + of({"no", "yes"}) +
-                " bias=" + of({"no", "yes"}) + " residual=" + of({"no", "yes"}) + sizes();
-            if (const auto problem = parse_problem("quantized_linear " + text)) return *problem;
-        }
-    }
-
-  private:
-    std::string of(const std::vector<std::string>& choices) {
-        return choices[std::uniform_int_distribution<std::size_t>(0, choices.size() - 1)(random_)];
-    }
-    std::string sizes() {
-        const std::vector<std::string> odd{"1", "7", "33", "96", "200", "1000", "2064", "32003"};
-        const std::vector<std::string> usual{"128", "1024", "4096", "14336", "28672"};
-        return " in=" + of(of({"odd", "usual"}) == "odd" ? odd : usual) +
-               " out=" + of(of({"odd", "usual"}) == "odd" ? odd : usual) +
-               " tokens=" + of({"1", "2", "9", "16", "33", "64", "100", "333", "4096"});
-    }
-
-    std::mt19937 random_{42};
-};
-
-template <class Check>
-void for_random_problems_and_devices(int count, Check check) {
-    Draw draw;
-    for (int i = 0; i < count; ++i) {
-        const Problem problem = draw();
-        for (const Arch arch : supported_archs()) {
-            INFO(to_string(problem) << " on " << to_string(arch));
-            check(problem, *representative_device(arch));
-        }
-    }
 }
 
 struct Sizes {
@@ -219,15 +173,6 @@ TEST_CASE("the arguments of quantized_linear have the sizes of their formats") {
     CHECK(argument(fp8, "out").bytes() == 7 * 130 * 2);
 }
 
-TEST_CASE("every quantized_linear problem has a fallback that obeys its constraints") {
-    for_random_problems_and_devices(300, [](const Problem& problem, const DeviceTraits& traits) {
-        const auto candidate = fallback(problem, traits);
-        REQUIRE(candidate);
-        CHECK(why_not(problem, *candidate, traits).empty());
-        CHECK(find_variant(*problem.family, "plain")->fallback(problem, traits));
-    });
-}
-
 TEST_CASE("the fallback of quantized_linear is on tensor cores where the sizes and the chip allow") {
     const auto variant_of = [](const std::string& text, Arch arch) {
         return std::string(fallback(problem_of(text), *representative_device(arch))->variant->name);
@@ -243,34 +188,34 @@ TEST_CASE("the fallback of quantized_linear is on tensor cores where the sizes a
     CHECK(variant_of("dtype=bf16 format=w4a16 in=4090 out=4096 tokens=16", {8, 0, false}) == "plain");
 }
 
-TEST_CASE("no candidate of mma or plain exceeds the device, and every spot of the result has a block") {
-    for_random_problems_and_devices(40, [](const Problem& problem, const DeviceTraits& traits) {
-        const QuantizedProblem p(problem);
-        for (const Variant* variant : {&mma, &plain}) {
-            const std::vector<Config> configs = enumerate(problem, *variant, traits);
-            CHECK(configs.size() <= 1000);
-            for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / 20) {
-                const Candidate candidate{variant, configs[i]};
-                INFO(to_string(candidate));
-                const Plan plan = variant->plan(problem, configs[i], traits);
-                const bool prepares = p.norm || p.quantizes_x();
-                REQUIRE(plan.launch_count == (prepares ? 2 : 1));
-                const Launch& product = plan.launches[prepares ? 1 : 0];
-                CHECK(product.block.x <= 512);
-                CHECK(product.shared_bytes <= traits.max_shared_bytes_per_block);
-                CHECK((!product.programmatic || traits.has_programmatic_launch()));
-                const bool is_mma = variant == &mma;
-                const std::int64_t tokens = tunable(candidate, is_mma ? "tokens" : "tile_tokens");
-                const std::int64_t rows = is_mma
-                                              ? tunable(candidate, "rows") * tunable(candidate, "row_warps")
-                                              : tunable(candidate, "tile_out");
-                CHECK(product.grid.x == ceil_div(p.tokens, tokens) * ceil_div(p.out, rows));
-                const double us = variant->predict_us(problem, configs[i], traits);
-                CHECK(us > 0);
-                CHECK(us < 1e8);
+TEST_CASE("plain takes every problem of quantized_linear") {
+    test::for_every_problem_and_device(
+        *find_family("quantized_linear"), 100, [](const Problem& problem, const DeviceTraits& traits) {
+            const std::optional<Config> config = plain.fallback(problem, traits);
+            REQUIRE(config);
+            CHECK(allowed(problem, {&plain, *config}, traits));
+        });
+}
+
+TEST_CASE("every spot of the result has a block of mma or plain") {
+    test::for_every_problem_and_device(
+        *find_family("quantized_linear"), 24, [](const Problem& problem, const DeviceTraits& traits) {
+            const QuantizedProblem p(problem);
+            const int preparations = p.norm || p.quantizes_x() ? 1 : 0;
+            for (const Variant* variant : {&mma, &plain}) {
+                test::for_some_candidates(problem, *variant, traits, 20, [&](const Candidate& candidate) {
+                    const Plan plan = variant->plan(problem, candidate.config, traits);
+                    REQUIRE(plan.launch_count == preparations + 1);
+                    const bool is_mma = variant == &mma;
+                    const std::int64_t tokens = tunable(candidate, is_mma ? "tokens" : "tile_tokens");
+                    const std::int64_t rows =
+                        is_mma ? tunable(candidate, "rows") * tunable(candidate, "row_warps")
+                               : tunable(candidate, "tile_out");
+                    CHECK(plan.launches[static_cast<std::size_t>(preparations)].grid.x ==
+                          ceil_div(p.tokens, tokens) * ceil_div(p.out, rows));
+                });
             }
-        }
-    });
+        });
 }
 
 TEST_CASE("the partial sums that mma's warps write together fall into distinct banks") {

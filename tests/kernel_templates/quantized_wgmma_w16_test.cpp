@@ -61,7 +61,7 @@ float half_value(bool bf16, unsigned half) {
                                        static_cast<int>(exponent) - bias - mantissa_bits);
     return (half & 0x8000u) != 0 ? -magnitude : magnitude;
 }
-/// Of any bf16, subnormal numbers too: exact, as are products and sums of few of them in double.
+/// The value of any bf16, subnormal numbers too: exact, as are products and sums of few of them in double.
 double bf16_value(unsigned half) {
     const int exponent = static_cast<int>(half >> 7 & 255u);
     const int mantissa = static_cast<int>(half & 127u) + (exponent > 0 ? 128 : 0);
@@ -161,7 +161,7 @@ TEST_CASE("wgmma_w16: with a norm the product reads what a launch in front has w
     const Plan plan = quantized_linear::wgmma_w16.plan(problem, config, h100);
     REQUIRE(plan.launch_count == 2);
     CHECK(std::string(plan.launches[0].kernel->name) == "linear_normalize");
-    // Of the call's workspace the norm's launch takes the place that the product reads.
+    // The norm's launch takes the place in the call's workspace that the product reads.
     REQUIRE(plan.launches[0].substitution_count == 1);
     CHECK(plan.launches[0].substitutions[0].arg == 2);
     const PlanValue& normalized = plan.values[plan.launches[0].substitutions[0].value];

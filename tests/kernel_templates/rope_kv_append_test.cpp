@@ -8,41 +8,18 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
+#include "tests/kernel_templates/drawn_cases.h"
 
 using namespace hone;
+using test::tunable;
 
 namespace {
 
 Problem problem_of(const std::string& text) { return *parse_problem("rope_kv_append " + text); }
 
-std::int64_t tunable(const Candidate& candidate, std::string_view name) {
-    const auto found = std::ranges::find(candidate.variant->tunables, name, &Tunable::name);
-    REQUIRE(found != candidate.variant->tunables.end());
-    return candidate.config[static_cast<std::size_t>(found - candidate.variant->tunables.begin())];
-}
-
-const std::vector<std::string> shapes{
-    "dtype=bf16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128",
-    "dtype=bf16 heads=32 kv_heads=8 head_dim=128 rotary_dim=128 norm=yes page_size=16",
-    "dtype=fp16 heads=32 kv_heads=32 head_dim=80 rotary_dim=32 style=interleaved slots=yes",
-    "dtype=bf16 heads=64 kv_heads=8 head_dim=64 rotary_dim=64 kv_dtype=fp8_e4m3 page_size=64",
-    "dtype=fp32 heads=8 kv_heads=1 head_dim=256 rotary_dim=64 norm=yes slots=yes page_size=5",
-    "dtype=fp32 heads=3 kv_heads=3 head_dim=4 rotary_dim=4 style=interleaved",
-    "dtype=bf16 heads=1 kv_heads=1 head_dim=196 rotary_dim=196",
-    "dtype=fp16 heads=5 kv_heads=2 head_dim=77 rotary_dim=10 page_size=1",
-    "dtype=bf16 heads=12 kv_heads=12 head_dim=64 rotary_dim=0"};
-
 template <class Check>
 void for_every_problem_and_device(Check check) {
-    for (const std::string& shape : shapes) {
-        for (const int tokens : {1, 7, 64, 8192}) {
-            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
-            for (const Arch arch : supported_archs()) {
-                INFO(to_string(problem) << " on " << to_string(arch));
-                check(problem, *representative_device(arch));
-            }
-        }
-    }
+    test::for_every_problem_and_device(*find_family("rope_kv_append"), 24, check);
 }
 
 std::int64_t scalar(const Problem& problem, rope_kv_append::CallScalar index) {
@@ -117,15 +94,6 @@ TEST_CASE("rope_kv_append refuses what it cannot mean, in words") {
           std::string::npos);
 }
 
-TEST_CASE("what a call of rope_kv_append takes fits a call and a kernel") {
-    const Problem problem = problem_of(shapes[0] + " tokens=1");
-    CHECK(problem.family->arguments(problem).size() == rope_kv_append::pointer_count);
-    CHECK(problem.family->scalars(problem).size() == rope_kv_append::scalar_count);
-    CHECK(rope_kv_append::pointer_count <= max_call_pointers);
-    CHECK(rope_kv_append::scalar_count <= max_call_scalars);
-    CHECK(int{rope_kv_append::pointer_count} + int{rope_kv_append::scalar_count} <= max_kernel_args);
-}
-
 TEST_CASE("the floor of rope_kv_append counts q, k, v, results and the rows of the table once") {
     const Problem bare = problem_of("dtype=bf16 heads=4 kv_heads=2 head_dim=64 rotary_dim=32 tokens=7");
     const double indices = 4 * 7;  // a length a sequence
@@ -137,15 +105,17 @@ TEST_CASE("the floor of rope_kv_append counts q, k, v, results and the rows of t
     CHECK(codes.family->work(codes).bytes == 2 * 7 * (2 * 4 + 2 + 2) * 64 + 7 * 4 * 64 + 4 * 7 + 2 * 2 * 4);
 }
 
-TEST_CASE("every rope_kv_append problem has a fallback that obeys its constraints") {
-    for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
-        const auto candidate = fallback(problem, traits);
-        REQUIRE(candidate);
-        CHECK(why_not(problem, *candidate, traits).empty());
-        const rope_kv_append::RopeProblem p(problem);
-        const bool odd = p.head_dim == 77 || p.head_dim == 196;  // half a warp's packets of 2 do not hold 196
-        CHECK((candidate->variant->name == "plain") == odd);
-    });
+TEST_CASE(
+    "plain is rope_kv_append's fallback where packets do not divide a half of the head, or half a warp has "
+    "too few") {
+    const auto variant_of = [](const std::string& text) {
+        const Problem problem = problem_of("dtype=bf16 heads=4 kv_heads=2 tokens=64 " + text);
+        return std::string(fallback(problem, *representative_device({9, 0, true}))->variant->name);
+    };
+    CHECK(variant_of("head_dim=128 rotary_dim=128") == "packets");
+    CHECK(variant_of("head_dim=80 rotary_dim=20") == "packets");
+    CHECK(variant_of("head_dim=77 rotary_dim=10") == "plain");
+    CHECK(variant_of("head_dim=196 rotary_dim=196") == "plain");
 }
 
 TEST_CASE("accesses are 16 bytes where head_dim and rotary_dim allow, and nothing reaches past a half") {
@@ -160,7 +130,7 @@ TEST_CASE("accesses are 16 bytes where head_dim and rotary_dim allow, and nothin
     CHECK(vector_of("dtype=bf16 head_dim=128 rotary_dim=12") == 2);
 }
 
-TEST_CASE("no candidate of rope_kv_append exceeds the device, and every head of a token has a thread") {
+TEST_CASE("every head of a token has a thread in rope_kv_append") {
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
         const rope_kv_append::RopeProblem p(problem);
         for (const auto& [candidate, predicted] : ranked_space(problem, traits)) {
@@ -169,9 +139,6 @@ TEST_CASE("no candidate of rope_kv_append exceeds the device, and every head of 
             REQUIRE(plan.launch_count == 1);
             const Launch& launch = plan.launches[0];
             CHECK(plan.workspace_bytes == 0);
-            CHECK((!launch.programmatic || traits.has_programmatic_launch()));
-            CHECK(predicted > 0);
-            CHECK(predicted < 1e6);
             if (candidate.variant->name == "plain") {
                 CHECK(launch.grid.x * std::int64_t{launch.block.x} / 32 >= p.tokens * p.all_heads());
                 continue;

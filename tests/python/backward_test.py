@@ -127,7 +127,7 @@ class Knowledge(Case):
     def test_it_is_explained_and_reported(self) -> None:
         description = hone.RmsNormBackward(HIDDEN, max_rows=8)
         self.assertIn("rmsnorm_backward", hone.explain(description, 8)["problem"])
-        self.assertEqual(prepare(description).report()["buckets"][-1]["sizes"]["rows"][1], 8)
+        self.assertEqual(prepare(description).report()["parts"][0]["buckets"][-1]["sizes"]["rows"][1], 8)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ class Peers(Case):
         packed, scales = inputs.pop("hone_packed"), inputs.pop("hone_packed_scales")
         theirs = object()
         inputs.update(codes=object(), scales=mock.Mock(shape=(128, 2)), packed=theirs)
-        packing = self.torch_peers._packing
+        packing = self.torch_peers.packing
         with mock.patch.object(packing, "pack_w4", return_value=packed), mock.patch.object(
             packing, "pack_scales", return_value=scales
         ), contextlib.redirect_stderr(io.StringIO()):
@@ -147,14 +147,14 @@ class Peers(Case):
 
     def test_a_workspace_is_taken_once(self) -> None:
         case = {"op": "ffn_swiglu", "tokens": 3, "hidden": 64, "intermediate": 128, "dtype": "bf16"}
-        run = mock.patch.object(hone.FusedFfnOperator, "run_pointers")
+        run = mock.patch.object(hone.FusedFfnOperator, "__call__")
         with run as run, contextlib.redirect_stderr(io.StringIO()):
             call = self.torch_peers.peers(case["op"], case, {})["hone"]
             for _ in range(3):
                 call(self.inputs(case))
-        workspaces = [call.args[10] for call in run.call_args_list]
-        self.assertTrue(workspaces[0])
-        self.assertEqual(workspaces, workspaces[:1] * 3)
+        workspaces = [call.kwargs["workspace"] for call in run.call_args_list]
+        self.assertIsNotNone(workspaces[0])
+        self.assertEqual([workspace is workspaces[0] for workspace in workspaces], [True] * 3)
 
     def test_the_program_knows_every_problem(self) -> None:
         with mock.patch.object(hone, "tune") as tune:

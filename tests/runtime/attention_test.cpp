@@ -18,7 +18,7 @@ using namespace hone::test;
 
 TEST_CASE("a call of few queries is one of decode, its strides filled in") {
     namespace family = attention_decode;
-    NotingMachine noting(std::size_t{family::pointer_count} + family::scalar_count);
+    NotingMachine noting(family::call_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     const AttentionKernel attention = prepared(dispatcher, small);
     AttentionArgs args = usual_args();
@@ -34,7 +34,7 @@ TEST_CASE("a call of few queries is one of decode, its strides filled in") {
 
 TEST_CASE("a call from pages hands on the table, the pool and the scales") {
     namespace family = attention_decode;
-    NotingMachine noting(std::size_t{family::pointer_count} + family::scalar_count);
+    NotingMachine noting(family::call_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.max_q_len = 1;
@@ -68,7 +68,7 @@ TEST_CASE("a call from pages hands on the table, the pool and the scales") {
 
 TEST_CASE("a call of more queries is one of prefill, where k and v have strides of their own") {
     namespace family = attention_prefill;
-    NotingMachine noting(std::size_t{family::pointer_count} + family::scalar_count);
+    NotingMachine noting(family::call_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     const AttentionKernel attention = prepared(dispatcher, small);
     AttentionArgs args = usual_args();
@@ -86,7 +86,7 @@ TEST_CASE("a call of more queries is one of prefill, where k and v have strides 
 
 TEST_CASE("packed calls are prefill's however short they are, with the tokens of all sequences") {
     namespace family = attention_prefill;
-    NotingMachine noting(std::size_t{family::pointer_count} + family::scalar_count);
+    NotingMachine noting(family::call_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.packed = true;

@@ -1,14 +1,15 @@
 // Operators of attention on the fake machine, and addresses that nobody follows.
 #pragma once
 
-#include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "hone/attention.h"
 #include "runtime/dispatch/dispatcher.h"
 #include "runtime/operators/attention_problem.h"
 #include "runtime/operators/entry.h"
+#include "tests/runtime/launched_members.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
@@ -45,7 +46,7 @@ inline constexpr Attention small{.heads = 6,
 /// Pointers and scalars of the first kernel of the calls since clear(), in its family's order.
 class NotingMachine {
   public:
-    explicit NotingMachine(std::size_t arguments) {
+    explicit NotingMachine(std::span<const KernelArg> arguments) {
         clear();
         noted_arguments = arguments;
         driver->cuLaunchKernel = note_launch;
@@ -60,10 +61,7 @@ class NotingMachine {
 
   private:
     static void note(void** parameters) {
-        if (!noted.empty()) return;
-        noted.resize(noted_arguments);
-        for (std::size_t i = 0; i < noted_arguments; ++i)
-            std::memcpy(&noted[i], parameters[i], sizeof(std::uint64_t));
+        if (noted.empty()) noted = launched_members(noted_arguments, parameters);
     }
     static CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                 unsigned, CUstream, void** parameters, void**) {
@@ -76,7 +74,7 @@ class NotingMachine {
     }
 
     static inline std::vector<std::uint64_t> noted;
-    static inline std::size_t noted_arguments = 0;
+    static inline std::span<const KernelArg> noted_arguments;
 };
 
 [[nodiscard]] constexpr std::uint64_t mebibyte(std::uint64_t count) { return count << 20; }

@@ -124,7 +124,7 @@ TEST_CASE("without a cache file every bucket runs its fallback, and the report s
     Machine machine;
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
-    const PrepareReport& report = norm.reports().front();
+    const PrepareReport report = norm.reports().front();
     REQUIRE(report.buckets.size() == 5);
     CHECK(report.buckets[3].sizes[0].first == 5);
     CHECK(report.buckets[3].sizes[0].last == 8);
@@ -144,7 +144,8 @@ TEST_CASE("equal candidates of several buckets are compiled once and shared") {
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
     std::set<std::string> candidates;
-    for (const BucketReport& bucket : norm.reports().front().buckets) candidates.insert(bucket.candidate);
+    const PrepareReport report = norm.reports().front();
+    for (const BucketReport& bucket : report.buckets) candidates.insert(bucket.candidate);
     CHECK(runtime.counters().compiles == candidates.size());
     CHECK(machine.fakes().live("module") == static_cast<int>(candidates.size()));
 
@@ -160,7 +161,7 @@ TEST_CASE("stored winners are dispatched: exact here, as neighbours nearby") {
     Runtime runtime(machine.options());
     const RmsNormKernel norm = runtime.prepare(small_norm);
     CHECK(origins(norm.reports().front()) == std::vector{Origin::neighbour, Origin::neighbour, Origin::exact,
-                                                Origin::neighbour, Origin::neighbour});
+                                                         Origin::neighbour, Origin::neighbour});
     CHECK(norm.reports().front().buckets[2].candidate == to_string(best));
     CHECK(norm.reports().front().buckets[2].trust == Trust::exact);
     CHECK(norm.reports().front().buckets[2].tune_command.empty());

@@ -33,11 +33,15 @@ class HostTensor {
         bytes.assign(static_cast<std::size_t>(rows * stride * size_bytes(dtype)), std::byte{0xff});
     }
     void set(std::int64_t row, std::int64_t column, double value) { store(row * stride_ + column, value); }
-    /// Of index tensors.
-    void set_index(std::int64_t row, std::int32_t value) { put(row * stride_, value); }
+    /// The first element of a row of an index tensor.
+    void set_index(std::int64_t row, std::int64_t value) {
+        if (dtype_ == wide_index_dtype) return put(row * stride_, value);
+        put(row * stride_, static_cast<std::int32_t>(value));
+    }
     [[nodiscard]] double at(std::int64_t row, std::int64_t column) const {
         const std::int64_t i = row * stride_ + column;
         if (dtype_ == Dtype::fp32) return load<float>(i);
+        if (dtype_ == index_dtype) return load<std::int32_t>(i);
         if (dtype_ == Dtype::int8) return load<std::int8_t>(i);
         if (dtype_ == Dtype::fp8_e4m3) return decoded(load<std::uint8_t>(i), fp8_format);
         return decoded(load<std::uint16_t>(i), dtype_ == Dtype::fp16 ? fp16_format : bf16_format);

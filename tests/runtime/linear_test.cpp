@@ -7,12 +7,13 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "kernel_templates/linear/linear.h"
+#include "kernel_templates/linear/normalize.h"
 #include "runtime/operators/feed_forward.h"
 #include "runtime/operators/linear.h"
+#include "tests/runtime/launched_members.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -73,16 +74,15 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
                       doctest::Contains("gated"));
 }
 
-/// Pointers and scalars of each launch, in the family's order.
-using Launched = std::array<std::uint64_t, std::size_t{linear::pointer_count} + linear::scalar_count>;
+/// Members of each launch's struct.
+using Launched = std::vector<std::uint64_t>;
 std::vector<Launched> launches;
-/// Of the first launch.
-std::size_t noted_arguments = std::tuple_size_v<Launched>;
+/// Those of the first launch; later ones take the whole call.
+std::span<const KernelArg> first_args = linear::call_args;
 
 void note(void** parameters) {
-    const std::size_t count = launches.empty() ? noted_arguments : std::tuple_size_v<Launched>;
-    Launched& launched = launches.emplace_back();
-    for (std::size_t i = 0; i < count; ++i) std::memcpy(&launched[i], parameters[i], sizeof launched[i]);
+    const std::span<const KernelArg> args = launches.empty() ? first_args : linear::call_args;
+    launches.push_back(test::launched_members(args, parameters));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -129,9 +129,9 @@ TEST_CASE("a norm's launch puts its result behind the intermediate, and the firs
     args.norm_weight = address(8);
     args.epsilon = 0.25F;
     launches.clear();
-    noted_arguments = 5;
+    first_args = linear::normalize_args;
     REQUIRE(ffn.run(nullptr, args, 33) == Status::ok);
-    noted_arguments = std::tuple_size_v<Launched>;
+    first_args = linear::call_args;
     REQUIRE(launches.size() == 3);
     const auto mebibyte = [](std::uint64_t count) { return count << 20; };
     const std::uint64_t rest = mebibyte(7) + 26624;

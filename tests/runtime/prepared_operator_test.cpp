@@ -21,6 +21,7 @@
 
 #include "kernel_templates/norm/norm.h"
 #include "runtime/operators/norm.h"
+#include "tests/runtime/launched_members.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/allocation_count.h"
 
@@ -212,12 +213,10 @@ TEST_CASE("an odd row length takes any pointer that fits its element") {
     CHECK(prepared.kernel.run(nullptr, args, 8) == Status::misaligned);
 }
 
-std::array<std::uint64_t, std::size_t{norm::pointer_count} + norm::scalar_count> launched_with{};
+std::vector<std::uint64_t> launched_with;
 
 CUresult note_parameters(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
-    for (std::size_t i = 0; i < launched_with.size(); ++i) {
-        std::memcpy(&launched_with[i], parameters[i], i + 1 < launched_with.size() ? 8 : sizeof(float));
-    }
+    launched_with = test::launched_members(norm::call_args, parameters);
     return CUDA_SUCCESS;
 }
 
@@ -241,7 +240,7 @@ TEST_CASE("a launch carries the call's own pointers, rows, strides and epsilon")
 TEST_CASE("an empty kernel object says so") {
     CHECK(RmsNormKernel().run(nullptr, {}, 1) == Status::not_prepared);
     CHECK_FALSE(LayerNormKernel());
-    CHECK_THROWS_AS(static_cast<void>(RmsNormKernel().reports().front()), Error);
+    CHECK_THROWS_AS(static_cast<void>(RmsNormKernel().reports()), Error);
 }
 
 TEST_CASE("runs are counted by the origin of their kernel, over all threads") {

@@ -79,7 +79,7 @@ void check_numbers(const Problem& problem, const std::vector<std::byte>& workspa
     for (std::int64_t row = 0; row < p.out; ++row) {
         for (std::int64_t column = 0; column < p.in; ++column) {
             const double value = values[static_cast<std::size_t>(row * p.in + column)];
-            const double want = p.format == Format::w8a16 ? static_cast<float>(value) : value;
+            const double want = p.format == QuantFormat::w8a16 ? static_cast<float>(value) : value;
             if (numbers.at(row, column) != round_to(p.dtype, want)) ++wrong;
         }
     }

@@ -59,7 +59,7 @@ TEST_CASE("the append's problem has its numbers in place of what stands for them
 
 TEST_CASE("an append of a sequence's last tokens, its strides filled in") {
     namespace family = rope_kv_append;
-    NotingMachine noting(std::size_t{family::pointer_count} + family::scalar_count);
+    NotingMachine noting(family::call_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     RopeKvAppendArgs args = usual_append();
     args.q_strides = {.token = 70};
@@ -76,7 +76,7 @@ TEST_CASE("an append of a sequence's last tokens, its strides filled in") {
 
 TEST_CASE("an append to slots of pages takes positions in place of lengths") {
     namespace family = rope_kv_append;
-    NotingMachine noting(std::size_t{family::pointer_count} + family::scalar_count);
+    NotingMachine noting(family::call_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     RopeKvAppend described = odd;
     described.slots = true;

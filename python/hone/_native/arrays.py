@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import dlpack
 
-ITEM_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "uint8": 1, "int32": 4, "fp8_e4m3": 1, "fp64": 8}
+ITEM_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "uint8": 1, "int32": 4, "int64": 8, "fp8_e4m3": 1, "fp64": 8}
 
 TORCH_DTYPES = {
     "fp32": "float32",
@@ -22,13 +22,14 @@ TORCH_DTYPES = {
     "int8": "int8",
     "uint8": "uint8",
     "int32": "int32",
+    "int64": "int64",
     "fp8_e4m3": "float8_e4m3fn",
 }
 _FROM_TORCH = {f"torch.{theirs}": ours for ours, theirs in TORCH_DTYPES.items()}
 
 # V2 is how NumPy spells bfloat16 of the ml_dtypes package.
 _FROM_TYPESTR = {
-    "f4": "fp32", "f2": "fp16", "V2": "bf16", "i1": "int8", "u1": "uint8", "i4": "int32", "f8": "fp64",
+    "f4": "fp32", "f2": "fp16", "V2": "bf16", "i1": "int8", "u1": "uint8", "i4": "int32", "i8": "int64", "f8": "fp64",
 }  # fmt: skip
 
 # Kernels access at most so many bytes at once.

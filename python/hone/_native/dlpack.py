@@ -17,6 +17,7 @@ DEVICE_NAMES = {1: "CPU memory", 3: "pinned CPU memory", 10: "ROCm memory", 11: 
 _DTYPES = {
     (0, 8): "int8",
     (0, 32): "int32",
+    (0, 64): "int64",
     (1, 8): "uint8",
     (2, 16): "fp16",
     (2, 32): "fp32",

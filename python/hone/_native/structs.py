@@ -16,6 +16,7 @@ ACTIVATIONS = {"none": 0, "gelu_tanh": 1, "gelu_erf": 2, "silu": 3, "relu": 4}
 QUANT_FORMATS = {"w4a16": 0, "w8a16": 1, "w8a8": 2, "fp8": 3}
 KV_DTYPES = {"same": 0, "fp8": 1}
 ROPE_STYLES = {"half": 0, "interleaved": 1}
+INDEX_TYPES = {"int32": 0, "int64": 1}
 
 
 def members(kind: Any, names: str) -> List[Tuple[str, Any]]:
@@ -47,6 +48,29 @@ class AttentionArgs(ctypes.Structure):
         *members(c_int64, "k_head_stride v_batch_stride v_token_stride v_head_stride out_batch_stride"),
         *members(c_int64, "out_token_stride out_head_stride page_table_stride pool_pages q_tokens"),
         *members(c_int64, "kv_tokens"),
+    ]
+
+
+class Embedding(ctypes.Structure):
+    """hone_embedding"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        *members(c_int64, "hidden max_tokens"),
+        *members(c_int32, "index scale positions"),
+        ("reserved", c_uint32),
+    ]
+
+
+class EmbeddingArgs(ctypes.Structure):
+    """hone_embedding_args"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("scale", c_float),
+        *members(c_void_p, "ids table position_ids position_table out"),
+        *members(c_int64, "vocabulary position_rows table_stride position_table_stride out_stride"),
     ]
 
 
@@ -248,6 +272,27 @@ class RopeKvAppendArgs(ctypes.Structure):
     ]
 
 
+class Sample(ctypes.Structure):
+    """hone_sample"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        *members(c_int64, "vocabulary max_rows"),
+        *members(c_int32, "filters log_probability"),
+    ]
+
+
+class SampleArgs(ctypes.Structure):
+    """hone_sample_args"""
+
+    _fields_ = [
+        *members(c_uint32, "struct_size reserved"),
+        *members(c_void_p, "logits temperature top_k top_p min_p seed counter out log_probability"),
+        ("logits_stride", c_int64),
+    ]
+
+
 # What struct calls them.
 CODES = {c_uint32: "I", c_float: "f", c_void_p: "P", c_int64: "q"}
 
@@ -260,6 +305,7 @@ def packing(kind: Type[ctypes.Structure]) -> struct.Struct:
 # What hone_<name>_prepare() and hone_<name>_explain() take, and how many sizes a call has.
 OPERATORS = {
     "attention": (Attention, 3),
+    "embedding": (Embedding, 1),
     "linear": (Linear, 1),
     "fused_ffn": (FusedFfn, 1),
     "rms_norm": (RmsNorm, 1),
@@ -268,10 +314,12 @@ OPERATORS = {
     "quantized_ffn": (QuantizedFfn, 1),
     "rms_norm_backward": (RmsNormBackward, 1),
     "rope_kv_append": (RopeKvAppend, 1),
+    "sample": (Sample, 1),
 }
 # How many sizes hone_<name>_run() takes.
 CALLS = {
     "attention": 3,
+    "embedding": 1,
     "linear": 1,
     "fused_ffn": 1,
     "norm": 1,
@@ -279,4 +327,5 @@ CALLS = {
     "quantized_ffn": 1,
     "rms_norm_backward": 1,
     "rope_kv_append": 1,
+    "sample": 1,
 }

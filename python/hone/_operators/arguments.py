@@ -24,19 +24,26 @@ class Arguments:
         self._most_rows = most_rows
         self._limit = limit
         self._stream = stream
-        self._first: Optional[arrays.ArrayView] = None
+        self._leading: Optional[Tuple[int, ...]] = None  # dimensions before the columns
         self._seen: List[Tuple[arrays.ArrayView, int]] = []  # with strides; keeps DLPack capsules alive
 
     def matrix(self, value: Any, name: str, dtypes: Sequence[str], columns: int) -> Tuple[int, int]:
         """(pointer, row stride in elements) of an array [..., columns]."""
         array = self._view(value, name, dtypes)
         rows, stride = arrays.rows_of(array, columns)
-        if self._first is None:
-            self._first, self.rows = array, rows
-            self._check_rows()
+        if self._leading is None:
+            self._set_leading(array, array.shape[:-1], rows)
         arrays.check_shape(array, self.shape(columns))
         self._seen.append((array, stride))
         return array.pointer, stride
+
+    def leading(self, value: Any, name: str, dtypes: Sequence[str]) -> int:
+        """The pointer of a contiguous array of one element a row; it comes first."""
+        array = self._view(value, name, dtypes)
+        arrays.check_contiguous(array)
+        self._set_leading(array, array.shape, math.prod(array.shape))
+        self._seen.append((array, 0))
+        return array.pointer
 
     def weight(
         self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, int]
@@ -109,8 +116,8 @@ class Arguments:
 
     def shape(self, *last: int) -> Tuple[int, ...]:
         """The leading dimensions of the matrices, and `last`."""
-        assert self._first is not None
-        return (*self._first.shape[:-1], *last)
+        assert self._leading is not None
+        return (*self._leading, *last)
 
     def misaligned(self) -> str:
         """Which arguments are no multiples of 16 bytes, in words; "" when all are. Scales of rows are read
@@ -129,11 +136,11 @@ class Arguments:
         arrays.check_device(array, self._device)
         return array
 
-    def _check_rows(self) -> None:
-        if self.rows > self._most_rows:
-            assert self._first is not None
+    def _set_leading(self, first: arrays.ArrayView, leading: Tuple[int, ...], rows: int) -> None:
+        self._leading, self.rows = leading, rows
+        if rows > self._most_rows:
             raise ValueError(
-                f"{self._first.name}: it has {self.rows} rows; allowed are up to {self._most_rows}, the "
+                f"{first.name}: it has {rows} rows; allowed are up to {self._most_rows}, the "
                 f"{self._limit} that this operator was prepared for"
             )
 
@@ -168,10 +175,10 @@ def check_number(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_epsilon(epsilon: Any) -> None:
+def check_is_number(value: Any, name: str) -> None:
     """Raises TypeError for what is no number."""
-    if not hasattr(epsilon, "__float__"):
-        raise TypeError(f"epsilon: {epsilon!r}; allowed is a number")
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"{name}: {value!r}; allowed is a number")
 
 
 def check_presence(value: Any, name: str, option: str, wanted: bool) -> None:

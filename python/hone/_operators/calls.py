@@ -18,12 +18,14 @@ from .rows import RowsOperator
 from .tensors import computed, fixed, rows, stored
 
 __all__ = [
+    "EmbeddingOperator",
     "FusedFfnOperator",
     "LinearOperator",
     "Norm",
     "NormBackward",
     "QuantizedFfnOperator",
     "QuantizedLinearOperator",
+    "SampleOperator",
 ]
 
 
@@ -56,6 +58,62 @@ class AttentionCall(Operator):
             check(status)
 
 
+class EmbeddingOperator(RowsOperator):
+    """A prepared Embedding."""
+
+    CALL = "embedding"
+    ARGUMENTS = structs.EmbeddingArgs
+    TENSORS = (
+        rows("ids", "", dtype="index_type"),
+        fixed("table", "vocabulary hidden", strided=True),
+        rows("position_ids", "", when="positions", dtype="index_type"),
+        fixed("position_table", "position_rows hidden", when="positions", strided=True),
+        rows("out", "hidden", strided=True, written=True),
+    )
+    GIVEN = ("ids", "table", "position_ids", "position_table", "out", "scale")
+    NUMBERS = ("scale",)
+
+    def run_pointers(
+        self, stream: int, tokens: int, ids: int = 0, table: int = 0, position_ids: int = 0,
+        position_table: int = 0, out: int = 0, vocabulary: int = 0, position_rows: int = 0,
+        table_stride: int = 0, position_table_stride: int = 0, out_stride: int = 0, scale: float = 1.0,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, scale, ids, table, position_ids, position_table, out, vocabulary, position_rows,
+            table_stride, position_table_stride, out_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, ids: Any, table: Any, position_ids: Any = None, position_table: Any = None, *, out: Any = None,
+        scale: float = 1.0, stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        ids: [...], of type index
+        table: [vocabulary, hidden], dtype
+        position_ids: [...], of type index; needed when the operator has positions
+        position_table: [position_rows, hidden], dtype; needed when the operator has positions
+        out: [..., hidden], dtype
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(ids) is self._tensor:
+            try:
+                return self._plain(ids, table, position_ids, position_table, out, scale, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((ids, table, position_ids, position_table, out, scale), stream)
+
+
 class LinearOperator(RowsOperator):
     """A prepared Linear."""
 
@@ -70,6 +128,7 @@ class LinearOperator(RowsOperator):
         fixed("norm_weight", "in_features", when="norm"),
     )
     GIVEN = ("x", "weight", "bias", "residual", "norm_weight", "out", "workspace", "epsilon")
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, weight: int = 0, bias: int = 0, residual: int = 0,
@@ -134,6 +193,7 @@ class FusedFfnOperator(RowsOperator):
         "x", "gate", "up", "down", "up_bias", "down_bias", "residual", "norm_weight", "out", "workspace",
         "epsilon",
     )
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, gate: int = 0, up: int = 0, up_bias: int = 0,
@@ -203,6 +263,7 @@ class Norm(RowsOperator):
         rows("scale", "", when="quantized", dtype="fp32", written=True),
     )
     GIVEN = ("x", "weight", "residual", "bias", "out", "sum", "scale", "epsilon")
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, rows: int, x: int = 0, residual: int = 0, weight: int = 0, bias: int = 0,
@@ -265,6 +326,7 @@ class QuantizedLinearOperator(RowsOperator):
         "x", "weight", "scales", "zeros", "bias", "residual", "x_scales", "norm_weight", "out", "workspace",
         "epsilon",
     )
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, x_scales: int = 0, weight: int = 0, scales: int = 0,
@@ -339,6 +401,7 @@ class QuantizedFfnOperator(RowsOperator):
         "up_zeros", "down_zeros", "up_bias", "down_bias", "residual", "norm_weight", "out", "workspace",
         "epsilon",
     )
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, tokens: int, x: int = 0, x_scales: int = 0, gate: int = 0, gate_scales: int = 0,
@@ -413,6 +476,7 @@ class NormBackward(RowsOperator):
         fixed("dweight", "hidden", written=True),
     )
     GIVEN = ("dy", "x", "weight", "dsum", "dx", "dweight", "workspace", "epsilon")
+    NUMBERS = ("epsilon",)
 
     def run_pointers(
         self, stream: int, rows: int, dy: int = 0, x: int = 0, weight: int = 0, dsum: int = 0, dx: int = 0,
@@ -484,8 +548,78 @@ class RopeKvAppendCall(Operator):
             check(status)
 
 
+class SampleOperator(RowsOperator):
+    """A prepared Sample."""
+
+    CALL = "sample"
+    ARGUMENTS = structs.SampleArgs
+    TENSORS = (
+        rows("logits", "vocabulary", strided=True),
+        rows("temperature", "", dtype="fp32"),
+        rows("top_k", "", when="filters", dtype="int32"),
+        rows("top_p", "", when="filters", dtype="fp32"),
+        rows("min_p", "", when="filters", dtype="fp32"),
+        rows("seed", "", dtype="int64"),
+        rows("counter", "", dtype="int64"),
+        rows("out", "", dtype="int32", written=True),
+        rows("log_probability", "", when="log_probability", dtype="fp32", written=True),
+    )
+    GIVEN = ("logits", "temperature", "seed", "counter", "top_k", "top_p", "min_p", "out", "log_probability")
+    NUMBERS = ()
+
+    def run_pointers(
+        self, stream: int, rows: int, logits: int = 0, temperature: int = 0, top_k: int = 0, top_p: int = 0,
+        min_p: int = 0, seed: int = 0, counter: int = 0, out: int = 0, log_probability: int = 0,
+        logits_stride: int = 0,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, 0, logits, temperature, top_k, top_p, min_p, seed, counter, out, log_probability,
+            logits_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(rows))
+        if status:
+            check(status)
+
+    def __call__(
+        self, logits: Any, temperature: Any, seed: Any, counter: Any, top_k: Any = None, top_p: Any = None,
+        min_p: Any = None, *, out: Any = None, log_probability: Any = None, stream: Any = None,
+    ) -> Any:
+        """Returns (out, log_probability): those that the operator has.
+
+        logits: [..., vocabulary], dtype
+        temperature: [...], below 1e-5: the likeliest token
+        top_k: [...], needed when the operator has filters; below 1: all
+        top_p: [...], needed when the operator has filters; from 1 on: all
+        min_p: [...], needed when the operator has filters; 0: all
+        seed: [...]
+        counter: [...], another one for each draw with the same seed
+        out: [...], the tokens
+        log_probability: [...], needed when the operator has a log_probability; natural, at temperature 1, of
+        all tokens
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(logits) is self._tensor:
+            try:
+                return self._plain(
+                    logits, temperature, seed, counter, top_k, top_p, min_p, out, log_probability, stream,
+                )
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((
+            logits, temperature, seed, counter, top_k, top_p, min_p, out, log_probability,
+        ), stream)
+
+
 # By description; hand-written ones are in prepare.py.
 KINDS = {
+    descriptions.Embedding: EmbeddingOperator,
     descriptions.Linear: LinearOperator,
     descriptions.FusedFfn: FusedFfnOperator,
     descriptions.RmsNorm: Norm,
@@ -493,4 +627,5 @@ KINDS = {
     descriptions.QuantizedLinear: QuantizedLinearOperator,
     descriptions.QuantizedFfn: QuantizedFfnOperator,
     descriptions.RmsNormBackward: NormBackward,
+    descriptions.Sample: SampleOperator,
 }

@@ -102,8 +102,8 @@ class OfNorm(Description):
         return CODES[self.output] if self.quantized else (self.dtype,)
 
 
-class OfHeads(Description):
-    """Base of the operators of heads, of which k and v have as many as q where nothing else is said."""
+class OfAttention(Description):
+    """Base of Attention: of heads, of which k and v have as many as q where nothing else is said."""
 
     heads: int
 
@@ -112,8 +112,8 @@ class OfHeads(Description):
         self._set_default("kv_heads", 0, self.heads)
 
 
-class OfTurningHeads(OfHeads):
-    """Base of the rotary embedding, which turns whole heads where nothing else is said."""
+class OfRopeKvAppend(OfAttention):
+    """Base of RopeKvAppend, which turns whole heads where nothing else is said."""
 
     head_dim: int
 

@@ -62,8 +62,9 @@ class _Writer:
         self._first = next(wanted for wanted in self._inputs if wanted.name == parameters[0])
         self._works = "workspace" in operator.GIVEN
         self.names: Dict[str, Any] = {
-            "NotPlain": NotPlain, "device": operator.device, "handle": operator._pointer,
-            "run": operator._run, "check": operator._check, "sizes": operator.sizes,
+            "__name__": __name__, "NotPlain": NotPlain, "device": operator.device,
+            "handle": operator._pointer, "run": operator._run, "check": operator._check,
+            "sizes": operator.sizes,
             "streams": _STREAMS, "raw_stream": streams.raw_stream, "empty": torch.empty,
             "current_stream": streams.torch_stream_getter(torch), "empty_like": torch.empty_like,
             "current_device": torch.cuda.current_device, "uint8": torch.uint8,
@@ -103,11 +104,13 @@ class _Writer:
 
     def _read_first(self) -> List[str]:
         """The first tensor sets the leading dimensions and the rows."""
-        name, columns = self._first.name, self._first.shape[-1]
-        bad = f"{self._bad_dtype(self._first)} or {name}.get_device() != device or shape[-1] != {columns}"
+        name, columns = self._first.name, self._first.shape
+        bad = f"{self._bad_dtype(self._first)} or {name}.get_device() != device"
+        bad += f" or shape[-1] != {columns[-1]}" if columns else ""
         known = self._fresh and name == "x"
         lines = [f"shape = {name}.shape"] + ([] if known else [f"if {bad}:", "    raise NotPlain"])
-        lines += [*self._stride(self._first), f"rows = {name}.numel() // {columns}"]
+        lines += self._stride(self._first)
+        lines.append(f"rows = {name}.numel()" + (f" // {columns[-1]}" if columns else ""))
         return lines + ["if not rows:", "    raise NotPlain"] if self._fresh else lines
 
     def _shape(self, wanted: Wanted) -> str:
@@ -116,24 +119,32 @@ class _Writer:
             return f"{wanted.name}_shape"
         if wanted.shape == self._first.shape:
             return "shape"
+        leading = "shape[:-1]" if self._first.shape else "shape"
         columns = "".join(f"{size}, " for size in wanted.shape)
-        return f"shape[:-1] + ({columns})" if wanted.shape else "shape[:-1]"
+        return f"{leading} + ({columns})" if wanted.shape else leading
 
     def _misfit(self, wanted: Wanted, contiguous: bool = True) -> str:
         """A condition: whether a tensor is not what is wanted."""
         name = wanted.name
         tests = [self._bad_dtype(wanted), f"{name}.get_device() != device"]
-        tests += [f"{name}.shape != {self._shape(wanted)}"] + [f"not {name}.is_contiguous()"] * contiguous
+        if wanted.said:
+            tests.append(f"{name}.dim() != {len(wanted.shape)}")
+            fixed = [(i, size) for i, size in enumerate(wanted.shape) if isinstance(size, int)]
+            tests += [f"{name}.shape[{i}] != {size}" for i, size in fixed]
+        else:
+            tests.append(f"{name}.shape != {self._shape(wanted)}")
+        tests += [f"not {name}.is_contiguous()"] * contiguous
         return " or ".join(tests)
 
     def _read(self, wanted: Wanted) -> List[str]:
         strided = wanted.strided and not self._fresh
         lines = [f"if {self._misfit(wanted, not strided)}:", "    raise NotPlain"]
+        lines += [f"{size} = {wanted.name}.shape[{place}]" for place, size in wanted.said]
         return lines + self._stride(wanted) if strided else lines
 
     def _stride(self, wanted: Wanted) -> List[str]:
         """Finds out how far rows lie apart."""
-        name, columns = wanted.name, wanted.shape[-1]
+        name, columns = wanted.name, wanted.shape[-1] if wanted.shape else 1
         if self._fresh or not wanted.strided:
             return [f"if not {name}.is_contiguous():", "    raise NotPlain"]
         return [
@@ -197,7 +208,8 @@ class _Writer:
             wanted.name == "norm_weight" and not wanted.present for wanted in self._operator.wanted
         ):
             return "0.0"
-        return member if member in self._parameters else "0"
+        said = [size for wanted in self._operator.wanted if wanted.present for _, size in wanted.said]
+        return member if member in self._parameters or member in said else "0"
 
     def _packing(self) -> Tuple[str, str]:
         """The values of the members of the arguments, and their format: what is 0 always is padding."""

@@ -7,7 +7,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from .._native.arrays import row_distance
 from ..runtime import Runtime
-from .arguments import check_epsilon, check_presence
+from .arguments import check_is_number, check_presence
 from .attention import FLOATS, INDICES, Reader
 from .base import NOT_PLAIN
 from .calls import RopeKvAppendCall
@@ -104,7 +104,7 @@ class RopeKvAppendOperator(RopeKvAppendCall):
         description = self.description
         for name, option, wanted in self._options:
             check_presence(getattr(given, name), name, option, wanted)
-        check_epsilon(given.epsilon)
+        check_is_number(given.epsilon, "epsilon")
         values: Dict[str, Any] = {"epsilon": given.epsilon}
         leading: Tuple[Any, ...] = ("tokens",) if description.slots else ("batch", "q_len")
         row = (description.heads, description.head_dim)

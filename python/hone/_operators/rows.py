@@ -8,7 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, List, Tuple
 from .._native import library
 from ..runtime import Runtime
 from . import fast_path
-from .arguments import Arguments, check_epsilon, check_presence
+from .arguments import Arguments, check_is_number, check_presence
 from .base import Operator
 from .tensors import Tensor, Wanted
 
@@ -18,6 +18,7 @@ class RowsOperator(Operator):
 
     TENSORS: ClassVar[Tuple[Tensor, ...]]
     GIVEN: ClassVar[Tuple[str, ...]]  # the arguments of a call in their order, but for the stream
+    NUMBERS: ClassVar[Tuple[str, ...]]  # those of them that are numbers
 
     run_pointers: Callable[..., None]
 
@@ -43,9 +44,9 @@ class RowsOperator(Operator):
         pointers: Dict[str, Any] = {}
         for wanted in self._in_order():
             self._read(arguments, wanted, values, pointers, first)
-        if "epsilon" in values:
-            check_epsilon(values["epsilon"])
-            pointers["epsilon"] = values["epsilon"]
+        for name in self.NUMBERS:
+            check_is_number(values[name], name)
+            pointers[name] = values[name]
         outputs = [wanted.name for wanted in self.wanted if wanted.written and wanted.present]
         if "workspace" in values:
             needed = self.workspace_bytes(arguments.rows)
@@ -74,10 +75,17 @@ class RowsOperator(Operator):
             made = arguments.shape(*shape) if wanted.rows else shape
             values[name] = arguments.allocate(name, dtypes[0], made, first)
         value = values[name]
-        if wanted.rows and wanted.strided:
+        if wanted.said:
+            found, pointers[name], strides = arguments.heads(value, name, dtypes, shape)
+            pointers.update({size: found[place] for place, size in wanted.said})
+            if wanted.strided:
+                pointers[wanted.stride] = strides[0]
+        elif wanted.rows and wanted.strided:
             pointers[name], pointers[wanted.stride] = arguments.matrix(value, name, dtypes, shape[-1])
         elif wanted.strided:
             pointers[name], pointers[wanted.stride] = arguments.weight(value, name, dtypes, shape)
+        elif wanted.rows and not shape and name == self.GIVEN[0]:
+            pointers[name] = arguments.leading(value, name, dtypes)
         else:
             pointers[name] = arguments.compact(
                 value, name, dtypes, arguments.shape(*shape) if wanted.rows else shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Tuple, Union
 
 from .description import CODES
 
@@ -16,7 +16,8 @@ class Wanted(NamedTuple):
     option: str  # with which it was prepared then; "": it always does
     dtypes: Tuple[str, ...]  # best first
     rows: bool  # whether the leading dimensions of the call come first
-    shape: Tuple[int, ...]  # behind them
+    # Behind them; a word is an argument of run_pointers() that the tensor says.
+    shape: Tuple[Union[int, str], ...]
     strided: bool  # whether rows may lie apart
     written: bool
 
@@ -24,6 +25,11 @@ class Wanted(NamedTuple):
     def stride(self) -> str:
         """The argument of run_pointers() that is its row stride."""
         return "x_scale_stride" if self.name == "x_scales" else f"{self.name}_stride"
+
+    @property
+    def said(self) -> List[Tuple[int, str]]:
+        """Dimensions that a call says, and the arguments that they are."""
+        return [(place, size) for place, size in enumerate(self.shape) if isinstance(size, str)]
 
 
 _OPTIONS = {"quantized": "an output of int8 or fp8"}  # of properties; of a flag it is its name
@@ -45,8 +51,9 @@ def _dtypes(description: Any, dtype: str) -> Tuple[str, ...]:
     return getattr(description, dtype) if hasattr(description, dtype) else (dtype,)
 
 
-def _sizes(description: Any, names: Tuple[str, ...]) -> Tuple[int, ...]:
-    return tuple(int(name) if name.isdigit() else getattr(description, name) for name in names)
+def _sizes(description: Any, names: Tuple[str, ...]) -> Tuple[Any, ...]:
+    """Fields of a description; what is none is for each call to say."""
+    return tuple(int(name) if name.isdigit() else getattr(description, name, name) for name in names)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Tensor:
         """What the tensor has to be for a description."""
         return [self._wanted(description, self.rows, _sizes(description, self.shape), self.strided)]
 
-    def _wanted(self, description: Any, rows: bool, shape: Tuple[int, ...], strided: bool) -> Wanted:
+    def _wanted(self, description: Any, rows: bool, shape: Tuple[Any, ...], strided: bool) -> Wanted:
         present, dtypes = _present(description, self.when), _dtypes(description, self.dtype)
         return Wanted(self.name, present, _option(self.when), dtypes, rows, shape, strided, self.written)
 

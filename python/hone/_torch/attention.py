@@ -52,8 +52,8 @@ def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.Attention:
     return descriptions.Attention(
         kind.heads, kind.kv_heads, kind.head_dim, max_batch=most[0], max_q_len=kind.decoded or most[1],
         min_q_len=fewest, max_kv_len=most[2], dtype=DTYPES[kind.dtype],
-        kv_dtype="fp8" if kind.fp8 else "same", causal=kind.causal, window=kind.window, softcap=kind.softcap, lse=kind.lse, lengths=kind.lengths,
-        page_size=kind.page_size,
+        kv_dtype="fp8" if kind.fp8 else "same", causal=kind.causal, window=kind.window,
+        softcap=kind.softcap, lse=kind.lse, lengths=kind.lengths, page_size=kind.page_size,
     )  # fmt: skip
 
 

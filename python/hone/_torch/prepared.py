@@ -91,25 +91,33 @@ def refuse_capture(name: str, what: str) -> None:
         )
 
 
-def check_x(x: Tensor, last: str) -> None:
-    """Raises TypeError or ValueError for an x [..., last] that no kernel takes."""
+def check_first(x: Tensor, name: str, last: str, typed: Tensor) -> None:
+    """Raises TypeError or ValueError for a first tensor that no kernel takes: [..., last], or [...] where `last`
+    is "". `typed` is the one, perhaps the same, whose dtype is the operator's. They may be fake, of symbolic
+    sizes."""
     if x.device.type not in ("cuda", "meta"):
-        raise ValueError(f"x: it is on device '{x.device}'; allowed are CUDA devices")
-    if x.dtype not in DTYPES:
-        raise TypeError(f"x: its dtype is {x.dtype}; allowed are {', '.join(map(str, DTYPES))}")
-    if x.dim() == 0 or x.shape[-1] == 0:
-        raise ValueError(f"x: its shape is {list(x.shape)}; allowed is [..., {last}], {last} from 1")
+        raise ValueError(f"{name}: it is on device '{x.device}'; allowed are CUDA devices")
+    if typed.dtype not in DTYPES:
+        raise TypeError(f"{name}: its dtype is {typed.dtype}; allowed are {', '.join(map(str, DTYPES))}")
+    if last and (x.dim() == 0 or x.shape[-1] == 0):
+        raise ValueError(f"{name}: its shape is {list(x.shape)}; allowed is [..., {last}], {last} from 1")
 
 
-def check_like(x: Tensor, name: str, tensor: Tensor, shape: Tuple[int, ...]) -> None:
-    """Raises TypeError or ValueError for a tensor of another dtype, device or shape."""
+def check_like(
+    x: Tensor, first: str, name: str, tensor: Tensor, shape: Tuple[int, ...], dtype: torch.dtype
+) -> None:
+    """Raises TypeError or ValueError for a tensor of another dtype or shape, or another device than that of the
+    first."""
     if tensor.device != x.device:
-        raise ValueError(f"{name}: it is on device '{tensor.device}'; allowed is that of x, '{x.device}'")
-    if tensor.dtype != x.dtype:
-        raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is that of x, {x.dtype}")
+        raise ValueError(
+            f"{name}: it is on device '{tensor.device}'; allowed is that of {first}, '{x.device}'"
+        )
+    if tensor.dtype != dtype:
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is {dtype}, as {first} is {x.dtype}")
     if tensor.shape != shape:
         raise ValueError(
-            f"{name}: its shape is {list(tensor.shape)}; allowed is {list(shape)}, as x is {list(x.shape)}"
+            f"{name}: its shape is {list(tensor.shape)}; allowed is {list(shape)}, as {first} is "
+            f"{list(x.shape)}"
         )
 
 
@@ -177,16 +185,18 @@ def workspace_for(operator: Any, rows: int, x: Tensor) -> Optional[Tensor]:
     return torch.empty((size,), dtype=torch.uint8, device=x.device) if size else None
 
 
-def run_on_any(operator: Any, rows: int, values: Dict[str, Any], made: Dict[str, Tensor]) -> None:
+def run_on_any(
+    operator: Any, rows: int, x: Tensor, values: Dict[str, Any], made: Dict[str, Tensor]
+) -> None:
     """Runs an operator of rows on checked arguments, by its own names, on the device that is current; copies
     what its kernels cannot read. `made`: what is written."""
-    x = values["x"]
     held: List[Optional[Tensor]] = []  # copies live until the kernel is enqueued
     given: Dict[str, Any] = {name: tensor.data_ptr() for name, tensor in made.items()}
     for wanted in operator.wanted:
         value = None if wanted.written or not wanted.present else values[wanted.name]
         if value is None:
             continue
+        given.update({size: value.shape[place] for place, size in wanted.said})
         if wanted.strided:
             value, given[wanted.stride] = readable_rows(value)
         else:
@@ -196,8 +206,7 @@ def run_on_any(operator: Any, rows: int, values: Dict[str, Any], made: Dict[str,
     if "workspace" in operator.GIVEN:
         held.append(workspace_for(operator, rows, x))
         given["workspace"] = pointer(held[-1])
-    if "epsilon" in values:
-        given["epsilon"] = values["epsilon"] or 0.0
+    given.update({name: values[name] or 0.0 for name in operator.NUMBERS if name in values})
     operator.run_pointers(raw_stream(x.get_device()), rows, **given)
 
 

@@ -113,7 +113,8 @@ def _with_care(key: tuple, x: Tensor, codes: Tensor, scales: Tensor, given: _Opt
     tokens, device = x.numel() // kind.in_features, x.get_device()
     values = dict(zip(_NAMES, (x, codes, scales, *given)))
     with on(device):
-        run_on_any(_known_operator(key, kind, device, tokens), tokens, values, {"out": out})
+        operator = _known_operator(key, kind, device, tokens)
+        run_on_any(operator, tokens, x, values, {"out": out})
     return out
 
 

@@ -121,7 +121,7 @@ def _with_care(key: tuple, x: Tensor, given: _Options) -> Tensor:
     tokens, device = x.numel() // kind.hidden, x.get_device()
     with on(device):
         operator = _known_operator(key, kind, device, tokens)
-        run_on_any(operator, tokens, dict(zip(_NAMES, (x, *given))), {"out": out})
+        run_on_any(operator, tokens, x, dict(zip(_NAMES, (x, *given))), {"out": out})
     return out
 
 

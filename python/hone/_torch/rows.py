@@ -8,11 +8,13 @@ other call, good or not, goes through _with_care(). May be called from any threa
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
+from .._native.arrays import TORCH_DTYPES, torch_dtype
 from .._native.structs import ACTIVATIONS
 from .._operators.base import NOT_PLAIN
 from .._operators.calls import KINDS
@@ -26,7 +28,7 @@ from .prepared import (
     PreparedBySize,
     check_like,
     check_output,
-    check_x,
+    check_first,
     on,
     run_on_any,
 )
@@ -45,8 +47,14 @@ class RowsCall:
         kind = KINDS[declared.description]
         self._tensors = kind.TENSORS
         inputs = [tensor for tensor in self._tensors if tensor.name in declared.names]
-        # Those that every call has come first: they say the sizes that others are held to.
-        self._inputs = sorted(inputs, key=lambda tensor: (tensor.name != "x", bool(tensor.when)))
+        # Those that every call has come first: they say the sizes that others are held to. The first sets
+        # the rows.
+        self._inputs = sorted(inputs, key=lambda one: (one.name != "x", not one.rows, bool(one.when)))
+        self._lead = self._inputs[0].name
+        # The tensor whose dtype is the operator's.
+        self._typed = next(tensor.name for tensor in self._inputs if not tensor.dtype)
+        self._optional_numbers = [name for name in kind.NUMBERS if hasattr(declared.description, name)]
+        self._fields = [field.name for field in dataclasses.fields(declared.description)]
         self._known = KnownCalls(declared.names)
         self._prepared = PreparedBySize(declared.name, self._describe, (FIRST_ROWS,))
         self._key, self.implementation = self._compile()
@@ -58,13 +66,17 @@ class RowsCall:
     def _compile(self) -> Tuple[Callable[..., tuple], Callable[..., Any]]:
         """The key of calls that are alike, and the implementation, written out for these arguments."""
         names = ", ".join(self._declared.names)
-        parts, sizes = ["x.dtype", "x.get_device()", "x.shape[-1]"], set(self._inputs[0].shape)
+        lead, columns = self._lead, self._inputs[0].shape
+        parts, sizes = [f"{lead}.dtype", f"{lead}.get_device()"], set(columns)
+        parts += [f"{lead}.shape[-1]"] if columns else []
+        parts += [f"{self._typed}.dtype"] if self._typed != lead else []
         for tensor in self._inputs[1:]:
             parts += [f"{tensor.name} is None"] if tensor.when else []
             for place, size in enumerate(tensor.shape):
-                if size not in sizes and not tensor.rows:
+                if size in self._fields and size not in sizes and not tensor.rows:
                     parts.append(f"{tensor.name}.shape[{place}]")
                     sizes.add(size)
+        parts += [f"{name} is None" for name in self._optional_numbers if name in self._declared.names]
         parts += [name for name in self._declared.names if name in self._declared.description.WORDS]
         lines = [
             f"def key_of({names}):",
@@ -76,7 +88,7 @@ class RowsCall:
             "        pass",
             f"    return with_care({names})",
         ]
-        found = {"known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
+        found = {"__name__": __name__, "known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
         exec(compile("\n".join(lines), f"<hone::{self._declared.name}>", "exec"), found)
         return found["key_of"], found[self._declared.name]
 
@@ -84,7 +96,7 @@ class RowsCall:
         """What the operator returns for tensors without memory: the same checks, shapes, dtypes and
         strides."""
         values = self._values(arguments)
-        return _one_or_all(list(self._made(values["x"], self._check(values)).values()))
+        return _one_or_all(list(self._made(values[self._lead], self._check(values)).values()))
 
     def _values(self, arguments: Tuple[Any, ...]) -> Values:
         names = self._declared.names
@@ -93,47 +105,47 @@ class RowsCall:
     def _with_care(self, *arguments: Any) -> Any:
         """On any tensors: checks, prepares, copies what kernels cannot read."""
         values = self._values(arguments)
-        x, fields = values["x"], self._check(values)
+        x, fields = values[self._lead], self._check(values)
         made = self._made(x, fields)
-        rows = x.numel() // x.shape[-1]
+        rows = x.numel() // x.shape[-1] if self._inputs[0].shape else x.numel()
         if not rows or x.is_meta:
             for tensor in self._tensors:
                 if tensor.name in made and not tensor.rows:  # a sum over no rows
                     made[tensor.name].zero_()
             return _one_or_all(list(made.values()))
-        described = {**fields, "dtype": DTYPES[x.dtype]}
-        described.pop("quantized", None)  # which output says
-        kind = tuple(described.items())
+        kind = tuple((name, fields[name]) for name in self._fields if name in fields)
         with on(x.get_device()):
             operator = self._prepared.for_call(kind, x.get_device(), (rows,))
             self._known.learn(self._key(*values.values()), operator)
-            run_on_any(operator, rows, values, made)
+            run_on_any(operator, rows, x, values, made)
         return _one_or_all(list(made.values()))
 
     def _made(self, x: Tensor, fields: Fields) -> Dict[str, Tensor]:
         """What is written: fresh contiguous tensors, by name."""
         made = {}
+        leading = x.shape[:-1] if self._inputs[0].shape else x.shape
         for tensor in self._tensors:
             if not tensor.written or (tensor.when and not fields.get(tensor.when)):
                 continue
             sizes = tuple(fields[name] for name in tensor.shape)
-            dtype = torch.float32 if tensor.dtype == "fp32" else x.dtype
+            dtype = torch_dtype(torch, tensor.dtype if tensor.dtype in TORCH_DTYPES else fields["dtype"])
             if tensor.dtype == "out_dtype" and "output" in fields:
                 dtype = CODES[fields["output"]]
-            made[tensor.name] = x.new_empty((*x.shape[:-1], *sizes) if tensor.rows else sizes, dtype=dtype)
+            made[tensor.name] = x.new_empty((*leading, *sizes) if tensor.rows else sizes, dtype=dtype)
         return made
 
     # Checks, of fake tensors, too: they raise TypeError or ValueError.
 
     def _check(self, values: Values) -> Fields:
         """The fields of the description, but for the most rows of a call; sizes may be symbols."""
-        x = values["x"]
+        x = values[self._lead]
         fields: Fields = dict(self._declared.fixed)
         self._check_words(values, fields)
-        columns = self._inputs[0].shape[0]
-        check_x(x, "in" if columns == "in_features" else columns)
-        fields["dtype"] = x.dtype
-        fields[columns] = x.shape[-1]
+        columns = self._inputs[0].shape
+        check_first(x, self._lead, columns[0].partition("_")[0] if columns else "", values[self._typed])
+        fields["dtype"] = DTYPES[values[self._typed].dtype]
+        if columns:
+            fields[columns[0]] = x.shape[-1]
         for tensor in self._inputs[1:]:
             self._check_tensor(x, tensor, values[tensor.name], fields)
         self._check_partners(values)
@@ -148,6 +160,7 @@ class RowsCall:
         if "output" in values:
             check_output(values["output"])
             fields["output"], fields["quantized"] = values["output"], True
+        fields.update({name: values.get(name) is not None for name in self._optional_numbers})
         if "activation" in values:
             _check_activation(values["activation"], values.get("gate") is not None)
             fields["activation"] = values["activation"]
@@ -161,11 +174,14 @@ class RowsCall:
         if value is None:
             return
         if not tensor.rows and not all(size in fields for size in tensor.shape):
-            _check_new_sizes(x, tensor, value, fields)
+            _check_new_sizes(tensor, value, fields)
             for place, size in enumerate(tensor.shape):
                 fields.setdefault(size, value.shape[place])
         sizes = tuple(fields[size] for size in tensor.shape)
-        check_like(x, tensor.name, value, (*x.shape[:-1], *sizes) if tensor.rows else sizes)
+        leading = x.shape[:-1] if self._inputs[0].shape else x.shape
+        dtype = tensor.dtype if tensor.dtype in TORCH_DTYPES else fields["dtype"]
+        shape = (*leading, *sizes) if tensor.rows else sizes
+        check_like(x, self._lead, tensor.name, value, shape, torch_dtype(torch, dtype))
 
     def _check_partners(self, values: Values) -> None:
         """Tensors that are there for one reason come together."""
@@ -189,7 +205,7 @@ def _check_activation(activation: str, gated: bool) -> None:
         )
 
 
-def _check_new_sizes(x: Tensor, tensor: DeclaredTensor, value: Tensor, fields: Fields) -> None:
+def _check_new_sizes(tensor: DeclaredTensor, value: Tensor, fields: Fields) -> None:
     """Sizes that this tensor says may be any from 1."""
     shape = [str(fields.get(size, size.partition("_")[0])) for size in tensor.shape]
     new = [place for place, size in enumerate(tensor.shape) if size not in fields]

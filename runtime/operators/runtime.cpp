@@ -1,7 +1,7 @@
 #include "hone/runtime.h"
 
 #include "runtime/dispatch/public_error.h"
-#include "runtime/dispatch/runtime_state.h"
+#include "runtime/operators/runtime_state.h"
 #include "runtime/system/environment.h"
 
 namespace hone {

@@ -1,13 +1,18 @@
 // Runtime::prepare() and explain(). Generated from the declarations, kernel_templates/*/operators.py and
 // generate/enums.py, by `./hone generate`.
 #include "runtime/dispatch/public_error.h"
-#include "runtime/dispatch/runtime_state.h"
 #include "runtime/operators/entry.h"
+#include "runtime/operators/runtime_state.h"
 
 namespace hone {
 
 AttentionKernel Runtime::prepare(const Attention& description) {
     return runtime::guarded("prepare(Attention)",
+                            [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
+EmbeddingKernel Runtime::prepare(const Embedding& description) {
+    return runtime::guarded("prepare(Embedding)",
                             [&] { return runtime::prepare_with(state_->maker(), description); });
 }
 
@@ -51,9 +56,19 @@ RopeKvAppendKernel Runtime::prepare(const RopeKvAppend& description) {
                             [&] { return runtime::prepare_with(state_->maker(), description); });
 }
 
+SampleKernel Runtime::prepare(const Sample& description) {
+    return runtime::guarded("prepare(Sample)",
+                            [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
 Explanation Runtime::explain(const Attention& description, AttentionSizes sizes) const {
     return runtime::guarded("explain(Attention)",
                             [&] { return runtime::explain_with(state_->dispatcher, description, sizes); });
+}
+
+Explanation Runtime::explain(const Embedding& description, std::int64_t tokens) const {
+    return runtime::guarded("explain(Embedding)",
+                            [&] { return runtime::explain_with(state_->dispatcher, description, tokens); });
 }
 
 Explanation Runtime::explain(const Linear& description, std::int64_t tokens) const {
@@ -94,6 +109,11 @@ Explanation Runtime::explain(const RmsNormBackward& description, std::int64_t ro
 Explanation Runtime::explain(const RopeKvAppend& description, std::int64_t tokens) const {
     return runtime::guarded("explain(RopeKvAppend)",
                             [&] { return runtime::explain_with(state_->dispatcher, description, tokens); });
+}
+
+Explanation Runtime::explain(const Sample& description, std::int64_t rows) const {
+    return runtime::guarded("explain(Sample)",
+                            [&] { return runtime::explain_with(state_->dispatcher, description, rows); });
 }
 
 }  // namespace hone

@@ -1,0 +1,113 @@
+"""tests/runtime/conversions_test.cpp: every member of a C struct, set off its default, arrives in C++; and
+visit_pointers.h there, for what holds for the arguments of every operator."""
+import typing
+
+from generate import abi, cpp, emit_c
+from generate.emit_c_api import NOTE
+from generate.enums import ENUMS
+from generate.operators import CallArgument, Given, Operator
+
+
+class _Numbers:
+    """Values that no other member has."""
+
+    def __init__(self):
+        self.last = 1
+
+    def next(self) -> int:
+        self.last += 1
+        return self.last
+
+
+def _given(given: Given, numbers: _Numbers) -> typing.Tuple[str, str]:
+    """What C gets, and what C++ then has."""
+    if given.kind == "int64":
+        number = numbers.next()
+        return str(number), str(number)
+    if given.kind == "flag":
+        return str(int(not given.default)), "false" if given.default else "true"
+    if given.kind == "dtype":
+        return "HONE_FP16", "Dtype::fp16"
+    value = next(value for value in reversed(ENUMS[given.enum].values) if value.word != given.default)
+    return value.c, f"{given.enum}::{value.name}"
+
+
+def _descriptions(operator: Operator, lock: abi.Lock) -> typing.List[str]:
+    numbers, sets, checks = _Numbers(), [], []
+    for given in operator.fields:
+        in_c, in_cpp = _given(given, numbers)
+        sets.append(f"    c.{given.name} = {in_c};")
+        checks.append(f"    CHECK(description.{given.name} == {in_cpp});")
+    has_reserved = any(member.name == "reserved" for member in abi.description(operator, lock).members)
+    refused = ["    c.reserved = 1;",
+               "    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);"] if has_reserved else []
+    flags = [given.name for given in operator.fields if given.kind != "int64"]
+    wrong = [line for name in flags for line in (f"    CHECK(refuses(c, &hone_{operator.name}::{name}));",)]
+    return [f'TEST_CASE("hone_{operator.name}: every member arrives, and numbers that are none are refused") {{',
+            f"    hone_{operator.name} c = HONE_{operator.name.upper()}_INIT;", *sets,
+            f"    const {operator.title} description = from_c(c);", *checks, *wrong, *refused, "}", ""]
+
+
+def _argument(argument: CallArgument, numbers: _Numbers) -> typing.List[typing.Tuple[str, str, str]]:
+    """Member of C, its value, and the member of C++."""
+    if argument.kind == "weight":
+        parts = zip(argument.parts, ("codes", "scales", "zeros"))
+        return [(name, f"at({numbers.next()})", f"{argument.name}.{part}") for name, part in parts]
+    if argument.kind == "strides":
+        lead = argument.name[:-len("strides")]
+        return [(name, str(numbers.next()), f"{argument.name}.{name[len(lead):-len('_stride')]}")
+                for name in argument.parts]
+    if argument.kind == "tensor":
+        element = argument.type.replace("const ", "").rstrip("*").replace("std::", "")
+        cast = f"at({numbers.next()})" if element == "void" else f"at<{element}>({numbers.next()})"
+        return [(argument.name, cast, argument.name)]
+    return [(argument.name, f"{numbers.next()}" + (".5F" if argument.kind == "float" else ""), argument.name)]
+
+
+def _arguments(operator: Operator) -> typing.List[str]:
+    call, numbers = operator.call, _Numbers()
+    members = [member for argument in call.arguments for member in _argument(argument, numbers)]
+    return [f'TEST_CASE("hone_{call.name}_args: every member arrives") {{',
+            f"    hone_{call.name}_args c = HONE_{call.name.upper()}_ARGS_INIT;",
+            *(f"    c.{name} = {value};" for name, value, _ in members),
+            f"    const {call.title}Args args = from_c(c);",
+            *(f"    CHECK(args.{there} == {value});" for _, value, there in members), "}", ""]
+
+
+def source(operators: typing.List[Operator], lock: abi.Lock) -> str:
+    lines = [*cpp.comment(f"From C to C++, member by member. {NOTE}", mark="//"),
+             '#include "runtime/c_api/conversions.h"',
+             "", "#include <doctest/doctest.h>", "", "#include <cstdint>", "", "namespace hone::c_api {",
+             "namespace {", "",
+             "template <class T = void>", "T* at(std::uintptr_t address) {",
+             "    return reinterpret_cast<T*>(address);",
+             "}", "", "/// Whether a description with a number that is none is refused.",
+             "template <class Struct>",
+             "bool refuses(Struct given, std::int32_t Struct::*member) {", "    given.*member = 77;",
+             "    try {",
+             "        static_cast<void>(from_c(given));", "    } catch (const Error& error) {",
+             "        return error.kind() == ErrorKind::bad_argument;", "    }", "    return false;", "}", ""]
+    for operator in operators:
+        lines += _descriptions(operator, lock)
+    for group in emit_c.groups(operators):
+        lines += _arguments(group[0])
+    return "\n".join([*lines, "}  // namespace", "}  // namespace hone::c_api", ""])
+
+
+def visitors(operators: typing.List[Operator]) -> str:
+    """tests/runtime/visit_pointers.h: each pointer of a call with its name in C."""
+    lines = [*cpp.comment(f"The pointers of each operator's arguments, with their names. {NOTE}", mark="//"),
+             "#pragma once",
+             "", '#include "hone/hone.h"', "", "namespace hone::test {", ""]
+    for group in emit_c.groups([operator for operator in operators if not operator.is_function]):
+        call = group[0].call
+        lines += ["template <class Visit>",
+                  f"void visit_pointers({call.title}Args& args, const Visit& visit) {{"]
+        for argument in call.arguments:
+            if argument.kind == "weight":
+                lines += [f'    visit("{name}", args.{argument.name}.{part});' for name, part in
+                          zip(argument.parts, ("codes", "scales", "zeros"))]
+            elif argument.kind == "tensor":
+                lines.append(f'    visit("{argument.name}", args.{argument.name});')
+        lines += ["}", ""]
+    return "\n".join([*lines, "}  // namespace hone::test", ""])

@@ -1,0 +1,203 @@
+// A row from logits to a token, by the blocks of a Team with the row in a Home.
+//
+// The row comes home once. Its largest logit and that one's index meet in a first exchange between the
+// blocks. Then logits become weights, the search finds the least weight that is kept (search.cuh), and the
+// masses of what is kept meet in the last exchange: u is a random whole number below their sum, and the token
+// whose mass covers it, in the order of the vocabulary, is taken. Every block knows where u falls and the one
+// that owns the place finds the token; since masses are whole numbers, no sum depends on how the row was cut.
+//
+// Barriers: one in the block and one of the team for each exchange. Blocks read each other's memory in the
+// search alone; the last exchange follows it, so nobody ends too early.
+#pragma once
+
+#include "sample/search.cuh"
+#include "sample/team.cuh"
+
+namespace hone::sample {
+
+/// Rises with the logit, and falls with the index among equal ones.
+__device__ inline uint64 best_key(float logit, int index) {
+    const uint32 bits = __float_as_uint(logit + 0.0f);  // one zero, not two
+    const uint32 key = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+    return static_cast<uint64>(key) << 32 | ~static_cast<uint32>(index);
+}
+__device__ inline float logit_of(uint64 key) {
+    const uint32 bits = static_cast<uint32>(key >> 32);
+    return __uint_as_float(bits >> 31 != 0 ? bits & 0x7fffffffu : ~bits);
+}
+__device__ inline int index_of(uint64 key) { return static_cast<int>(~static_cast<uint32>(key)); }
+
+template <class Team, class Home, int threads>
+class Sampler {
+  public:
+    static constexpr int warps = threads / 32;
+    using ScratchType = Scratch<Team::blocks, warps>;
+    static_assert(warps <= 32 && threads % 32 == 0, "a lane stands for a warp");
+    static_assert(sizeof(ScratchType) == scratch_bytes(Team::blocks, warps, has_filters),
+                  "as the plan has it");
+
+    __device__ Sampler(const Tensors& tensors, Home& home, ScratchType& scratch)
+        : tensors_(tensors), home_(home), scratch_(scratch), row_(Team::row()) {}
+
+    __device__ void run() {
+        const Request request = tensors_.request(row_);
+        const uint64 best = exchange_best(home_.load(tensors_, row_));
+        const float largest = logit_of(best);
+        const bool is_first = Team::rank() == 0 && threadIdx.x == 0;
+        if (fabsf(largest) == infinity) {
+            if (is_first) tensors_.write_infinite(row_, index_of(best), largest);
+            return;
+        }
+        if (request.is_greedy) {
+            uint64 raw = 0;
+            if constexpr (has_log_probability) raw = exchange({0, raw_mass(largest)}).all.raw;
+            if (is_first) tensors_.write(row_, index_of(best), largest, raw);
+            return;
+        }
+        draw(request, largest);
+    }
+
+  private:
+    __device__ uint64 exchange_best(float largest) {
+        const uint64 mine = warp_max(best_key(largest, home_.index_of(largest)));
+        if (lane_index() == 0) scratch_.warp_best[warp_index()] = mine;
+        __syncthreads();
+        Team::await_start();
+        if (warp_index() == 0) {
+            const uint64 block = warp_max(lane_index() < warps ? scratch_.warp_best[lane_index()] : 0);
+            Team::post(&scratch_.block_best[Team::rank()], lane_index(), block);
+        }
+        Team::sync();
+        return warp_max(lane_index() < Team::blocks ? scratch_.block_best[lane_index()] : 0);
+    }
+
+    /// The lane's mass at temperature 1.
+    __device__ uint64 raw_mass(float largest) const {
+        const Scaling scaling = Scaling::of(largest, 1.0f);
+        uint64 sum = 0;
+#pragma unroll(Home::unroll)
+        for (int step = 0; step < Home::steps; ++step) {
+            float logits[Home::vector];
+            home_.logits(step, logits);
+#pragma unroll
+            for (int i = 0; i < Home::vector; ++i) sum += mass_of(logits[i], scaling);
+        }
+        return sum;
+    }
+
+    struct Totals {
+        Masses all;
+        uint64 until;  ///< of the blocks up to lane i
+        uint64 own;    ///< of block i
+    };
+    /// Tells all blocks the masses of this one, and adds up those of all.
+    __device__ Totals exchange(const Masses& mine) {
+        const Masses warp = warp_total(mine);
+        if (lane_index() == 0) scratch_.warp_masses[warp_index()] = warp;
+        __syncthreads();
+        if (warp_index() == 0) {
+            const Masses lane = lane_index() < warps ? scratch_.warp_masses[lane_index()] : Masses{0, 0};
+            Team::post(&scratch_.block_masses[Team::rank()], lane_index(), warp_total(lane));
+        }
+        Team::sync();
+        const Masses block = lane_index() < Team::blocks ? scratch_.block_masses[lane_index()] : Masses{0, 0};
+        const uint64 until = inclusive_sum(block.kept);
+        return {warp_total(block), until, block.kept};
+    }
+    __device__ static Masses warp_total(const Masses& lanes) {
+        return {warp_sum(lanes.kept), has_log_probability ? warp_sum(lanes.raw) : 0};
+    }
+
+    __device__ void draw(const Request& request, float largest) {
+        const uint64 raw = has_log_probability ? raw_mass(largest) : 0;
+        home_.weigh(Scaling::of(largest, request.temperature));
+        uint32 least = 1;
+        if constexpr (has_filters) {
+            least = max(least, mass_from(request.min_p));
+            least =
+                max(least, Search<Team, Home, threads>(home_, scratch_).run(request.top_k, request.top_p));
+        }
+        const Totals blocks = exchange({kept_mass(least), raw});
+        const uint64 drawn = high_product(request.random, blocks.all.kept);
+        if (first_lane(drawn < blocks.until) != Team::rank()) return;
+        const uint64 before = __shfl_sync(all_lanes, blocks.until - blocks.own, Team::rank());
+        take(drawn - before, least, largest, blocks.all.raw);
+    }
+
+    __device__ uint64 kept_mass(uint32 least) const {
+        uint64 sum = 0;
+#pragma unroll(Home::unroll)
+        for (int step = 0; step < Home::steps; ++step) sum += kept_mass(least, step);
+        return sum;
+    }
+    /// Of the lane's packet.
+    __device__ uint64 kept_mass(uint32 least, int step) const {
+        uint32 masses[Home::vector];
+        if (!home_.masses_from(least, step, masses)) return 0;
+        uint64 sum = 0;
+#pragma unroll
+        for (int i = 0; i < Home::vector; ++i) sum += masses[i] >= least ? masses[i] : 0u;
+        return sum;
+    }
+
+    /// Finds the token of this block whose mass covers `drawn`, which counts from the block's first.
+    __device__ void take(uint64 drawn, uint32 least, float largest, uint64 raw) const {
+        const uint64 mine = lane_index() < warps ? scratch_.warp_masses[lane_index()].kept : 0;
+        const uint64 until = inclusive_sum(mine);
+        const int warp = first_lane(drawn < until);
+        if (warp != warp_index()) return;
+        uint64 rest = drawn - __shfl_sync(all_lanes, until - mine, warp);
+        const int step = find_step(least, rest);
+        take_of(step, rest, least, largest, raw);
+    }
+    /// The step whose masses cover `rest`, which counts from its first token afterwards. Lanes stand for
+    /// steps.
+    __device__ int find_step(uint32 least, uint64& rest) const {
+        constexpr int chunk = Home::steps < 32 ? Home::steps : 32;
+#pragma unroll(Home::unroll)
+        for (int first = 0; first < Home::steps; first += chunk) {
+            uint64 mine = 0;
+#pragma unroll(Home::unroll)
+            for (int i = 0; i < chunk; ++i) {
+                if (first + i >= Home::steps) continue;
+                const uint64 sum = warp_sum(kept_mass(least, first + i));
+                if (lane_index() == i) mine = sum;
+            }
+            const uint64 until = inclusive_sum(mine);
+            const int found = first_lane(rest < until);
+            if (found < 32) {
+                rest -= __shfl_sync(all_lanes, until - mine, found);
+                return first + found;
+            }
+            rest -= __shfl_sync(all_lanes, until, 31);
+        }
+        return Home::steps;
+    }
+    /// Finds the token in a step.
+    __device__ void take_of(int step, uint64 rest, uint32 least, float largest, uint64 raw) const {
+        uint32 masses[Home::vector];
+        home_.masses_at(step, masses);
+        uint64 own = 0;
+#pragma unroll
+        for (int i = 0; i < Home::vector; ++i) {
+            if (masses[i] < least) masses[i] = 0;
+            own += masses[i];
+        }
+        uint64 sum = inclusive_sum(own) - own;
+        if (rest < sum || rest >= sum + own) return;
+        int index = 0;
+#pragma unroll
+        for (int i = 0; i < Home::vector; ++i) {
+            sum += masses[i];
+            if (sum <= rest) index = i + 1;
+        }
+        tensors_.write(row_, home_.token(step) + index, largest, raw);
+    }
+
+    const Tensors& tensors_;
+    Home& home_;
+    ScratchType& scratch_;
+    int64 row_;
+};
+
+}  // namespace hone::sample

@@ -1,0 +1,54 @@
+// Shared memory of a block besides the row: what blocks and warps tell each other, and the histograms.
+#pragma once
+
+#include "sample/tensors.cuh"
+
+namespace hone::sample {
+
+/// The mass that a draw goes over, and that of the logits as they are, where a log-probability is asked for.
+struct Masses {
+    uint64 kept;
+    uint64 raw;
+};
+
+/// A token in a word of the first histogram; rests of 2^10 tokens stand below it.
+inline constexpr uint32 packed_one = 1u << 22;
+
+template <int blocks>
+struct SearchScratch {
+    uint32 words[search_stages][bins];  ///< counts; of the first histogram above the rests, where they fit
+    uint32 rests[bins];
+    uint32 lost[32];  ///< tokens of each warp that the first histogram does not show
+    uint4 totals[search_stages][blocks][groups];
+    uint4 group_totals[search_stages][groups];
+    uint32 sums[searches][2][group_bins];
+};
+struct NoSearch {};
+
+template <int blocks, int warps>
+struct alignas(16) Scratch {
+    [[no_unique_address]] typename Conditional<has_filters, SearchScratch<blocks>, NoSearch>::type search;
+    Masses block_masses[blocks];
+    Masses warp_masses[warps];
+    uint64 block_best[blocks];
+    uint64 warp_best[warps];
+
+    /// Histograms and sums begin as zeros. By all threads; seen by them after the next barrier.
+    template <int threads>
+    __device__ void clear() {
+        if constexpr (has_filters) {
+            fill<threads>(&search.words[0][0], search_stages * bins);
+            fill<threads>(search.rests, bins);
+            fill<threads>(&search.sums[0][0][0], searches * 2 * group_bins);
+        }
+    }
+
+  private:
+    template <int threads>
+    __device__ static void fill(uint32* words, int count) {
+        for (int i = static_cast<int>(threadIdx.x) * 4; i < count; i += threads * 4)
+            *reinterpret_cast<uint4*>(words + i) = uint4{0, 0, 0, 0};
+    }
+};
+
+}  // namespace hone::sample

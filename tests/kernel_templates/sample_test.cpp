@@ -1,0 +1,132 @@
+#include "kernel_templates/sample/sample.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/sample/cluster_row_plan.h"
+#include "kernel_templates/sample/mass.cuh"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+using namespace hone::sample;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+Problem problem_of(const std::string& text) { return *parse_problem("sample " + text); }
+
+std::string winner(const std::string& text, const DeviceTraits& traits) {
+    return std::string(fallback(problem_of(text), traits)->variant->name);
+}
+
+}  // namespace
+
+TEST_CASE("random bits are those of Philox4x32-10") {
+    CHECK(random_bits(0, 0) == 0xe169c58d6627e8d5U);  // Random123's known answer
+    CHECK(random_bits(1, 0) != random_bits(0, 1));
+    CHECK(random_bits(std::uint64_t{1} << 32, 0) != random_bits(1, 0));
+    CHECK(random_bits(0, std::uint64_t{1} << 32) != random_bits(0, 1));
+}
+
+TEST_CASE("a mass is the exponential to 2^-17, or to a unit, and never falls as the logit rises") {
+    for (const float temperature : {0.1F, 1.0F, 3.0F, 100.0F}) {
+        const Scaling scaling = Scaling::of(5.0F, temperature);
+        unsigned before = 0;
+        for (float x = -23.0F; x < 0; x += 5e-4F) {
+            const float logit = 5.0F + x * temperature;
+            const double distance = static_cast<double>(logit) - 5.0;
+            const double exact = std::exp(distance / static_cast<double>(temperature)) * 0x1p31;
+            const unsigned mass = mass_of(logit, scaling);
+            CHECK(std::abs(mass - exact) <= exact * 0x1p-17 + 1);
+            CHECK(mass >= before);
+            before = mass;
+        }
+        CHECK(mass_of(5.0F, scaling) == 1U << 31);
+    }
+}
+
+TEST_CASE("what is no number and what is far below the largest has no mass") {
+    const Scaling scaling = Scaling::of(1.0F, 0.7F);
+    CHECK(mass_of(std::numeric_limits<float>::quiet_NaN(), scaling) == 0);
+    CHECK(mass_of(-infinity, scaling) == 0);
+    CHECK(mass_of(-30.0F, scaling) == 0);
+    constexpr float most = std::numeric_limits<float>::max();
+    CHECK(mass_of(-most, Scaling::of(most, least_temperature)) == 0);
+    CHECK(mass_of(-infinity, Scaling::of(1.0F, infinity)) == 0);
+    CHECK(mass_of(0.0F, Scaling::of(1.0F, infinity)) == 1U << 31);
+}
+
+TEST_CASE("bin and rest are all of a mass and rise with it") {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<float> drawn(-23.0F, 0.0F);
+    const Scaling scaling = Scaling::of(0.0F, 1.0F);
+    for (int i = 0; i < 20000; ++i) {
+        const unsigned mass = mass_of(drawn(random), scaling);
+        if (mass == 0) continue;
+        const unsigned bits = Bin::bits(mass);
+        const unsigned bin = Bin::of(bits);
+        REQUIRE(bin < bins);
+        CHECK(Bin::mass(bin, Bin::rest(bits)) == mass);
+        CHECK(Bin::mass(bin, 0) <= mass);
+        CHECK(Bin::mass(bin, bins - 1) >= mass);
+        CHECK(mass_of_sum((group_bins + bin % group_bins) * bins + Bin::rest(bits), bin) == mass);
+    }
+    CHECK(Bin::of(Bin::bits(1)) == 0);
+    CHECK(Bin::of(Bin::bits(1U << 31)) == bins - group_bins);
+}
+
+TEST_CASE("the least mass of a part reaches it") {
+    CHECK(mass_from(0.0F) == 0);
+    CHECK(mass_from(1.0F) == 1U << 31);
+    CHECK(mass_from(0.25F) == 1U << 29);
+    CHECK(mass_from(0x1.8p-31F) == 2);
+}
+
+TEST_CASE("a part of a mass is the least whole number that reaches it") {
+    CHECK(part_of(std::uint64_t{1} << 31, 0.5F) == std::uint64_t{1} << 30);
+    CHECK(part_of(3, 0.5F) == 2);
+    CHECK(part_of(100, 0.0F) == 1);
+    CHECK(part_of(100, -1.0F) == 1);
+    CHECK(part_of(std::uint64_t{1} << 51, 0x1.fffffep-1F) ==
+          (std::uint64_t{1} << 51) - (std::uint64_t{1} << 27));
+}
+
+TEST_CASE("each token belongs to one lane, in the order of blocks, warps and steps") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    for (const char* text : {"dtype=bf16 vocabulary=128256 rows=1", "dtype=fp32 vocabulary=1000 rows=1"}) {
+        const SampleProblem p(problem_of(text));
+        for (const Config& config : enumerate(problem_of(text), cluster_row, h100)) {
+            const Geometry cut = geometry(p, values_of<ClusterRowConfig>(config));
+            CHECK(cut.block_tokens() == cut.warps() * cut.steps() * 32 * cut.vector);
+            CHECK(std::int64_t{cut.blocks} * cut.block_tokens() >= p.vocabulary);
+            CHECK(std::int64_t{cut.blocks} * cut.warps() * (cut.steps() - 1) * 32 * cut.vector <
+                  p.vocabulary);
+        }
+    }
+}
+
+TEST_CASE(
+    "rows fall back to clusters where they exist, and to a block each where not or where a row is too long") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const DeviceTraits a100 = *representative_device({8, 0, false});
+    CHECK(winner("dtype=bf16 filters=yes vocabulary=128256 rows=1", h100) == "cluster_row");
+    CHECK(winner("dtype=bf16 filters=yes vocabulary=50257 rows=64", h100) == "cluster_row");
+    CHECK(winner("dtype=bf16 filters=yes vocabulary=128256 rows=1", a100) == "plain");
+}
+
+TEST_CASE("one row is given more blocks than many rows") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto cluster = [&](const char* rows) {
+        const Problem problem =
+            problem_of(std::string("dtype=bf16 filters=yes vocabulary=128256 rows=") + rows);
+        return values_of<ClusterRowConfig>(fallback(problem, h100)->config).cluster;
+    };
+    CHECK(cluster("1") > cluster("64"));
+}

@@ -1,0 +1,209 @@
+"""What follows from the declarations: that the tree has it, that a spoiled byte is found, and what the dialect
+refuses; the emitters on a tiny family of their own."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import io
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE))
+sys.dont_write_bytecode = True
+
+from generate import __main__ as generator  # noqa: E402
+from generate import abi, cpp, emit_c, emit_cpp, emit_family, emit_run  # noqa: E402
+from generate.families import DeclarationError  # noqa: E402
+
+HEAD = "from generate.declare import *\n"
+TINY = HEAD + '''
+tiny = family(
+    "tiny",
+    says="out = x, scaled",
+    problem="TinyProblem",
+    fields=[
+        dtype("fp16 bf16", "of x"),
+        choice("mode", "up down", "how", default="down", enum="Mode"),
+        flag("mask_rows", "rows that are 0 in the mask are left out"),
+        extent("width", 1, 8, "elements a row"),
+        dynamic("rows", 1, 2**30, "rows of a call"),
+    ],
+    pointers=[
+        read("x", "rows, width", strided=True),
+        read("mask", "rows", "int32", when="mask_rows", fill=constant("width")),
+        write("out", "rows, width", strided=True),
+    ],
+    scalars=[size("rows", narrow=True), strides(), real("factor", 0.5)],
+)
+tiny_operator = operator(
+    "Tiny",
+    family=tiny,
+    says="As {Tiny.args} says.",
+    fields=[taken("width"), largest("rows", 64, "most rows"), taken("dtype"), taken("mask_rows")],
+    call=call("Tiny", family=tiny, says="Of {Tiny}.", sizes="rows", arguments="x mask out x_stride out_stride factor"),
+)
+'''
+
+
+class Fixture(unittest.TestCase):
+    """A tree with a declaration of its own."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def declare(self, text: str):
+        """What kernel_templates/tiny/operators.py declares."""
+        path = self.root / "kernel_templates" / "tiny" / "operators.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        importlib.invalidate_caches()
+        for name in [name for name in sys.modules if name.split(".")[0] == "kernel_templates"]:
+            del sys.modules[name]
+        sys.path.insert(0, str(self.root))
+        try:
+            return generator.declared(self.root)
+        finally:
+            sys.path.remove(str(self.root))
+            for name in [name for name in sys.modules if name.split(".")[0] == "kernel_templates"]:
+                del sys.modules[name]
+
+    def refused(self, text: str, words: str) -> None:
+        with self.assertRaises(DeclarationError) as caught:
+            self.declare(text)
+        self.assertRegex(str(caught.exception), rf"^kernel_templates/tiny/operators\.py:\d+: .*{words}")
+
+
+class Tree(unittest.TestCase):
+    def run_generator(self, *arguments: str) -> tuple:
+        said = io.StringIO()
+        given, path = sys.argv, list(sys.path)
+        sys.argv = ["generate", *arguments]
+        try:
+            with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+                return generator.main(), said.getvalue()
+        finally:
+            sys.argv, sys.path[:] = given, path
+
+    def test_the_tree_has_what_follows_from_its_declarations(self) -> None:
+        self.assertEqual(self.run_generator("--check"), (0, ""))
+
+    def test_a_spoiled_byte_of_any_file_is_found(self) -> None:
+        texts = generator.outputs(TREE)
+        self.assertGreater(len(texts), 40)
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            kept = [*texts, *(str(path.relative_to(TREE)) for path in TREE.glob("kernel_templates/*/operators.py"))]
+            for path in kept:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(TREE / path, root / path)
+            self.assertEqual(generator.differing(root, texts), [])
+            for path in texts:
+                whole = (root / path).read_bytes()
+                place = len(whole) // 2
+                (root / path).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+                self.assertEqual(generator.differing(root, texts), [path])
+                (root / path).write_bytes(whole)
+            (root / "runtime/hone.h").unlink()
+            self.assertEqual(generator.differing(root, texts), ["runtime/hone.h"])
+
+    def test_declarations_are_data(self) -> None:
+        """Calls, literals, names and 2**24: no loops, no conditions, no functions."""
+        allowed = (
+            ast.Module, ast.ImportFrom, ast.alias, ast.Assign, ast.Name, ast.Store, ast.Load, ast.Call, ast.keyword,
+            ast.List, ast.Dict, ast.Constant, ast.UnaryOp, ast.USub, ast.BinOp, ast.Pow,
+        )  # fmt: skip
+        paths = list(TREE.glob("kernel_templates/*/operators.py"))
+        self.assertGreater(len(paths), 7)
+        for path in paths:
+            for node in ast.walk(ast.parse(path.read_text())):
+                self.assertIsInstance(node, allowed, f"{path}:{getattr(node, 'lineno', 0)}")
+
+    def test_no_generated_line_is_too_long(self) -> None:
+        for path, text in generator.outputs(TREE).items():
+            if path.endswith((".h", ".cpp")):
+                for number, line in enumerate(text.splitlines(), 1):
+                    self.assertLessEqual(len(line), cpp.WIDTH, f"{path}:{number}")
+
+
+class Families(Fixture):
+    def test_a_header_has_fields_by_their_names(self) -> None:
+        (family,), _ = self.declare(TINY)
+        header = emit_family.header(family)
+        for line in (
+            "enum Pointer : int { x, mask, out, pointer_count };",
+            "enum CallScalar : int { rows, x_stride, out_stride, factor, scalar_count };",
+            "enum class Mode : std::int64_t { up, down };",
+            "    Mode mode = Mode::down;",
+            "    return {.dtype = static_cast<Dtype>(problem[0] + 1),",
+            '    narrow_arg(rows, "rows"),',
+            '    float_arg(factor, "factor"),',
+            "    {x_stride, x},",
+        ):
+            self.assertIn(line, header)
+
+    def test_expressions_name_the_problem_s_fields(self) -> None:
+        (family,), _ = self.declare(TINY)
+        source = emit_family.source(family)
+        self.assertIn(".shape = {1, 1, p.rows, p.width}", source)
+        self.assertIn(".fill_offset = static_cast<double>(p.width)", source)
+        self.assertIn('{.name = "factor", .tuning_value = Scalar::of(0.5f)}', source)
+        self.assertEqual(family.cpp("p.rows + width * rows(width)"), "p.rows + p.width * rows(p.width)")
+
+    def test_mistakes_are_refused_with_their_line(self) -> None:
+        self.refused(TINY.replace('strided=True),\n        read("mask"', 'strided="a b"),\n        read("mask"'), "strides")
+        self.refused(TINY.replace('taken("width")', 'taken("widht")'), "has no field widht")
+        self.refused(TINY.replace('"x mask out', '"x masc out'), "has no pointer and no scalar masc")
+        self.refused(TINY.replace('default="down"', 'default="dwon"'), "'dwon' is none of up, down")
+        self.refused(TINY.replace('"fp16 bf16"', '"fp16 int8"'), "is no run of")
+        self.refused(TINY.replace('real("factor", 0.5)', 'real("x", 0.5)'), "is a pointer's name, too")
+        self.refused(TINY.replace('"tiny",', '"teeny",', 1), "declares no family tiny")
+
+    def test_an_unknown_option_is_an_error(self) -> None:
+        with self.assertRaises(TypeError):
+            self.declare(TINY.replace("strided=True", "stirded=True", 1))
+
+
+class Operators(Fixture):
+    def test_an_operator_takes_from_its_family_by_name(self) -> None:
+        _, operators = self.declare(TINY)
+        header = emit_cpp.header(operators)
+        self.assertIn("    std::int64_t width = 0;      ///< 1 to 8", header)
+        self.assertIn("    const std::int32_t* mask = nullptr;  ///< [rows]; needed when the operator has mask_rows", header)
+        self.assertIn("    float factor = 0.5F;", header)
+        call = emit_run.header(operators)
+        self.assertIn("call.scalars[tiny::x_stride] = Scalar::of(stride(args.x_stride, description.width));", call)
+        self.assertIn("call.pointers[tiny::mask] = pointer(args.mask);", call)
+
+    def test_prose_names_operators_as_each_language_does(self) -> None:
+        _, operators = self.declare(TINY)
+        self.assertIn("/// As TinyArgs says.", emit_cpp.header(operators))
+        self.assertIn("/* As hone_tiny_args says. */", emit_c.operators_block(operators, {}))
+
+    def test_new_structs_have_no_gaps(self) -> None:
+        _, operators = self.declare(TINY)
+        description = abi.description(operators[0], {})
+        self.assertEqual(
+            [(member.name, member.offset) for member in description.members],
+            [("struct_size", 0), ("dtype", 4), ("width", 8), ("max_rows", 16), ("mask_rows", 24), ("reserved", 28)],
+        )
+
+    def test_nothing_that_is_locked_moves_and_new_members_go_last(self) -> None:
+        _, operators = self.declare(TINY)
+        lock = {"tiny": [(0, "struct_size", "uint32_t"), (4, "dtype", "int32_t"), (8, "max_rows", "int64_t")]}
+        members = [member.name for member in abi.description(operators[0], lock).members]
+        self.assertEqual(members[:4], ["struct_size", "dtype", "max_rows", "width"])
+        lock["tiny"].append((16, "gone", "int64_t"))
+        with self.assertRaisesRegex(DeclarationError, "gone, which nothing declares"):
+            abi.description(operators[0], lock)
+
+
+if __name__ == "__main__":
+    unittest.main()
