@@ -5,17 +5,17 @@
 // - Both: `build/release/bench/dispatch_bench`.
 // - The look-up alone, without a GPU: the same with HONE_CUDA_LIBRARY=build/release/tests/libfake_cuda.so.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "hone/hone.h"
-#include "kernel_templates/norm/norm.h"
+#include "runtime/cuda/argument_block.h"
 #include "runtime/dispatch/dispatcher.h"
 #include "runtime/dispatch/public_error.h"
 #include "runtime/operators/entry.h"
@@ -128,24 +128,17 @@ struct RecordedLaunch {
     CUfunction function = nullptr;
     CUlaunchConfig config{};
     std::vector<CUlaunchAttribute> attributes;
-    std::vector<std::uint64_t> values;
-    std::vector<void*> parameters;
+    runtime::ArgumentBlock arguments;
+    std::array<void*, 1> parameters{&arguments};
 };
 RecordedLaunch recorded;
-
-constexpr std::size_t norm_parameters = std::size_t{norm::pointer_count} + norm::scalar_count;
 
 CUresult record_extended(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
     recorded.function = function;
     recorded.config = *config;
     recorded.attributes.assign(config->attrs, config->attrs + config->numAttrs);
     recorded.config.attrs = recorded.attributes.data();
-    recorded.values.resize(norm_parameters);
-    for (std::size_t i = 0; i < norm_parameters; ++i) {
-        std::memcpy(&recorded.values[i], parameters[i],
-                    i + 1 < norm_parameters ? 8 : sizeof(float));  // epsilon is last
-        recorded.parameters.push_back(&recorded.values[i]);
-    }
+    recorded.arguments = *static_cast<const runtime::ArgumentBlock*>(parameters[0]);
     return CUDA_SUCCESS;
 }
 

@@ -196,8 +196,7 @@ def header(family: Family) -> str:
 def _dtype(family: Family, text: str) -> str:
     if text in DTYPES:
         return f"Dtype::{text}"
-    return {"int32": "index_dtype", "int64": "wide_index_dtype",
-            "untyped": "untyped_dtype"}.get(text) or family.cpp(text)
+    return {"int32": "index_dtype", "int64": "wide_index_dtype", "untyped": "untyped_dtype"}.get(text) or family.cpp(text)
 
 
 def _real(family: Family, value) -> str:

@@ -186,10 +186,10 @@ HONE_API hone_status hone_runtime_counters(const hone_runtime* runtime, hone_cou
 
 /* NULL is allowed. No run of it may be under way; what it has enqueued may. */
 HONE_API void hone_operator_destroy(hone_operator* op);
-/* What its prepare chose, bucket by bucket; of a feed-forward network for both halves, in JSON as "first" and
- * "second", of attention for all its kernels, in JSON as "parts". Writes at most `capacity` bytes with the
- * final 0 into host memory `text` (NULL when capacity is 0); `length` gets the whole text's bytes without it.
- */
+/* What its prepare chose, bucket by bucket, for each of its parts, in JSON as "parts": a feed-forward network
+ * has two, attention one for each range of queries, other operators one. Writes at most `capacity` bytes with
+ * the final 0 into host memory `text` (NULL when capacity is 0); `length` gets the whole text's bytes without
+ * it. */
 HONE_API hone_status hone_operator_report(const hone_operator* op, hone_text_format format, char* text,
                                           size_t capacity, size_t* length);
 

@@ -22,7 +22,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
          .dtype = Dtype::int8,
          .shape = {1, 1, 1, p.scale_count()},
          .present = p.zeros},
-        {.name = "workspace", .role = Role::workspace},
+        {.name = "workspace", .role = Role::workspace, .dtype = untyped_dtype},
     };
 }
 

@@ -23,7 +23,7 @@ quantize_weights = family(
         write("codes", "p.code_rows(), p.row_bytes()", "p.code_dtype()"),
         write("scales", "p.scale_count()", "p.stored_scale_dtype()"),
         write("zeros", "p.scale_count()", "int8", when="zeros"),
-        workspace(),
+        workspace("untyped"),
     ],
     scalars=[size("out"), stride("weight_stride", "in", of="weight")],
 )

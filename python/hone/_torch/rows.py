@@ -49,7 +49,7 @@ class RowsCall:
         inputs = [tensor for tensor in self._tensors if tensor.name in declared.names]
         # Those that every call has come first: they say the sizes that others are held to. The first sets
         # the rows.
-        self._inputs = sorted(inputs, key=lambda one: (one.name != "x", not one.rows, bool(one.when)))
+        self._inputs = sorted(inputs, key=lambda one: (one.name != "x", bool(one.when), not one.rows))
         self._lead = self._inputs[0].name
         # The tensor whose dtype is the operator's.
         self._typed = next(tensor.name for tensor in self._inputs if not tensor.dtype)

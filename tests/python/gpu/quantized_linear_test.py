@@ -19,7 +19,7 @@ from hone import ops
 from hone._torch import quantized
 from hone._weights import packing
 from hone import nn as hone_nn
-from hone.quantized_descriptions import StoredWeight, blocks_of, groups_of
+from hone._operators.stored import StoredWeight, blocks_of, groups_of
 
 MOST = 160
 TOKENS = (1, 3, 17, MOST)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hone._weights import packing
-from hone.quantized_descriptions import StoredWeight
+from hone._operators.stored import StoredWeight
 
 # One rounding of the result, one of each weight where codes become 16-bit numbers, and the tensor cores' sums
 # of fp8.
