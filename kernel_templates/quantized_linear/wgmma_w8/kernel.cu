@@ -1,8 +1,9 @@
-// Quantized linear, variant wgmma_w8 (sm_90a): codes of 8 bits times codes of 8 bits. linear/wgmma/product.cuh says
-// how tiles come and go; a stage has 128 columns. wgmma_w8_product multiplies them; int8 in exact integers,
-// fp8 in the tensor cores' own sums, or with `promote` in sums of some steps, which float32 registers add up.
-// Sums get their scales in registers before they leave: a part of a sum is as good as a whole one, scales
-// being factors. fp8 with blocks has a scale a step, and every step's sums get theirs.
+// Quantized linear, variant wgmma_w8 (sm_90a): codes of 8 bits times codes of 8 bits.
+// linear/wgmma/product.cuh says how tiles come and go; a stage has 128 columns. wgmma_w8_product multiplies
+// them; int8 in exact integers, fp8 in the tensor cores' own sums, or with `promote` in sums of some steps,
+// which float32 registers add up. Sums get their scales in registers before they leave: a part of a sum is as
+// good as a whole one, scales being factors. fp8 with blocks has a scale a step, and every step's sums get
+// theirs.
 //
 // x of 16 bits becomes codes in a launch in front (quantize.cuh).
 #include "linear/wgmma/geometry.cuh"
@@ -19,10 +20,8 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     using namespace hone::linear::gemm;
     using namespace hone::quantized_linear::w8;
     const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
-    const Scales scales{a.x_scales, a.scales, a.up_scales, a.x_scale_stride, a.scale_stride, a.tokens};
-    run(maps,
-        {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride,
-         a.out_stride},
+    const Scales scales = scales_of(a);
+    run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},
         MatrixWeights(maps), CodeProduct(scales));
 }
 
