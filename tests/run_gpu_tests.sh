@@ -78,6 +78,10 @@ sanitized_tests() {
             "--source-file=*/quantize_weights_gpu_test.cpp" "--test-case=small weights*"
         run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
             "--source-file=*/rope_kv_append_gpu_test.cpp" "--test-case=*any head dimension*"
+        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
+            "--source-file=*/sample_gpu_test.cpp" "--test-case=tokens of rows with a stride*"
+        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
+            "--source-file=*/embedding_gpu_test.cpp" "--test-case=rows with a stride*"
     done
 }
 
