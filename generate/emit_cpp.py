@@ -4,6 +4,7 @@ import typing
 from generate import abi, cpp
 from generate.enums import ENUMS
 from generate.operators import Call, CallArgument, Given, Operator
+from generate.state import kept
 from generate.words import in_cpp
 
 
@@ -72,17 +73,6 @@ def _sizes(call: Call) -> typing.List[str]:
 
 def size_parameter(call: Call) -> str:
     return f"std::int64_t {call.sizes[0]}" if len(call.sizes) == 1 else f"{call.title}Sizes sizes"
-
-
-def kept(operator: Operator) -> typing.List[Given]:
-    """What a kernel object of a simple operator knows of its description: all of it, or, where several operators
-    share the object, what their calls need."""
-    from generate.emit_run import needed
-    if operator.family is None:
-        return []
-    if operator.call.title == operator.title:
-        return [Given("description", operator.title, 0, "")]
-    return [given for given in operator.fields if given.name in needed(operator)]
 
 
 def type_of(given: Given) -> str:

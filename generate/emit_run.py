@@ -4,28 +4,9 @@ import re
 import typing
 
 from generate import cpp
-from generate.families import Scalar
-from generate.emit_cpp import kept, origin, size_parameter, type_of
+from generate.emit_cpp import origin, size_parameter, type_of
 from generate.operators import Operator
-
-
-def _value(operator: Operator, scalar: Scalar) -> str:
-    """What a scalar of the family is in a call."""
-    call = operator.call
-    if scalar.name in call.given:
-        value = call.given[scalar.name]
-        return value if "stride(" in value else f"std::int64_t{{{value}}}"
-    argument = next((argument for argument in call.arguments if argument.name == scalar.name), None)
-    value = re.sub(r"(?<![\w.])([a-z_]\w*)", r"d.\1", scalar.value)
-    if argument is not None:
-        return f"stride(args.{scalar.name}, {value})" if scalar.of else f"args.{scalar.name}"
-    return scalar.name if scalar.name in call.sizes else value
-
-
-def needed(operator: Operator) -> typing.Set[str]:
-    """Names of the description that a call needs."""
-    texts = [_value(operator, scalar) for scalar in operator.family.scalars]
-    return {name for text in texts for name in re.findall(r"\bd\.(\w+)", text)}
+from generate.state import kept, value_of
 
 
 def call_parameters(operator: Operator) -> typing.List[str]:
@@ -60,7 +41,7 @@ def _call(operator: Operator) -> typing.List[str]:
              "    Call call;", *_pointers(operator)]
     described = "description." if kept(operator)[0].name == "description" else ""
     for scalar in family.scalars:
-        value = re.sub(r"\bd\.", described, _value(operator, scalar))
+        value = re.sub(r"\bd\.", described, value_of(operator, scalar))
         left, right = f"    call.scalars[{family.name}::{scalar.name}] =", f"Scalar::of({value});"
         if len(left + right) < cpp.WIDTH:
             lines.append(f"{left} {right}")
