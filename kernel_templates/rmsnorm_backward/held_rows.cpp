@@ -19,7 +19,7 @@ constexpr auto tunables = tunables_of({
     tunable<&HeldRowsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
 });
 
-/// Of dy, x and dsum of all rows that a thread holds at once, its weights and its sums of dweight.
+/// Registers for dy, x and dsum of all rows that a thread holds at once, its weights and its sums of dweight.
 std::int64_t held_registers(const BackwardProblem& norm, const HeldRowsConfig& c) {
     const std::int64_t row =
         norm::row_registers(norm.packets(c.lanes, c.vector), c.vector, norm.element_bytes());

@@ -48,7 +48,7 @@ struct Layout {
     }
 };
 
-/// Of a packet; NaN is none.
+/// The largest element of a packet; NaN is none.
 template <int vector>
 __device__ inline float largest_of(const float (&values)[vector]) {
     float largest = -infinity;

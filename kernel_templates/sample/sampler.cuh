@@ -130,7 +130,7 @@ class Sampler {
         for (int step = 0; step < Home::steps; ++step) sum += kept_mass(least, step);
         return sum;
     }
-    /// Of the lane's packet.
+    /// The mass that stays of the lane's packet.
     __device__ uint64 kept_mass(uint32 least, int step) const {
         uint32 masses[Home::vector];
         if (!home_.masses_from(least, step, masses)) return 0;

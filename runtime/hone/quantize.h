@@ -17,7 +17,7 @@
 
 namespace hone {
 
-/// Of the places that docs/formats.md describes. Another number: weights have to be packed again.
+/// Version of the places that docs/formats.md describes. Another number: weights have to be packed again.
 inline constexpr int packed_layout_version = 1;
 
 /// What a weight is like once it is stored, and how much memory that takes.
@@ -30,7 +30,7 @@ struct PackedShape {
     std::int64_t group = 0;
     bool zeros = false;      ///< w4a16: codes have zero points, one a group
     bool one_scale = false;  ///< w8a8, and fp8 with group 0: one scale for the whole weight, not one a row
-    /// Of w4a16's scales: fp16 or bf16, the dtype of the operator. The other formats' are fp32 always.
+    /// Element type of w4a16's scales: fp16 or bf16, the operator's. The other formats' are fp32 always.
     Dtype scale_dtype = Dtype::bf16;
 
     friend bool operator==(const PackedShape&, const PackedShape&) = default;

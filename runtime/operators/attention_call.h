@@ -7,7 +7,7 @@
 
 namespace hone::runtime {
 
-/// Of a tensor [batch, tokens, heads, head_dim].
+/// Extents of a tensor [batch, tokens, heads, head_dim].
 struct TensorExtents {
     std::int64_t tokens = 0;
     std::int64_t heads = 0;
@@ -24,7 +24,7 @@ struct TensorExtents {
 [[nodiscard]] Call rope_call(const RopeKvAppend& rope, const RopeKvAppendArgs& args,
                              std::int64_t tokens) noexcept;
 
-/// Of k or v, or of the cache.
+/// The strides of k or v, or of the cache.
 [[nodiscard]] AttentionStrides kv_strides(const Attention& attention, const AttentionStrides& given,
                                           std::int64_t kv_len) noexcept;
 

@@ -56,7 +56,7 @@ struct PageTable {
     }
 };
 
-/// Of attention and of the append alike, which have these arguments.
+/// The page table of a call: attention and the append have the same arguments for it.
 template <class Args>
 PageTable read_table(const Driver& driver, const Args& args, std::int64_t sequences, std::int64_t page_size,
                      std::int64_t kv_len) {

@@ -8,7 +8,7 @@
 
 namespace hone::runtime {
 
-/// Of calls that are right otherwise, with descriptions filled in. `capturing` under stream capture;
+/// For calls that are right otherwise, with descriptions filled in. `capturing` under stream capture;
 /// launch_failed when the driver does not hand out the indices.
 [[nodiscard]] Status check_indices(const DeviceSession& session, CUstream stream, const Attention& attention,
                                    const AttentionArgs& args, AttentionSizes sizes) noexcept;

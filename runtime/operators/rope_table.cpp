@@ -42,7 +42,7 @@ void check(std::int64_t rotary_dim, double base, const RopeScaling& scaling) {
             scaling.attention_factor, "finite numbers from 0 on");
 }
 
-/// Of what is kept of the frequency, 0 to 1; the rest is divided by the factor.
+/// The part of the frequency that is kept, 0 to 1; the rest is divided by the factor.
 double llama3_share(double frequency, const RopeScaling& scaling) {
     const double turns = scaling.original_max_position * frequency / (2 * std::numbers::pi);
     return std::clamp(

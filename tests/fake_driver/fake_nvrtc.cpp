@@ -116,7 +116,7 @@ void add_members(const std::string& text, std::string name, std::string& bytes) 
     }
 }
 
-// Of "const __grid_constant__ hone::norm::Tensors tensors": the type. Empty for other parameter lists.
+// The type in "const __grid_constant__ hone::norm::Tensors tensors". Empty for other parameter lists.
 std::string struct_type(const std::string& parameters) {
     std::istringstream words(parameters);
     std::string constant, place, type;

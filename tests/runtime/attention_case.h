@@ -60,7 +60,7 @@ class AttentionCase {
         std::vector<std::int32_t> pages;
     };
 
-    /// Of a field; 0 where the family has none of the name.
+    /// The value of a field; 0 where the family has none of the name.
     [[nodiscard]] std::int64_t value(std::string_view field) const {
         const int index = field_index(*problem_.family, field);
         return index < 0 ? 0 : problem_[static_cast<std::size_t>(index)];

@@ -14,7 +14,7 @@ from .._operators.stored import StoredWeight
 from .prepared import CODES
 
 RESULTS = {"bf16": torch.bfloat16, "fp16": torch.float16}
-# Of codes that are multiplied with codes.
+# The formats of codes that are multiplied with codes.
 X_CODES = {"w8a8": CODES["int8"], "fp8": CODES["fp8"]}
 
 

@@ -16,7 +16,7 @@ import hone
 from hone import ops
 
 SIZES = ((1, 8), (3, 7), (5, 64), (17, 100), (1000, 4096))
-# Of a whole gradient in the L2 norm: dx is rounded once, dweight is a sum of many.
+# Tolerances of a whole gradient in the L2 norm: dx is rounded once, dweight is a sum of many.
 RELATIVE_L2 = {torch.float32: 1e-5, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 
 
