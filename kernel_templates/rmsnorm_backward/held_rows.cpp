@@ -20,10 +20,11 @@ constexpr auto tunables = tunables_of({
 });
 
 /// Registers for dy, x and dsum of all rows that a thread holds at once, its weights and its sums of dweight.
+/// A packet of one element of 16 bits takes a whole register.
 std::int64_t held_registers(const BackwardProblem& norm, const HeldRowsConfig& c) {
-    const std::int64_t row =
-        norm::row_registers(norm.packets(c.lanes, c.vector), c.vector, norm.element_bytes());
-    const std::int64_t sums = norm.packets(c.lanes, c.vector) * c.vector;
+    const std::int64_t packets = norm.packets(c.lanes, c.vector);
+    const std::int64_t row = std::max(packets, norm::row_registers(packets, c.vector, norm.element_bytes()));
+    const std::int64_t sums = packets * c.vector;
     return row * (norm.residual ? 3 : 2) * (1 + c.ahead) + row + sums;
 }
 
