@@ -298,8 +298,8 @@ TEST_CASE("every problem has a fallback on every device, which obeys its own con
         const std::optional<Candidate> candidate = fallback(problem, traits);
         REQUIRE(candidate);
         CHECK(why_not(problem, *candidate, traits) == "");
-        for (const Launch& launch : launches_of(plan_of(problem, *candidate, traits)))
-            check_fits(launch, traits);
+        const Plan plan = plan_of(problem, *candidate, traits);
+        for (const Launch& launch : launches_of(plan)) check_fits(launch, traits);
     });
 }
 
