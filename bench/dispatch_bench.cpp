@@ -129,22 +129,25 @@ struct RecordedLaunch {
     CUlaunchConfig config{};
     std::vector<CUlaunchAttribute> attributes;
     runtime::ArgumentBlock arguments;
-    std::array<void*, 1> parameters{&arguments};
+    std::size_t bytes = 0;
+    std::array<void*, 5> packed{CU_LAUNCH_PARAM_BUFFER_POINTER, &arguments, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                                &bytes, CU_LAUNCH_PARAM_END};
 };
 RecordedLaunch recorded;
 
-CUresult record_extended(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
+CUresult record_extended(const CUlaunchConfig* config, CUfunction function, void**, void** packed) {
     recorded.function = function;
     recorded.config = *config;
     recorded.attributes.assign(config->attrs, config->attrs + config->numAttrs);
     recorded.config.attrs = recorded.attributes.data();
-    recorded.arguments = *static_cast<const runtime::ArgumentBlock*>(parameters[0]);
+    recorded.bytes = *static_cast<const std::size_t*>(packed[3]);
+    std::memcpy(&recorded.arguments, packed[1], recorded.bytes);
     return CUDA_SUCCESS;
 }
 
 CUresult record(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters,
-                void** extra) {
+                unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void**,
+                void** packed) {
     CUlaunchConfig config{};
     config.gridDimX = grid_x;
     config.gridDimY = grid_y;
@@ -154,7 +157,7 @@ CUresult record(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned 
     config.blockDimZ = block_z;
     config.sharedMemBytes = shared_bytes;
     config.hStream = stream;
-    return record_extended(&config, function, parameters, extra);
+    return record_extended(&config, function, nullptr, packed);
 }
 
 RmsNormArgs device_args(const runtime::Driver& driver, std::int64_t rows) {
@@ -197,8 +200,8 @@ void against_bare_launch() {
     std::vector<double> run;
     for (int i = 0; i < 2000; ++i) {
         bare.push_back(batch_ns(*driver, stream, [&] {
-            failures += driver->cuLaunchKernelEx(&recorded.config, recorded.function,
-                                                 recorded.parameters.data(), nullptr) != CUDA_SUCCESS;
+            failures += driver->cuLaunchKernelEx(&recorded.config, recorded.function, nullptr,
+                                                 recorded.packed.data()) != CUDA_SUCCESS;
         }));
         run.push_back(
             batch_ns(*driver, stream, [&] { failures += kernel.run(stream, args, rows) != Status::ok; }));

@@ -138,7 +138,7 @@ def _call_arg(record) -> str:
 
 
 def _call_args(family: Family) -> typing.List[str]:
-    return ["/// The whole call: what the struct of every kernel begins with.",
+    return ["/// The whole call, as most kernels take it.",
             "inline constexpr KernelArg call_args[] = {",
             *cpp.columns([_call_arg(record) for record in [*family.pointers, *family.scalars]], 4), "};"]
 

@@ -130,7 +130,7 @@ struct Family {
     std::span<const Field> fields;
     /// Variants in order of preference: the family's fallback is the first variant that offers one.
     std::span<const Variant* const> variants;
-    /// The whole call, pointers before scalars: what a kernel's struct holds that derives from `Arguments`.
+    /// The whole call, pointers before scalars: what the struct `Arguments` holds.
     std::span<const KernelArg> call_args;
     /// The scalars that are distances between rows.
     std::span<const RowStride> row_strides;

@@ -27,8 +27,8 @@ struct Dim3 {
     friend bool operator==(const Dim3&, const Dim3&) = default;
 };
 
-/// One member of the struct that a kernel takes: its name there, and where its value stands, in the call or
-/// among the plan's tensor maps and values.
+/// One parameter of a kernel: its name there, and where its value stands, in the call or among the plan's
+/// tensor maps and values.
 struct KernelArg {
     enum class Kind : std::uint8_t {
         pointer,       ///< of Call::pointers
@@ -72,8 +72,8 @@ struct KernelArg {
     return {KernelArg::Kind::narrow_value, static_cast<std::uint8_t>(index), name};
 }
 
-/// A kernel of an image and the members of the one struct that it takes, in order. Constant data of a
-/// variant: source.h renders the struct from it, the launcher fills it.
+/// A kernel of an image and its parameters, in order. Constant data of a variant: source.h renders the list
+/// from it, the launcher fills it in.
 struct Kernel {
     const char* name = "";  ///< extern "C" name in the image
     std::span<const KernelArg> args;

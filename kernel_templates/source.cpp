@@ -5,6 +5,11 @@
 namespace hone {
 namespace {
 
+const std::string prologue =
+    "#pragma once\n"
+    "#define HONE_PARAMETERS(kernel) HONE_PARAMETERS_##kernel\n"
+    "#define HONE_ARGUMENTS(kernel) HONE_ARGUMENTS_##kernel\n";
+
 std::string constant(std::string_view name, std::int64_t value) {
     return "    static constexpr long long " + std::string(name) + " = " + std::to_string(value) + ";\n";
 }
@@ -47,28 +52,19 @@ class ArgumentStructs {
     [[nodiscard]] std::string text(std::span<const Kernel> kernels) const {
         std::string structs = "#include \"device/types.cuh\"\n";
         if (std::ranges::any_of(kernels, takes_tensor_map)) structs += "#include \"device/tma.cuh\"\n";
-        const std::string space = "hone::" + call_namespace();
-        structs += "namespace " + space + " {\nstruct Arguments {\n" + members(family_.call_args) + "};\n" +
-                   held() + "}\n";
-        structs += "namespace hone::arguments {\n";
-        for (const Kernel& kernel : kernels) structs += own_struct(kernel, space);
-        return structs + "}\n";
+        structs += "namespace " + call_namespace() + " {\nstruct Arguments {\n" + members(family_.call_args) +
+                   "};\n}\nnamespace hone::arguments {\n";
+        for (const Kernel& kernel : kernels) structs += own_struct(kernel);
+        structs += "}\n";
+        for (const Kernel& kernel : kernels) structs += macros(kernel);
+        return structs;
     }
 
   private:
     /// Two families may share one header of device code, which then knows one namespace.
     [[nodiscard]] std::string call_namespace() const {
-        return std::string(family_.device_namespace.empty() ? family_.name : family_.device_namespace);
-    }
-
-    /// The statements between the reads keep the compiler from joining them to wide ones.
-    [[nodiscard]] std::string held() const {
-        std::string text = "__device__ inline Arguments held(const Arguments& from) {\n    Arguments to;\n";
-        for (const KernelArg& arg : family_.call_args) {
-            text += "    to." + std::string(arg.name) + " = from." + arg.name + ";\n";
-            text += "    asm volatile(\"\" ::: \"memory\");\n";
-        }
-        return text + "    return to;\n}\n";
+        return "hone::" +
+               std::string(family_.device_namespace.empty() ? family_.name : family_.device_namespace);
     }
 
     static bool takes_tensor_map(const Kernel& kernel) {
@@ -84,21 +80,48 @@ class ArgumentStructs {
                                   });
     }
 
-    [[nodiscard]] std::string own_struct(const Kernel& kernel, const std::string& space) const {
-        std::span<const KernelArg> own = kernel.args;
-        std::string base;
-        if (begins_with_call(own)) {
-            own = own.subspan(family_.call_args.size());
-            base = " : " + space + "::Arguments";
-            if (own.empty()) return {};
-        }
-        return "struct " + std::string(kernel.name) + base + " {\n" + members(own) + "};\n";
+    [[nodiscard]] std::string own_struct(const Kernel& kernel) const {
+        if (begins_with_call(kernel.args)) return {};
+        return "struct " + std::string(kernel.name) + " {\n" + members(kernel.args) + "};\n";
     }
 
     [[nodiscard]] std::string members(std::span<const KernelArg> args) const {
         std::string text;
-        for (const KernelArg& arg : args) text += "    " + type(arg) + " " + arg.name + ";\n";
+        for (const KernelArg& arg : args) text += "    " + member_type(arg) + " " + arg.name + ";\n";
         return text;
+    }
+
+    [[nodiscard]] std::string macros(const Kernel& kernel) const {
+        const std::string name = kernel.name;
+        return "#define HONE_PARAMETERS_" + name + " " + parameters(kernel.args) +
+               "\n#define HONE_ARGUMENTS_" + name + " " + struct_of_parameters(kernel) + "\n";
+    }
+
+    [[nodiscard]] std::string parameters(std::span<const KernelArg> args) const {
+        std::string text;
+        for (const KernelArg& arg : args)
+            text += (text.empty() ? "" : ", ") + parameter_type(arg) + " " + arg.name;
+        return text;
+    }
+
+    [[nodiscard]] std::string struct_of_parameters(const Kernel& kernel) const {
+        return begins_with_call(kernel.args)
+                   ? call_namespace() + "::Arguments" + names(family_.call_args)
+                   : "hone::arguments::" + std::string(kernel.name) + names(kernel.args);
+    }
+
+    static std::string names(std::span<const KernelArg> args) {
+        std::string text;
+        for (const KernelArg& arg : args) text += (text.empty() ? "{" : ", ") + std::string(arg.name);
+        return text + "}";
+    }
+
+    /// A tensor map is used where the driver put it: the struct refers to it.
+    [[nodiscard]] std::string member_type(const KernelArg& arg) const {
+        return arg.kind == KernelArg::Kind::tensor_map ? "const hone::TensorMap&" : type(arg);
+    }
+    [[nodiscard]] std::string parameter_type(const KernelArg& arg) const {
+        return (arg.kind == KernelArg::Kind::tensor_map ? "const __grid_constant__ " : "") + type(arg);
     }
 
     [[nodiscard]] std::string type(const KernelArg& arg) const {
@@ -128,12 +151,12 @@ class ArgumentStructs {
 }  // namespace
 
 std::string render_constants(const Problem& problem, const Candidate& candidate) {
-    return "#pragma once\n" + shape_struct(problem) + tuned_struct(candidate) +
+    return prologue + shape_struct(problem) + tuned_struct(candidate) +
            ArgumentStructs(problem, false).text(candidate.variant->kernels);
 }
 
 std::string render_constants(const Problem& problem) {
-    return "#pragma once\n" + shape_struct(problem) +
+    return prologue + shape_struct(problem) +
            ArgumentStructs(problem, true).text(problem.family->reference_kernels);
 }
 

@@ -40,7 +40,8 @@ __device__ inline void combine(const Tensors& tensors) {
 }  // namespace hone::attention_decode
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::combine_threads)
-    attention_decode_combine(const __grid_constant__ hone::attention_decode::Tensors tensors) {
+    attention_decode_combine(HONE_PARAMETERS(attention_decode_combine)) {
+    const hone::attention_decode::Tensors tensors{HONE_ARGUMENTS(attention_decode_combine)};
     hone::release_successor();
-    hone::attention_decode::combine({held(tensors)});
+    hone::attention_decode::combine(tensors);
 }

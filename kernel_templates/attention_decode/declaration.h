@@ -158,7 +158,7 @@ struct Fields {
             .q_len = problem[14]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(q, "q"),
     pointer_arg(k_cache, "k_cache"),

@@ -182,10 +182,10 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
 }  // namespace hone::attention_decode::plain
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::compute_threads, Tuned::blocks_per_sm)
-    attention_decode_plain(const __grid_constant__ hone::attention_decode::Tensors tensors) {
+    attention_decode_plain(HONE_PARAMETERS(attention_decode_plain)) {
+    const hone::attention_decode::Tensors tensors{HONE_ARGUMENTS(attention_decode_plain)};
     extern __shared__ __align__(16) unsigned char memory[];
     hone::wait_for_predecessor();
     hone::release_successor();
-    hone::attention_decode::plain::run({held(tensors)},
-                                       *reinterpret_cast<hone::attention_decode::Shared*>(memory));
+    hone::attention_decode::plain::run(tensors, *reinterpret_cast<hone::attention_decode::Shared*>(memory));
 }

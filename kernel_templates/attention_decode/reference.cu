@@ -72,6 +72,7 @@ __device__ inline void run(const Tensors& t) {
 }  // namespace hone::attention_decode::reference
 
 extern "C" __global__ void __launch_bounds__(256)
-    attention_decode_reference(const __grid_constant__ hone::attention_decode::Tensors tensors) {
-    hone::attention_decode::reference::run({held(tensors)});
+    attention_decode_reference(HONE_PARAMETERS(attention_decode_reference)) {
+    const hone::attention_decode::Tensors tensors{HONE_ARGUMENTS(attention_decode_reference)};
+    hone::attention_decode::reference::run(tensors);
 }

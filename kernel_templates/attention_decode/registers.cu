@@ -330,10 +330,11 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
 }  // namespace hone::attention_decode::registers
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::compute_threads, Tuned::blocks_per_sm)
-    attention_decode_registers(const __grid_constant__ hone::attention_decode::Tensors tensors) {
+    attention_decode_registers(HONE_PARAMETERS(attention_decode_registers)) {
+    const hone::attention_decode::Tensors tensors{HONE_ARGUMENTS(attention_decode_registers)};
     extern __shared__ __align__(16) unsigned char memory[];
     hone::wait_for_predecessor();
     hone::release_successor();
-    hone::attention_decode::registers::run({held(tensors)},
+    hone::attention_decode::registers::run(tensors,
                                            *reinterpret_cast<hone::attention_decode::Shared*>(memory));
 }

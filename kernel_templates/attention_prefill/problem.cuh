@@ -65,6 +65,11 @@ struct Sequence {
 /// The arguments of a call, which all kernels take. q, k, v and out are [batch, tokens, heads, head_dim] by
 /// strides; packed ones have no batch stride.
 struct Call : Arguments {
+    Strides q_strides{q_batch_stride, q_token_stride, q_head_stride};
+    Strides k_strides{k_batch_stride, k_token_stride, k_head_stride};
+    Strides v_strides{v_batch_stride, v_token_stride, v_head_stride};
+    Strides out_strides{out_batch_stride, out_token_stride, out_head_stride};
+
     /// Lengths from the device are brought into the range that the call promises.
     __device__ Sequence sequence(int index) const {
         if constexpr (lengths == Lengths::cumulative) {
@@ -81,17 +86,17 @@ struct Call : Arguments {
 
     /// The row of query `i` of a head.
     __device__ const Element* query(const Sequence& s, int head, int i) const {
-        return q + offset(q_strides(), s.index, s.q_start, head, i);
+        return q + offset(q_strides, s.index, s.q_start, head, i);
     }
     /// The row of key `j` that the head sees, and that of its value.
     __device__ const Element* key(const Sequence& s, int head, int j) const {
-        return k + offset(k_strides(), s.index, s.kv_start, head / group_size, j);
+        return k + offset(k_strides, s.index, s.kv_start, head / group_size, j);
     }
     __device__ const Element* value(const Sequence& s, int head, int j) const {
-        return v + offset(v_strides(), s.index, s.kv_start, head / group_size, j);
+        return v + offset(v_strides, s.index, s.kv_start, head / group_size, j);
     }
     __device__ auto* result(const Sequence& s, int head, int i) const {
-        return out + offset(out_strides(), s.index, s.q_start, head, i);
+        return out + offset(out_strides, s.index, s.q_start, head, i);
     }
     __device__ float* lse_of(const Sequence& s, int head, int i) const { return lse + lse_index(s, head, i); }
     __device__ int64 lse_index(const Sequence& s, int head, int i) const {
@@ -100,11 +105,6 @@ struct Call : Arguments {
     }
 
   private:
-    __device__ Strides q_strides() const { return {q_batch_stride, q_token_stride, q_head_stride}; }
-    __device__ Strides k_strides() const { return {k_batch_stride, k_token_stride, k_head_stride}; }
-    __device__ Strides v_strides() const { return {v_batch_stride, v_token_stride, v_head_stride}; }
-    __device__ Strides out_strides() const { return {out_batch_stride, out_token_stride, out_head_stride}; }
-
     __device__ static int64 offset(const Strides& strides, int sequence, int start, int head, int token) {
         const int64 first = packed ? start * strides.token : sequence * strides.batch;
         return first + token * strides.token + head * strides.head;

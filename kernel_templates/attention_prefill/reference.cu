@@ -184,6 +184,7 @@ __device__ inline void run(const Call& call) {
 }  // namespace hone::attention_prefill::reference
 
 extern "C" __global__ void __launch_bounds__(256)
-    attention_prefill_reference(const __grid_constant__ hone::attention_prefill::Call call) {
-    hone::attention_prefill::reference::run({held(call)});
+    attention_prefill_reference(HONE_PARAMETERS(attention_prefill_reference)) {
+    const hone::attention_prefill::Call call{HONE_ARGUMENTS(attention_prefill_reference)};
+    hone::attention_prefill::reference::run(call);
 }

@@ -1,7 +1,7 @@
 // The tensor copy engine (sm_90): boxes of a row-major matrix between global and shared memory by one thread.
-// A tensor map names matrix, box and swizzle; it is a member of the `const __grid_constant__` struct that the
-// kernel takes. Parts of a box outside of the matrix read as zero and are not written; the bytes announced to
-// a barrier count them.
+// A tensor map names matrix, box and swizzle; it comes as a `const __grid_constant__` kernel parameter. Parts
+// of a box outside of the matrix read as zero and are not written; the bytes announced to a barrier count
+// them.
 #pragma once
 
 #include "device/sync.cuh"

@@ -93,7 +93,7 @@ struct Fields {
             .position_rows = problem[7]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(ids, "ids"),
     pointer_arg(table, "table"),

@@ -30,6 +30,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::embedding::plain
 
 extern "C" __global__ void __launch_bounds__(hone::embedding::plain::threads)
-    embedding_plain(const __grid_constant__ hone::embedding::Tensors tensors) {
-    hone::embedding::plain::run(hone::embedding::Tensors(tensors));
+    embedding_plain(HONE_PARAMETERS(embedding_plain)) {
+    const hone::embedding::Tensors tensors{HONE_ARGUMENTS(embedding_plain)};
+    hone::embedding::plain::run(tensors);
 }

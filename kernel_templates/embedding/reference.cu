@@ -20,7 +20,7 @@ __device__ inline void run(const Tensors& tensors) {
 
 }  // namespace hone::embedding::reference
 
-extern "C" __global__ void __launch_bounds__(256)
-    embedding_reference(const __grid_constant__ hone::embedding::Tensors tensors) {
-    hone::embedding::reference::run(hone::embedding::Tensors(tensors));
+extern "C" __global__ void __launch_bounds__(256) embedding_reference(HONE_PARAMETERS(embedding_reference)) {
+    const hone::embedding::Tensors tensors{HONE_ARGUMENTS(embedding_reference)};
+    hone::embedding::reference::run(tensors);
 }

@@ -71,6 +71,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::embedding::rows
 
 extern "C" __global__ void __launch_bounds__(hone::embedding::rows::threads)
-    embedding_rows(const __grid_constant__ hone::embedding::Tensors tensors) {
-    hone::embedding::rows::run(hone::embedding::Tensors(tensors));
+    embedding_rows(HONE_PARAMETERS(embedding_rows)) {
+    const hone::embedding::Tensors tensors{HONE_ARGUMENTS(embedding_rows)};
+    hone::embedding::rows::run(tensors);
 }

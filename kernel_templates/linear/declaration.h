@@ -102,7 +102,7 @@ struct Fields {
             .tokens = problem[8]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(x, "x"),
     pointer_arg(norm_weight, "norm_weight"),

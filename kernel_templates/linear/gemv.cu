@@ -101,7 +101,8 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::linear::gemv
 
 extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::blocks_per_sm)
-    linear_gemv(const __grid_constant__ hone::linear::Tensors tensors) {
+    linear_gemv(HONE_PARAMETERS(linear_gemv)) {
+    const hone::linear::Tensors tensors{HONE_ARGUMENTS(linear_gemv)};
     hone::linear::gemv::run(tensors);
 }
 

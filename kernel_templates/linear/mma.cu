@@ -134,7 +134,8 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::linear::mma
 
 extern "C" __global__ void __launch_bounds__(hone::linear::threads, Tuned::blocks_per_sm)
-    linear_mma(const __grid_constant__ hone::linear::Tensors tensors) {
+    linear_mma(HONE_PARAMETERS(linear_mma)) {
+    const hone::linear::Tensors tensors{HONE_ARGUMENTS(linear_mma)};
     hone::linear::mma::run(tensors);
 }
 

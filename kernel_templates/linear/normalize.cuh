@@ -83,7 +83,8 @@ __device__ inline void run(const Element* x, const Element* norm_weight, Element
 
 /// In every image of the variant, empty where there is no norm.
 extern "C" __global__ void __launch_bounds__(hone::linear::normalize::threads)
-    linear_normalize(const __grid_constant__ hone::arguments::linear_normalize a) {
+    linear_normalize(HONE_PARAMETERS(linear_normalize)) {
+    const auto a = HONE_ARGUMENTS(linear_normalize);
     using hone::linear::Element;
     if constexpr (hone::linear::has_norm)
         hone::linear::normalize::run(reinterpret_cast<const Element*>(a.x), a.norm_weight,

@@ -26,9 +26,10 @@ struct StagedWeight : StagedRows<Element, plain_product::tile_out> {
 }  // namespace hone::linear::plain
 
 extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
-    linear_plain(const __grid_constant__ hone::linear::Tensors tensors) {
+    linear_plain(HONE_PARAMETERS(linear_plain)) {
+    const hone::linear::Tensors tensors{HONE_ARGUMENTS(linear_plain)};
     using namespace hone::linear;
-    plain_product::run<plain::StagedX, plain::StagedWeight>(Tensors(tensors));
+    plain_product::run<plain::StagedX, plain::StagedWeight>(tensors);
 }
 
 namespace hone::linear::normalize {

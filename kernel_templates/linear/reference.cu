@@ -103,7 +103,7 @@ __device__ inline void run(const Tensors& t) {
 
 }  // namespace hone::linear::reference
 
-extern "C" __global__ void __launch_bounds__(256)
-    linear_reference(const __grid_constant__ hone::linear::Tensors tensors) {
+extern "C" __global__ void __launch_bounds__(256) linear_reference(HONE_PARAMETERS(linear_reference)) {
+    const hone::linear::Tensors tensors{HONE_ARGUMENTS(linear_reference)};
     hone::linear::reference::run(tensors);
 }

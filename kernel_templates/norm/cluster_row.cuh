@@ -93,6 +93,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::cluster_row
 
 extern "C" __global__ void __launch_bounds__(hone::norm::cluster_row::threads)
-    norm_cluster_row(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::cluster_row::run(hone::norm::Tensors(tensors));
+    norm_cluster_row(HONE_PARAMETERS(norm_cluster_row)) {
+    const hone::norm::Tensors tensors{HONE_ARGUMENTS(norm_cluster_row)};
+    hone::norm::cluster_row::run(tensors);
 }

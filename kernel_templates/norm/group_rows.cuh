@@ -54,6 +54,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::group_rows
 
 extern "C" __global__ void __launch_bounds__(hone::norm::group_rows::threads)
-    norm_group_rows(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::group_rows::run(hone::norm::Tensors(tensors));
+    norm_group_rows(HONE_PARAMETERS(norm_group_rows)) {
+    const hone::norm::Tensors tensors{HONE_ARGUMENTS(norm_group_rows)};
+    hone::norm::group_rows::run(tensors);
 }

@@ -114,6 +114,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::persistent_rows
 
 extern "C" __global__ void __launch_bounds__(hone::norm::persistent_rows::threads, Tuned::blocks_per_sm)
-    norm_persistent_rows(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::persistent_rows::run(hone::norm::Tensors(tensors));
+    norm_persistent_rows(HONE_PARAMETERS(norm_persistent_rows)) {
+    const hone::norm::Tensors tensors{HONE_ARGUMENTS(norm_persistent_rows)};
+    hone::norm::persistent_rows::run(tensors);
 }

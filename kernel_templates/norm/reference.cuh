@@ -83,7 +83,7 @@ __device__ inline void run(const Tensors& tensors) {
 
 }  // namespace hone::norm::reference
 
-extern "C" __global__ void __launch_bounds__(256)
-    norm_reference(const __grid_constant__ hone::norm::Tensors tensors) {
+extern "C" __global__ void __launch_bounds__(256) norm_reference(HONE_PARAMETERS(norm_reference)) {
+    const hone::norm::Tensors tensors{HONE_ARGUMENTS(norm_reference)};
     hone::norm::reference::run(tensors);
 }

@@ -76,6 +76,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::norm::streamed_row
 
 extern "C" __global__ void __launch_bounds__(hone::norm::streamed_row::threads)
-    norm_streamed_row(const __grid_constant__ hone::norm::Tensors tensors) {
-    hone::norm::streamed_row::run(hone::norm::Tensors(tensors));
+    norm_streamed_row(HONE_PARAMETERS(norm_streamed_row)) {
+    const hone::norm::Tensors tensors{HONE_ARGUMENTS(norm_streamed_row)};
+    hone::norm::streamed_row::run(tensors);
 }

@@ -95,7 +95,7 @@ struct Fields {
             .out = problem[8]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(weight, "weight"),
     pointer_arg(codes, "codes"),

@@ -132,7 +132,8 @@ __device__ inline void write_codes(const Tensors& t) {
 extern "C" __global__ void __launch_bounds__(hone::quantize_weights::is_w4
                                                  ? hone::quantize_weights::reference::search_threads
                                                  : hone::quantize_weights::reference::maxima_threads)
-    quantize_weights_reference_scales(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
+    quantize_weights_reference_scales(HONE_PARAMETERS(quantize_weights_reference_scales)) {
+    const hone::quantize_weights::Tensors tensors{HONE_ARGUMENTS(quantize_weights_reference_scales)};
     using namespace hone::quantize_weights;
     if constexpr (is_w4)
         reference::search_scales(tensors);
@@ -141,6 +142,7 @@ extern "C" __global__ void __launch_bounds__(hone::quantize_weights::is_w4
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    quantize_weights_reference_codes(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
+    quantize_weights_reference_codes(HONE_PARAMETERS(quantize_weights_reference_codes)) {
+    const hone::quantize_weights::Tensors tensors{HONE_ARGUMENTS(quantize_weights_reference_codes)};
     hone::quantize_weights::reference::write_codes(tensors);
 }

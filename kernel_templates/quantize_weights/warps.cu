@@ -191,12 +191,14 @@ __device__ inline void encode_row(const Tensors& t) {
 }  // namespace hone::quantize_weights::warps
 
 extern "C" __global__ void __launch_bounds__(hone::quantize_weights::warps::clear_threads)
-    quantize_weights_clear(const __grid_constant__ hone::arguments::quantize_weights_clear a) {
-    hone::quantize_weights::warps::clear({a}, a.maxima);
+    quantize_weights_clear(HONE_PARAMETERS(quantize_weights_clear)) {
+    const hone::quantize_weights::Tensors tensors{HONE_ARGUMENTS(quantize_weights_clear)};
+    hone::quantize_weights::warps::clear(tensors, maxima);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::quantize_weights::warps::threads)
-    quantize_weights_scales(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
+    quantize_weights_scales(HONE_PARAMETERS(quantize_weights_scales)) {
+    const hone::quantize_weights::Tensors tensors{HONE_ARGUMENTS(quantize_weights_scales)};
     using namespace hone::quantize_weights;
     if constexpr (is_w4)
         warps::search_scales(tensors);
@@ -205,7 +207,8 @@ extern "C" __global__ void __launch_bounds__(hone::quantize_weights::warps::thre
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    quantize_weights_encode(const __grid_constant__ hone::quantize_weights::Tensors tensors) {
+    quantize_weights_encode(HONE_PARAMETERS(quantize_weights_encode)) {
+    const hone::quantize_weights::Tensors tensors{HONE_ARGUMENTS(quantize_weights_encode)};
     using namespace hone::quantize_weights;
     if constexpr (is_packed)
         warps::encode_block(tensors);

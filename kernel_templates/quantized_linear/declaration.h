@@ -151,7 +151,7 @@ struct Fields {
             .tokens = problem[12]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(x, "x"),
     pointer_arg(x_scales, "x_scales"),

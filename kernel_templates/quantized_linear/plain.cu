@@ -26,7 +26,7 @@ struct StagedX : StagedRows<Conditional<is_packed, Element, Code>::type, tile_to
 /// Codes that stand row by row: w8a8 and fp8.
 struct StagedCodes : StagedRows<Code, tile_out> {
     __device__ void load(const Tensors& tensors, int product, int first_row, int step) {
-        const Weight from = tensors.weight_of(product);
+        const Weight& from = tensors.weight_of(product);
         StagedRows::load(
             reinterpret_cast<const Code*>(from.codes), from.stride, first_row, out, step,
             [&](int64 row, int column) {
@@ -61,7 +61,7 @@ struct StagedPacked {
 
     /// Blocks beyond the weight repeat the last.
     __device__ void load(const Tensors& tensors, int product, int first_row, int step) {
-        const Weight from = tensors.weight_of(product);
+        const Weight& from = tensors.weight_of(product);
         constexpr int last_block = static_cast<int>(whole_blocks(out)) - 1;
         constexpr int blocks_across = static_cast<int>(whole_blocks(in));
 #pragma unroll
@@ -125,9 +125,10 @@ using StagedWeight = Conditional<is_packed, StagedPacked, StagedCodes>::type;
 }  // namespace hone::quantized_linear::plain
 
 extern "C" __global__ void __launch_bounds__(hone::linear::plain_product::threads)
-    quantized_linear_plain(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
+    quantized_linear_plain(HONE_PARAMETERS(quantized_linear_plain)) {
+    const hone::quantized_linear::Tensors tensors{HONE_ARGUMENTS(quantized_linear_plain)};
     using namespace hone::quantized_linear;
-    plain::run<plain::StagedX, plain::StagedWeight>(Tensors(tensors));
+    plain::run<plain::StagedX, plain::StagedWeight>(tensors);
 }
 
 namespace hone::linear::normalize {

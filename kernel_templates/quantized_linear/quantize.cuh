@@ -135,7 +135,8 @@ __device__ inline void run(const Row& row, float epsilon) {
 
 /// In every image of the variant, empty where x comes as codes.
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::quantize::threads)
-    quantized_linear_quantize(const __grid_constant__ hone::arguments::quantized_linear_quantize a) {
+    quantized_linear_quantize(HONE_PARAMETERS(quantized_linear_quantize)) {
+    const auto a = HONE_ARGUMENTS(quantized_linear_quantize);
     using namespace hone;
     using namespace hone::quantized_linear;
     if constexpr (quantizes_x) {

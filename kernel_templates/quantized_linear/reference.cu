@@ -153,7 +153,8 @@ __device__ inline void run(const Tensors& t) {
 }  // namespace hone::quantized_linear::reference
 
 extern "C" __global__ void __launch_bounds__(256)
-    quantized_linear_reference(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
+    quantized_linear_reference(HONE_PARAMETERS(quantized_linear_reference)) {
+    const hone::quantized_linear::Tensors tensors{HONE_ARGUMENTS(quantized_linear_reference)};
     using namespace hone::quantized_linear;
-    reference::run(Tensors(tensors));
+    reference::run(tensors);
 }

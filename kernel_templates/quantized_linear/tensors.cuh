@@ -66,14 +66,13 @@ struct Weight {
 };
 
 struct Tensors : Arguments {
+    Weight first{reinterpret_cast<const uint8*>(weight), scales, reinterpret_cast<const uint8*>(zeros),
+                 weight_stride, scale_stride};
+    Weight second{reinterpret_cast<const uint8*>(up), up_scales, reinterpret_cast<const uint8*>(up_zeros),
+                  up_stride, scale_stride};
+
     /// The weight; of a gated product's two, 0 is the gate and 1 up.
-    __device__ Weight weight_of(int product) const {
-        if (gated && product == 1)
-            return {reinterpret_cast<const uint8*>(up), up_scales, reinterpret_cast<const uint8*>(up_zeros),
-                    up_stride, scale_stride};
-        return {reinterpret_cast<const uint8*>(weight), scales, reinterpret_cast<const uint8*>(zeros),
-                weight_stride, scale_stride};
-    }
+    __device__ const Weight& weight_of(int product) const { return gated && product == 1 ? second : first; }
     /// One number of x as it is given: an element, or a code with its scale.
     __device__ float x_value(int64 token, int column) const {
         if constexpr (quantized_x) {

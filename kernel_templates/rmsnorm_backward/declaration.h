@@ -52,7 +52,7 @@ struct Fields {
             .rows = problem[3]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(dy, "dy"),
     pointer_arg(x, "x"),

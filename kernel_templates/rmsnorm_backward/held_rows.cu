@@ -153,12 +153,14 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rmsnorm_backward::held_rows
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::held_rows::threads, Tuned::blocks_per_sm)
-    rmsnorm_backward_held_rows(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
-    hone::rmsnorm_backward::held_rows::run(hone::rmsnorm_backward::Tensors(tensors));
+    rmsnorm_backward_held_rows(HONE_PARAMETERS(rmsnorm_backward_held_rows)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_held_rows)};
+    hone::rmsnorm_backward::held_rows::run(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads, 4)
-    rmsnorm_backward_sum_partials(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    rmsnorm_backward_sum_partials(HONE_PARAMETERS(rmsnorm_backward_sum_partials)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_sum_partials)};
     using namespace hone::rmsnorm_backward;
     if constexpr (held_rows::programmatic) {
         hone::release_successor();

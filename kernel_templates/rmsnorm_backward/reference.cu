@@ -60,13 +60,15 @@ __device__ inline void weight_gradient(const Tensors& t) {
 }  // namespace hone::rmsnorm_backward::reference
 
 extern "C" __global__ void __launch_bounds__(256)
-    rmsnorm_backward_reference_input(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    rmsnorm_backward_reference_input(HONE_PARAMETERS(rmsnorm_backward_reference_input)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_reference_input)};
     using namespace hone::rmsnorm_backward;
     reference::input_gradient(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    rmsnorm_backward_reference_weight(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    rmsnorm_backward_reference_weight(HONE_PARAMETERS(rmsnorm_backward_reference_weight)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_reference_weight)};
     using namespace hone::rmsnorm_backward;
     reference::weight_gradient(tensors);
 }

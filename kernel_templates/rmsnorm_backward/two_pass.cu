@@ -120,17 +120,20 @@ __device__ inline void apply_factors(const Tensors& tensors) {
 }  // namespace hone::rmsnorm_backward::two_pass
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::two_pass::threads)
-    rmsnorm_backward_find_factors(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
-    hone::rmsnorm_backward::two_pass::find_factors(hone::rmsnorm_backward::Tensors(tensors));
+    rmsnorm_backward_find_factors(HONE_PARAMETERS(rmsnorm_backward_find_factors)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_find_factors)};
+    hone::rmsnorm_backward::two_pass::find_factors(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::two_pass::threads)
-    rmsnorm_backward_apply_factors(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
-    hone::rmsnorm_backward::two_pass::apply_factors(hone::rmsnorm_backward::Tensors(tensors));
+    rmsnorm_backward_apply_factors(HONE_PARAMETERS(rmsnorm_backward_apply_factors)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_apply_factors)};
+    hone::rmsnorm_backward::two_pass::apply_factors(tensors);
 }
 
 extern "C" __global__ void __launch_bounds__(hone::rmsnorm_backward::sum_threads, 4)
-    rmsnorm_backward_sum_partials(const __grid_constant__ hone::rmsnorm_backward::Tensors tensors) {
+    rmsnorm_backward_sum_partials(HONE_PARAMETERS(rmsnorm_backward_sum_partials)) {
+    const hone::rmsnorm_backward::Tensors tensors{HONE_ARGUMENTS(rmsnorm_backward_sum_partials)};
     using namespace hone::rmsnorm_backward;
     two_pass::begin_launch();
     sum_partials<static_cast<int>(Tuned::sum_lanes)>(tensors.workspace, two_pass::chunks, tensors.dweight);

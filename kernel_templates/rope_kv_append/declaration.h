@@ -151,7 +151,7 @@ struct Fields {
             .kv_len = problem[12]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(q, "q"),
     pointer_arg(k, "k"),

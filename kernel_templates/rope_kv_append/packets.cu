@@ -217,6 +217,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rope_kv_append::packets
 
 extern "C" __global__ void __launch_bounds__(hone::rope_kv_append::packets::threads)
-    rope_kv_append_packets(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
-    hone::rope_kv_append::packets::run({held(tensors)});
+    rope_kv_append_packets(HONE_PARAMETERS(rope_kv_append_packets)) {
+    const hone::rope_kv_append::Tensors tensors{HONE_ARGUMENTS(rope_kv_append_packets)};
+    hone::rope_kv_append::packets::run(tensors);
 }

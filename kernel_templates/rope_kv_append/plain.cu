@@ -78,6 +78,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rope_kv_append::plain
 
 extern "C" __global__ void __launch_bounds__(hone::rope_kv_append::plain::threads)
-    rope_kv_append_plain(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
-    hone::rope_kv_append::plain::run({held(tensors)});
+    rope_kv_append_plain(HONE_PARAMETERS(rope_kv_append_plain)) {
+    const hone::rope_kv_append::Tensors tensors{HONE_ARGUMENTS(rope_kv_append_plain)};
+    hone::rope_kv_append::plain::run(tensors);
 }

@@ -57,6 +57,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::rope_kv_append::reference
 
 extern "C" __global__ void __launch_bounds__(128)
-    rope_kv_append_reference(const __grid_constant__ hone::rope_kv_append::Tensors tensors) {
-    hone::rope_kv_append::reference::run({held(tensors)});
+    rope_kv_append_reference(HONE_PARAMETERS(rope_kv_append_reference)) {
+    const hone::rope_kv_append::Tensors tensors{HONE_ARGUMENTS(rope_kv_append_reference)};
+    hone::rope_kv_append::reference::run(tensors);
 }

@@ -39,6 +39,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::sample::cluster_row
 
 extern "C" __global__ void __launch_bounds__(hone::sample::cluster_row::threads, 1)
-    sample_cluster_row(const __grid_constant__ hone::sample::Tensors tensors) {
-    hone::sample::cluster_row::run(hone::sample::Tensors(tensors));
+    sample_cluster_row(HONE_PARAMETERS(sample_cluster_row)) {
+    const hone::sample::Tensors tensors{HONE_ARGUMENTS(sample_cluster_row)};
+    hone::sample::cluster_row::run(tensors);
 }

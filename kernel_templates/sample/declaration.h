@@ -71,7 +71,7 @@ struct Fields {
             .rows = problem[4]};
 }
 
-/// The whole call: what the struct of every kernel begins with.
+/// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {
     pointer_arg(logits, "logits"),
     pointer_arg(temperature, "temperature"),

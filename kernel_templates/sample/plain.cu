@@ -23,6 +23,7 @@ __device__ inline void run(const Tensors& tensors) {
 }  // namespace hone::sample::plain
 
 extern "C" __global__ void __launch_bounds__(hone::sample::plain::threads, 1)
-    sample_plain(const __grid_constant__ hone::sample::Tensors tensors) {
-    hone::sample::plain::run(hone::sample::Tensors(tensors));
+    sample_plain(HONE_PARAMETERS(sample_plain)) {
+    const hone::sample::Tensors tensors{HONE_ARGUMENTS(sample_plain)};
+    hone::sample::plain::run(tensors);
 }

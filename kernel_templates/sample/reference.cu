@@ -114,6 +114,7 @@ __device__ inline void run(const Tensors& tensors) { Row(tensors, blockIdx.x).ru
 }  // namespace hone::sample::reference
 
 extern "C" __global__ void __launch_bounds__(hone::sample::reference::threads)
-    sample_reference(const __grid_constant__ hone::sample::Tensors tensors) {
-    hone::sample::reference::run(hone::sample::Tensors(tensors));
+    sample_reference(HONE_PARAMETERS(sample_reference)) {
+    const hone::sample::Tensors tensors{HONE_ARGUMENTS(sample_reference)};
+    hone::sample::reference::run(tensors);
 }

@@ -9,7 +9,7 @@
 namespace hone::runtime {
 namespace {
 
-// A narrow member is the low bytes of its eight.
+// A narrow parameter is the low bytes of its eight.
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(Scalar) == 8 && sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) % 64 == 0);
 
@@ -29,20 +29,19 @@ const void* source_of(KernelArg::Kind kind, std::size_t index, const ArgumentSou
 }  // namespace
 
 ArgumentLayout::ArgumentLayout(const Kernel& kernel) {
-    if (kernel.args.size() > members_.size())
+    if (kernel.args.size() > places_.size())
         throw std::logic_error(fmt::format("kernel {} takes {} arguments; allowed: {}", kernel.name,
-                                           kernel.args.size(), members_.size()));
-    std::size_t end = 0;
+                                           kernel.args.size(), places_.size()));
     for (std::size_t i = 0; i < kernel.args.size(); ++i) {
         const KernelArg& arg = kernel.args[i];
-        const std::size_t at = (end + arg.alignment() - 1) / arg.alignment() * arg.alignment();
+        const std::size_t at = (bytes_ + arg.alignment() - 1) / arg.alignment() * arg.alignment();
         add(i, arg, at);
-        end = at + arg.bytes();
+        bytes_ = at + arg.bytes();
     }
 }
 
-void ArgumentLayout::add(std::size_t member, const KernelArg& arg, std::size_t at) {
-    members_[member] = {static_cast<std::uint16_t>(at), static_cast<std::uint8_t>(arg.bytes())};
+void ArgumentLayout::add(std::size_t parameter, const KernelArg& arg, std::size_t at) {
+    places_[parameter] = {static_cast<std::uint16_t>(at), static_cast<std::uint8_t>(arg.bytes())};
     if (run_count_ > 0 && arg.bytes() == 8) {
         Run& last = runs_[run_count_ - 1];
         const bool is_next = last.kind == arg.kind && last.index + last.bytes / 8 == arg.index;
@@ -62,8 +61,8 @@ void ArgumentLayout::fill(ArgumentBlock& block, const Launch& launch,
         std::memcpy(to + runs_[i].to, source_of(runs_[i].kind, runs_[i].index, sources), runs_[i].bytes);
     for (std::size_t i = 0; i < launch.substitution_count; ++i) {
         const Substitution& taken = launch.substitutions[i];
-        const Member& member = members_[taken.arg];
-        std::memcpy(to + member.at, &sources.values[taken.value], member.bytes);
+        const Place& place = places_[taken.arg];
+        std::memcpy(to + place.at, &sources.values[taken.value], place.bytes);
     }
 }
 

@@ -180,12 +180,13 @@ void make_values(const Plan& plan, const Call& call, MadeValues& values) noexcep
 }
 
 CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, ArgumentBlock& block,
-                    CUstream stream) noexcept {
-    void* parameters[] = {&block};
+                    std::size_t bytes, CUstream stream) noexcept {
+    void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                      CU_LAUNCH_PARAM_END};
     if (!launch.programmatic && !launch.has_cluster()) {
         return driver.cuLaunchKernel(function, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
-                                     launch.block.y, launch.block.z, launch.shared_bytes, stream, parameters,
-                                     nullptr);
+                                     launch.block.y, launch.block.z, launch.shared_bytes, stream, nullptr,
+                                     packed);
     }
     Attributes attributes;
     CUlaunchConfig config{};
@@ -199,7 +200,7 @@ CUresult launch_one(const Driver& driver, CUfunction function, const Launch& lau
     config.hStream = stream;
     config.attrs = attributes.data();
     config.numAttrs = fill_attributes(launch, attributes);
-    return driver.cuLaunchKernelEx(&config, function, parameters, nullptr);
+    return driver.cuLaunchKernelEx(&config, function, nullptr, packed);
 }
 
 }  // namespace
@@ -228,8 +229,9 @@ CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan
     ArgumentBlock block;
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
-        loaded.layout(i).fill(block, launch, sources);
-        const CUresult result = launch_one(driver, loaded.function(i), launch, block, stream);
+        const ArgumentLayout& layout = loaded.layout(i);
+        layout.fill(block, launch, sources);
+        const CUresult result = launch_one(driver, loaded.function(i), launch, block, layout.bytes(), stream);
         if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;

@@ -97,45 +97,16 @@ std::string parameter_bytes(const std::string& parameters) {
     return bytes;
 }
 
-// Sizes of the members of a struct, its base's before its own, in front of what `bytes` has already. Members
-// stand one a line; functions do not count.
-void add_members(const std::string& text, std::string name, std::string& bytes) {
-    if (const auto space = name.rfind("::"); space != std::string::npos) name.erase(0, space + 2);
-    auto at = text.find("struct " + name);
-    while (at != std::string::npos && is_name_character(text[at + 7 + name.size()]))
-        at = text.find("struct " + name, at + 1);
-    if (at == std::string::npos) return;
-    const auto open = text.find('{', at);
-    const std::string head = text.substr(at, open - at);
-    if (const auto base = head.find(" : "); base != std::string::npos)
-        add_members(text, head.substr(base + 3, head.find_last_not_of(' ') - base - 2), bytes);
-    std::istringstream lines(text.substr(open + 1, text.find('}', open) - open - 1));
-    for (std::string line; std::getline(lines, line);) {
-        const int size = line.find('(') == std::string::npos ? bytes_of_type(line) : 0;
-        if (size != 0) bytes += (bytes.empty() ? "" : ",") + std::to_string(size);
-    }
-}
-
-// The type in "const __grid_constant__ hone::norm::Tensors tensors". Empty for other parameter lists.
-std::string struct_type(const std::string& parameters) {
-    std::istringstream words(parameters);
-    std::string constant, place, type;
-    words >> constant >> place >> type;
-    const bool is_one = parameters.find(',') == std::string::npos && place == "__grid_constant__";
-    return is_one && type.find("TensorMap") == std::string::npos ? type : std::string();
-}
-
-// What the launch record shows of a kernel's parameters: sizes one by one, or behind "struct:" those of the
-// members of the one struct that it takes.
-std::string parameters_of(const std::string& text, const std::string& parameters) {
-    std::string bytes;
-    if (const std::string type = struct_type(parameters); !type.empty()) {
-        add_members(text, type, bytes);
-        if (!bytes.empty()) bytes = "struct:" + bytes;
-    } else {
-        bytes = parameter_bytes(parameters);
-    }
-    return bytes.empty() ? "-" : bytes;
+// A list that the constants' header names, in place of HONE_PARAMETERS(kernel).
+std::string expanded(const std::string& text, const std::string& parameters) {
+    const std::string macro = "HONE_PARAMETERS(";
+    if (!parameters.starts_with(macro)) return parameters;
+    const std::string kernel = parameters.substr(macro.size(), parameters.find(')') - macro.size());
+    const std::string definition = "#define HONE_PARAMETERS_" + kernel + " ";
+    const auto at = text.find(definition);
+    if (at == std::string::npos) return {};
+    const auto from = at + definition.size();
+    return text.substr(from, text.find('\n', from) - from);
 }
 
 // The function behind `extern "C" __global__`: its name is the first word before a parenthesis that is no
@@ -150,7 +121,8 @@ ImageKernel kernel_at(const std::string& text, std::size_t from) {
         kernel.name = text.substr(begin, end - begin);
         from = behind_parentheses(text, open);
         if (kernel.name.starts_with("__")) continue;
-        kernel.parameter_bytes = parameters_of(text, text.substr(open + 1, from - open - 2));
+        const std::string bytes = parameter_bytes(expanded(text, text.substr(open + 1, from - open - 2)));
+        if (!bytes.empty()) kernel.parameter_bytes = bytes;
         return kernel;
     }
     return {};

@@ -36,12 +36,9 @@ bool runs_on(const std::string& arch, const FakeDevice& device) {
     return target / 10 == capability / 10 && target <= capability;
 }
 
-// Where each parameter stands: apart from one another, or as members of one struct at their natural
-// alignment.
-std::vector<std::pair<const char*, std::size_t>> places_of(std::string sizes, void** parameters) {
-    const std::string in_struct = "struct:";
-    const bool is_struct = sizes.starts_with(in_struct);
-    if (is_struct) sizes.erase(0, in_struct.size());
+// Where each parameter stands: each at a pointer of its own, or in one block at its natural alignment.
+std::vector<std::pair<const char*, std::size_t>> places_of(const std::string& sizes,
+                                                           const GivenParameters& given) {
     std::vector<std::pair<const char*, std::size_t>> places;
     std::istringstream words(sizes == "-" ? "" : sizes);
     std::size_t end = 0;
@@ -49,16 +46,17 @@ std::vector<std::pair<const char*, std::size_t>> places_of(std::string sizes, vo
         const auto bytes = static_cast<std::size_t>(std::atoi(word.c_str()));
         const std::size_t alignment = bytes == 128 ? 64 : bytes;
         end = (end + alignment - 1) / alignment * alignment;
-        const void* base = is_struct ? parameters[0] : parameters[places.size()];
-        places.emplace_back(static_cast<const char*>(base) + (is_struct ? end : 0), bytes);
+        const char* const block = static_cast<const char*>(given.block());
+        places.emplace_back(
+            block != nullptr ? block + end : static_cast<const char*>(given.pointers[places.size()]), bytes);
         end += bytes;
     }
     return places;
 }
 
 // A parameter that is larger than a word is recorded by its first word, a tensor map by its address.
-void take_parameters(const std::string& sizes, void** parameters, FakeLaunch& record) {
-    for (const auto& [from, bytes] : places_of(sizes, parameters)) {
+void take_parameters(const std::string& sizes, const GivenParameters& given, FakeLaunch& record) {
+    for (const auto& [from, bytes] : places_of(sizes, given)) {
         if (record.parameter_count == 24) return;
         std::memcpy(&record.parameters[record.parameter_count++], from, std::min<std::size_t>(8, bytes));
     }
@@ -217,17 +215,17 @@ CUresult Machine::check_launch(const CUctx_st& context, const LaunchRequest& req
     return CUDA_SUCCESS;
 }
 
-CUresult Machine::launch(CUstream_st& stream, LaunchRequest request, void** parameters) {
+CUresult Machine::launch(CUstream_st& stream, LaunchRequest request, const GivenParameters& given) {
     if (request.function->module->context != stream.context) return CUDA_ERROR_INVALID_CONTEXT;
     if (const CUresult result = check_launch(*stream.context, request); result != CUDA_SUCCESS) return result;
     std::strncpy(request.record.kernel, request.function->kernel.name.c_str(),
                  sizeof(request.record.kernel) - 1);
-    if (parameters != nullptr) {
-        take_parameters(request.function->kernel.parameter_bytes, parameters, request.record);
+    if (given.pointers != nullptr || given.packed != nullptr) {
+        take_parameters(request.function->kernel.parameter_bytes, given, request.record);
         for (const Rule* rule : script.settings("launch", "write")) {
             if (!matches(rule->text("match"), request.function->subject)) continue;
             const auto index = static_cast<std::size_t>(rule->number("write"));
-            const auto places = places_of(request.function->kernel.parameter_bytes, parameters);
+            const auto places = places_of(request.function->kernel.parameter_bytes, given);
             if (index < places.size())
                 std::memcpy(&request.pointers[static_cast<int>(index)], places[index].first,
                             sizeof(CUdeviceptr));

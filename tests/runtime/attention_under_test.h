@@ -9,7 +9,7 @@
 #include "runtime/dispatch/dispatcher.h"
 #include "runtime/operators/attention_problem.h"
 #include "runtime/operators/entry.h"
-#include "tests/runtime/launched_members.h"
+#include "tests/runtime/launched_parameters.h"
 #include "tests/support/fake_machine.h"
 
 namespace hone::test {
@@ -60,16 +60,16 @@ class NotingMachine {
         std::const_pointer_cast<runtime::Driver>(runtime::Driver::load());
 
   private:
-    static void note(void** parameters) {
-        if (noted.empty()) noted = launched_members(noted_arguments, parameters);
+    static void note(void** packed) {
+        if (noted.empty()) noted = launched_parameters(noted_arguments, packed);
     }
     static CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                unsigned, CUstream, void** parameters, void**) {
-        note(parameters);
+                                unsigned, CUstream, void**, void** packed) {
+        note(packed);
         return CUDA_SUCCESS;
     }
-    static CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
-        note(parameters);
+    static CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void**, void** packed) {
+        note(packed);
         return CUDA_SUCCESS;
     }
 

@@ -36,8 +36,8 @@ struct Gpu {
         const std::string constants =
             "struct Tuned {\n    static constexpr long long threads = " + std::to_string(threads) + ";\n};\n";
         const auto output = Nvrtc::load()->compile(
-            "#include \"hone_constants.h\"\nstruct K {\nunsigned long long* out;\n};\n"
-            "extern \"C\" __global__ void k(const __grid_constant__ K k) {}\n",
+            "#include \"hone_constants.h\"\n"
+            "extern \"C\" __global__ void k(unsigned long long* out) {}\n",
             source, {{"hone_constants.h", constants.c_str()}}, options);
         return LoadedPlan(*driver, output.cubin, plan);
     }

@@ -16,10 +16,9 @@ namespace {
 using test::FakeMachine;
 
 constexpr const char* source =
-    "struct First {\nconst float* x;\nfloat* y;\nlong long rows;\nint n;\n};\n"
-    "struct Second {\nfloat* y;\n};\n"
-    "extern \"C\" __global__ void __launch_bounds__((128 + 1)) first(const __grid_constant__ First a) {}\n"
-    "extern \"C\" __global__ void second(const __grid_constant__ Second a) {}\n";
+    "extern \"C\" __global__ void __launch_bounds__((128 + 1))\n"
+    "    first(const float* x, float* y, long long rows, int n) {}\n"
+    "extern \"C\" __global__ void second(float* y) {}\n";
 
 constexpr KernelArg first_args[] = {pointer_arg(2, "x"), pointer_arg(0, "y"), scalar_arg(1, "rows"),
                                     narrow_arg(0, "n")};
@@ -96,8 +95,8 @@ TEST_CASE("a plan's launches reach the driver in order, with the call's argument
 
 TEST_CASE("tensor maps are made of the call's pointers and strides, and handed to the kernel by value") {
     const Loaded gpu("", "sm_90a",
-                     "struct Mapped {\nhone::TensorMap x;\nhone::TensorMap y;\nint n;\n};\n"
-                     "extern \"C\" __global__ void mapped(const __grid_constant__ Mapped a) {}\n");
+                     "extern \"C\" __global__ void mapped(const __grid_constant__ hone::TensorMap x,\n"
+                     "    const __grid_constant__ hone::TensorMap y, int n) {}\n");
     constexpr static KernelArg args[] = {tensor_map_arg(1, "x"), tensor_map_arg(0, "y"), narrow_arg(0, "n")};
     constexpr static Kernel mapped{"mapped", args};
     Launch launch_mapped;
@@ -132,8 +131,8 @@ TEST_CASE("tensor maps are made of the call's pointers and strides, and handed t
 
 TEST_CASE("a launch may read what an earlier one wrote into the workspace, as numbers and as a tensor map") {
     const Loaded gpu("", "sm_90a",
-                     "struct Mapped {\nhone::TensorMap x;\nfloat* y;\nlong long stride;\n};\n"
-                     "extern \"C\" __global__ void mapped(const __grid_constant__ Mapped a) {}\n");
+                     "extern \"C\" __global__ void mapped(const __grid_constant__ hone::TensorMap x,\n"
+                     "    float* y, long long stride) {}\n");
     constexpr static KernelArg args[] = {tensor_map_arg(0, "x"), pointer_arg(0, "y"),
                                          scalar_arg(0, "stride")};
     constexpr static Kernel mapped{"mapped", args};

@@ -13,7 +13,7 @@
 #include "kernel_templates/linear/normalize.h"
 #include "runtime/operators/feed_forward.h"
 #include "runtime/operators/linear.h"
-#include "tests/runtime/launched_members.h"
+#include "tests/runtime/launched_parameters.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -80,19 +80,19 @@ std::vector<Launched> launches;
 /// Those of the first launch; later ones take the whole call.
 std::span<const KernelArg> first_args = linear::call_args;
 
-void note(void** parameters) {
+void note(void** packed) {
     const std::span<const KernelArg> args = launches.empty() ? first_args : linear::call_args;
-    launches.push_back(test::launched_members(args, parameters));
+    launches.push_back(test::launched_parameters(args, packed));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     CUstream, void** parameters, void**) {
-    note(parameters);
+                     CUstream, void**, void** packed) {
+    note(packed);
     return CUDA_SUCCESS;
 }
 
-CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
-    note(parameters);
+CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void**, void** packed) {
+    note(packed);
     return CUDA_SUCCESS;
 }
 

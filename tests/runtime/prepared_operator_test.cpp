@@ -21,7 +21,7 @@
 
 #include "kernel_templates/norm/norm.h"
 #include "runtime/operators/norm.h"
-#include "tests/runtime/launched_members.h"
+#include "tests/runtime/launched_parameters.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/allocation_count.h"
 
@@ -215,8 +215,8 @@ TEST_CASE("an odd row length takes any pointer that fits its element") {
 
 std::vector<std::uint64_t> launched_with;
 
-CUresult note_parameters(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
-    launched_with = test::launched_members(norm::call_args, parameters);
+CUresult note_parameters(const CUlaunchConfig*, CUfunction, void**, void** packed) {
+    launched_with = test::launched_parameters(norm::call_args, packed);
     return CUDA_SUCCESS;
 }
 

@@ -14,7 +14,7 @@
 #include "runtime/dispatch/alignment.h"
 #include "runtime/operators/feed_forward.h"
 #include "runtime/operators/quantized_linear.h"
-#include "tests/runtime/launched_members.h"
+#include "tests/runtime/launched_parameters.h"
 #include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
@@ -117,18 +117,18 @@ TEST_CASE("16 bytes suffice as alignment, whatever the sizes of elements") {
 using Launched = std::vector<std::uint64_t>;
 std::vector<Launched> launches;
 
-void note(void** parameters) {
-    launches.push_back(test::launched_members(quantized_linear::call_args, parameters));
+void note(void** packed) {
+    launches.push_back(test::launched_parameters(quantized_linear::call_args, packed));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     CUstream, void** parameters, void**) {
-    note(parameters);
+                     CUstream, void**, void** packed) {
+    note(packed);
     return CUDA_SUCCESS;
 }
 
-CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
-    note(parameters);
+CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void**, void** packed) {
+    note(packed);
     return CUDA_SUCCESS;
 }
 

@@ -49,10 +49,10 @@ __device__ inline void run(const Tensors& tensors, Memory& memory, const TensorM
 }  // namespace hone::attention_decode::ring
 
 extern "C" __global__ void __launch_bounds__(hone::attention_decode::ring::threads, Tuned::blocks_per_sm)
-    attention_decode_ring(const __grid_constant__ hone::arguments::attention_decode_ring arguments) {
+    attention_decode_ring(HONE_PARAMETERS(attention_decode_ring)) {
+    const hone::attention_decode::Tensors tensors{HONE_ARGUMENTS(attention_decode_ring)};
     extern __shared__ unsigned char memory[];
     const unsigned int skew = -hone::shared_address(memory) & 1023u;
-    hone::attention_decode::ring::run({held(arguments)},
-                                      *reinterpret_cast<hone::attention_decode::ring::Memory*>(memory + skew),
-                                      arguments.k_map, arguments.v_map);
+    hone::attention_decode::ring::run(
+        tensors, *reinterpret_cast<hone::attention_decode::ring::Memory*>(memory + skew), k_map, v_map);
 }

@@ -64,8 +64,8 @@ __device__ inline void run(const Call& call, int section, uint32 base) {
 }  // namespace hone::attention_prefill::warp_mma
 
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::warp_mma::threads, Tuned::blocks_per_sm)
-    attention_prefill_mma(const __grid_constant__ hone::arguments::attention_prefill_mma arguments) {
+    attention_prefill_mma(HONE_PARAMETERS(attention_prefill_mma)) {
+    const hone::attention_prefill::Call call{HONE_ARGUMENTS(attention_prefill_mma)};
     extern __shared__ __align__(hone::attention_prefill::warp_mma::Geometry::alignment) hone::uint8 memory[];
-    hone::attention_prefill::warp_mma::run({held(arguments)}, arguments.section,
-                                           hone::shared_address(memory));
+    hone::attention_prefill::warp_mma::run(call, section, hone::shared_address(memory));
 }

@@ -53,8 +53,8 @@ __device__ inline void run(const Call& call, int section, float* memory) {
 }  // namespace hone::attention_prefill::cuda_cores
 
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::cuda_cores::threads, 1)
-    attention_prefill_plain(const __grid_constant__ hone::arguments::attention_prefill_plain arguments) {
+    attention_prefill_plain(HONE_PARAMETERS(attention_prefill_plain)) {
+    const hone::attention_prefill::Call call{HONE_ARGUMENTS(attention_prefill_plain)};
     extern __shared__ __align__(16) hone::uint8 memory[];
-    hone::attention_prefill::cuda_cores::run({held(arguments)}, arguments.section,
-                                             reinterpret_cast<float*>(memory));
+    hone::attention_prefill::cuda_cores::run(call, section, reinterpret_cast<float*>(memory));
 }

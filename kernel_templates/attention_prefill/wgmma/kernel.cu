@@ -63,8 +63,8 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
 
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::warpgroup::geometry.threads(),
                                              Tuned::blocks_per_sm)
-    attention_prefill_wgmma(const __grid_constant__ hone::arguments::attention_prefill_wgmma arguments) {
-    hone::attention_prefill::warpgroup::run(
-        {arguments.q_map, arguments.k_map, arguments.v_map}, {held(arguments)},
-        {arguments.section_rows, arguments.section_heads, arguments.section_count});
+    attention_prefill_wgmma(HONE_PARAMETERS(attention_prefill_wgmma)) {
+    const hone::attention_prefill::Call call{HONE_ARGUMENTS(attention_prefill_wgmma)};
+    hone::attention_prefill::warpgroup::run({q_map, k_map, v_map}, call,
+                                            {section_rows, section_heads, section_count});
 }

@@ -95,7 +95,7 @@ class Consumer {
             const bool exists = first_row_ + row < tile_.sequence.q_len && chunk * 4 < head_dim;
             copy_chunk_async_or_zero(layout_.query(warpgroup_) + chunk / 8 * geometry.query_panel_bytes() +
                                          panel_offset(row, chunk % 8),
-                                     first + row * call_.q_token_stride + chunk * 4, exists);
+                                     first + row * call_.q_strides.token + chunk * 4, exists);
         }
         commit_copies();
         wait_for_copies<0>();

@@ -73,6 +73,7 @@ __device__ inline void run(const Call& call) {
 }  // namespace hone::attention_prefill::tf32
 
 extern "C" __global__ void __launch_bounds__(hone::attention_prefill::tf32::geometry.threads(), 1)
-    attention_prefill_wgmma_tf32(const __grid_constant__ hone::attention_prefill::Call call) {
-    hone::attention_prefill::tf32::run({held(call)});
+    attention_prefill_wgmma_tf32(HONE_PARAMETERS(attention_prefill_wgmma_tf32)) {
+    const hone::attention_prefill::Call call{HONE_ARGUMENTS(attention_prefill_wgmma_tf32)};
+    hone::attention_prefill::tf32::run(call);
 }

@@ -20,8 +20,8 @@ class Splitter {
           tile_(tile),
           keys_(call.key(tile.sequence, tile.head, 0)),
           values_(call.value(tile.sequence, tile.head, 0)),
-          key_stride_(call.k_token_stride),
-          value_stride_(call.v_token_stride) {}
+          key_stride_(call.k_strides.token),
+          value_stride_(call.v_strides.token) {}
 
     /// Blocks of keys and of values in turn, in the order in which the consumers need them.
     __device__ void run() {

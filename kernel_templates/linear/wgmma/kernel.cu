@@ -8,7 +8,8 @@ inline constexpr Operands operands{};
 #include "linear/wgmma/product.cuh"
 
 extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned::blocks_per_sm)
-    linear_wgmma(const __grid_constant__ hone::arguments::linear_wgmma a) {
+    linear_wgmma(HONE_PARAMETERS(linear_wgmma)) {
+    const auto a = HONE_ARGUMENTS(linear_wgmma);
     using namespace hone::linear::gemm;
     const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
     run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},

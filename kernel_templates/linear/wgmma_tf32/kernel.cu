@@ -2,7 +2,8 @@
 #include "linear/wgmma_tf32/product.cuh"
 
 extern "C" __global__ void __launch_bounds__(hone::linear::tf32::threads, Tuned::blocks_per_sm)
-    linear_wgmma_tf32(const __grid_constant__ hone::arguments::linear_wgmma_tf32 a) {
+    linear_wgmma_tf32(HONE_PARAMETERS(linear_wgmma_tf32)) {
+    const auto a = HONE_ARGUMENTS(linear_wgmma_tf32);
     hone::linear::tf32::run({a.x_map, a.weight_map, a.up_map}, {{.bias = a.bias,
                                                                  .residual = a.residual,
                                                                  .out = a.out,

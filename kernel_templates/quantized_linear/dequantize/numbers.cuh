@@ -152,20 +152,12 @@ __device__ inline void run(const Weight& weight, const Task& task, Element* numb
 }  // namespace hone::quantized_linear::unpacked
 
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::unpacked::threads)
-    quantized_linear_dequantize(const __grid_constant__ hone::arguments::quantized_linear_dequantize a) {
+    quantized_linear_dequantize(HONE_PARAMETERS(quantized_linear_dequantize)) {
     using namespace hone;
     using namespace hone::quantized_linear;
     const unpacked::Task task = unpacked::tasks.task(blockIdx.x);
     const bool is_up = task.product == 1;
-    // Both weights' pointers are read before one of them is chosen: so they come together.
-    const uint8* const codes = reinterpret_cast<const uint8*>(a.weight);
-    const uint8* const up_codes = reinterpret_cast<const uint8*>(a.up);
-    const Scale* const scales = a.scales;
-    const Scale* const up_scales = a.up_scales;
-    const uint8* const zeros = reinterpret_cast<const uint8*>(a.zeros);
-    const uint8* const up_zeros = reinterpret_cast<const uint8*>(a.up_zeros);
-    Element* const numbers = reinterpret_cast<Element*>(a.numbers);
-    Element* const up_numbers = reinterpret_cast<Element*>(a.up_numbers);
-    unpacked::run({is_up ? up_codes : codes, is_up ? up_scales : scales, is_up ? up_zeros : zeros, 0, 0},
-                  task, is_up ? up_numbers : numbers);
+    unpacked::run({reinterpret_cast<const uint8*>(is_up ? up : weight), is_up ? up_scales : scales,
+                   reinterpret_cast<const uint8*>(is_up ? up_zeros : zeros), 0, 0},
+                  task, reinterpret_cast<Element*>(is_up ? up_numbers : numbers));
 }

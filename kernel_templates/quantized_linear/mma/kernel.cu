@@ -221,9 +221,10 @@ __device__ inline void run(const Tensors& tensors, float* shared) {
 }  // namespace hone::quantized_linear::mma_blocks
 
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::mma_blocks::geometry.threads())
-    quantized_linear_mma(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
+    quantized_linear_mma(HONE_PARAMETERS(quantized_linear_mma)) {
+    const hone::quantized_linear::Tensors tensors{HONE_ARGUMENTS(quantized_linear_mma)};
     extern __shared__ __align__(128) float shared[];
-    hone::quantized_linear::mma_blocks::run(hone::quantized_linear::Tensors(tensors), shared);
+    hone::quantized_linear::mma_blocks::run(tensors, shared);
 }
 
 namespace hone::linear::normalize {

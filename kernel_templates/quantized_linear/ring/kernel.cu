@@ -65,11 +65,11 @@ __device__ inline void run(const Tensors& tensors, const TensorMap& x_map, Memor
 }  // namespace hone::quantized_linear::ring
 
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::ring::threads, Tuned::blocks_per_sm)
-    quantized_linear_ring(const __grid_constant__ hone::arguments::quantized_linear_ring a) {
+    quantized_linear_ring(HONE_PARAMETERS(quantized_linear_ring)) {
     extern __shared__ unsigned char memory[];
     const unsigned int start = hone::shared_address(memory);
-    const hone::quantized_linear::Tensors tensors{a};
-    hone::quantized_linear::ring::run(tensors, a.x_map, {start + (-start & 1023u)});
+    const hone::quantized_linear::Tensors tensors{HONE_ARGUMENTS(quantized_linear_ring)};
+    hone::quantized_linear::ring::run(tensors, x_map, {start + (-start & 1023u)});
 }
 
 namespace hone::linear::normalize {

@@ -57,7 +57,7 @@ class Producer {
 #pragma unroll
         for (int block = 0; block < geometry.tile_blocks(); ++block) {
             constexpr int product_blocks = geometry.tile_blocks() / products;
-            const Weight weight = tensors_.weight_of(block / product_blocks);
+            const Weight& weight = tensors_.weight_of(block / product_blocks);
             // Behind the last block there is nothing: results of rows that do not exist are not stored.
             const int64 row = min(tile * product_blocks + block % product_blocks, all_blocks - 1);
             copy(to + geometry.codes_at() + block * geometry.row_code_bytes(), weight.codes,

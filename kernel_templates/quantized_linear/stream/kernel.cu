@@ -232,9 +232,10 @@ __device__ inline void run(const Tensors& tensors, unsigned char* memory) {
 
 extern "C" __global__ void __launch_bounds__(hone::quantized_linear::stream::geometry.threads(),
                                              Tuned::blocks_per_sm)
-    quantized_linear_stream(const __grid_constant__ hone::quantized_linear::Tensors tensors) {
+    quantized_linear_stream(HONE_PARAMETERS(quantized_linear_stream)) {
+    const hone::quantized_linear::Tensors tensors{HONE_ARGUMENTS(quantized_linear_stream)};
     extern __shared__ __align__(128) unsigned char memory[];
-    hone::quantized_linear::stream::run(hone::quantized_linear::Tensors(tensors), memory);
+    hone::quantized_linear::stream::run(tensors, memory);
 }
 
 namespace hone::linear::normalize {

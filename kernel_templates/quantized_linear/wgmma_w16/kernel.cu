@@ -1,6 +1,6 @@
 // Quantized linear, variant wgmma_w16 (sm_90a): weights of 4 or 8 bits in blocks (layout.cuh), 16-bit x.
-// Ring, schedule and results are those of linear's tensor-core product (linear/wgmma/product.cuh says how), with the
-// weight as the left operand; roles.cuh shares out the work.
+// Ring, schedule and results are those of linear's tensor-core product (linear/wgmma/product.cuh says how),
+// with the weight as the left operand; roles.cuh shares out the work.
 //
 // Data's way: codes, and of groups their scales and zero points -> ring in shared memory (bulk copies, whole
 // blocks) -> registers, 16 bytes a thread and block -> 16-bit numbers, exact, times the group's scale ->
@@ -21,13 +21,11 @@ inline constexpr Operands operands = quantized_linear::w16::held.operands();
 #include "quantized_linear/wgmma_w16/roles.cuh"
 
 extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned::blocks_per_sm)
-    quantized_linear_wgmma_w16(const __grid_constant__ hone::arguments::quantized_linear_wgmma_w16 a) {
+    quantized_linear_wgmma_w16(HONE_PARAMETERS(quantized_linear_wgmma_w16)) {
     using namespace hone::quantized_linear;
-    const Tensors tensors{a};
-    const hone::linear::gemm::Maps maps{a.x_map, a.x_map, a.x_map, a.result_map};
-    w16::run(maps,
-             {a.bias, a.residual, a.out, a.workspace, static_cast<int>(a.tokens),
-              a.residual_stride, a.out_stride},
+    const Tensors tensors{HONE_ARGUMENTS(quantized_linear_wgmma_w16)};
+    const hone::linear::gemm::Maps maps{x_map, x_map, x_map, result_map};
+    w16::run(maps, {bias, residual, out, workspace, static_cast<int>(tokens), residual_stride, out_stride},
              w16::PackedWeights(tensors), w16::WidenedProduct(tensors));
 }
 

@@ -16,13 +16,14 @@ inline constexpr Operands operands{.columns = 128};
 #include "quantized_linear/wgmma_w8/product.cuh"
 
 extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned::blocks_per_sm)
-    quantized_linear_wgmma_w8(const __grid_constant__ hone::arguments::quantized_linear_wgmma_w8 a) {
+    quantized_linear_wgmma_w8(HONE_PARAMETERS(quantized_linear_wgmma_w8)) {
+    const auto a = HONE_ARGUMENTS(quantized_linear_wgmma_w8);
     using namespace hone::linear::gemm;
     using namespace hone::quantized_linear::w8;
     const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
-    const Scales scales = scales_of(a);
+    const Scales all_scales{a.x_scales, a.scales, a.up_scales, a.x_scale_stride, a.scale_stride, a.tokens};
     run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},
-        MatrixWeights(maps), CodeProduct(scales));
+        MatrixWeights(maps), CodeProduct(all_scales));
 }
 
 namespace hone::quantized_linear::quantize {

@@ -40,19 +40,6 @@ struct Scales {
     }
 };
 
-/// Those of a kernel's arguments. The statements between the reads keep the compiler from joining them to
-/// wide ones, which take other registers.
-template <class Call>
-__device__ inline Scales scales_of(const Call& call) {
-    const float* const x = call.x_scales;
-    asm volatile("" ::: "memory");
-    const float* const weight = call.scales;
-    asm volatile("" ::: "memory");
-    const float* const up = call.up_scales;
-    asm volatile("" ::: "memory");
-    return {x, weight, up, call.x_scale_stride, call.scale_stride, call.tokens};
-}
-
 /// A thread's scales of a tile, with blocks of one step of it.
 class TileScales {
   public:
