@@ -56,4 +56,5 @@ embedding_operator = operator(
             "position_ids": "of type index; needed when the operator has positions",
         },
     ),
+    indices=True,
 )
