@@ -57,4 +57,8 @@ embedding_operator = operator(
         },
     ),
     indices=True,
+    torch=[
+        torch_call("embedding", "ids table | scale position_ids position_table",
+                   instead="train with torch.nn.functional.embedding"),
+    ],
 )
