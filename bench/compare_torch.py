@@ -125,11 +125,11 @@ def compare_case(case: Dict[str, Any], budget_ms: float) -> Dict[str, Any]:
     count = torch_timing.set_count(bytes_moved, first)
     sets = [first] + [family.inputs(case) for _ in range(count - 1)]
     ways = {**torch_peers.peers(case["op"], case, first), **family.peers(case)}
-    reference = family.reference(case, first)
+    reference, error_of = family.reference(case, first), family.error or relative_error
     graphs, peers = {}, {name: {"name": name} for name in ways}
     for name, call in ways.items():
         try:
-            peers[name]["relative_error"] = relative_error(call(first), reference)
+            peers[name]["relative_error"] = error_of(call(first), reference)
             graphs[name] = torch_timing.capture(call, sets)
         except Exception as error:  # one way that does not work must not end the comparison
             peers[name]["error"] = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"

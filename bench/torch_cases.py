@@ -6,7 +6,7 @@ absent). Inputs are one set of tensors by name; every set has its own.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ class Family(NamedTuple):
     peers: Callable[[Case], Dict[str, Call]]  # PyTorch's ways, by name
     reference: Callable[[Case, Inputs], Tuple[Tensor, ...]]  # of the same shapes, in a wider dtype
     work: Callable[[Case], Tuple[int, int]]  # (bytes that have to move, floating-point operations)
+    # How wrong a way's outputs are beside the reference; None: by their distance, relative to its length.
+    error: Optional[Callable[[Any, Tuple[Tensor, ...]], float]] = None
 
 
 def dtype_of(case: Case) -> torch.dtype:

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 import torch_attention
 import torch_quantized
+import torch_tokens
 from torch_cases import Call, Case, Family, Inputs, as_tuple, compiled, dtype_of, randn, wide
 
 EPSILON = 1e-5
@@ -216,4 +217,5 @@ FAMILIES: Dict[str, Family] = {
     **torch_quantized.FAMILIES,
     "attention": torch_attention.FAMILY,
     "attention_paged": torch_attention.FAMILY,
+    **torch_tokens.FAMILIES,
 }

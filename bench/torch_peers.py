@@ -206,6 +206,30 @@ def _attention(case: Dict[str, Any], inputs: Dict[str, Any]) -> Call:
     ).transpose(1, 2)
 
 
+def _embedding(case: Dict[str, Any], _: Any) -> Call:
+    description = hone.Embedding(
+        case["hidden"],
+        max_tokens=case["tokens"],
+        dtype=case.get("dtype", "bf16"),
+        index="int64",
+        positions="position_rows" in case,
+    )
+    embedding = _prepare(description, case["tokens"])
+    return lambda t: embedding(t["ids"], t["table"], t.get("position_ids"), t.get("position_table"))
+
+
+def _sample(case: Dict[str, Any], _: Any) -> Call:
+    description = hone.Sample(
+        case["vocabulary"],
+        max_rows=case["rows"],
+        dtype=case.get("dtype", "bf16"),
+        filters=case["op"] == "sample_filters",
+    )
+    sample = _prepare(description, case["rows"])
+    names = ("logits", "temperature", "seed", "counter", "top_k", "top_p", "min_p")
+    return lambda t: sample(*(t.get(name) for name in names))
+
+
 # What makes a callable from a case and one of its input sets.
 PEERS: Dict[str, Callable[[Dict[str, Any], Dict[str, Any]], Call]] = {
     "rmsnorm": _norm,
@@ -220,6 +244,8 @@ PEERS: Dict[str, Callable[[Dict[str, Any], Dict[str, Any]], Call]] = {
     "ffn_swiglu_w4a16": _quantized_ffn,
     "attention": _attention,
     "attention_paged": _attention,
+    **{op: _embedding for op in ("embedding", "embedding_positions")},
+    **{op: _sample for op in ("sample", "sample_greedy", "sample_filters")},
 }
 
 
@@ -283,6 +309,16 @@ def _attention_fields(case: Dict[str, Any]) -> Problems:
     return [("attention_decode", {**fields, "q_tokens": room, "page_size": case.get("page_size", 0)})]
 
 
+def _embedding_fields(case: Dict[str, Any]) -> Problems:
+    fields = {"dtype": case.get("dtype", "bf16"), "index": "int64", "hidden": case["hidden"]}
+    return [("embedding", {**fields, "positions": "position_rows" in case})]
+
+
+def _sample_fields(case: Dict[str, Any]) -> Problems:
+    fields = {"dtype": case.get("dtype", "bf16"), "vocabulary": case["vocabulary"]}
+    return [("sample", {**fields, "filters": case["op"] == "sample_filters"})]
+
+
 # The problems of `hone tune --op` behind a case: each the family's name and its static fields.
 TUNE_FIELDS: Dict[str, Callable[[Dict[str, Any]], Problems]] = {
     **{op: _norm_fields for op in PEERS if "norm" in op},
@@ -293,4 +329,6 @@ TUNE_FIELDS: Dict[str, Callable[[Dict[str, Any]], Problems]] = {
     "ffn_swiglu_w4a16": _quantized_ffn_fields,
     "attention": _attention_fields,
     "attention_paged": _attention_fields,
+    **{op: _embedding_fields for op in ("embedding", "embedding_positions")},
+    **{op: _sample_fields for op in ("sample", "sample_greedy", "sample_filters")},
 }

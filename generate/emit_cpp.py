@@ -81,9 +81,12 @@ def type_of(given: Given) -> str:
     return {"int64": "std::int64_t", "flag": "bool", "dtype": "Dtype"}.get(given.kind, given.enum)
 
 
-def _constructor(call: Call, state: typing.List[Given]) -> typing.List[str]:
+def _constructor(call: Call, state: typing.List[Given], has_indices: bool) -> typing.List[str]:
     parameters = ["std::shared_ptr<const runtime::Prepared> prepared"]
     parameters += [f"{type_of(given)} {given.name}" for given in state]
+    if has_indices:
+        parameters.append("bool checks_indices")
+        state = [*state, Given("checks_indices", "flag", False, "")]
     head = f"    explicit {call.title}Kernel(" if len(parameters) == 1 else f"    {call.title}Kernel("
     values = ["PreparedKernel(std::move(prepared))"] + [f"{given.name}_({given.name})" for given in state]
     return [*cpp.filled(head.strip(), parameters, ")", 4), f"        : {', '.join(values)} {{}}"]
@@ -115,9 +118,12 @@ def _kernel(group: typing.List[Operator]) -> typing.List[str]:
         lines += ["    /// Bytes of device memory, aligned to 256, that any call of up to these sizes needs; 0: none. Throws",
                   "    /// Error for sizes below 0 or above the prepared maximum, and when the object is empty.",
                   f"    [[nodiscard]] std::int64_t workspace_bytes({size}) const;"]
-    lines += ["", "    /// For Runtime::prepare().", *_constructor(call, state)]
+    has_indices = group[0].has_indices
+    lines += ["", "    /// For Runtime::prepare().", *_constructor(call, state, has_indices)]
     if state:
         lines += ["", "  private:"] + [_kept_member(given) for given in state]
+    if has_indices:
+        lines.append("    bool checks_indices_ = false;  ///< RuntimeOptions::check_indices")
     return [*lines, "};", *(f"using {operator.title}Kernel = {call.title}Kernel;" for operator in group
                             if operator.title != call.title), ""]
 

@@ -5,7 +5,7 @@ import typing
 
 from generate import cpp
 from generate.emit_cpp import origin, size_parameter, type_of
-from generate.operators import Operator
+from generate.operators import Call, Operator
 from generate.state import kept, value_of
 
 
@@ -101,14 +101,29 @@ def _entry(operator: Operator) -> typing.List[str]:
     values = ["maker.dispatcher.prepare(problem_of(description))",
               *(given.name if given.name == "description" else f"description.{given.name}"
                 for given in kept(operator))]
+    if operator.has_indices:
+        values.append("maker.checking != nullptr")
     size = operator.call.sizes[0]
+    run_time = [field.name for field in operator.family.fields if field.kind in ("dynamic", "free")]
+    explained = [f"    return dispatcher.explain(problem_of(description), {{{size}}});"]
+    if len(run_time) > 1:  # others stay as the problem has them
+        explained = ["    const Problem largest = problem_of(description);", "    Sizes sizes = sizes_of(largest);",
+                     f"    sizes[{run_time.index(size)}] = {size};",
+                     "    return dispatcher.explain(largest, sizes);"]
     return [*cpp.filled(f"{operator.title}Kernel prepare_with(",
                         ["const Maker& maker", f"const {operator.title}& description"], ") {"),
             *cpp.braced("return ", values, ";", 4), "}", "",
             *cpp.filled("Explanation explain_with(", ["const Dispatcher& dispatcher",
                                                       f"const {operator.title}& description",
                                                       size_parameter(operator.call)], ") {"),
-            f"    return dispatcher.explain(problem_of(description), {{{size}}});", "}", ""]
+            *explained, "}", ""]
+
+
+def _checked_indices(call: Call) -> typing.List[str]:
+    return ["    if (checks_indices_) {", "        const Status wrong =",
+            "            runtime::check_indices(runtime::single(*prepared_), stream, call, description_, args, "
+            f"{call.sizes[0]});",
+            "        if (wrong != Status::ok) return wrong;", "    }"]
 
 
 def _run(group: typing.List[Operator]) -> typing.List[str]:
@@ -119,6 +134,7 @@ def _run(group: typing.List[Operator]) -> typing.List[str]:
     parameters = ["CUstream_st* stream", f"const {call.title}Args& args", size_parameter(call)]
     return [*cpp.filled(f"Status {call.title}Kernel::run(", parameters, ") const noexcept {"),
             "    if (!*this) return Status::not_prepared;", f"    const Call call = {built};",
+            *(_checked_indices(call) if first.has_indices else []),
             f"    return runtime::single(*prepared_).run(stream, call, {{{size}}});", "}", "",
             *cpp.filled(f"std::string {call.title}Kernel::refusal(", parameters[1:], ") const {"),
             '    if (!*this) runtime::throw_not_prepared("refusal()");',
@@ -133,7 +149,8 @@ def source(group: typing.List[Operator]) -> str:
              f'#include "runtime/operators/{call.name}.h"', "",
              '#include "runtime/dispatch/prepared_operator.h"',
              '#include "runtime/dispatch/public_error.h"', '#include "runtime/operators/describe_problem.h"',
-             '#include "runtime/operators/entry.h"', "",
+             '#include "runtime/operators/entry.h"',
+             *(['#include "runtime/operators/index_check.h"'] if group[0].has_indices else []), "",
              "namespace hone {", "namespace runtime {", ""]
     for operator in group:
         lines += _problem(operator) + _entry(operator)

@@ -109,6 +109,8 @@ STATUSES = [
     Status("CAPTURING", 13, "capturing",
            "neither can indices be checked nor weights quantized while a stream is captured",
            "checked indices, quantizing weights: not possible under stream capture"),
+    Status("BAD_INDICES", 14, "bad_indices", "an id or position has no row in its table",
+           "checked indices: an id or position without a row in its table", "BadArgumentError"),
     Status("BAD_ARGUMENT", 20, "", "a size, dtype or option that the operator does not take",
            "a size, dtype or option that the operator does not take", "BadArgumentError"),
     Status("NO_GPU", 21, "", "no driver, too old a driver, or no such device",
@@ -124,7 +126,7 @@ STATUSES = [
 ]
 # hone::Status in its own order, whose numbers stay as they are, with what C++ says where that is not the table's.
 CPP_STATUSES = "ok bad_rows null_pointer misaligned bad_stride bad_epsilon launch_failed not_prepared bad_scale " \
-               "bad_lengths bad_pages capturing".split()
+               "bad_lengths bad_pages capturing bad_indices".split()
 CPP_SENTENCES = {
     "launch_failed": "the driver refused the launch; Runtime::last_launch_error() says why",
     "not_prepared": "the kernel object is empty; Runtime::prepare() makes one",

@@ -163,6 +163,7 @@ class Operator(Record):
     halves: bool = False
     is_function: bool = False
     is_checked: bool = False
+    has_indices: bool = False
     torch: typing.List["TorchCall"] = dataclasses.field(default_factory=list)
     python: str = ""  # the fields that stand first in Python
     folder: str = ""
@@ -239,17 +240,18 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
 
 def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given],
              call: Call,
-             halves: bool = False, function: bool = False, checked: bool = False, name: str = "",
-             python: str = "",
+             halves: bool = False, function: bool = False, checked: bool = False, indices: bool = False,
+             name: str = "", python: str = "",
              torch: typing.Sequence[TorchCall] = ()) -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
-    hand. `checked`: check_description(), written by hand, says what the family does not know. `python`: the fields that
+    hand. `checked`: check_description(), written by hand, says what the family does not know. `indices`:
+    check_indices(), written by hand, looks at ids on the device where that is asked for. `python`: the fields that
     a description in Python takes first; `torch`: PyTorch's operators."""
     fields = [_resolved(family, given) for given in fields]
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
                     halves,
-                    function, checked, list(torch), python)
+                    function, checked, indices, list(torch), python)
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")

@@ -60,6 +60,7 @@ typedef enum hone_status {
     HONE_BAD_LENGTHS = 11,    /* checked indices: a length or position past its room, or decreasing starts */
     HONE_BAD_PAGES = 12,      /* a paged cache without pages; checked indices: a page or slot outside */
     HONE_CAPTURING = 13,      /* checked indices, quantizing weights: not possible under stream capture */
+    HONE_BAD_INDICES = 14,    /* checked indices: an id or position without a row in its table */
     HONE_BAD_ARGUMENT = 20,   /* a size, dtype or option that the operator does not take */
     HONE_NO_GPU = 21,         /* no driver, too old a driver, no such device */
     HONE_COMPILE_FAILED = 22, /* NVRTC is missing or refused the kernel */
@@ -137,9 +138,9 @@ HONE_API const char* hone_last_error(void);
 enum {
     HONE_NO_CACHE = 1, /* no file is read or written: only the results that Hone was shipped with are known */
     HONE_NO_COMPILE = 2, /* as if hone_runtime_freeze() had been called at once */
-    /* For debugging: runs of attention and of its append copy lengths, starts, pages, positions and slots to
-     * the host first, which waits for the stream, and refuse what is out of range. HONE_CHECK_INDICES=1 in
-     * the environment does the same. */
+    /* For debugging: runs of attention, of its append and of an embedding copy lengths, starts, pages,
+     * positions, slots and ids to the host first, which waits for the stream, and refuse what is out of
+     * range. HONE_CHECK_INDICES=1 in the environment does the same. */
     HONE_CHECK_INDICES = 4
 };
 

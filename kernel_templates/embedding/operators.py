@@ -56,4 +56,9 @@ embedding_operator = operator(
             "position_ids": "of type index; needed when the operator has positions",
         },
     ),
+    indices=True,
+    torch=[
+        torch_call("embedding", "ids table | scale position_ids position_table",
+                   instead="train with torch.nn.functional.embedding"),
+    ],
 )

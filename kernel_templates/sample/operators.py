@@ -57,4 +57,10 @@ sample_operator = operator(
             "log_probability": "needed when the operator has a log_probability; natural, at temperature 1, of all tokens",
         },
     ),
+    torch=[
+        torch_call("sample", "logits temperature seed counter | top_k top_p min_p",
+                   instead="train with torch.nn.functional.log_softmax"),
+        torch_call("sample_log_probability", "logits temperature seed counter | top_k top_p min_p",
+                   log_probability=True, instead="train with torch.nn.functional.log_softmax"),
+    ],
 )

@@ -11,6 +11,7 @@ from ._native import structs
 from ._operators.description import (
     Description,
     OfAttention,
+    OfEmbedding,
     OfNorm,
     OfQuantizedFfn,
     OfQuantizedLinear,
@@ -74,7 +75,7 @@ class Attention(OfAttention):
 
 
 @dataclass(frozen=True)
-class Embedding(Description):
+class Embedding(OfEmbedding):
     """out = table[ids] * scale + position_table[position_ids], the last two where the operator has them,
     computed in fp32 and rounded once. A token whose id or position has no row gets zeros.
     """

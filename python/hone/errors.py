@@ -105,6 +105,7 @@ _KINDS: Dict[int, Type[HoneError]] = {
     11: BadArgumentError,
     12: BadArgumentError,
     13: HoneError,
+    14: BadArgumentError,
     20: BadArgumentError,
     21: NoGpuError,
     22: CompileError,

@@ -10,6 +10,7 @@ from ._operators.model_names import operator_names
 from ._operators.prepare import prepare_operator
 from .descriptions import (
     Attention,
+    Embedding,
     FusedFfn,
     LayerNorm,
     Linear,
@@ -17,6 +18,7 @@ from .descriptions import (
     QuantizedLinear,
     RmsNorm,
     RopeKvAppend,
+    Sample,
 )
 from .program import tune
 
@@ -28,11 +30,11 @@ _PROMPT = MOST_DECODED + 1  # tokens of the shortest
 class ModelOperators(Mapping[str, Operator]):
     """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual", "linear_bias",
     "fused_ffn", "quantized_linear", "quantized_ffn", "attention", "attention_decode",
-    "attention_decode_lengths_paged", "rope_kv_append"; where a model has one kind in several sizes, with the
+    "attention_decode_lengths_paged", "rope_kv_append", "embedding", "sample", "sample_filters"; where a model has one kind in several sizes, with the
     elements of a row, "rmsnorm_4096", or those of x and out, "linear_4096_14336".
 
     Attention over a prompt is prepared for as many queries as max_rows says, that over one token for as many
-    sequences (up to 512), both for caches of up to 8192 tokens.
+    sequences (up to 512), both for caches of up to 8192 tokens; sampling for as many rows (up to 512).
 
     ``roles`` says which name does what: {"query, key, value projection": "linear_4096_6144", ...}.
     ``without_family`` lists what else the model does, and Hone has no operator for yet: dicts of `role`,
@@ -123,6 +125,23 @@ def description_of(problem: str, max_rows: int) -> Description:
         return _attention_of(family, fields, max_rows)
     if family == "rope_kv_append":
         return _rope_of(fields, max_rows)
+    if family == "embedding":
+        return Embedding(
+            int(fields["hidden"]),
+            max_tokens=max_rows,
+            dtype=fields["dtype"],
+            index=fields["index"],
+            scale=fields["scale"] == "yes",
+            positions=fields["positions"] == "yes",
+        )
+    if family == "sample":
+        return Sample(
+            int(fields["vocabulary"]),
+            max_rows=min(max_rows, _SEQUENCES),
+            dtype=fields["dtype"],
+            filters=fields["filters"] == "yes",
+            log_probability=fields["log_probability"] == "yes",
+        )
     common: Dict[str, Any] = {
         "hidden": int(fields["hidden"]),
         "max_rows": max_rows,

@@ -10,6 +10,9 @@
     y = hone.ops.quantized_linear(codes, weight, scales, "fp8", 0, out_features, "none", x_scales=scale)
     y = hone.ops.quantized_ffn(x, gate, gate_scales, up, up_scales, down, down_scales, "w4a16", 128,
                                intermediate, "silu", residual=x, norm_weight=weight, epsilon=1e-5)
+    x = hone.ops.embedding(ids, table, scale, position_ids, position_table)
+    tokens = hone.ops.sample(logits, temperature, seed, counter, top_k, top_p, min_p)
+    tokens, log_probability = hone.ops.sample_log_probability(logits, temperature, seed, counter)
     y = hone.ops.attention(q, k, v, is_causal=True, enable_gqa=True)
     q = hone.ops.rope_kv_append(q, k, v, k_cache, v_cache, cos, sin, "half", kv_lengths, page_table)
     y = hone.ops.attention_with_cache(q, k_cache, v_cache, kv_lengths, page_table)
@@ -49,6 +52,15 @@ returns the log-sum-exp of the scores, too. rope_kv_append is what goes before: 
 writes k, rotated, and v to the caches, as the last of kv_lengths; with positions and slots [tokens], each
 token to its own place, outer * room + inner. Lengths, tables, positions and slots are int32; k_scale and
 v_scale [kv_heads] go with a cache of float8_e4m3fn.
+
+embedding takes ids [...] of int32 or int64, a table [vocabulary, hidden] and, where they are given, a factor
+of its rows, and position_ids and a position_table of rows to add; an id without a row gives zeros. sample
+takes logits [..., vocabulary] and, for each row of them, float32 temperatures (0: the likeliest token), int64
+seeds and counters, and, all three or none, int32 top_k, float32 top_p and min_p (0, 1 and 0 keep all tokens);
+it returns int32 tokens [...], the same for a seed and a counter whatever the batch. sample_log_probability
+returns their float32 log-probabilities, too: those of log_softmax(logits). Both are functions of their
+arguments: PyTorch's generators have no part in them, and a captured CUDA graph draws anew where a counter
+has changed in place.
 
 torch.library.custom_op would wrap each call in checks of its own; Library.define and impl do not.
 """
@@ -118,6 +130,9 @@ rms_norm_residual_quantized = _declared("rms_norm_residual_quantized")
 layer_norm = _declared("layer_norm")
 layer_norm_residual = _declared("layer_norm_residual")
 rms_norm_backward = _declared("rms_norm_backward")
+embedding = _declared("embedding")
+sample = _declared("sample")
+sample_log_probability = _declared("sample_log_probability")
 linear = _declared("linear")
 fused_ffn = _declared("fused_ffn")
 quantized_linear = _declared("quantized_linear")

@@ -210,6 +210,7 @@ hone_status to_c(Status status) noexcept {
         case Status::bad_lengths: return HONE_BAD_LENGTHS;
         case Status::bad_pages: return HONE_BAD_PAGES;
         case Status::capturing: return HONE_CAPTURING;
+        case Status::bad_indices: return HONE_BAD_INDICES;
     }
     return HONE_FAILED;
 }
@@ -241,6 +242,7 @@ const char* hone_status_string(hone_status status) {
         case HONE_BAD_PAGES: return "the cache has no pages, or a page or slot is not within it";
         case HONE_CAPTURING:
             return "neither can indices be checked nor weights quantized while a stream is captured";
+        case HONE_BAD_INDICES: return "an id or position has no row in its table";
         case HONE_BAD_ARGUMENT: return "a size, dtype or option that the operator does not take";
         case HONE_NO_GPU: return "no driver, too old a driver, or no such device";
         case HONE_COMPILE_FAILED: return "NVRTC is missing or refused the kernel";

@@ -98,8 +98,8 @@ constexpr Schema schemas[] = {
      "t64_t\",216],[\"q_tokens\",\"int64_t\",224],[\"kv_tokens\",\"int64_t\",232]]},\"run\":\"hone_attention"
      "_run\",\"statuses\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BA"
      "D_HANDLE\":5,\"BAD_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BA"
-     "D_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":"
-     "22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "D_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,"
+     "\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"embedding",
      "{\"name\":\"embedding\",\"title\":\"Embedding\",\"says\":\"out = table[ids] * scale + position_table[p"
      "osition_ids], the last two where the operator has them, computed in fp32 and rounded once. A token who"
@@ -135,8 +135,8 @@ constexpr Schema schemas[] = {
      "ride\",\"int64_t\",64],[\"position_table_stride\",\"int64_t\",72],[\"out_stride\",\"int64_t\",80]]},\""
      "run\":\"hone_embedding_run\",\"statuses\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3"
      ",\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9"
-     ",\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":"
-     "21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     ",\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUME"
+     "NT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"linear",
      "{\"name\":\"linear\",\"title\":\"Linear\",\"says\":\"out = activation(x * weight^T + bias) + residual,"
      " accumulated in fp32. Rows of x are tokens. With a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight, "
@@ -177,7 +177,8 @@ constexpr Schema schemas[] = {
      "t\",\"const void*\",88]]},\"run\":\"hone_linear_run\",\"statuses\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POI"
      "NTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAI"
      "LED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_"
-     "ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":2"
+     "4,\"FAILED\":25}}"},
     {"fused_ffn",
      "{\"name\":\"fused_ffn\",\"title\":\"FusedFfn\",\"says\":\"The feed-forward network of a transformer la"
      "yer. Gated (SwiGLU and its like):\\n  out = (activation(x * gate^T) * (x * up^T)) * down^T + residual,"
@@ -226,8 +227,8 @@ constexpr Schema schemas[] = {
      "\",\"int64_t\",88],[\"out_stride\",\"int64_t\",96],[\"norm_weight\",\"const void*\",104]]},\"run\":\"h"
      "one_fused_ffn_run\",\"statuses\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_ST"
      "RIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SC"
-     "ALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMP"
-     "ILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "ALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,"
+     "\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"rms_norm",
      "{\"name\":\"rms_norm\",\"title\":\"RmsNorm\",\"says\":\"y = x * rsqrt(mean(x^2) + epsilon) * weight ov"
      "er each row of `hidden` elements, accumulated in fp32. With a residual, x + residual (rounded to dtype"
@@ -263,8 +264,9 @@ constexpr Schema schemas[] = {
      "64_t\",64],[\"residual_stride\",\"int64_t\",72],[\"out_stride\",\"int64_t\",80],[\"sum_stride\",\"int6"
      "4_t\",88]]},\"run\":\"hone_norm_run\",\"statuses\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISAL"
      "IGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EP"
-     "SILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\""
-     "NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "SILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"B"
+     "AD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}"
+     "}"},
     {"layer_norm",
      "{\"name\":\"layer_norm\",\"title\":\"LayerNorm\",\"says\":\"y = (x - mean(x)) * rsqrt(var(x) + epsilon"
      ") * weight + bias over each row; otherwise like hone_rms_norm.\",\"sizes\":[\"rows\"],\"fields\":[{\"n"
@@ -301,8 +303,8 @@ constexpr Schema schemas[] = {
      "ide\",\"int64_t\",80],[\"sum_stride\",\"int64_t\",88]]},\"run\":\"hone_norm_run\",\"statuses\":{\"OK\""
      ":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT\""
      ":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES"
-     "\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_"
-     "MEMORY\":24,\"FAILED\":25}}"},
+     "\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FR"
+     "OZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"quantize_weights",
      "{\"name\":\"quantize_weights\",\"title\":\"QuantizeWeights\",\"says\":\"Codes and scales of weights of"
      " 16 or 32 bits, for hone_quantized_linear: [max_out, in] or fewer rows.\",\"sizes\":[\"out\"],\"fields"
@@ -335,8 +337,8 @@ constexpr Schema schemas[] = {
      "kspace\",\"void*\",40],[\"weight_stride\",\"int64_t\",48]]},\"run\":\"\",\"statuses\":{\"OK\":0,\"BAD_"
      "ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT\":6,\"FORK"
      "ED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGES\":12,\"CA"
-     "PTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":2"
-     "4,\"FAILED\":25}}"},
+     "PTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,"
+     "\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"quantized_linear",
      "{\"name\":\"quantized_linear\",\"title\":\"QuantizedLinear\",\"says\":\"out = activation(x * weight^T "
      "+ bias) + residual, accumulated in fp32 (w8a8: in 32-bit integers), where an element of weight is (cod"
@@ -398,8 +400,8 @@ constexpr Schema schemas[] = {
      ",\"int64_t\",112],[\"out_stride\",\"int64_t\",120]]},\"run\":\"hone_quantized_linear_run\",\"statuses"
      "\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BA"
      "D_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\""
-     "BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,"
-     "\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED"
+     "\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"quantized_ffn",
      "{\"name\":\"quantized_ffn\",\"title\":\"QuantizedFfn\",\"says\":\"hone_fused_ffn with quantized weight"
      "s, all of one format. The product of the first half [tokens, intermediate], rounded to dtype, lies in "
@@ -461,8 +463,8 @@ constexpr Schema schemas[] = {
      "dual_stride\",\"int64_t\",160],[\"out_stride\",\"int64_t\",168]]},\"run\":\"hone_quantized_ffn_run\","
      "\"statuses\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDL"
      "E\":5,\"BAD_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGT"
-     "HS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FR"
-     "OZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "HS\":11,\"BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPI"
+     "LE_FAILED\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"rms_norm_backward",
      "{\"name\":\"rms_norm_backward\",\"title\":\"RmsNormBackward\",\"says\":\"Gradients of an RMSNorm: with"
      " r = rsqrt(mean(x^2) + epsilon) of a row and g = dy * weight,\\n  dx = r * (g - x * r^2 * mean(g * x))"
@@ -498,8 +500,8 @@ constexpr Schema schemas[] = {
      "e\",\"int64_t\",80],[\"dx_stride\",\"int64_t\",88]]},\"run\":\"hone_rms_norm_backward_run\",\"statuses"
      "\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BA"
      "D_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\""
-     "BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,"
-     "\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED"
+     "\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"rope_kv_append",
      "{\"name\":\"rope_kv_append\",\"title\":\"RopeKvAppend\",\"says\":\"The rotary embedding of new queries"
      " and keys, and the append of keys and values to a KV cache, in one launch: a pair (x, y) of a token at"
@@ -585,8 +587,8 @@ constexpr Schema schemas[] = {
      "\",\"int64_t\",248],[\"table_rows\",\"int64_t\",256]]},\"run\":\"hone_rope_kv_append_run\",\"statuses"
      "\":{\"OK\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BA"
      "D_STRUCT\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\""
-     "BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,"
-     "\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
+     "BAD_PAGES\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED"
+     "\":22,\"FROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
     {"sample",
      "{\"name\":\"sample\",\"title\":\"Sample\",\"says\":\"A token for each row of logits: the likeliest whe"
      "re the row's temperature is 0, else one drawn from the softmax of logits / temperature. With filters, "
@@ -625,8 +627,8 @@ constexpr Schema schemas[] = {
      "\",\"float*\",72],[\"logits_stride\",\"int64_t\",80]]},\"run\":\"hone_sample_run\",\"statuses\":{\"OK"
      "\":0,\"BAD_ROWS\":1,\"NULL_POINTER\":2,\"MISALIGNED\":3,\"BAD_STRIDE\":4,\"BAD_HANDLE\":5,\"BAD_STRUCT"
      "\":6,\"FORKED\":7,\"LAUNCH_FAILED\":8,\"BAD_EPSILON\":9,\"BAD_SCALE\":10,\"BAD_LENGTHS\":11,\"BAD_PAGE"
-     "S\":12,\"CAPTURING\":13,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"FROZEN\":23,\"OUT_OF"
-     "_MEMORY\":24,\"FAILED\":25}}"},
+     "S\":12,\"CAPTURING\":13,\"BAD_INDICES\":14,\"BAD_ARGUMENT\":20,\"NO_GPU\":21,\"COMPILE_FAILED\":22,\"F"
+     "ROZEN\":23,\"OUT_OF_MEMORY\":24,\"FAILED\":25}}"},
 };
 // clang-format on
 

@@ -57,11 +57,13 @@ class EmbeddingKernel : public PreparedKernel {
     [[nodiscard]] std::string refusal(const EmbeddingArgs& args, std::int64_t tokens) const;
 
     /// For Runtime::prepare().
-    EmbeddingKernel(std::shared_ptr<const runtime::Prepared> prepared, const Embedding& description)
-        : PreparedKernel(std::move(prepared)), description_(description) {}
+    EmbeddingKernel(std::shared_ptr<const runtime::Prepared> prepared, const Embedding& description,
+                    bool checks_indices)
+        : PreparedKernel(std::move(prepared)), description_(description), checks_indices_(checks_indices) {}
 
   private:
     Embedding description_;
+    bool checks_indices_ = false;  ///< RuntimeOptions::check_indices
 };
 
 }  // namespace hone

@@ -42,9 +42,9 @@ struct RuntimeOptions {
     bool use_cache = true;
     /// false: as if freeze() had been called at once; every image has to be in the cache.
     bool allow_compile = true;
-    /// For debugging: run() of attention and of its append first copies lengths, starts, pages, positions and
-    /// slots to the host, which waits for the stream, and refuses what is out of range. HONE_CHECK_INDICES=1
-    /// in the environment does the same.
+    /// For debugging: run() of attention, of its append and of an embedding first copies lengths, starts,
+    /// pages, positions, slots and ids to the host, which waits for the stream, and refuses what is out of
+    /// range. HONE_CHECK_INDICES=1 in the environment does the same.
     bool check_indices = false;
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
     /// Called under the lock of prepare(): it must not call the Runtime. Empty: a line on stderr.

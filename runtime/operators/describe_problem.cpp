@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -24,7 +25,7 @@ Problem describe_problem(std::string_view family, std::initializer_list<FieldVal
     std::string text;
     for (const FieldValue& field : fields) text += text_of(field);
     const FieldIndices run_time = run_time_fields(*found);
-    for (std::size_t i = 0; i < run_time.count; ++i) {
+    for (std::size_t i = 0; i < std::min(run_time.count, maxima.size()); ++i) {
         const Field& field = found->fields[run_time[i]];
         const Maximum& maximum = std::data(maxima)[i];
         if (maximum.value < field.min || maximum.value > field.max) {

@@ -25,8 +25,8 @@ struct Maximum {
 };
 
 /// A problem of `family` with these static fields and the maxima as its run-time ones, in declared order;
-/// fields that are left out have their defaults. Throws std::invalid_argument naming field, value and what
-/// is allowed.
+/// fields that are left out, and run-time ones behind the maxima, have their defaults. Throws
+/// std::invalid_argument naming field, value and what is allowed.
 [[nodiscard]] Problem describe_problem(std::string_view family, std::initializer_list<FieldValue> fields,
                                        std::initializer_list<Maximum> maxima);
 

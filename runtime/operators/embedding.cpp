@@ -6,6 +6,7 @@
 #include "runtime/dispatch/public_error.h"
 #include "runtime/operators/describe_problem.h"
 #include "runtime/operators/entry.h"
+#include "runtime/operators/index_check.h"
 
 namespace hone {
 namespace runtime {
@@ -21,11 +22,14 @@ Problem problem_of(const Embedding& description) {
 }
 
 EmbeddingKernel prepare_with(const Maker& maker, const Embedding& description) {
-    return {maker.dispatcher.prepare(problem_of(description)), description};
+    return {maker.dispatcher.prepare(problem_of(description)), description, maker.checking != nullptr};
 }
 
 Explanation explain_with(const Dispatcher& dispatcher, const Embedding& description, std::int64_t tokens) {
-    return dispatcher.explain(problem_of(description), {tokens});
+    const Problem largest = problem_of(description);
+    Sizes sizes = sizes_of(largest);
+    sizes[0] = tokens;
+    return dispatcher.explain(largest, sizes);
 }
 
 }  // namespace runtime
@@ -34,6 +38,11 @@ Status EmbeddingKernel::run(CUstream_st* stream, const EmbeddingArgs& args,
                             std::int64_t tokens) const noexcept {
     if (!*this) return Status::not_prepared;
     const Call call = runtime::embedding_call(description_, args, tokens);
+    if (checks_indices_) {
+        const Status wrong =
+            runtime::check_indices(runtime::single(*prepared_), stream, call, description_, args, tokens);
+        if (wrong != Status::ok) return wrong;
+    }
     return runtime::single(*prepared_).run(stream, call, {tokens});
 }
 

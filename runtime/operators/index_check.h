@@ -3,8 +3,10 @@
 #pragma once
 
 #include "hone/attention.h"
+#include "hone/embedding.h"
 #include "hone/rope_kv_append.h"
 #include "runtime/cuda/device_session.h"
+#include "runtime/dispatch/prepared_operator.h"
 
 namespace hone::runtime {
 
@@ -14,5 +16,11 @@ namespace hone::runtime {
                                    const AttentionArgs& args, AttentionSizes sizes) noexcept;
 [[nodiscard]] Status check_indices(const DeviceSession& session, CUstream stream, const RopeKvAppend& rope,
                                    const RopeKvAppendArgs& args, std::int64_t tokens) noexcept;
+
+/// The same for ids and positions that have no row, which otherwise give zeros; asks `kernels` first whether
+/// `call` is right otherwise.
+[[nodiscard]] Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
+                                   const Embedding& embedding, const EmbeddingArgs& args,
+                                   std::int64_t tokens) noexcept;
 
 }  // namespace hone::runtime

@@ -263,9 +263,10 @@ TEST_CASE("a dry run tunes nothing and needs nothing") {
     const Ended ended = sandbox.run({"tune", "llama-3-8b", "--dry-run", "--json"});
     CHECK(ended.code == 0);
     const nlohmann::json data = ended.json()["data"];
-    // At 1, 2, 4 ... 8192 tokens; the language head up to 512, prompts from 32, and two layouts of a cache.
-    CHECK(data["problems"].size() == 8 * 14 + 10 + 9 + 2 * 18);
-    CHECK(data["operators"].size() == 13);
+    // At 1, 2, 4 ... 8192 tokens; the language head up to 512, prompts from 32, and two layouts of a cache; an
+    // embedding and two samplers at five sizes each.
+    CHECK(data["problems"].size() == 8 * 14 + 10 + 9 + 2 * 18 + 3 * 5);
+    CHECK(data["operators"].size() == 16);
     CHECK(data["without_family"].empty());
     CHECK_FALSE(std::filesystem::exists(sandbox.path("cache/cache.db")));
 }

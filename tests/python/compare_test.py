@@ -17,7 +17,7 @@ from fakes.case import Case
 import hone
 
 BENCH = TREE / "bench"
-SIZES = ("tokens", "rows", "in", "out", "hidden", "intermediate", "q_len", "kv_len")
+SIZES = ("tokens", "rows", "in", "out", "hidden", "intermediate", "q_len", "kv_len", "vocabulary")
 
 
 def cases() -> List[Dict[str, Any]]:
@@ -30,6 +30,11 @@ def shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
     op = case["op"]
     if op.startswith("attention"):
         return attention_shapes_of(case)
+    if op.startswith("embedding"):
+        return embedding_shapes_of(case)
+    if op.startswith("sample"):
+        rows = ("temperature", "seed", "counter", *(("top_k", "top_p", "min_p") if "filters" in op else ()))
+        return {"logits": (case["rows"], case["vocabulary"]), **{name: (case["rows"],) for name in rows}}
     if "group" in case or op.startswith("linear_"):
         return quantized_shapes_of(case)
     if op == "linear":
@@ -59,6 +64,14 @@ def attention_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
         pages = (batch * each, case["page_size"], kv_heads, dim)
         found.update(k_pages=pages, v_pages=pages, page_table=(batch, each))
     return found
+
+
+def embedding_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
+    tokens, hidden = (case["tokens"],), case["hidden"]
+    found = {"ids": tokens, "table": (case["vocabulary"], hidden)}
+    if "position_rows" not in case:
+        return found
+    return {**found, "position_ids": tokens, "position_table": (case["position_rows"], hidden)}
 
 
 def quantized_shapes_of(case: Dict[str, Any]) -> Dict[str, tuple]:
@@ -103,9 +116,11 @@ class Peers(Case):
         }
 
     def dtype_of(self, name: str, case: Dict[str, Any]) -> Any:
-        if name == "page_table":
+        if name in ("page_table", "top_k"):
             return self.torch.int32
-        if name in ("scales", "x_scales"):
+        if name in ("ids", "position_ids", "seed", "counter"):
+            return self.torch.int64
+        if name in ("scales", "x_scales", "temperature", "top_p", "min_p"):
             return self.torch.float32
         if name.endswith("packed"):
             return self.torch.uint8
@@ -127,9 +142,17 @@ class Peers(Case):
                 outputs = call(inputs)
                 self.assertGreater(self.driver.launch_count(), before)
                 first = outputs[0] if isinstance(outputs, tuple) else outputs
-                x, columns = inputs.get("x", inputs.get("q")), case.get("out", case.get("hidden"))
-                self.assertEqual(first.shape, (*x.shape[:-1], columns or x.shape[-1]))
+                self.assertEqual(first.shape, self.shape_of(case, inputs))
             self.assertIn("not exact; hone tune --op", said.getvalue())
+
+    def shape_of(self, case: Dict[str, Any], inputs: Dict[str, Any]) -> tuple:
+        """Of the first output."""
+        if case["op"].startswith("sample"):
+            return (case["rows"],)
+        if case["op"].startswith("embedding"):
+            return case["tokens"], case["hidden"]
+        x, columns = inputs.get("x", inputs.get("q")), case.get("out", case.get("hidden"))
+        return (*x.shape[:-1], columns or x.shape[-1])
 
     def test_what_another_peer_keeps_in_the_input_set_stays_its_own(self) -> None:
         case = {"op": "linear_w4a16", "tokens": 3, "in": 64, "out": 128, "group": 32, "dtype": "bf16"}
@@ -162,7 +185,7 @@ class Peers(Case):
         calls = [call.kwargs for call in tune.call_args_list]
         families = {
             "rmsnorm", "layernorm", "rmsnorm_backward", "linear", "attention_prefill", "attention_decode",
-            "quantized_linear",
+            "quantized_linear", "embedding", "sample",
         }  # fmt: skip
         self.assertEqual({call["op"] for call in calls}, families)
         for family in families:

@@ -233,13 +233,20 @@ class Models(Case):
         attention = [f"attention_decode{more}" for more in ("", "_lengths_paged")]
         appends = ["rope_kv_append", "rope_kv_append_paged"]
         self.assertCountEqual(
-            llama, ["rmsnorm", "rmsnorm_residual", "fused_ffn", *linears, *attention, *appends]
-        )
+            llama,
+            [
+                "rmsnorm", "rmsnorm_residual", "fused_ffn", *linears, *attention, *appends, "embedding",
+                "sample", "sample_filters",
+            ],
+        )  # fmt: skip
         self.assertEqual(llama["rmsnorm"].description, hone.RmsNorm(4096, max_rows=16))
         with_residual = hone.RmsNorm(4096, max_rows=16, residual=True)
         self.assertEqual(llama["rmsnorm_residual"].description, with_residual)
         self.assertEqual(llama["fused_ffn"].description, hone.FusedFfn(4096, 14336, max_tokens=16))
         self.assertEqual(llama[llama.roles["output projection"]].description, hone.Linear(4096, 4096, 16))
+        self.assertEqual(llama["embedding"].description, hone.Embedding(4096, max_tokens=16))
+        sampling = hone.Sample(128256, max_rows=16, filters=True)
+        self.assertEqual(llama[llama.roles["sampling, filters"]].description, sampling)
         self.assertEqual(llama.roles["feed-forward"], "fused_ffn")
         self.assertEqual(llama.without_family, [])
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
@@ -334,6 +341,10 @@ class Models(Case):
             hone.LayerNorm(64, bias=False, residual=True),
             hone.RopeKvAppend(4, 2, 64, rotary_dim=32, dtype="fp16", style="interleaved", slots=True),
             hone.RopeKvAppend(4, 2, 64, kv_dtype="fp8", norm=True, page_size=16),
+            hone.Embedding(64, dtype="fp32", index="int64", scale=True),
+            hone.Embedding(64, positions=True),
+            hone.Sample(1000, max_rows=512, filters=True),
+            hone.Sample(1000, max_rows=512, dtype="fp32", log_probability=True),
         ):
             problem = hone.explain(description, 1)["problem"]
             self.assertEqual(models.description_of(problem, 8192), description)
@@ -355,7 +366,8 @@ class Models(Case):
             hone.Linear(64, 128, activation="gelu_tanh", bias=True), hone.Linear(64, 128, residual=True),
             hone.Linear(64, 128, norm=True), hone.Attention(4, 2, 64), hone.Attention(4, 2, 128),
             hone.Attention(4, 2, 64, max_q_len=1, window=100, lengths=True, page_size=16, kv_dtype="fp8"),
-            hone.RopeKvAppend(4, 2, 64, norm=True, slots=True),
+            hone.RopeKvAppend(4, 2, 64, norm=True, slots=True), hone.Embedding(64, positions=True),
+            hone.Embedding(64), hone.Sample(64), hone.Sample(64, filters=True, log_probability=True),
         ]  # fmt: skip
         self.assertEqual(
             operator_names(descriptions),
@@ -364,6 +376,7 @@ class Models(Case):
                 "linear_64_128", "linear_128_64", "fused_ffn", "linear_gelu_tanh_bias", "linear_residual",
                 "linear_norm", "attention_4_2_64", "attention_4_2_128",
                 "attention_decode_window_100_lengths_paged_fp8", "rope_kv_append_norm_slots",
+                "embedding_positions", "embedding", "sample", "sample_filters_log_probability",
             ],
         )  # fmt: skip
 

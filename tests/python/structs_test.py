@@ -108,6 +108,7 @@ class Numbers(unittest.TestCase):
             "HONE_BAD_LENGTHS": errors.BadArgumentError,
             "HONE_BAD_PAGES": errors.BadArgumentError,
             "HONE_CAPTURING": errors.HoneError,
+            "HONE_BAD_INDICES": errors.BadArgumentError,
             "HONE_BAD_ARGUMENT": errors.BadArgumentError,
             "HONE_NO_GPU": errors.NoGpuError,
             "HONE_COMPILE_FAILED": errors.CompileError,

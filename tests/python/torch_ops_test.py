@@ -33,6 +33,10 @@ class TorchCase(Case):
         stored = StoredWeight(rows, columns, "w4a16", 32)
         return self.tensor(*stored.codes_shape, dtype=self.torch.uint8), self.tensor(*stored.scales_shape)
 
+    def of_rows(self, *dtypes: str) -> list:
+        """Tensors of one element a row."""
+        return [self.tensor(3, 5, dtype=getattr(self.torch, dtype)) for dtype in dtypes]
+
     def samples(self) -> dict:
         """Arguments by the operator's name, and the shapes of what it returns."""
         x, residual, weight = self.tensor(3, 5, HIDDEN), self.tensor(3, 5, HIDDEN), self.tensor(HIDDEN)
@@ -53,6 +57,15 @@ class TorchCase(Case):
             "layer_norm_residual": ((x, residual, weight, weight, 1e-5), [like, like]),
             "rms_norm_backward": ((residual, x, weight, None, 1e-5), [like, (HIDDEN,)]),
             "linear": ((x, wide, bias, None, "silu"), [(3, 5, BETWEEN)]),
+            "embedding": (
+                (*self.of_rows("int64"), wide, 1.5, *self.of_rows("int64"), self.tensor(7, HIDDEN)),
+                [like],
+            ),
+            "sample": (
+                (x, *self.of_rows("float32", "int64", "int64", "int32", "float32", "float32")),
+                [rows],
+            ),
+            "sample_log_probability": ((x, *self.of_rows("float32", "int64", "int64")), [rows, rows]),
             "fused_ffn": ((x, wide, wide, down, None, None, x, "silu", weight, 1e-5), [like]),
         }
 
@@ -108,9 +121,14 @@ class Calls(TorchCase):
                     self.check_mistakes(getattr(self.ops, name), arguments, place, value)
 
     def check_mistakes(self, operator, arguments, place, value) -> None:
+        integers = (self.torch.int32, self.torch.int64)
+        other = self.torch.float16 if value.dtype in integers else self.torch.int32
+        shape = (*value.shape[:-1], 80)
+        if place == 0 and "sample" in operator.name():  # no other tensor is held to the vocabulary
+            shape = (4, *value.shape[1:])
         for kind, wrong in (
-            (ValueError, self.tensor(*value.shape[:-1], 80, dtype=value.dtype)),
-            (TypeError, self.tensor(*value.shape, dtype=self.torch.int32)),
+            (ValueError, self.tensor(*shape, dtype=value.dtype)),
+            (TypeError, self.tensor(*value.shape, dtype=other)),
             (ValueError, fake_torch.Tensor(value.shape, value.dtype, fake_torch.device("cpu"))),
         ):
             given = [*arguments[:place], wrong, *arguments[place + 1 :]]
@@ -121,6 +139,8 @@ class Calls(TorchCase):
     def test_what_belongs_together(self) -> None:
         x, norm, wide = self.tensor(2, HIDDEN), self.tensor(HIDDEN), self.tensor(BETWEEN, HIDDEN)
         down, bias = self.tensor(HIDDEN, BETWEEN), self.tensor(BETWEEN)
+        dtypes = ("float32", "int64", "int64", "int32", "int64")
+        *draw, k, ids = (self.tensor(2, dtype=getattr(self.torch, dtype)) for dtype in dtypes)
         ffn, linear = self.ops.fused_ffn, self.ops.linear
         for pattern, operator, arguments in (
             ("^epsilon: it is missing", linear, (x, wide, None, None, "none", norm)),
@@ -129,12 +149,52 @@ class Calls(TorchCase):
             ("^activation: 'none'; allowed are .* with a gate", ffn, (x, wide, wide, down, None, None, None, "none")),
             ("^down_bias: it is missing", ffn, (x, None, wide, down, bias, None, None, "silu")),
             ("^up_bias: it is given", ffn, (x, wide, wide, down, bias, norm, None, "silu")),
+            ("^top_p: it is missing; it is needed with top_k", self.ops.sample, (x, *draw, k)),
+            ("^position_table: it is missing", self.ops.embedding, (ids, wide, None, ids)),
             ("^output: 'int4'", self.ops.rms_norm_quantized, (x, norm, 1e-5, "int4")),
         ):  # fmt: skip
             linear(x, wide, None, None, "none")  # good calls of which the next ones are not
             ffn(x, wide, wide, down, None, None, None, "silu")
             with self.refuses(ValueError, pattern):
                 operator(*arguments)
+
+
+class Embeddings(TorchCase):
+    def test_what_a_call_has_is_what_is_prepared(self) -> None:
+        """A factor, positions and the type of the ids follow from the arguments, each time anew."""
+        table, positions = self.tensor(BETWEEN, HIDDEN), self.tensor(7, HIDDEN)
+        seen = []
+        for word in ("int32", "int64", "int32"):
+            ids = self.tensor(4, dtype=getattr(self.torch, word))
+            for more in ((), (2.0,), (None, ids, positions), (2.0, ids, positions)):
+                for _ in range(2):
+                    with self.one_launch():
+                        self.ops.embedding(ids, table, *more)
+                seen.append((word, bool(more and more[0]), len(more) > 1))
+        prepared = self.ops.embedding.kernels["CUDA"].__globals__["with_care"].__self__._prepared
+        found = [operator.description for operator, _ in prepared.values()]
+        self.assertCountEqual([(one.index, one.scale, one.positions) for one in found], set(seen))
+
+    def test_a_table_may_have_any_rows_and_the_ids_any_dimensions(self) -> None:
+        for rows in (1, BETWEEN):
+            for shape in ((), (3,), (2, 3, 4)):
+                ids = self.tensor(*shape, dtype=self.torch.int32)
+                found = self.ops.embedding(ids, self.tensor(rows, HIDDEN))
+                self.assertEqual(tuple(found.shape), (*shape, HIDDEN))
+
+    def test_dtypes_are_refused_by_name(self) -> None:
+        ids, table = self.tensor(4, dtype=self.torch.int32), self.tensor(BETWEEN, HIDDEN)
+        wide = self.tensor(4, dtype=self.torch.int64)
+        of_ids = self.tensor(4, 4, dtype=self.torch.int32)
+        half = self.tensor(2, HIDDEN, dtype=self.torch.float16)
+        for pattern, arguments in (
+            ("^ids: its dtype is .*; allowed are torch.int32, torch.int64", (self.tensor(4), table)),
+            ("^table: its dtype is torch.int32; allowed are ", (ids, of_ids)),
+            ("^position_ids: .* torch.int32, the dtype of ids", (ids, table, None, wide, table)),
+            ("^position_table: .* the dtype of table", (ids, table, None, ids, half)),
+        ):
+            with self.refuses(TypeError, pattern):
+                self.ops.embedding(*arguments)
 
 
 class Registration(TorchCase):
@@ -157,6 +217,18 @@ class Registration(TorchCase):
             "layer_norm_residual(Tensor x, Tensor residual, Tensor weight, Tensor? bias, float epsilon)"
             " -> (Tensor, Tensor)",
         )
+
+    def test_schemas_of_lookups_and_draws(self) -> None:
+        self.assertEqual(
+            self.ops.embedding.schema,
+            "embedding(Tensor ids, Tensor table, float? scale=None, Tensor? position_ids=None,"
+            " Tensor? position_table=None) -> Tensor",
+        )
+        draw = "(Tensor logits, Tensor temperature, Tensor seed, Tensor counter, Tensor? top_k=None,"
+        draw += " Tensor? top_p=None, Tensor? min_p=None)"
+        self.assertEqual(self.ops.sample.schema, f"sample{draw} -> Tensor")
+        found = self.ops.sample_log_probability.schema
+        self.assertEqual(found, f"sample_log_probability{draw} -> (Tensor, Tensor)")
 
     def test_every_operator_has_an_autograd_kernel(self) -> None:
         for operator in vars(self.torch.ops.hone).values():

@@ -226,8 +226,8 @@ class Layer {
     Bytes k_cache_ = poisoned((tokens + 4 * page_size_) * kv_heads * head_dim);
     Bytes v_cache_ = poisoned((tokens + 4 * page_size_) * kv_heads * head_dim);
     runtime::DeviceBuffer<float> table_{driver_, host_table_.size()};
-    DeviceIndices pages_{driver_, dealt_pages()};
-    DeviceIndices lengths_{driver_, all_lengths()};
+    DeviceIndices<> pages_{driver_, dealt_pages()};
+    DeviceIndices<> lengths_{driver_, all_lengths()};
 };
 
 RopeKvAppend described_append(std::int64_t max_tokens, std::int64_t page_size) {

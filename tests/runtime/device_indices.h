@@ -8,16 +8,17 @@
 
 namespace hone::test {
 
+template <class Index = std::int32_t>
 class DeviceIndices {
   public:
-    DeviceIndices(const runtime::Driver& driver, const std::vector<std::int32_t>& values)
+    DeviceIndices(const runtime::Driver& driver, const std::vector<Index>& values)
         : buffer_(driver, values.size()) {
         runtime::upload(driver, buffer_.span(), values);
     }
-    [[nodiscard]] const std::int32_t* data() const { return buffer_.data(); }
+    [[nodiscard]] const Index* data() const { return buffer_.data(); }
 
   private:
-    runtime::DeviceBuffer<std::int32_t> buffer_;
+    runtime::DeviceBuffer<Index> buffer_;
 };
 
 }  // namespace hone::test

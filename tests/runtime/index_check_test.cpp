@@ -7,6 +7,7 @@
 #include "runtime/cuda/stream.h"
 #include "tests/runtime/attention_under_test.h"
 #include "tests/runtime/device_indices.h"
+#include "tests/runtime/operator_under_test.h"
 
 namespace hone::runtime {
 namespace {
@@ -90,6 +91,80 @@ TEST_CASE("starts of packed sequences are looked at") {
     CHECK(run({0, 4, 3}, {0, 20, 30}) == Status::bad_lengths);
     CHECK(run({0, 4, 9}, {0, 21, 30}) == Status::bad_lengths);
     CHECK(run({0, 6, 9}, {0, 20, 30}) == Status::bad_lengths);
+}
+
+/// An embedding of three tokens, with these ids and positions of tables of 100 and 8 rows.
+template <class Id>
+Status embed(const EmbeddingKernel& embedding, const Driver& driver, const std::vector<Id>& ids,
+             const std::vector<Id>& positions, CUstream stream = nullptr) {
+    const DeviceIndices device_ids(driver, ids);
+    const DeviceIndices device_positions(driver, positions);
+    return embedding.run(stream,
+                         {.ids = device_ids.data(),
+                          .table = address(1),
+                          .position_ids = device_positions.data(),
+                          .position_table = address(2),
+                          .out = address(3),
+                          .vocabulary = 100,
+                          .position_rows = 8},
+                         3);
+}
+
+TEST_CASE_TEMPLATE("an embedding's ids and positions are looked at", Id, std::int32_t, std::int64_t) {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const Driver& driver = dispatcher.session().driver();
+    Embedding described{.hidden = 64,
+                        .max_tokens = 8,
+                        .index = sizeof(Id) == 8 ? IndexType::int64 : IndexType::int32,
+                        .positions = true};
+    const EmbeddingKernel checking = prepare(dispatcher, described, true);
+    const EmbeddingKernel trusting = prepare(dispatcher, described);
+    described.positions = false;
+    const EmbeddingKernel without = prepare(dispatcher, described, true);
+    const auto run = [&](const EmbeddingKernel& embedding, const std::vector<Id>& ids,
+                         const std::vector<Id>& positions) {
+        return embed(embedding, driver, ids, positions);
+    };
+    CHECK(run(checking, {0, 99, 5}, {7, 0, 3}) == Status::ok);
+    const int before = machine.launch_count();
+    CHECK(run(checking, {0, 100, 5}, {7, 0, 3}) == Status::bad_indices);
+    CHECK(run(checking, {0, 99, -1}, {7, 0, 3}) == Status::bad_indices);
+    CHECK(run(checking, {0, 99, 5}, {8, 0, 3}) == Status::bad_indices);
+    CHECK(run(checking, {0, 99, 5}, {7, 0, -5}) == Status::bad_indices);
+    CHECK(machine.launch_count() == before);
+    CHECK(run(trusting, {0, 100, -5}, {8, 0, -1}) == Status::ok);
+    CHECK(run(without, {0, 99, 5}, {8, 0, -1}) == Status::ok);
+    CHECK(run(without, {0, 100, 5}, {0, 0, 0}) == Status::bad_indices);
+    CHECK(checking.run(nullptr, {}, 3) == Status::null_pointer);
+    CHECK(checking.run(nullptr, {}, 9) == Status::bad_rows);
+    CHECK(checking.run(nullptr, {}, 0) == Status::ok);
+}
+
+TEST_CASE("an id of 64 bits is not cut off before it is looked at") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const EmbeddingKernel checking =
+        prepare(dispatcher, Embedding{.hidden = 64, .max_tokens = 8, .index = IndexType::int64}, true);
+    const std::vector<std::int64_t> wide{0, (std::int64_t{1} << 32) + 1, 1};
+    CHECK(embed(checking, dispatcher.session().driver(), wide, {0, 0, 0}) == Status::bad_indices);
+}
+
+TEST_CASE("an embedding may be captured, but not with a look at its ids") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const Driver& driver = dispatcher.session().driver();
+    const Embedding described{.hidden = 64, .max_tokens = 8};
+    const EmbeddingKernel checking = prepare(dispatcher, described, true);
+    const EmbeddingKernel trusting = prepare(dispatcher, described);
+    const DeviceIndices<std::int32_t> ids(driver, {1, 2, 3});
+    const EmbeddingArgs args{.ids = ids.data(), .table = address(1), .out = address(3), .vocabulary = 100};
+    const Stream stream = create_stream(driver);
+    const GraphExec graph = capture_graph(driver, stream.get(), [&] {
+        CHECK(checking.run(stream.get(), args, 3) == Status::capturing);
+        CHECK(trusting.run(stream.get(), args, 3) == Status::ok);
+    });
+    CHECK(machine.launch_count() == 0);
 }
 
 TEST_CASE("calls may be captured, but not with a look at the indices") {

@@ -102,6 +102,18 @@ TEST_CASE("attention and its append name the pointers that they refuse") {
                    std::int64_t{9});
 }
 
+TEST_CASE("an embedding and a sampler name the pointers that they refuse") {
+    check_operator(Embedding{.hidden = 64, .max_tokens = 8}, all_set(EmbeddingArgs{.vocabulary = 100}),
+                   std::int64_t{5}, std::int64_t{9});
+    check_operator(Embedding{.hidden = 64, .max_tokens = 8, .index = IndexType::int64, .positions = true},
+                   all_set(EmbeddingArgs{.vocabulary = 100'000, .position_rows = 50'000}), std::int64_t{5},
+                   std::int64_t{9});
+    check_operator(Sample{.vocabulary = 100, .max_rows = 8}, all_set<SampleArgs>(), std::int64_t{5},
+                   std::int64_t{9});
+    check_operator(Sample{.vocabulary = 1000, .max_rows = 8, .filters = true, .log_probability = true},
+                   all_set<SampleArgs>(), std::int64_t{5}, std::int64_t{9});
+}
+
 TEST_CASE("numbers that run() refuses are named, too") {
     const test::FakeMachine machine;
     Dispatcher dispatcher({.use_cache = false});

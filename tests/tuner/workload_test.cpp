@@ -195,6 +195,45 @@ TEST_CASE("the language head sees a row a sequence, not a row a token") {
     CHECK(most == 512);
 }
 
+TEST_CASE("tokens are looked up and drawn: at few sizes, or at those that are asked for") {
+    const std::vector<ModelOperator> llama = operators(read_model("llama-3-8b"), {});
+    const ModelOperator& embedding = by_role(llama, "token embedding");
+    CHECK(embedding.fields == "dtype=bf16 index=int32 scale=no positions=no hidden=4096");
+    CHECK(embedding.sizes == Texts{"tokens=1", "tokens=16", "tokens=128", "tokens=1024", "tokens=8192"});
+    const ModelOperator& plain = by_role(llama, "sampling");
+    CHECK(plain.fields == "dtype=bf16 filters=no log_probability=no vocabulary=128256");
+    CHECK(plain.sizes == Texts{"rows=1", "rows=4", "rows=16", "rows=64", "rows=256"});
+    CHECK(by_role(llama, "sampling, filters").fields ==
+          "dtype=bf16 filters=yes log_probability=no vocabulary=128256");
+
+    const std::vector<ModelOperator> gpt2 =
+        operators(read_model("gpt2"), {.tokens = {2, 1000}, .dtype = Dtype::fp32});
+    CHECK(by_role(gpt2, "token embedding").fields ==
+          "dtype=fp32 index=int32 scale=no positions=yes hidden=768");
+    CHECK(by_role(gpt2, "token embedding").sizes == Texts{"tokens=2", "tokens=1000"});
+    CHECK(by_role(gpt2, "sampling").sizes == Texts{"rows=2", "rows=512"});  // a row a sequence
+}
+
+TEST_CASE("every GPU of several looks up whole rows and draws from the whole vocabulary") {
+    const std::vector<ModelOperator> list =
+        operators(read_model("llama-3-8b"), {.tokens = {}, .dtype = {}, .tensor_parallel = 4});
+    CHECK(by_role(list, "token embedding").shape == "hidden 4096");
+    CHECK(by_role(list, "sampling").shape == "vocabulary 128256");
+    Model many = read_model("llama-3-8b");
+    many.vocab_size = (std::int64_t{1} << 20) + 1;
+    CHECK(by_role(operators(many, {}), "sampling").fields.empty());
+}
+
+TEST_CASE("an embedding and a sampler are tuned one by one, too") {
+    CHECK(operator_workload("embedding", "dtype=bf16 hidden=4096", {.tokens = {1, 16}, .dtype = {}})
+              .problems.size() == 2);
+    const Workload sample =
+        operator_workload("sample", "dtype=bf16 vocabulary=128256 filters=yes rows=4", {});
+    REQUIRE(sample.problems.size() == 1);
+    CHECK(to_string(sample.problems[0]) ==
+          "sample dtype=bf16 filters=yes log_probability=no vocabulary=128256 rows=4");
+}
+
 TEST_CASE("a workload says whom its problems are for") {
     const Workload workload = model_workload(read_model("llama-3-8b"), {});
     std::set<std::string> roles;
@@ -204,7 +243,7 @@ TEST_CASE("a workload says whom its problems are for") {
     }
     CHECK(roles.contains("output projection"));
     CHECK(roles.contains("attention over one token, paged cache"));
-    CHECK(roles.size() == 3 + 5 + 5);  // norms, attention, linear layers
+    CHECK(roles.size() == 3 + 1 + 5 + 5 + 2);  // norms, embedding, attention, linear layers, sampling
 }
 
 TEST_CASE("attention over prompts is tuned for one sequence, up to what the model knows") {
@@ -243,7 +282,8 @@ TEST_CASE("token counts are numbers of sequences for attention over one token") 
     CHECK(by_role(list, "attention over one token").sizes ==
           Texts{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
                 "batch=8 kv_len=1024 q_len=1"});
-    CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() == 3 + 1 + 5);
+    CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() ==
+          3 + 1 + 1 + 5 + 2);
 }
 
 TEST_CASE("what is rotated: all of a head, a part of it, or nothing where positions are learned") {
@@ -327,10 +367,10 @@ TEST_CASE("problems are grouped by static part, ascending, without duplicates") 
 TEST_CASE("token counts are the buckets up to 8192 unless given; out of range is an error") {
     const Model model = read_model("llama-3-8b");
     // Two norms, four linear layers and two appends to caches; the language head sees up to 512 rows; prompts
-    // have from 32 tokens on; two layouts of a cache.
+    // have from 32 tokens on; two layouts of a cache; an embedding and two samplers.
     CHECK(model_workload(model, {}).problems.size() ==
-          8 * bucket_edges(8192).size() + bucket_edges(512).size() + 9 + 2 * 18);
-    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 2 * 9 + 2 * 8);
+          8 * bucket_edges(8192).size() + bucket_edges(512).size() + 9 + 2 * 18 + 3 * 5);
+    CHECK(model_workload(model, {.tokens = {8, 1, 8}, .dtype = {}}).problems.size() == 2 * 9 + 2 * 8 + 3 * 2);
     for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
         CHECK_THROWS_AS(static_cast<void>(model_workload(model, {.tokens = {bad}, .dtype = {}})),
                         ConfigError);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "checkpoints/error.h"
@@ -19,6 +20,7 @@ namespace {
 using runtime::yes_no;
 
 constexpr std::int64_t default_max_tokens = 8192;
+constexpr std::int64_t most_sampled = std::int64_t{1} << 20;  ///< logits a row of the family sample
 
 /// What one of the tensor-parallel GPUs computes of the model.
 struct Part {
@@ -29,6 +31,7 @@ struct Part {
     std::int64_t intermediate;
     std::int64_t vocab;
     std::vector<std::int64_t> tokens;
+    bool usual_tokens;  ///< nobody asked for others
     checkpoints::WeightFormat weights;
 };
 
@@ -60,6 +63,7 @@ Part part_of(const Model& model, const WorkloadOptions& options) {
             .intermediate = divide("intermediate_size", model.intermediate_size, parts),
             .vocab = (model.vocab_size + parts - 1) / parts,  // engines pad the vocabulary
             .tokens = token_counts(options),
+            .usual_tokens = options.tokens.empty(),
             .weights = weights_of(model, options)};
 }
 
@@ -178,17 +182,56 @@ void add_linears(const Part& part, std::vector<ModelOperator>& list) {
     list.push_back(language_head(part));
 }
 
+/// Token counts at which look-ups are tuned, and rows of logits: a few, since dispatch takes the nearest and
+/// winners change slowly with them.
+constexpr std::array<std::int64_t, 5> usual_lookups{1, 16, 128, 1024, 8192};
+constexpr std::array<std::int64_t, 5> usual_draws{1, 4, 16, 64, 256};
+
+/// How many rows the table has chooses no kernel, nor does which part of them a GPU holds.
+ModelOperator token_embedding(const Part& part) {
+    const std::vector<std::int64_t> usual(usual_lookups.begin(), usual_lookups.end());
+    const bool positions = part.model.rotary_dim == 0;
+    return {.role = "token embedding",
+            .family = "embedding",
+            .fields = fmt::format("dtype={} index=int32 scale=no positions={} hidden={}", name(part.dtype),
+                                  yes_no(positions), part.model.hidden_size),
+            .sizes = sizes_at("embedding", part.usual_tokens ? usual : part.tokens),
+            .count = 1,
+            .shape = fmt::format("hidden {}", part.model.hidden_size)};
+}
+
+/// One row a sequence; each GPU sees the whole vocabulary.
+ModelOperator sampling(std::string_view role, const Part& part, bool filters) {
+    std::vector<std::int64_t> rows(usual_draws.begin(), usual_draws.end());
+    if (!part.usual_tokens) rows = part.tokens;
+    for (std::int64_t& count : rows) count = std::min(count, most_sequences);
+    ModelOperator op{.role = std::string(role),
+                     .family = "sample",
+                     .fields = {},
+                     .sizes = sizes_at("sample", rows),
+                     .count = 1,
+                     .shape = fmt::format("vocabulary {}", part.model.vocab_size)};
+    if (part.model.vocab_size <= most_sampled) {
+        op.fields = fmt::format("dtype={} filters={} log_probability=no vocabulary={}", name(part.dtype),
+                                yes_no(filters), part.model.vocab_size);
+    }
+    return op;
+}
+
 }  // namespace
 
 std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& options) {
     const Part part = part_of(model, options);
     std::vector<ModelOperator> list;
     add_norms(part, list);
+    list.push_back(token_embedding(part));
     const AttentionShape attention{
         .dtype = part.dtype, .heads = part.heads, .kv_heads = part.kv_heads, .head_dim = model.head_dim};
     for (ModelOperator& op : attention_operators(model, attention, options.tokens))
         list.push_back(std::move(op));
     add_linears(part, list);
+    list.push_back(sampling("sampling", part, false));
+    list.push_back(sampling("sampling, filters", part, true));
     return list;
 }
 

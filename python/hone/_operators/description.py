@@ -102,6 +102,17 @@ class OfNorm(Description):
         return CODES[self.output] if self.quantized else (self.dtype,)
 
 
+class OfEmbedding(Description):
+    """Base of Embedding."""
+
+    index: str
+
+    @property
+    def index_type(self) -> Tuple[str, ...]:
+        """What ids are."""
+        return (self.index,)
+
+
 class OfAttention(Description):
     """Base of Attention: of heads, of which k and v have as many as q where nothing else is said."""
 

@@ -61,6 +61,7 @@ class _Writer:
         self._outputs = [wanted for wanted in operator.wanted if wanted.written and wanted.present]
         self._first = next(wanted for wanted in self._inputs if wanted.name == parameters[0])
         self._works = "workspace" in operator.GIVEN
+        self._idle = [name for name in operator.NUMBERS if fresh and self._is_idle(name)]
         self.names: Dict[str, Any] = {
             "__name__": __name__, "NotPlain": NotPlain, "device": operator.device,
             "handle": operator._pointer, "run": operator._run, "check": operator._check,
@@ -86,10 +87,16 @@ class _Writer:
             body.remove(set_shape)
         return [f"def plain({', '.join(self._parameters)}):", *(f"    {line}" for line in body)]
 
+    def _is_idle(self, number: str) -> bool:
+        """Whether a number belongs to nothing: epsilon without a norm, a factor that the operator does not
+        have."""
+        if number == "epsilon":
+            return any(w.name == "norm_weight" and not w.present for w in self._operator.wanted)
+        return getattr(self._operator.description, number, True) is False
+
     def _absent(self) -> List[str]:
         names = [w.name for w in self._operator.wanted if not w.present and w.name in self._parameters]
-        if self._fresh and "norm_weight" in names:  # then epsilon belongs to nothing
-            names.append("epsilon")
+        names += self._idle
         if not names:
             return []
         return [f"if {' or '.join(f'{name} is not None' for name in names)}:", "    raise NotPlain"]
@@ -204,10 +211,8 @@ class _Writer:
                 return member if read else str(wanted.shape[-1]) if wanted.present and wanted.strided else "0"
         if member == "workspace":
             return "workspace_at"
-        if member == "epsilon" and self._fresh and any(
-            wanted.name == "norm_weight" and not wanted.present for wanted in self._operator.wanted
-        ):
-            return "0.0"
+        if member in self._idle:
+            return "0"
         said = [size for wanted in self._operator.wanted if wanted.present for _, size in wanted.said]
         return member if member in self._parameters or member in said else "0"
 

@@ -7,12 +7,14 @@ from typing import Any, List
 
 from ..descriptions import (
     Attention,
+    Embedding,
     FusedFfn,
     Linear,
     QuantizedFfn,
     QuantizedLinear,
     RmsNorm,
     RopeKvAppend,
+    Sample,
 )
 from .description import MOST_DECODED
 
@@ -41,6 +43,10 @@ def _short_name(description: Any) -> str:
         return _joined("rope_kv_append", description, "norm", "slots")
     if isinstance(description, (FusedFfn, QuantizedFfn)):
         return description.C_NAME
+    if isinstance(description, (Embedding, Sample)):
+        options = ("scale", "positions", "filters", "log_probability")
+        has = [option for option in options if getattr(description, option, False)]
+        return "_".join([description.C_NAME, *has])
     if isinstance(description, (Linear, QuantizedLinear)):
         words = [description.C_NAME, description.activation if description.activation != "none" else ""]
         words += [option for option in ("norm", "bias", "residual") if getattr(description, option)]

@@ -32,6 +32,14 @@ class Declared(NamedTuple):
 
 DECLARED = (
     Declared(
+        "embedding(Tensor ids, Tensor table, float? scale=None, Tensor? position_ids=None, Tensor? "
+        "position_table=None) -> Tensor",
+        descriptions.Embedding,
+        ("ids", "table", "scale", "position_ids", "position_table"),
+        {},
+        "train with torch.nn.functional.embedding",
+    ),
+    Declared(
         "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation, Tensor? "
         "norm_weight=None, float? epsilon=None) -> Tensor",
         descriptions.Linear,
@@ -142,5 +150,21 @@ DECLARED = (
         ),
         {},
         "train with PyTorch's own functions",
+    ),
+    Declared(
+        "sample(Tensor logits, Tensor temperature, Tensor seed, Tensor counter, Tensor? top_k=None, "
+        "Tensor? top_p=None, Tensor? min_p=None) -> Tensor",
+        descriptions.Sample,
+        ("logits", "temperature", "seed", "counter", "top_k", "top_p", "min_p"),
+        {},
+        "train with torch.nn.functional.log_softmax",
+    ),
+    Declared(
+        "sample_log_probability(Tensor logits, Tensor temperature, Tensor seed, Tensor counter, Tensor? "
+        "top_k=None, Tensor? top_p=None, Tensor? min_p=None) -> (Tensor, Tensor)",
+        descriptions.Sample,
+        ("logits", "temperature", "seed", "counter", "top_k", "top_p", "min_p"),
+        {"log_probability": True},
+        "train with torch.nn.functional.log_softmax",
     ),
 )

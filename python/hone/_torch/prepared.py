@@ -91,29 +91,35 @@ def refuse_capture(name: str, what: str) -> None:
         )
 
 
-def check_first(x: Tensor, name: str, last: str, typed: Tensor) -> None:
-    """Raises TypeError or ValueError for a first tensor that no kernel takes: [..., last], or [...] where `last`
-    is "". `typed` is the one, perhaps the same, whose dtype is the operator's. They may be fake, of symbolic
-    sizes."""
+def dtype_of(tensor: Tensor, name: str, allowed: Dict[torch.dtype, str]) -> str:
+    """Our word for a tensor's dtype. Raises TypeError."""
+    if tensor.dtype not in allowed:
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed are {', '.join(map(str, allowed))}")
+    return allowed[tensor.dtype]
+
+
+def check_first(x: Tensor, name: str, last: str) -> None:
+    """Raises ValueError for a first tensor that no kernel takes: [..., last], or [...] where `last` is "". It
+    may be fake, of symbolic sizes."""
     if x.device.type not in ("cuda", "meta"):
         raise ValueError(f"{name}: it is on device '{x.device}'; allowed are CUDA devices")
-    if typed.dtype not in DTYPES:
-        raise TypeError(f"{name}: its dtype is {typed.dtype}; allowed are {', '.join(map(str, DTYPES))}")
     if last and (x.dim() == 0 or x.shape[-1] == 0):
         raise ValueError(f"{name}: its shape is {list(x.shape)}; allowed is [..., {last}], {last} from 1")
 
 
 def check_like(
-    x: Tensor, first: str, name: str, tensor: Tensor, shape: Tuple[int, ...], dtype: torch.dtype
-) -> None:
+    x: Tensor, first: str, name: str, tensor: Tensor, shape: Tuple[int, ...], dtype: torch.dtype,
+    like: str,
+) -> None:  # fmt: skip
     """Raises TypeError or ValueError for a tensor of another dtype or shape, or another device than that of the
-    first."""
+    first; `like`: the one that has the same dtype, "" where it is always this."""
     if tensor.device != x.device:
         raise ValueError(
             f"{name}: it is on device '{tensor.device}'; allowed is that of {first}, '{x.device}'"
         )
     if tensor.dtype != dtype:
-        raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is {dtype}, as {first} is {x.dtype}")
+        why = f", the dtype of {like}" if like else ""
+        raise TypeError(f"{name}: its dtype is {tensor.dtype}; allowed is {dtype}{why}")
     if tensor.shape != shape:
         raise ValueError(
             f"{name}: its shape is {list(tensor.shape)}; allowed is {list(shape)}, as {first} is "

@@ -26,9 +26,10 @@ from .prepared import (
     FIRST_ROWS,
     KnownCalls,
     PreparedBySize,
+    check_first,
     check_like,
     check_output,
-    check_first,
+    dtype_of,
     on,
     run_on_any,
 )
@@ -53,6 +54,8 @@ class RowsCall:
         self._lead = self._inputs[0].name
         # The tensor whose dtype is the operator's.
         self._typed = next(tensor.name for tensor in self._inputs if not tensor.dtype)
+        # Dtypes of tensors that a field of the description names: {"index_type": "index"}.
+        self._named = {f"{field}_type": field for field in declared.description.WORDS}
         self._optional_numbers = [name for name in kind.NUMBERS if hasattr(declared.description, name)]
         self._fields = [field.name for field in dataclasses.fields(declared.description)]
         self._known = KnownCalls(declared.names)
@@ -142,8 +145,12 @@ class RowsCall:
         fields: Fields = dict(self._declared.fixed)
         self._check_words(values, fields)
         columns = self._inputs[0].shape
-        check_first(x, self._lead, columns[0].partition("_")[0] if columns else "", values[self._typed])
-        fields["dtype"] = DTYPES[values[self._typed].dtype]
+        check_first(x, self._lead, columns[0].partition("_")[0] if columns else "")
+        fields["dtype"] = dtype_of(values[self._typed], self._typed, DTYPES)
+        named = self._named.get(self._inputs[0].dtype)
+        if named:
+            words = self._declared.description.WORDS[named]
+            fields[named] = dtype_of(x, self._lead, {torch_dtype(torch, word): word for word in words})
         if columns:
             fields[columns[0]] = x.shape[-1]
         for tensor in self._inputs[1:]:
@@ -179,9 +186,13 @@ class RowsCall:
                 fields.setdefault(size, value.shape[place])
         sizes = tuple(fields[size] for size in tensor.shape)
         leading = x.shape[:-1] if self._inputs[0].shape else x.shape
-        dtype = tensor.dtype if tensor.dtype in TORCH_DTYPES else fields["dtype"]
+        dtype, like = tensor.dtype, ""
+        if dtype not in TORCH_DTYPES:
+            named = self._named.get(dtype)
+            like = self._lead if named else self._typed
+            dtype = fields[named or "dtype"]
         shape = (*leading, *sizes) if tensor.rows else sizes
-        check_like(x, self._lead, tensor.name, value, shape, torch_dtype(torch, dtype))
+        check_like(x, self._lead, tensor.name, value, shape, torch_dtype(torch, dtype), like)
 
     def _check_partners(self, values: Values) -> None:
         """Tensors that are there for one reason come together."""

@@ -194,7 +194,7 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
     _cuda_getCurrentRawStream, and without `fp8` one that has no float8_e4m3fn."""
     module = types.ModuleType("torch")
     module.Tensor, module.dtype, module.device = Tensor, dtype, device
-    sizes = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int32": 4}
+    sizes = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int32": 4, "int64": 8}
     if fp8:
         sizes["float8_e4m3fn"] = 1
     for name, itemsize in sizes.items():
