@@ -1,4 +1,5 @@
 from generate.declare import *
+from kernel_templates.attention_decode.operators import attention_decode
 
 attention_prefill = family(
     "attention_prefill",
@@ -129,4 +130,29 @@ attention = operator(
         run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the "
             "most that any has. kv_len from 1; with batch or q_len 0 nothing is done.",
     ),
+    helpers="runtime/operators/attention_call.h",
+    prepared="runtime/operators/attention_prepared.h",
+    parts=[
+        part("decode", attention_decode,
+             takes="q_tokens",
+             fields={"q_tokens": "q_tokens", "q_len": "q_tokens"},
+             let={"q": "filled_in(args.q_strides, {sizes.q_len, d.heads, d.head_dim})",
+                  "out": "filled_in(args.out_strides, {sizes.q_len, d.heads, d.head_dim})",
+                  "cache": "kv_strides(d, args.k_strides, sizes.kv_len)"},
+             given={"k_cache": "args.k", "v_cache": "args.v", "cache_stride": "cache.batch",
+                    "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, sizes.kv_len)",
+                    "pool_pages": "d.page_size != 0 ? args.pool_pages : sizes.batch",
+                    "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
+        part("prefill", attention_prefill,
+             fields={"lengths": "lengths_of(d)"},
+             let={"queries": "d.packed ? args.q_tokens : sizes.q_len",
+                  "keys": "d.packed ? args.kv_tokens : sizes.kv_len",
+                  "q": "filled_in(args.q_strides, {queries, d.heads, d.head_dim})",
+                  "k": "kv_strides(d, args.k_strides, keys)",
+                  "v": "kv_strides(d, args.v_strides, keys)",
+                  "out": "filled_in(args.out_strides, {queries, d.heads, d.head_dim})"},
+             given={"q_tokens": "d.packed ? queries : sizes.batch * queries",
+                    "kv_tokens": "d.packed ? keys : sizes.batch * keys",
+                    "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
+    ],
 )
