@@ -219,7 +219,7 @@ def schema(operator: Operator, torch_call: TorchCall) -> str:
 
 def torch_source(operators: typing.List[Operator]) -> str:
     lines = origin("PyTorch's operators: their schemas, and of which descriptions they are.")
-    lines += ["from typing import Any, Dict, NamedTuple, Tuple", "", "from .. import descriptions", "", "",
+    lines += ["from typing import Any, Dict, List, NamedTuple, Tuple", "", "from .. import descriptions", "", "",
               "class Declared(NamedTuple):", '    """An operator of torch.ops.hone."""', "",
               "    schema: str",
               "    description: Any",
@@ -228,10 +228,16 @@ def torch_source(operators: typing.List[Operator]) -> str:
               "    instead: str  # what has a gradient; empty: it has one", "", "    @property",
               "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "",
               "    @property",
+              "    def arguments(self) -> Tuple[Tuple[str, str], ...]:",
+              '        """Their types and names."""',
+              '        pieces = (piece.split(" ") for piece in self._pieces())',
+              '        return tuple((kind, name.partition("=")[0]) for kind, name in pieces)', "",
+              "    @property",
               "    def parameters(self) -> str:",
               '        """Names and defaults, as those of a function in Python."""',
-              '        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")',
-              '        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)', "", "",
+              '        return ", ".join(piece.rpartition(" ")[2] for piece in self._pieces())', "",
+              "    def _pieces(self) -> List[str]:",
+              '        return self.schema.partition("(")[2].partition(") ->")[0].split(", ")', "", "",
               "DECLARED = ("]
     for operator in operators:
         for torch_call in operator.torch:
