@@ -128,6 +128,8 @@ class Call(Record):
     given: typing.Dict[str, str]  # scalar of the family -> expression over `d`, the description, and `args`
     run: str = ""  # what run() adds to "Enqueues the operator"
     python: str = ""  # what a call from Python takes first, where that is not the required tensors
+    keywords: str = ""  # what it takes by name, where its tensors are read by hand
+    python_says: str = ""  # of such a call
 
     @property
     def size_type(self) -> str:
@@ -232,16 +234,18 @@ def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> 
 
 def call(title: str, *, says: str, sizes: str, family: typing.Optional[Family] = None,
          arguments: typing.Union[str, typing.List], words: typing.Optional[typing.Dict[str, str]] = None,
-         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "", python: str = "") -> Call:
+         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "", python: str = "", keywords: str = "", python_says: str = "") -> Call:
     """`arguments`: records, or strings with the names of the family's pointers and scalars; in the order of C++.
     `given`: what other scalars of the family are, over `d` (the description) and `args`. `python`: the tensors that a
-    call from Python takes first."""
+    call from Python takes first. `keywords`: where a class written by hand reads the tensors, everything else that such
+    a call takes, with "name=default" for numbers that have one; `python_says` tells of it."""
     words = words or {}
     records: typing.List[CallArgument] = []
     for item in [arguments] if isinstance(arguments, str) else arguments:
         records += [_taken_argument(family, name, words)
                     for name in item.split()] if isinstance(item, str) else [item]
-    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python)
+    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python,
+                keywords, python_says)
     names = {record.name for record in records}
     for name in words:
         if name not in names:

@@ -140,6 +140,23 @@ rope_kv_append_operator = operator(
                                           "turns"),
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
+        python="q k v k_cache v_cache",
+        keywords="cos sin kv_lengths page_table positions slots k_scale v_scale q_weight k_weight epsilon=1e-5 "
+                 "out",
+        python_says="Returns out, the rotated queries, and writes k_cache and v_cache.\n\n"
+                    "q and out are [batch, q_len, heads, head_dim], k and v [batch, q_len, kv_heads, "
+                    "head_dim]: the last q_len of kv_lengths [batch] tokens of each sequence. With slots "
+                    "they are [tokens, heads, head_dim] and so on, and each token has its entry in "
+                    "positions and slots [tokens]: page * page_size + place on the page, or sequence * room "
+                    "+ place; negative: none. Tokens have one common stride, heads are contiguous.\n\n"
+                    "The caches are [batch, room, kv_heads, head_dim], or pages [pool_pages, page_size, "
+                    "kv_heads, head_dim] with, unless there are slots, a page_table [batch, pages of a "
+                    "sequence]; both have the same strides. cos and sin are fp32 [positions, rotary_dim / "
+                    "2] without gaps, as are k_scale and v_scale [kv_heads], of an fp8 cache. q_weight and "
+                    "k_weight [head_dim] are the norm's, epsilon is, too. Lengths, tables, positions and "
+                    "slots are int32 on the device. out may be q itself; PyTorch makes it where it is not "
+                    "given and q is its tensor. stream is an int (CUstream) or an object of PyTorch, CuPy "
+                    "or Numba; None: the caller's.",
     ),
     helpers="runtime/operators/attention_call.h",
     prepared="runtime/operators/append_prepared.h",
