@@ -122,9 +122,28 @@ def _sizes(operator: Operator, part: Part) -> typing.List[str]:
             f"    return {{{', '.join(f'sizes.{name}' for name in names)}}};", "}", ""]
 
 
+def _names(part: Part) -> typing.List[str]:
+    """What texts call a pointer or stride that the family calls otherwise."""
+    found = {}
+    for pointer in part.family.pointers:
+        plain = re.fullmatch(r"args\.(\w+)", part.given.get(pointer.name, ""))
+        found[pointer.name] = plain[1] if plain else pointer.name
+    for scalar in part.family.scalars:
+        said = re.fullmatch(r"(\w+)\.(batch|token|head)", part.given.get(scalar.name, "")) or \
+            re.fullmatch(r"(\w+)_(batch|token|head)_stride", scalar.name)
+        tensor = said and re.search(r"args\.(\w+)_strides", part.let.get(said[1], ""))
+        found[scalar.name] = f"{tensor[1]}_{said[2]}_stride" if tensor else scalar.name
+    pairs = [f'{{"{name}", "{called}"}}' for name, called in found.items() if name != called]
+    if not pairs:
+        return []
+    return ["/// What a caller calls otherwise than the family.",
+            *cpp.braced(f"inline constexpr CallName {part.name}_names[] = ", pairs, ";"), ""]
+
+
 def header(operator: Operator) -> str:
     headers = [f"hone/{operator.call.name}.h", *(f"kernel_templates/{part.family.header}" for part in operator.parts),
                "runtime/operators/call_arguments.h", operator.helpers]
+    headers += ["runtime/dispatch/call_text.h"] if any(_names(part) for part in operator.parts) else []
     lines = [*origin(operator.folder, f"{operator.title} as problems and calls of families."), "#pragma once", "",
              *(f'#include "{header}"' for header in sorted(filter(None, headers))), "",
              "namespace hone::runtime {", "",
@@ -134,7 +153,7 @@ def header(operator: Operator) -> str:
         lines += cpp.filled(f"[[nodiscard]] Problem {part.name}_problem(", _problem_parameters(operator, part), ");")
     lines.append("")
     for part in operator.parts:
-        lines += _sizes(operator, part) + _call(operator, part)
+        lines += _sizes(operator, part) + _call(operator, part) + _names(part)
     return "\n".join([*lines, "}  // namespace hone::runtime", ""])
 
 

@@ -5,6 +5,7 @@
 #include "hone/attention.h"
 #include "kernel_templates/attention_decode/attention_decode.h"
 #include "kernel_templates/attention_prefill/attention_prefill.h"
+#include "runtime/dispatch/call_text.h"
 #include "runtime/operators/attention_call.h"
 #include "runtime/operators/call_arguments.h"
 
@@ -56,6 +57,13 @@ namespace hone::runtime {
     call.scalars[attention_decode::softcap] = Scalar::of(softcap_of(description, args.softcap));
     return call;
 }
+
+/// What a caller calls otherwise than the family.
+inline constexpr CallName decode_names[] = {{"k_cache", "k"},
+                                            {"v_cache", "v"},
+                                            {"cache_stride", "k_batch_stride"},
+                                            {"cache_token_stride", "k_token_stride"},
+                                            {"cache_head_stride", "k_head_stride"}};
 
 /// A call's sizes in the order of the family.
 [[nodiscard]] constexpr Sizes prefill_sizes(AttentionSizes sizes) noexcept {

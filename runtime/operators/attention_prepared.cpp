@@ -68,12 +68,6 @@ void check_size(const char* name, std::int64_t size, std::int64_t most) {
     throw std::invalid_argument(fmt::format("{} is {}; allowed: 0 to {}, as prepared", name, size, most));
 }
 
-constexpr CallName decode_names[] = {{"k_cache", "k"},
-                                     {"v_cache", "v"},
-                                     {"cache_stride", "k_batch_stride"},
-                                     {"cache_token_stride", "k_token_stride"},
-                                     {"cache_head_stride", "k_head_stride"}};
-
 }  // namespace
 
 PreparedAttention::PreparedAttention(const Maker& maker, const Attention& description)

@@ -4,6 +4,7 @@
 
 #include "hone/rope_kv_append.h"
 #include "kernel_templates/rope_kv_append/rope_kv_append.h"
+#include "runtime/dispatch/call_text.h"
 #include "runtime/operators/attention_call.h"
 #include "runtime/operators/call_arguments.h"
 
@@ -59,5 +60,11 @@ namespace hone::runtime {
     call.scalars[rope_kv_append::epsilon] = Scalar::of(args.epsilon);
     return call;
 }
+
+/// What a caller calls otherwise than the family.
+inline constexpr CallName append_names[] = {{"q_out", "out"},
+                                            {"q_out_token_stride", "out_token_stride"},
+                                            {"q_out_head_stride", "out_head_stride"},
+                                            {"cache_stride", "cache_batch_stride"}};
 
 }  // namespace hone::runtime

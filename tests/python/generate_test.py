@@ -226,6 +226,7 @@ class Operators(Fixture):
             "    call.scalars[tiny::rows] = Scalar::of(rows);",
             "    call.scalars[tiny::x_head_stride] = Scalar::of(x.head);",
             "    call.scalars[tiny::factor] = Scalar::of(args.factor);",
+            'inline constexpr CallName half_names[] = {{"out", "y"}};',
         ):
             self.assertIn(line, header)
         for line in (

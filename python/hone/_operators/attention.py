@@ -64,7 +64,9 @@ class AttentionOperator(AttentionCall):
         read = self._read_packed if self.description.packed else self._read_batch
         sizes = read(arguments, q_shape, k_shape, given, values)
         self._check_sizes(sizes)
-        self._read_scales(arguments, given, values)
+        if self._quantized:
+            for name in ("k_scale", "v_scale"):
+                values[name] = arguments.compact(getattr(given, name), name, FLOATS, self._kv_row[:1])
         values["scale"] = check_number(given.scale, "scale")
         values["softcap"] = check_number(given.softcap, "softcap")
         return sizes, values, self._read_results(arguments, q_shape, given, values)
@@ -91,10 +93,7 @@ class AttentionOperator(AttentionCall):
         if self.description.lengths:
             values["kv_lengths"] = arguments.compact(given.kv_lengths, "kv_lengths", INDICES, (batch,))
         if page_size:
-            table_shape, values["page_table"], (values["page_table_stride"],) = arguments.heads(
-                given.page_table, "page_table", INDICES, (batch, "pages")
-            )
-            values["pool_pages"], room = k_shape[0], table_shape[1] * page_size
+            values["pool_pages"], room = k_shape[0], self._read_table(arguments, given, batch, values)
         kv_len = room if given.kv_len is None else given.kv_len
         if kv_len > room:
             raise ValueError(f"kv_len: {kv_len}; allowed are up to {room}, for which there is room")

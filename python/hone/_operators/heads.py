@@ -36,10 +36,12 @@ class HeadsOperator(Operator):
     def _scales(self) -> Tuple[Option, ...]:
         return tuple((name, "kv_dtype='fp8'", self._quantized) for name in ("k_scale", "v_scale"))
 
-    def _read_scales(self, arguments: Reader, given: Any, values: Dict[str, Any]) -> None:
-        if self._quantized:
-            values["k_scale"] = arguments.compact(given.k_scale, "k_scale", FLOATS, self._kv_row[:1])
-            values["v_scale"] = arguments.compact(given.v_scale, "v_scale", FLOATS, self._kv_row[:1])
+    def _read_table(self, arguments: Reader, given: Any, sequences: int, values: Dict[str, Any]) -> int:
+        """Reads the page table; returns the tokens that a sequence has room for."""
+        shape, values["page_table"], (values["page_table_stride"],) = arguments.heads(
+            given.page_table, "page_table", INDICES, (sequences, "pages")
+        )
+        return shape[1] * self.description.page_size
 
     def _bind_torch(self, torch: Any) -> None:
         self._plain = PlainArguments(torch, self.device)

@@ -86,10 +86,7 @@ class RopeKvAppendOperator(RopeKvAppendCall):
             raise ValueError(f"v_cache: its strides are {list(strides)}; allowed are those of k_cache")
         values["pool_pages"], values["kv_len"] = shape[0], shape[1]
         if page_size and not slots:
-            table_shape, values["page_table"], (values["page_table_stride"],) = arguments.heads(
-                given.page_table, "page_table", INDICES, (leading[0], "pages")
-            )
-            values["kv_len"] = table_shape[1] * page_size
+            values["kv_len"] = self._read_table(arguments, given, leading[0], values)
 
     def _read_vectors(
         self, arguments: Reader, leading: Tuple[int, ...], given: RopeKvAppendGiven, values: Dict[str, Any]
@@ -101,13 +98,14 @@ class RopeKvAppendOperator(RopeKvAppendCall):
             table, _, _ = arguments.heads(getattr(given, name), name, FLOATS, table)
             values[name] = arguments.compact(getattr(given, name), name, FLOATS, table)
             values["table_rows"] = table[0]
-        self._read_scales(arguments, given, values)
         if not description.slots:
             values["q_len"] = leading[1]
         for name, dtypes, shape in (
             ("kv_lengths", INDICES, leading[:1]),
             ("positions", INDICES, leading),
             ("slots", INDICES, leading),
+            ("k_scale", FLOATS, self._kv_row[:1]),
+            ("v_scale", FLOATS, self._kv_row[:1]),
             ("q_weight", self._dtypes, self._kv_row[1:]),
             ("k_weight", self._dtypes, self._kv_row[1:]),
         ):
