@@ -7,7 +7,7 @@ import sys
 import typing
 
 from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
-                      emit_python_calls, emit_run, emit_runtime, emit_schema, emit_tests)
+                      emit_parts, emit_python_calls, emit_run, emit_runtime, emit_schema, emit_tests)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -74,13 +74,19 @@ def outputs(root: pathlib.Path) -> Texts:
         texts[f"kernel_templates/{family.name}/declaration.h"] = emit_family.header(family)
         texts[f"kernel_templates/{family.name}/declaration.cpp"] = emit_family.source(family)
     for group in emit_c.groups(operators):
-        name = group[0].call.name
-        texts[f"runtime/hone/{name}.h"] = emit_cpp.header(group)
-        if group[0].family is not None:
-            texts[f"runtime/operators/{name}.h"] = emit_run.header(group)
-            texts[f"runtime/operators/{name}.cpp"] = emit_run.source(group)
+        texts[f"runtime/hone/{group[0].call.name}.h"] = emit_cpp.header(group)
+        texts.update(run_texts(group))
     blocks(root, texts, operators, lock)
     return texts
+
+
+def run_texts(group: typing.List[Operator]) -> Texts:
+    """runtime/operators/<call>.{h,cpp}."""
+    first, path = group[0], f"runtime/operators/{group[0].call.name}"
+    if first.family is not None:
+        return {f"{path}.h": emit_run.header(group), f"{path}.cpp": emit_run.source(group)}
+    texts = {f"{path}.h": emit_parts.header(first)} if first.parts else {}
+    return {**texts, f"{path}.cpp": emit_parts.source(first)}
 
 
 def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], lock: abi.Lock):

@@ -6,7 +6,7 @@ from generate.families import (choice, constant, drawn, dtype, dynamic, epsilon,
                                workspace, write)
 from generate.operators import (call, choice_field, dtype_field, flag_field, integer, largest,
                                 number_argument,
-                                operator, real_argument, strides_argument, taken, tensor, torch_call,
+                                operator, part, real_argument, strides_argument, taken, tensor, torch_call,
                                 weight_argument, workspace_argument)
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "generate"]

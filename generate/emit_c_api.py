@@ -113,7 +113,7 @@ def _returned(head: str, values: typing.List[str]) -> typing.List[str]:
 
 
 def operators_source(operators: typing.List[Operator]) -> str:
-    lines = [*_begin("prepare, run and explain of every operator."), '#include "runtime/c_api/conversions.h"',
+    lines = [*_begin("prepare, run, explain and workspace of every operator."), '#include "runtime/c_api/conversions.h"',
              '#include "runtime/c_api/operator.h"', "", "using namespace hone::c_api;", ""]
     for group in emit_c.groups([operator for operator in operators if not operator.is_function]):
         call = group[0].call
@@ -131,6 +131,11 @@ def operators_source(operators: typing.List[Operator]) -> str:
             lines += _returned("explain",
                                ["runtime", "description", _size(call), "{format, text, capacity, length}",
                                            f'"{name}"'])
+        if len(call.sizes) > 1:
+            name = f"hone_{call.name}_workspace"
+            lines += cpp.filled(f"hone_status {name}(",
+                                ["const hone_operator* op", *emit_c.sizes(call), "size_t* bytes"], ") {")
+            lines += _returned(f"workspace<hone::{call.title}Kernel>", ["op", _size(call), "bytes", f'"{name}"'])
     return "\n".join(lines)
 
 

@@ -13,7 +13,6 @@ CTYPES = {"uint32_t": "c_uint32", "int32_t": "c_int32", "int64_t": "c_int64", "f
 FIELD_DTYPES = DTYPES[:3]
 RENAMED = {"in": "in_features", "out": "out_features"}  # fields: `in` is no name in Python
 CLASSES = {"Norm": "Norm", "RmsNormBackward": "NormBackward"}  # of prepared operators; others: LinearOperator
-IRREGULAR = ("attention", "rope_kv_append")  # calls of these are written by hand, but for their packing
 BASES = "python/hone/_operators/description.py"  # what descriptions compute of their fields
 WIDTH = 110
 

@@ -3,7 +3,7 @@ import re
 import typing
 
 from generate import abi
-from generate.emit_python import IRREGULAR, calls_of, class_name, field_name, filled, origin, wrapped
+from generate.emit_python import calls_of, class_name, field_name, filled, origin, wrapped
 from generate.operators import Call, CallArgument, Operator, TorchCall
 from generate.words import in_python
 
@@ -154,16 +154,46 @@ def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[
     return [*lines, "", *_run_pointers(call, lock), "", *_call(group)]
 
 
+# Irregular ones: classes written by hand read their tensors.
+
+
+def _keyword(call: Call, text: str) -> str:
+    """The parameter that an argument by name is."""
+    name, _, default = text.partition("=")
+    if default:
+        return f"{name}: float = {default}"
+    real = any(argument.name == name and argument.kind == "float" for argument in call.arguments)
+    kind = "Optional[int]" if name in call.sizes else "Optional[float]" if real else "Any"
+    return f"{name}: {kind} = None"
+
+
+def _irregular_class(call: Call, lock: abi.Lock) -> typing.List[str]:
+    names = [*call.python.split(), *(text.partition("=")[0] for text in call.keywords.split())]
+    parameters = [*(f"{name}: Any" for name in call.python.split()), "*",
+                  *(_keyword(call, text) for text in call.keywords.split()), "stream: Any = None"]
+    return ["", "", f"class {call.title}Given(NamedTuple):", '    """What a call is given, but for its stream."""', "",
+            *(f"    {name}: Any" for name in names), "", "",
+            f"class {call.title}Call(HeadsOperator):", f'    """Runs a prepared {call.title}."""', "",
+            f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "", *_run_pointers(call, lock), "",
+            *filled("def __call__(", ["self", *parameters], ") -> Any:", 4),
+            *wrapped(f'"""{in_python(call.python_says)}', 8), "",
+            "        Raises TypeError and ValueError naming the argument, and HoneError.", '        """',
+            *filled(f"given = {call.title}Given(", names, ")", 8),
+            f"        if type({names[0]}) is self._tensor:", "            try:",
+            "                return self._call_plain(given, stream)", "            except NOT_PLAIN:",
+            "                pass", "        return self._call_checked(given, stream)"]
+
+
 def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     groups = calls_of(operators)
-    regular = [group for group in groups if group[0].call.name not in IRREGULAR]
+    regular = [group for group in groups if not group[0].call.keywords]
     lines = origin("Prepared operators: what :func:`hone.prepare` returns. They may be called from many threads at once, "
                    "and under stream capture; gradients are not recorded (hone.ops has operators for autograd). Launches "
                    "go to the caller's current stream.")
-    lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, Tuple", "",
+    lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, NamedTuple, Optional, Tuple", "",
               "from .. import descriptions", "from .._native import structs",
               "from .._native.library import check",
-              "from .base import NOT_PLAIN, Operator", "from .rows import RowsOperator",
+              "from .base import NOT_PLAIN", "from .heads import HeadsOperator", "from .rows import RowsOperator",
               "from .tensors import computed, fixed, rows, stored", "", "__all__ = ["]
     lines += [f'    "{name}",' for name in sorted(class_name(group[0].call) for group in regular)] + ["]"]
     for group in groups:
@@ -171,10 +201,7 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
         if group in regular:
             lines += _regular_class(group, lock)
         else:
-            lines += ["", "", f"class {call.title}Call(Operator):",
-                      f'    """Runs a prepared {call.title}."""', "",
-                      f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "",
-                      *_run_pointers(call, lock)]
+            lines += _irregular_class(call, lock)
     lines += ["", "", "# By description; hand-written ones are in prepare.py.", "KINDS = {"]
     lines += [f"    descriptions.{operator.title}: {class_name(group[0].call)}," for group in regular
               for operator in group]
@@ -219,7 +246,7 @@ def schema(operator: Operator, torch_call: TorchCall) -> str:
 
 def torch_source(operators: typing.List[Operator]) -> str:
     lines = origin("PyTorch's operators: their schemas, and of which descriptions they are.")
-    lines += ["from typing import Any, Dict, NamedTuple, Tuple", "", "from .. import descriptions", "", "",
+    lines += ["from typing import Any, Dict, List, NamedTuple, Tuple", "", "from .. import descriptions", "", "",
               "class Declared(NamedTuple):", '    """An operator of torch.ops.hone."""', "",
               "    schema: str",
               "    description: Any",
@@ -228,10 +255,16 @@ def torch_source(operators: typing.List[Operator]) -> str:
               "    instead: str  # what has a gradient; empty: it has one", "", "    @property",
               "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "",
               "    @property",
+              "    def arguments(self) -> Tuple[Tuple[str, str], ...]:",
+              '        """Their types and names."""',
+              '        pieces = (piece.split(" ") for piece in self._pieces())',
+              '        return tuple((kind, name.partition("=")[0]) for kind, name in pieces)', "",
+              "    @property",
               "    def parameters(self) -> str:",
               '        """Names and defaults, as those of a function in Python."""',
-              '        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")',
-              '        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)', "", "",
+              '        return ", ".join(piece.rpartition(" ")[2] for piece in self._pieces())', "",
+              "    def _pieces(self) -> List[str]:",
+              '        return self.schema.partition("(")[2].partition(") ->")[0].split(", ")', "", "",
               "DECLARED = ("]
     for operator in operators:
         for torch_call in operator.torch:

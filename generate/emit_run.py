@@ -36,7 +36,7 @@ def _pointers(operator: Operator) -> typing.List[str]:
 def _call(operator: Operator) -> typing.List[str]:
     family, call = operator.family, operator.call
     lines = ["/// The arguments in the family's order, strides filled in.",
-             *cpp.filled(f"[[nodiscard]] inline Call {call.name}_call(", call_parameters(operator),
+             *cpp.filled(f"[[nodiscard]] inline Call call_of(", call_parameters(operator),
                          ") noexcept {"),
              "    Call call;", *_pointers(operator)]
     described = "description." if kept(operator)[0].name == "description" else ""
@@ -130,7 +130,7 @@ def _run(group: typing.List[Operator]) -> typing.List[str]:
     first = group[0]
     call = first.call
     size = call.sizes[0]
-    built = f"runtime::{call.name}_call({', '.join(call_values(first))})"
+    built = f"runtime::call_of({', '.join(call_values(first))})"
     parameters = ["CUstream_st* stream", f"const {call.title}Args& args", size_parameter(call)]
     return [*cpp.filled(f"Status {call.title}Kernel::run(", parameters, ") const noexcept {"),
             "    if (!*this) return Status::not_prepared;", f"    const Call call = {built};",

@@ -49,9 +49,8 @@ def methods(operators: typing.List[Operator]) -> typing.List[str]:
 
 
 def entry(operators: typing.List[Operator]) -> str:
-    """What Runtime calls: of simple operators generated, of others written by hand."""
-    lines = [*cpp.comment(f"How each operator is prepared and explained: what Runtime calls. Those of one problem and one "
-                          f"call are generated, others written by hand. {NOTE}", mark="//"), "#pragma once",
+    """What Runtime calls."""
+    lines = [*cpp.comment(f"How each operator is prepared and explained: what Runtime calls. {NOTE}", mark="//"), "#pragma once",
                           "",
              '#include "hone/runtime.h"', '#include "runtime/operators/maker.h"', "",
              "namespace hone::runtime {", ""]

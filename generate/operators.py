@@ -128,6 +128,8 @@ class Call(Record):
     given: typing.Dict[str, str]  # scalar of the family -> expression over `d`, the description, and `args`
     run: str = ""  # what run() adds to "Enqueues the operator"
     python: str = ""  # what a call from Python takes first, where that is not the required tensors
+    keywords: str = ""  # what it takes by name, where its tensors are read by hand
+    python_says: str = ""  # of such a call
 
     @property
     def size_type(self) -> str:
@@ -153,6 +155,35 @@ def torch_call(name: str, arguments: str, *, instead: str, **fixed: typing.Union
 
 
 @dataclasses.dataclass
+class Part(Record):
+    """A problem and a call of one family, of an operator whose names are not all the family's."""
+
+    family: Family
+    takes: str
+    fields: typing.Dict[str, typing.Union[str, int]]
+    let: typing.Dict[str, str]
+    given: typing.Dict[str, str]
+
+
+def part(name: str, family: Family, *, takes: str = "",
+         fields: typing.Optional[typing.Dict[str, typing.Union[str, int]]] = None,
+         let: typing.Optional[typing.Dict[str, str]] = None,
+         given: typing.Optional[typing.Dict[str, str]] = None) -> Part:
+    """<name>_problem(d) and <name>_call(d, args, sizes): what has the same name on both sides, and max_<field> of a
+    run-time field, is taken. C++ over these says the rest: `fields` of the problem, of which `takes` is a parameter;
+    pointers and scalars of the call in `given`, with what `let` names before, of which tensors' strides are the scalars
+    <name>_<dimension>_stride."""
+    made = Part(name, family, takes, fields or {}, let or {}, given or {})
+    known = {record.name for record in [*family.pointers, *family.scalars]}
+    for name in made.fields:
+        family.field(name)
+    for name in made.given:
+        if name not in known:
+            made.refuse(f"gives {name}, which is no pointer and no scalar of {family.name}")
+    return made
+
+
+@dataclasses.dataclass
 class Operator(Record):
     title: str
     says: str
@@ -166,6 +197,9 @@ class Operator(Record):
     has_indices: bool = False
     torch: typing.List["TorchCall"] = dataclasses.field(default_factory=list)
     python: str = ""  # the fields that stand first in Python
+    parts: typing.List[Part] = dataclasses.field(default_factory=list)
+    helpers: str = ""
+    prepared: str = ""
     folder: str = ""
 
 
@@ -201,16 +235,18 @@ def _taken_argument(family: Family, name: str, words: typing.Dict[str, str]) -> 
 
 def call(title: str, *, says: str, sizes: str, family: typing.Optional[Family] = None,
          arguments: typing.Union[str, typing.List], words: typing.Optional[typing.Dict[str, str]] = None,
-         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "", python: str = "") -> Call:
+         given: typing.Optional[typing.Dict[str, str]] = None, run: str = "", python: str = "", keywords: str = "", python_says: str = "") -> Call:
     """`arguments`: records, or strings with the names of the family's pointers and scalars; in the order of C++.
     `given`: what other scalars of the family are, over `d` (the description) and `args`. `python`: the tensors that a
-    call from Python takes first."""
+    call from Python takes first. `keywords`: where a class written by hand reads the tensors, everything else that such
+    a call takes, with "name=default" for numbers that have one; `python_says` tells of it."""
     words = words or {}
     records: typing.List[CallArgument] = []
     for item in [arguments] if isinstance(arguments, str) else arguments:
         records += [_taken_argument(family, name, words)
                     for name in item.split()] if isinstance(item, str) else [item]
-    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python)
+    made = Call(snake(title), title, says, sizes.split(), records, given or {}, run, python,
+                keywords, python_says)
     names = {record.name for record in records}
     for name in words:
         if name not in names:
@@ -242,16 +278,19 @@ def operator(title: str, *, says: str, family: typing.Optional[Family] = None, f
              call: Call,
              halves: bool = False, function: bool = False, checked: bool = False, indices: bool = False,
              name: str = "", python: str = "",
-             torch: typing.Sequence[TorchCall] = ()) -> Operator:
+             torch: typing.Sequence[TorchCall] = (), parts: typing.Sequence[Part] = (),
+             helpers: str = "", prepared: str = "") -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
     hand. `checked`: check_description(), written by hand, says what the family does not know. `indices`:
     check_indices(), written by hand, looks at ids on the device where that is asked for. `python`: the fields that
-    a description in Python takes first; `torch`: PyTorch's operators."""
+    a description in Python takes first; `torch`: PyTorch's operators. Without a family of its own: `parts`, whose
+    expressions call functions of the header `helpers`, and the header `prepared` of a class Prepared<title>, all
+    written by hand."""
     fields = [_resolved(family, given) for given in fields]
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
                     halves,
-                    function, checked, indices, list(torch), python)
+                    function, checked, indices, list(torch), python, list(parts), helpers, prepared)
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")

@@ -1,4 +1,5 @@
 from generate.declare import *
+from kernel_templates.attention_decode.operators import attention_decode
 
 attention_prefill = family(
     "attention_prefill",
@@ -128,5 +129,51 @@ attention = operator(
         ],
         run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the "
             "most that any has. kv_len from 1; with batch or q_len 0 nothing is done.",
+        python="q k v",
+        keywords="kv_lengths page_table q_starts kv_starts q_len kv_len k_scale v_scale scale softcap out lse "
+                 "workspace",
+        python_says="Returns out, or (out, lse) where the operator has an lse.\n\n"
+                    "q and out are [batch, q_len, heads, head_dim]; k and v [batch, kv_len, kv_heads, "
+                    "head_dim], or pages [pool_pages, page_size, kv_heads, head_dim] with a page_table "
+                    "[batch, pages of a sequence]; packed, q is [q_tokens, heads, head_dim], k and v are "
+                    "[kv_tokens, kv_heads, head_dim], and sequence b has the tokens from q_starts[b] to "
+                    "q_starts[b + 1] and from kv_starts[b] to kv_starts[b + 1], of [batch + 1] each. Heads "
+                    "are contiguous, everything else may lie apart: [batch, heads, tokens, head_dim] is a "
+                    "transposed view.\n\n"
+                    "kv_lengths [batch]: keys of each sequence, the call's own tokens included. kv_len: "
+                    "keys of every sequence, or the most of any where the lengths are on the device; None: "
+                    "as many as k has room for. Of a packed call the most of any, kv_len and q_len, have to "
+                    "be given. Lengths, starts and tables are int32 on the device; k_scale and v_scale are "
+                    "fp32 [kv_heads], of an fp8 cache. scale: None is head_dim^-0.5.\n\n"
+                    "lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural "
+                    "logarithms. workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned "
+                    "to 256, that no other call uses meanwhile. out, lse and workspace are made by PyTorch "
+                    "where they are not given and q is its tensor. stream is an int (CUstream) or an object "
+                    "of PyTorch, CuPy or Numba; None: the caller's current one.",
     ),
+    helpers="runtime/operators/attention_call.h",
+    prepared="runtime/operators/attention_prepared.h",
+    parts=[
+        part("decode", attention_decode,
+             takes="q_tokens",
+             fields={"q_tokens": "q_tokens", "q_len": "q_tokens"},
+             let={"q": "filled_in(args.q_strides, {sizes.q_len, d.heads, d.head_dim})",
+                  "out": "filled_in(args.out_strides, {sizes.q_len, d.heads, d.head_dim})",
+                  "cache": "kv_strides(d, args.k_strides, sizes.kv_len)"},
+             given={"k_cache": "args.k", "v_cache": "args.v", "cache_stride": "cache.batch",
+                    "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, sizes.kv_len)",
+                    "pool_pages": "d.page_size != 0 ? args.pool_pages : sizes.batch",
+                    "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
+        part("prefill", attention_prefill,
+             fields={"lengths": "lengths_of(d)"},
+             let={"queries": "d.packed ? args.q_tokens : sizes.q_len",
+                  "keys": "d.packed ? args.kv_tokens : sizes.kv_len",
+                  "q": "filled_in(args.q_strides, {queries, d.heads, d.head_dim})",
+                  "k": "kv_strides(d, args.k_strides, keys)",
+                  "v": "kv_strides(d, args.v_strides, keys)",
+                  "out": "filled_in(args.out_strides, {queries, d.heads, d.head_dim})"},
+             given={"q_tokens": "d.packed ? queries : sizes.batch * queries",
+                    "kv_tokens": "d.packed ? keys : sizes.batch * keys",
+                    "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
+    ],
 )

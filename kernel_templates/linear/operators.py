@@ -72,6 +72,7 @@ fused_ffn = operator(
          "{RmsNorm} of x takes the place of x, as in {Linear}, but not of a residual that is x itself: out = "
          "x + ffn(norm(x)) is one call.",
     halves=True,
+    prepared="runtime/operators/feed_forward.h",
     fields=[
         integer("hidden", 0, "elements of a row of x and out"),
         integer("intermediate", 0, "elements of a row between the halves"),

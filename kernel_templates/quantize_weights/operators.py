@@ -60,4 +60,10 @@ quantize_weights_function = operator(
             number_argument("weight_stride", "between two rows of the weight, in elements; 0: `in`"),
         ],
     ),
+    helpers="runtime/operators/scale_dtype.h",
+    parts=[
+        part("quantize", quantize_weights,
+             fields={"scale_dtype": "scale_dtype_of(d)"},
+             given={"weight_stride": "stride(args.weight_stride, d.in)"}),
+    ],
 )

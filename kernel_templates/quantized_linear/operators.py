@@ -126,6 +126,7 @@ quantized_ffn = operator(
          "intermediate], rounded to dtype, lies in the workspace; where codes are multiplied with codes, the "
          "second half makes its own of that.",
     halves=True,
+    prepared="runtime/operators/feed_forward.h",
     fields=[
         integer("hidden", 0, "elements of a row of x and out"),
         integer("intermediate", 0, "elements of a row between the halves"),

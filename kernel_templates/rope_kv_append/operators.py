@@ -140,7 +140,41 @@ rope_kv_append_operator = operator(
                                           "turns"),
             real_argument("epsilon", 1e-5, "of the norm, from 0"),
         ],
+        python="q k v k_cache v_cache",
+        keywords="cos sin kv_lengths page_table positions slots k_scale v_scale q_weight k_weight epsilon=1e-5 "
+                 "out",
+        python_says="Returns out, the rotated queries, and writes k_cache and v_cache.\n\n"
+                    "q and out are [batch, q_len, heads, head_dim], k and v [batch, q_len, kv_heads, "
+                    "head_dim]: the last q_len of kv_lengths [batch] tokens of each sequence. With slots "
+                    "they are [tokens, heads, head_dim] and so on, and each token has its entry in "
+                    "positions and slots [tokens]: page * page_size + place on the page, or sequence * room "
+                    "+ place; negative: none. Tokens have one common stride, heads are contiguous.\n\n"
+                    "The caches are [batch, room, kv_heads, head_dim], or pages [pool_pages, page_size, "
+                    "kv_heads, head_dim] with, unless there are slots, a page_table [batch, pages of a "
+                    "sequence]; both have the same strides. cos and sin are fp32 [positions, rotary_dim / "
+                    "2] without gaps, as are k_scale and v_scale [kv_heads], of an fp8 cache. q_weight and "
+                    "k_weight [head_dim] are the norm's, epsilon is, too. Lengths, tables, positions and "
+                    "slots are int32 on the device. out may be q itself; PyTorch makes it where it is not "
+                    "given and q is its tensor. stream is an int (CUstream) or an object of PyTorch, CuPy "
+                    "or Numba; None: the caller's.",
     ),
+    helpers="runtime/operators/attention_call.h",
+    prepared="runtime/operators/append_prepared.h",
+    parts=[
+        part("append", rope_kv_append,
+             fields={"q_tokens": "d.max_tokens", "kv_len": 2**30},
+             let={"q": "filled_in(args.q_strides, {tokens, d.heads, d.head_dim})",
+                  "k": "filled_in(args.k_strides, {tokens, d.kv_heads, d.head_dim})",
+                  "v": "filled_in(args.v_strides, {tokens, d.kv_heads, d.head_dim})",
+                  "q_out": "filled_in(args.out_strides, {tokens, d.heads, d.head_dim})",
+                  "room": "d.page_size != 0 ? d.page_size : args.kv_len",
+                  "cache": "filled_in(args.cache_strides, {room, d.kv_heads, d.head_dim})"},
+             given={"kv_lengths": "d.slots ? args.positions : args.kv_lengths", "q_out": "args.out",
+                    "q_tokens": "args.q_len", "cache_stride": "cache.batch",
+                    "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, args.kv_len)",
+                    "pool_pages": "args.pool_pages == 0 ? tokens / args.q_len : args.pool_pages",
+                    "positions": "args.table_rows"}),
+    ],
     torch=[torch_call("rope_kv_append", "q k v k_cache! v_cache! cos sin style | kv_lengths page_table "
                                         "positions slots k_scale v_scale q_weight k_weight epsilon",
                       instead="train with PyTorch's own functions")],

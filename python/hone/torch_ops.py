@@ -71,7 +71,7 @@ from typing import Any, Callable, Dict, Tuple
 
 import torch
 
-from ._torch import attention as attention_kernels, quantized, quantized_ffn as ffn, rope
+from ._torch import attention as attention_kernels, quantized, rope
 from ._torch.autograd import (
     no_gradient,
     refusing,
@@ -86,8 +86,8 @@ _library = torch.library.Library("hone", "DEF")  # the operators live as long as
 
 # Those whose kernels are written by hand: on tensors, and what they return for fake ones.
 _KERNELS: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "quantized_linear": (quantized.quantized_linear, quantized.quantized_linear_fake),
-    "quantized_ffn": (ffn.quantized_ffn, ffn.quantized_ffn_fake),
+    "quantized_linear": (quantized.quantized_linear.implementation, quantized.quantized_linear.fake),
+    "quantized_ffn": (quantized.quantized_ffn.implementation, quantized.quantized_ffn.fake),
     "rope_kv_append": (rope.rope_kv_append, rope.rope_kv_append_fake),
 }
 
@@ -147,19 +147,14 @@ attention = _define(
     attention_kernels.attention_fake,
     _SDPA,
 )
-_WITH_CACHE = (
-    "(Tensor q, Tensor k_cache, Tensor v_cache, Tensor? kv_lengths=None, Tensor? page_table=None,"
-    " bool causal=True, int window=0, float softcap=0.0, float? scale=None, SymInt? kv_len=None,"
-    " Tensor? k_scale=None, Tensor? v_scale=None)"
-)
 attention_with_cache = _define(
-    f"attention_with_cache{_WITH_CACHE} -> Tensor",
+    f"attention_with_cache{attention_kernels.SCHEMA} -> Tensor",
     attention_kernels.attention_with_cache,
     attention_kernels.attention_with_cache_fake,
     _SDPA,
 )
 attention_with_cache_lse = _define(
-    f"attention_with_cache_lse{_WITH_CACHE} -> (Tensor, Tensor)",
+    f"attention_with_cache_lse{attention_kernels.SCHEMA} -> (Tensor, Tensor)",
     attention_kernels.attention_with_cache_lse,
     attention_kernels.attention_with_cache_lse_fake,
     _SDPA,

@@ -97,4 +97,18 @@ hone_status run(const hone_operator* op, void* stream, const Args* args, Args kn
     return read_struct(*args, known) ? run_as<Kernel>(*op, stream, known, size) : fail(HONE_BAD_STRUCT);
 }
 
+/// Bytes that a call of an operator with several sizes needs.
+template <class Kernel, class Size>
+hone_status workspace(const hone_operator* op, Size size, std::size_t* bytes, const char* where) noexcept {
+    if (bytes == nullptr) return fail(HONE_NULL_POINTER);
+    *bytes = 0;
+    if (const hone_status status = check_handle(op); status != HONE_OK) return status;
+    const Kernel* const kernel = kernel_of<Kernel>(*op);
+    if (kernel == nullptr) return fail(HONE_BAD_HANDLE);
+    return guarded(where, [&] {
+        *bytes = static_cast<std::size_t>(kernel->workspace_bytes(size));
+        return HONE_OK;
+    });
+}
+
 }  // namespace hone::c_api

@@ -1,4 +1,4 @@
-// prepare, run and explain of every operator. Generated from the declarations,
+// prepare, run, explain and workspace of every operator. Generated from the declarations,
 // kernel_templates/*/operators.py and generate/enums.py, by `./hone generate`.
 #include "runtime/c_api/conversions.h"
 #include "runtime/c_api/operator.h"
@@ -21,6 +21,12 @@ hone_status hone_attention_explain(const hone_runtime* runtime, const hone_atten
                                    char* text, size_t capacity, size_t* length) {
     return explain(runtime, description, hone::AttentionSizes{batch, q_len, kv_len},
                    {format, text, capacity, length}, "hone_attention_explain");
+}
+
+hone_status hone_attention_workspace(const hone_operator* op, int64_t batch, int64_t q_len, int64_t kv_len,
+                                     size_t* bytes) {
+    return workspace<hone::AttentionKernel>(op, hone::AttentionSizes{batch, q_len, kv_len}, bytes,
+                                            "hone_attention_workspace");
 }
 
 hone_status hone_embedding_prepare(hone_runtime* runtime, const hone_embedding* description,

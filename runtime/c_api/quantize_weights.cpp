@@ -50,15 +50,17 @@ hone_status on_device(Runtime& owner, const QuantizeWeights& weights, const Quan
     });
 }
 
-/// What a caller gives, read whole.
-struct Given {
+/// Hands `use` what a caller gives.
+template <class Use>
+hone_status with_given(const char* where, const hone_quantize_weights* description,
+                       const hone_quantize_weights_args* args, Use&& use) noexcept {
+    if (description == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
     hone_quantize_weights weights{};
-    hone_quantize_weights_args args = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
-
-    [[nodiscard]] bool read(const hone_quantize_weights& from, const hone_quantize_weights_args& call) {
-        return read_struct(from, weights) && read_struct(call, args) && args.reserved == 0;
-    }
-};
+    hone_quantize_weights_args call = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
+    if (!read_struct(*description, weights) || !read_struct(*args, call) || call.reserved != 0)
+        return fail(HONE_BAD_STRUCT);
+    return guarded(where, [&] { return use(weights_from(weights), from_c(call)); });
+}
 
 }  // namespace
 }  // namespace hone::c_api
@@ -69,12 +71,10 @@ hone_status hone_quantize_weights_on_device(hone_runtime* runtime, const hone_qu
                                             const hone_quantize_weights_args* args, int64_t out,
                                             void* stream) {
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
-    if (description == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
-    Given given;
-    if (!given.read(*description, *args)) return fail(HONE_BAD_STRUCT);
-    return guarded("hone_quantize_weights_on_device", [&] {
-        return on_device(*runtime->runtime, weights_from(given.weights), from_c(given.args), out, stream);
-    });
+    return with_given("hone_quantize_weights_on_device", description, args,
+                      [&](const auto& weights, const auto& call) {
+                          return on_device(*runtime->runtime, weights, call, out, stream);
+                      });
 }
 
 hone_status hone_quantize_weights_workspace(hone_runtime* runtime, const hone_quantize_weights* description,
@@ -82,22 +82,19 @@ hone_status hone_quantize_weights_workspace(hone_runtime* runtime, const hone_qu
     if (bytes == nullptr) return fail(HONE_NULL_POINTER);
     *bytes = 0;
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
-    if (description == nullptr) return fail(HONE_NULL_POINTER);
-    hone_quantize_weights known{};
-    if (!read_struct(*description, known)) return fail(HONE_BAD_STRUCT);
-    return guarded("hone_quantize_weights_workspace", [&] {
-        *bytes = static_cast<std::size_t>(
-            hone::quantize_on_device_workspace(*runtime->runtime, weights_from(known), out));
-        return HONE_OK;
-    });
+    constexpr hone_quantize_weights_args none = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
+    return with_given(
+        "hone_quantize_weights_workspace", description, &none, [&](const auto& weights, const auto&) {
+            const std::int64_t needed = hone::quantize_on_device_workspace(*runtime->runtime, weights, out);
+            *bytes = static_cast<std::size_t>(needed);
+            return HONE_OK;
+        });
 }
 
 hone_status hone_quantize_weights_on_host(const hone_quantize_weights* description,
                                           const hone_quantize_weights_args* args, int64_t out,
                                           int32_t threads) {
-    if (description == nullptr || args == nullptr) return fail(HONE_NULL_POINTER);
-    Given given;
-    if (!given.read(*description, *args)) return fail(HONE_BAD_STRUCT);
-    return guarded("hone_quantize_weights_on_host",
-                   [&] { return on_host(weights_from(given.weights), from_c(given.args), out, threads); });
+    return with_given(
+        "hone_quantize_weights_on_host", description, args,
+        [&](const auto& weights, const auto& call) { return on_host(weights, call, out, threads); });
 }

@@ -1,49 +1,55 @@
-// Attention: which problems its calls can reach, and the entry to what is prepared of them.
-#include "hone/attention.h"
-
-#include <fmt/format.h>
-
-#include <stdexcept>
+// Attention: its problems. Generated from kernel_templates/attention_prefill/operators.py by `./hone
+// generate`.
+#include "runtime/operators/attention.h"
 
 #include "runtime/dispatch/public_error.h"
 #include "runtime/operators/attention_prepared.h"
-#include "runtime/operators/attention_problem.h"
+#include "runtime/operators/describe_problem.h"
 #include "runtime/operators/entry.h"
 
 namespace hone {
 namespace runtime {
-namespace {
 
-const PreparedAttention& attention_of(const Prepared& prepared) {
-    return static_cast<const PreparedAttention&>(prepared);
+Problem decode_problem(const Attention& description, std::int64_t q_tokens) {
+    return describe_problem(
+        "attention_decode",
+        {{"dtype", dtype_name(description.dtype)},
+         {"kv_dtype", word(description.kv_dtype)},
+         {"causal", yes_no(description.causal)},
+         {"window", description.window},
+         {"softcap", yes_no(description.softcap)},
+         {"lse", yes_no(description.lse)},
+         {"lengths", yes_no(description.lengths)},
+         {"page_size", description.page_size},
+         {"heads", description.heads},
+         {"kv_heads", description.kv_heads},
+         {"head_dim", description.head_dim},
+         {"q_tokens", q_tokens}},
+        {{"max_batch", description.max_batch}, {"max_kv_len", description.max_kv_len}, {"q_len", q_tokens}});
 }
 
-}  // namespace
+Problem prefill_problem(const Attention& description) {
+    return describe_problem("attention_prefill",
+                            {{"dtype", dtype_name(description.dtype)},
+                             {"causal", yes_no(description.causal)},
+                             {"window", description.window},
+                             {"softcap", yes_no(description.softcap)},
+                             {"lse", yes_no(description.lse)},
+                             {"lengths", lengths_of(description)},
+                             {"heads", description.heads},
+                             {"kv_heads", description.kv_heads},
+                             {"head_dim", description.head_dim}},
+                            {{"max_batch", description.max_batch},
+                             {"max_q_len", description.max_q_len},
+                             {"max_kv_len", description.max_kv_len}});
+}
 
 AttentionKernel prepare_with(const Maker& maker, const Attention& description) {
-    const AttentionProblems problems = attention_problems(description);
-    PreparedAttention::Decode decode;
-    for (std::size_t i = 0; i < decode.size(); ++i) {
-        if (problems.decode[i]) decode[i] = maker.dispatcher.prepare(*problems.decode[i]);
-    }
-    std::shared_ptr<const PreparedOperator> prefill;
-    if (problems.prefill) {
-        const Sizes least = prefill_sizes({.q_len = problems.least_prefill});
-        prefill = maker.dispatcher.prepare(*problems.prefill, least);
-    }
-    return AttentionKernel(std::make_shared<const PreparedAttention>(std::move(decode), std::move(prefill),
-                                                                     filled_in(description), maker.checking));
+    return AttentionKernel(std::make_shared<const PreparedAttention>(maker, description));
 }
 
 Explanation explain_with(const Dispatcher& dispatcher, const Attention& description, AttentionSizes sizes) {
-    const AttentionProblems problems = attention_problems(description);
-    if (sizes.q_len < description.min_q_len || sizes.q_len > description.max_q_len) {
-        throw std::invalid_argument(fmt::format("q_len is {}; allowed: {} to {}", sizes.q_len,
-                                                description.min_q_len, description.max_q_len));
-    }
-    if (!is_decode(description, sizes.q_len))
-        return dispatcher.explain(*problems.prefill, prefill_sizes(sizes));
-    return dispatcher.explain(*problems.decode[decode_index(sizes.q_len)], decode_sizes(sizes));
+    return PreparedAttention::explain(dispatcher, description, sizes);
 }
 
 }  // namespace runtime
@@ -51,18 +57,17 @@ Explanation explain_with(const Dispatcher& dispatcher, const Attention& descript
 Status AttentionKernel::run(CUstream_st* stream, const AttentionArgs& args,
                             AttentionSizes sizes) const noexcept {
     if (!*this) return Status::not_prepared;
-    return runtime::attention_of(*prepared_).run(stream, args, sizes);
+    return static_cast<const runtime::PreparedAttention&>(*prepared_).run(stream, args, sizes);
 }
 
 std::string AttentionKernel::refusal(const AttentionArgs& args, AttentionSizes sizes) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    return runtime::attention_of(*prepared_).refusal(args, sizes);
+    return static_cast<const runtime::PreparedAttention&>(*prepared_).refusal(args, sizes);
 }
 
 std::int64_t AttentionKernel::workspace_bytes(AttentionSizes sizes) const {
-    const char* const where = "workspace_bytes()";
-    if (!*this) runtime::throw_not_prepared(where);
-    return runtime::guarded(where, [&] {
+    if (!*this) runtime::throw_not_prepared("workspace_bytes()");
+    return runtime::guarded("workspace_bytes()", [&] {
         return prepared_->workspace_bytes({sizes.batch, sizes.q_len, sizes.kv_len});
     });
 }

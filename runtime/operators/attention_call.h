@@ -1,9 +1,11 @@
-// Arguments of attention and of its append become calls, in the order that their families declare.
+// What the calls of attention and of its append are made with, beside what their declarations say.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
 #include "hone/attention.h"
-#include "hone/rope_kv_append.h"
-#include "kernel_templates/plan.h"
 
 namespace hone::runtime {
 
@@ -13,23 +15,41 @@ struct TensorExtents {
     std::int64_t heads = 0;
     std::int64_t head_dim = 0;
 };
-/// Strides with numbers in place of 0.
-[[nodiscard]] AttentionStrides filled_in(AttentionStrides given, const TensorExtents& extents) noexcept;
 
-/// Descriptions are filled in, sizes within what was prepared, from 1.
-[[nodiscard]] Call decode_call(const Attention& attention, const AttentionArgs& args,
-                               AttentionSizes sizes) noexcept;
-[[nodiscard]] Call prefill_call(const Attention& attention, const AttentionArgs& args,
-                                AttentionSizes sizes) noexcept;
-[[nodiscard]] Call rope_call(const RopeKvAppend& rope, const RopeKvAppendArgs& args,
-                             std::int64_t tokens) noexcept;
+/// Strides with numbers in place of 0.
+[[nodiscard]] inline AttentionStrides filled_in(AttentionStrides given,
+                                                const TensorExtents& extents) noexcept {
+    if (given.head == 0) given.head = extents.head_dim;
+    if (given.token == 0) given.token = extents.heads * given.head;
+    if (given.batch == 0) given.batch = extents.tokens * given.token;
+    return given;
+}
 
 /// The strides of k or v, or of the cache.
-[[nodiscard]] AttentionStrides kv_strides(const Attention& attention, const AttentionStrides& given,
-                                          std::int64_t kv_len) noexcept;
+[[nodiscard]] inline AttentionStrides kv_strides(const Attention& attention, const AttentionStrides& given,
+                                                 std::int64_t kv_len) noexcept {
+    const std::int64_t tokens = attention.page_size != 0 ? attention.page_size : kv_len;
+    return filled_in(given, {tokens, attention.kv_heads, attention.head_dim});
+}
 
 /// Entries of a row of the page table; `given` 0: as many pages as kv_len takes.
-[[nodiscard]] std::int64_t page_table_stride(std::int64_t given, std::int64_t page_size,
-                                             std::int64_t kv_len) noexcept;
+[[nodiscard]] constexpr std::int64_t page_table_stride(std::int64_t given, std::int64_t page_size,
+                                                       std::int64_t kv_len) noexcept {
+    return given != 0 || page_size == 0 ? given : (kv_len + page_size - 1) / page_size;
+}
+
+[[nodiscard]] inline float scale_of(const Attention& attention, float given) noexcept {
+    return given > 0 ? given : 1.0F / std::sqrt(static_cast<float>(attention.head_dim));
+}
+
+/// Kernels without a softcap do not read it.
+[[nodiscard]] constexpr float softcap_of(const Attention& attention, float given) noexcept {
+    return attention.softcap ? given : 1.0F;
+}
+
+/// How prefill learns the sequences' lengths.
+[[nodiscard]] constexpr std::string_view lengths_of(const Attention& attention) noexcept {
+    return attention.packed ? "cumulative" : attention.lengths ? "kv" : "none";
+}
 
 }  // namespace hone::runtime

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <utility>
 
-#include "runtime/operators/attention_call.h"
+#include "runtime/operators/attention.h"
 #include "runtime/operators/attention_problem.h"
 #include "runtime/operators/index_check.h"
+#include "runtime/operators/number_check.h"
 
 namespace hone::runtime {
 namespace {
@@ -20,49 +20,47 @@ bool same_strides(const AttentionStrides& a, const AttentionStrides& b) noexcept
 
 bool within(std::int64_t size, std::int64_t most) noexcept { return size >= 0 && size <= most; }
 
-bool fits(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
-    const bool tokens_fit = !attention.packed || (args.q_tokens >= 0 && args.kv_tokens >= 0);
-    const bool queries_fit = sizes.q_len == 0 || sizes.q_len >= attention.min_q_len;
-    return within(sizes.batch, attention.max_batch) && within(sizes.q_len, attention.max_q_len) &&
-           within(sizes.kv_len, attention.max_kv_len) && queries_fit && tokens_fit;
-}
-
 bool nothing_in(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
     return sizes.batch == 0 || sizes.q_len == 0 || (attention.packed && args.q_tokens == 0);
 }
 
-/// What the families' own checks do not know of calls that have something to do.
-Status check_numbers(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
-    if (sizes.kv_len == 0 || (attention.packed && args.kv_tokens == 0)) return Status::bad_rows;
-    if (!std::isfinite(args.scale)) return Status::bad_scale;
-    if (attention.softcap && !(args.softcap > 0 && std::isfinite(args.softcap))) return Status::bad_scale;
-    if (attention.page_size != 0 && args.pool_pages < 1) return Status::bad_pages;
-    const bool alike = same_strides(kv_strides(attention, args.k_strides, sizes.kv_len),
-                                    kv_strides(attention, args.v_strides, sizes.kv_len));
-    return alike || !is_decode(attention, sizes.q_len) ? Status::ok : Status::bad_stride;
+/// Whether a call fits what was prepared.
+template <class Refuse>
+Status check_sizes(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes,
+                   Refuse refuse) {
+    constexpr Status bad = Status::bad_rows;
+    if (!within(sizes.batch, attention.max_batch))
+        return refuse(bad, "batch", sizes.batch, "0 to {}", attention.max_batch);
+    if (!within(sizes.q_len, attention.max_q_len) || (sizes.q_len != 0 && sizes.q_len < attention.min_q_len))
+        return refuse(bad, "q_len", sizes.q_len, "0, or {} to {}", attention.min_q_len, attention.max_q_len);
+    if (!within(sizes.kv_len, attention.max_kv_len))
+        return refuse(bad, "kv_len", sizes.kv_len, "1 to {}", attention.max_kv_len);
+    if (attention.packed && args.q_tokens < 0) return refuse(bad, "q_tokens", args.q_tokens, "from 0");
+    if (attention.packed && args.kv_tokens < 0) return refuse(bad, "kv_tokens", args.kv_tokens, "from 1");
+    return Status::ok;
 }
 
-/// Why a call does not fit, or its numbers are wrong, with the name of the first that is.
-std::string wrong_numbers(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) {
-    const auto is = [](const char* name, auto value, const std::string& allowed) {
-        return fmt::format("{} is {}; allowed: {}", name, value, allowed);
-    };
-    const auto up_to = [](std::int64_t least, std::int64_t most) {
-        return fmt::format("{} to {}", least, most);
-    };
-    if (!within(sizes.batch, attention.max_batch))
-        return is("batch", sizes.batch, up_to(0, attention.max_batch));
-    if (!within(sizes.q_len, attention.max_q_len) || (sizes.q_len != 0 && sizes.q_len < attention.min_q_len))
-        return is("q_len", sizes.q_len, "0, or " + up_to(attention.min_q_len, attention.max_q_len));
-    if (sizes.kv_len < 1 || sizes.kv_len > attention.max_kv_len)
-        return is("kv_len", sizes.kv_len, up_to(1, attention.max_kv_len));
-    if (attention.packed && args.q_tokens < 0) return is("q_tokens", args.q_tokens, "from 0");
-    if (attention.packed && args.kv_tokens < 1) return is("kv_tokens", args.kv_tokens, "from 1");
-    if (!std::isfinite(args.scale)) return is("scale", args.scale, "finite numbers");
+/// What the families' own checks do not know of calls that fit and have something to do.
+template <class Refuse>
+Status check_numbers(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes,
+                     Refuse refuse) {
+    if (sizes.kv_len == 0)
+        return refuse(Status::bad_rows, "kv_len", sizes.kv_len, "1 to {}", attention.max_kv_len);
+    if (attention.packed && args.kv_tokens == 0)
+        return refuse(Status::bad_rows, "kv_tokens", args.kv_tokens, "from 1");
+    if (!std::isfinite(args.scale)) return refuse(Status::bad_scale, "scale", args.scale, "finite numbers");
     if (attention.softcap && !(args.softcap > 0 && std::isfinite(args.softcap)))
-        return is("softcap", args.softcap, "finite numbers above 0");
-    if (attention.page_size != 0 && args.pool_pages < 1) return is("pool_pages", args.pool_pages, "from 1");
-    return "the strides of v are others than those of k; allowed in calls of up to 16 queries: the same";
+        return refuse(Status::bad_scale, "softcap", args.softcap, "finite numbers above 0");
+    if (attention.page_size != 0 && args.pool_pages < 1)
+        return refuse(Status::bad_pages, "pool_pages", args.pool_pages, "from 1");
+    return Status::ok;
+}
+
+/// Decode reads k and v with the same strides.
+bool strides_fit(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
+    return !is_decode(attention, sizes.q_len) ||
+           same_strides(kv_strides(attention, args.k_strides, sizes.kv_len),
+                        kv_strides(attention, args.v_strides, sizes.kv_len));
 }
 
 void check_size(const char* name, std::int64_t size, std::int64_t most) {
@@ -70,17 +68,30 @@ void check_size(const char* name, std::int64_t size, std::int64_t most) {
     throw std::invalid_argument(fmt::format("{} is {}; allowed: 0 to {}, as prepared", name, size, most));
 }
 
-constexpr CallName decode_names[] = {{"k_cache", "k"},
-                                     {"v_cache", "v"},
-                                     {"cache_stride", "k_batch_stride"},
-                                     {"cache_token_stride", "k_token_stride"},
-                                     {"cache_head_stride", "k_head_stride"}};
-
 }  // namespace
 
-PreparedAttention::PreparedAttention(Decode decode, std::shared_ptr<const PreparedOperator> prefill,
-                                     const Attention& attention, const DeviceSession* checking)
-    : decode_(std::move(decode)), prefill_(std::move(prefill)), attention_(attention), checking_(checking) {}
+PreparedAttention::PreparedAttention(const Maker& maker, const Attention& description)
+    : attention_(filled_in(description)), checking_(maker.checking) {
+    const AttentionProblems problems = attention_problems(attention_);
+    for (std::size_t i = 0; i < decode_.size(); ++i) {
+        if (problems.decode[i]) decode_[i] = maker.dispatcher.prepare(*problems.decode[i]);
+    }
+    if (!problems.prefill) return;
+    const Sizes least = prefill_sizes({.q_len = problems.least_prefill});
+    prefill_ = maker.dispatcher.prepare(*problems.prefill, least);
+}
+
+Explanation PreparedAttention::explain(const Dispatcher& dispatcher, const Attention& description,
+                                       AttentionSizes sizes) {
+    const AttentionProblems problems = attention_problems(description);
+    if (sizes.q_len < description.min_q_len || sizes.q_len > description.max_q_len) {
+        throw std::invalid_argument(fmt::format("q_len is {}; allowed: {} to {}", sizes.q_len,
+                                                description.min_q_len, description.max_q_len));
+    }
+    if (!is_decode(description, sizes.q_len))
+        return dispatcher.explain(*problems.prefill, prefill_sizes(sizes));
+    return dispatcher.explain(*problems.decode[decode_index(sizes.q_len)], decode_sizes(sizes));
+}
 
 PreparedAttention::Part PreparedAttention::part_for(const AttentionArgs& args,
                                                     AttentionSizes sizes) const noexcept {
@@ -92,9 +103,12 @@ PreparedAttention::Part PreparedAttention::part_for(const AttentionArgs& args,
 
 Status PreparedAttention::run(CUstream stream, const AttentionArgs& args,
                               AttentionSizes sizes) const noexcept {
-    if (!fits(attention_, args, sizes)) return Status::bad_rows;
+    constexpr JustStatus refuse;
+    if (const Status wrong = check_sizes(attention_, args, sizes, refuse); wrong != Status::ok) return wrong;
     if (nothing_in(attention_, args, sizes)) return Status::ok;
-    if (const Status wrong = check_numbers(attention_, args, sizes); wrong != Status::ok) return wrong;
+    if (const Status wrong = check_numbers(attention_, args, sizes, refuse); wrong != Status::ok)
+        return wrong;
+    if (!strides_fit(attention_, args, sizes)) return Status::bad_stride;
     const Part part = part_for(args, sizes);
     if (checking_ != nullptr) {
         if (const Status wrong = part.kernels.check(part.call, part.sizes); wrong != Status::ok) return wrong;
@@ -105,9 +119,13 @@ Status PreparedAttention::run(CUstream stream, const AttentionArgs& args,
 }
 
 std::string PreparedAttention::refusal(const AttentionArgs& args, AttentionSizes sizes) const {
-    if (!fits(attention_, args, sizes)) return wrong_numbers(attention_, args, sizes);
+    std::string text;
+    const InWords refuse{text};
+    if (check_sizes(attention_, args, sizes, refuse) != Status::ok) return text;
     if (nothing_in(attention_, args, sizes)) return {};
-    if (check_numbers(attention_, args, sizes) != Status::ok) return wrong_numbers(attention_, args, sizes);
+    if (check_numbers(attention_, args, sizes, refuse) != Status::ok) return text;
+    if (!strides_fit(attention_, args, sizes))
+        return "the strides of v are others than those of k; allowed in calls of up to 16 queries: the same";
     const Part part = part_for(args, sizes);
     return part.kernels.refusal(part.call, part.sizes, decode_names);
 }

@@ -8,18 +8,16 @@
 
 #include "hone/attention.h"
 #include "runtime/dispatch/prepared_operator.h"
+#include "runtime/operators/maker.h"
 
 namespace hone::runtime {
 
 class PreparedAttention final : public Prepared {
   public:
-    /// Kernels for up to 1, 2, 4, 8 and 16 queries a sequence.
-    using Decode = std::array<std::shared_ptr<const PreparedOperator>, 5>;
-
-    /// What calls cannot reach is nullptr. With `checking`, the prepared operators' session, run() looks at
-    /// the indices first.
-    PreparedAttention(Decode decode, std::shared_ptr<const PreparedOperator> prefill,
-                      const Attention& attention, const DeviceSession* checking);
+    /// Where maker.checking, run() looks at the indices first.
+    PreparedAttention(const Maker& maker, const Attention& description);
+    [[nodiscard]] static Explanation explain(const Dispatcher& dispatcher, const Attention& description,
+                                             AttentionSizes sizes);
 
     [[nodiscard]] Status run(CUstream stream, const AttentionArgs& args, AttentionSizes sizes) const noexcept;
     [[nodiscard]] std::string refusal(const AttentionArgs& args, AttentionSizes sizes) const;
@@ -37,9 +35,12 @@ class PreparedAttention final : public Prepared {
     };
     [[nodiscard]] Part part_for(const AttentionArgs& args, AttentionSizes sizes) const noexcept;
 
-    Decode decode_;
-    std::shared_ptr<const PreparedOperator> prefill_;
+    using Kernels = std::shared_ptr<const PreparedOperator>;
+
     Attention attention_;
+    /// Kernels for up to 1, 2, 4, 8 and 16 queries a sequence; what calls cannot reach is nullptr.
+    std::array<Kernels, 5> decode_;
+    Kernels prefill_;
     const DeviceSession* checking_ = nullptr;
 };
 

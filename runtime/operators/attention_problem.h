@@ -1,4 +1,4 @@
-// From the public descriptions of attention and of its append to problems of their families.
+// Which problems the calls of an Attention can reach: those of decode, of prefill, or both.
 #pragma once
 
 #include <array>
@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "hone/attention.h"
-#include "hone/rope_kv_append.h"
 #include "kernel_templates/problem.h"
 
 namespace hone::runtime {
@@ -28,20 +27,10 @@ struct AttentionProblems {
     std::int64_t least_prefill = 1;  ///< fewest queries of a call that prefill serves
 };
 
-/// Each throws std::invalid_argument naming field, value and what is allowed.
+/// Throws std::invalid_argument naming field, value and what is allowed.
 [[nodiscard]] AttentionProblems attention_problems(const Attention& attention);
-[[nodiscard]] Problem rope_problem(const RopeKvAppend& rope);
 
-/// A call's sizes in the order of its family.
-[[nodiscard]] constexpr Sizes decode_sizes(AttentionSizes sizes) noexcept {
-    return {sizes.batch, sizes.kv_len, sizes.q_len};
-}
-[[nodiscard]] constexpr Sizes prefill_sizes(AttentionSizes sizes) noexcept {
-    return {sizes.batch, sizes.q_len, sizes.kv_len};
-}
-
-/// The descriptions with numbers in place of what stands for them: 0 for kv_heads, -1 for rotary_dim.
+/// The description with a number in place of 0 for kv_heads.
 [[nodiscard]] Attention filled_in(Attention attention);
-[[nodiscard]] RopeKvAppend filled_in(RopeKvAppend rope);
 
 }  // namespace hone::runtime

@@ -37,7 +37,7 @@ Explanation explain_with(const Dispatcher& dispatcher, const Embedding& descript
 Status EmbeddingKernel::run(CUstream_st* stream, const EmbeddingArgs& args,
                             std::int64_t tokens) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::embedding_call(description_, args, tokens);
+    const Call call = runtime::call_of(description_, args, tokens);
     if (checks_indices_) {
         const Status wrong =
             runtime::check_indices(runtime::single(*prepared_), stream, call, description_, args, tokens);
@@ -48,7 +48,7 @@ Status EmbeddingKernel::run(CUstream_st* stream, const EmbeddingArgs& args,
 
 std::string EmbeddingKernel::refusal(const EmbeddingArgs& args, std::int64_t tokens) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::embedding_call(description_, args, tokens);
+    const Call call = runtime::call_of(description_, args, tokens);
     return runtime::single(*prepared_).refusal(call, {tokens});
 }
 

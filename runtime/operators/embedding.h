@@ -12,8 +12,8 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const Embedding& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call embedding_call(const Embedding& description, const EmbeddingArgs& args,
-                                         std::int64_t tokens) noexcept {
+[[nodiscard]] inline Call call_of(const Embedding& description, const EmbeddingArgs& args,
+                                  std::int64_t tokens) noexcept {
     Call call;
     call.pointers[embedding::ids] = pointer(args.ids);
     call.pointers[embedding::table] = pointer(args.table);

@@ -1,6 +1,5 @@
-// How each operator is prepared and explained: what Runtime calls. Those of one problem and one call are
-// generated, others written by hand. Generated from the declarations, kernel_templates/*/operators.py and
-// generate/enums.py, by `./hone generate`.
+// How each operator is prepared and explained: what Runtime calls. Generated from the declarations,
+// kernel_templates/*/operators.py and generate/enums.py, by `./hone generate`.
 #pragma once
 
 #include "hone/runtime.h"

@@ -34,13 +34,13 @@ Explanation explain_with(const Dispatcher& dispatcher, const Linear& description
 
 Status LinearKernel::run(CUstream_st* stream, const LinearArgs& args, std::int64_t tokens) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::linear_call(description_, args, tokens);
+    const Call call = runtime::call_of(description_, args, tokens);
     return runtime::single(*prepared_).run(stream, call, {tokens});
 }
 
 std::string LinearKernel::refusal(const LinearArgs& args, std::int64_t tokens) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::linear_call(description_, args, tokens);
+    const Call call = runtime::call_of(description_, args, tokens);
     return runtime::single(*prepared_).refusal(call, {tokens});
 }
 

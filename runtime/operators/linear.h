@@ -12,8 +12,8 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const Linear& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call linear_call(const Linear& description, const LinearArgs& args,
-                                      std::int64_t tokens) noexcept {
+[[nodiscard]] inline Call call_of(const Linear& description, const LinearArgs& args,
+                                  std::int64_t tokens) noexcept {
     Call call;
     call.pointers[linear::x] = pointer(args.x);
     call.pointers[linear::weight] = pointer(args.weight);

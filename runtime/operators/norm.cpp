@@ -49,13 +49,13 @@ Explanation explain_with(const Dispatcher& dispatcher, const LayerNorm& descript
 
 Status NormKernel::run(CUstream_st* stream, const NormArgs& args, std::int64_t rows) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::norm_call(hidden_, args, rows);
+    const Call call = runtime::call_of(hidden_, args, rows);
     return runtime::single(*prepared_).run(stream, call, {rows});
 }
 
 std::string NormKernel::refusal(const NormArgs& args, std::int64_t rows) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::norm_call(hidden_, args, rows);
+    const Call call = runtime::call_of(hidden_, args, rows);
     return runtime::single(*prepared_).refusal(call, {rows});
 }
 

@@ -13,7 +13,7 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const LayerNorm& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call norm_call(std::int64_t hidden, const NormArgs& args, std::int64_t rows) noexcept {
+[[nodiscard]] inline Call call_of(std::int64_t hidden, const NormArgs& args, std::int64_t rows) noexcept {
     Call call;
     call.pointers[norm::x] = pointer(args.x);
     call.pointers[norm::residual] = pointer(args.residual);

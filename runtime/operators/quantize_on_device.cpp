@@ -6,12 +6,9 @@
 #include <stdexcept>
 
 #include "hone/quantize_on_device.h"
-#include "kernel_templates/quantize_weights/quantize_weights.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/dispatch/public_error.h"
-#include "runtime/operators/call_arguments.h"
-#include "runtime/operators/describe_problem.h"
 #include "runtime/operators/runtime_state.h"
 #include "runtime/quantize/quantize_parts.h"
 
@@ -29,20 +26,6 @@ std::vector<T> read(const Driver& driver, const void* from, std::int64_t count) 
 
 }  // namespace
 
-Problem quantize_problem(const QuantizeWeights& weights) {
-    const bool is_w4 = weights.format == QuantFormat::w4a16;
-    return describe_problem("quantize_weights",
-                            {{"dtype", dtype_name(weights.dtype)},
-                             {"format", word(weights.format)},
-                             {"group", weights.group},
-                             {"zeros", yes_no(weights.zeros)},
-                             {"one_scale", yes_no(weights.one_scale)},
-                             {"search", yes_no(weights.search)},
-                             {"scale_dtype", is_w4 ? dtype_name(weights.scale_dtype) : "bf16"},
-                             {"in", weights.in}},
-                            {{"max_out", weights.max_out}});
-}
-
 PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out) {
     return {.format = weights.format,
             .out = out,
@@ -56,23 +39,11 @@ PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out) {
 DeviceQuantizer::DeviceQuantizer(Dispatcher& dispatcher, const QuantizeWeights& weights, std::int64_t out)
     : kernels_(dispatcher.kept(quantize_problem(weights))), weights_(weights), out_(out) {}
 
-Call DeviceQuantizer::call_of(const QuantizeWeightsArgs& args) const {
-    Call call;
-    call.pointers[quantize_weights::weight] = pointer(args.weight);
-    call.pointers[quantize_weights::codes] = args.codes;
-    call.pointers[quantize_weights::scales] = args.scales;
-    call.pointers[quantize_weights::zeros] = args.zeros;
-    call.pointers[quantize_weights::workspace] = args.workspace;
-    call.scalars[quantize_weights::out] = Scalar::of(out_);
-    call.scalars[quantize_weights::weight_stride] = Scalar::of(stride(args.weight_stride, weights_.in));
-    return call;
-}
-
 Status DeviceQuantizer::run(CUstream stream, const QuantizeWeightsArgs& args) const {
     const Driver& driver = kernels_->session().driver();
     const CurrentContext context(driver, kernels_->session().context());
     if (is_capturing(driver, stream)) return Status::capturing;
-    const Status status = kernels_->run(stream, call_of(args), {out_});
+    const Status status = kernels_->run(stream, quantize_call(weights_, args, out_), {out_});
     if (status != Status::ok || out_ == 0) return status;
     check(driver, driver.cuStreamSynchronize(stream), "quantizing weights");
     check_rows(args);
@@ -93,7 +64,7 @@ void DeviceQuantizer::check_rows(const QuantizeWeightsArgs& args) const {
 }
 
 std::string DeviceQuantizer::refusal(const QuantizeWeightsArgs& args) const {
-    return kernels_->refusal(call_of(args), {out_});
+    return kernels_->refusal(quantize_call(weights_, args, out_), {out_});
 }
 
 }  // namespace runtime

@@ -6,13 +6,10 @@
 #include <string>
 
 #include "hone/quantize.h"
-#include "hone/quantize_weights.h"
 #include "runtime/dispatch/dispatcher.h"
+#include "runtime/operators/quantize_weights.h"
 
 namespace hone::runtime {
-
-/// The problem of `max_out` rows. Throws std::invalid_argument naming field, value and what is allowed.
-[[nodiscard]] Problem quantize_problem(const QuantizeWeights& weights);
 
 /// What is stored of a weight of `out` rows.
 [[nodiscard]] PackedShape packed_shape(const QuantizeWeights& weights, std::int64_t out);
@@ -30,7 +27,6 @@ class DeviceQuantizer {
     [[nodiscard]] std::int64_t workspace_bytes() const { return kernels_->workspace_bytes({out_}); }
 
   private:
-    [[nodiscard]] Call call_of(const QuantizeWeightsArgs& args) const;
     void check_rows(const QuantizeWeightsArgs& args) const;
 
     std::shared_ptr<const PreparedOperator> kernels_;

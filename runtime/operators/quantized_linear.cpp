@@ -41,13 +41,13 @@ Explanation explain_with(const Dispatcher& dispatcher, const QuantizedLinear& de
 Status QuantizedLinearKernel::run(CUstream_st* stream, const QuantizedLinearArgs& args,
                                   std::int64_t tokens) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::quantized_linear_call(description_, args, tokens);
+    const Call call = runtime::call_of(description_, args, tokens);
     return runtime::single(*prepared_).run(stream, call, {tokens});
 }
 
 std::string QuantizedLinearKernel::refusal(const QuantizedLinearArgs& args, std::int64_t tokens) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::quantized_linear_call(description_, args, tokens);
+    const Call call = runtime::call_of(description_, args, tokens);
     return runtime::single(*prepared_).refusal(call, {tokens});
 }
 

@@ -14,9 +14,8 @@ namespace hone::runtime {
 void check_description(const QuantizedLinear& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call quantized_linear_call(const QuantizedLinear& description,
-                                                const QuantizedLinearArgs& args,
-                                                std::int64_t tokens) noexcept {
+[[nodiscard]] inline Call call_of(const QuantizedLinear& description, const QuantizedLinearArgs& args,
+                                  std::int64_t tokens) noexcept {
     Call call;
     call.pointers[quantized_linear::x] = pointer(args.x);
     call.pointers[quantized_linear::x_scales] = pointer(args.x_scales);

@@ -32,13 +32,13 @@ Explanation explain_with(const Dispatcher& dispatcher, const RmsNormBackward& de
 Status RmsNormBackwardKernel::run(CUstream_st* stream, const RmsNormBackwardArgs& args,
                                   std::int64_t rows) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::rms_norm_backward_call(description_, args, rows);
+    const Call call = runtime::call_of(description_, args, rows);
     return runtime::single(*prepared_).run(stream, call, {rows});
 }
 
 std::string RmsNormBackwardKernel::refusal(const RmsNormBackwardArgs& args, std::int64_t rows) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::rms_norm_backward_call(description_, args, rows);
+    const Call call = runtime::call_of(description_, args, rows);
     return runtime::single(*prepared_).refusal(call, {rows});
 }
 

@@ -12,9 +12,8 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const RmsNormBackward& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call rms_norm_backward_call(const RmsNormBackward& description,
-                                                 const RmsNormBackwardArgs& args,
-                                                 std::int64_t rows) noexcept {
+[[nodiscard]] inline Call call_of(const RmsNormBackward& description, const RmsNormBackwardArgs& args,
+                                  std::int64_t rows) noexcept {
     Call call;
     call.pointers[rmsnorm_backward::dy] = pointer(args.dy);
     call.pointers[rmsnorm_backward::x] = pointer(args.x);

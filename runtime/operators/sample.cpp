@@ -31,13 +31,13 @@ Explanation explain_with(const Dispatcher& dispatcher, const Sample& description
 
 Status SampleKernel::run(CUstream_st* stream, const SampleArgs& args, std::int64_t rows) const noexcept {
     if (!*this) return Status::not_prepared;
-    const Call call = runtime::sample_call(description_, args, rows);
+    const Call call = runtime::call_of(description_, args, rows);
     return runtime::single(*prepared_).run(stream, call, {rows});
 }
 
 std::string SampleKernel::refusal(const SampleArgs& args, std::int64_t rows) const {
     if (!*this) runtime::throw_not_prepared("refusal()");
-    const Call call = runtime::sample_call(description_, args, rows);
+    const Call call = runtime::call_of(description_, args, rows);
     return runtime::single(*prepared_).refusal(call, {rows});
 }
 

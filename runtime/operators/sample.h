@@ -12,8 +12,8 @@ namespace hone::runtime {
 [[nodiscard]] Problem problem_of(const Sample& description);
 
 /// The arguments in the family's order, strides filled in.
-[[nodiscard]] inline Call sample_call(const Sample& description, const SampleArgs& args,
-                                      std::int64_t rows) noexcept {
+[[nodiscard]] inline Call call_of(const Sample& description, const SampleArgs& args,
+                                  std::int64_t rows) noexcept {
     Call call;
     call.pointers[sample::logits] = pointer(args.logits);
     call.pointers[sample::temperature] = pointer(args.temperature);

@@ -18,7 +18,7 @@ sys.path.insert(0, str(TREE))
 sys.dont_write_bytecode = True
 
 from generate import __main__ as generator  # noqa: E402
-from generate import abi, cpp, emit_c, emit_cpp, emit_family, emit_run  # noqa: E402
+from generate import abi, cpp, emit_c, emit_cpp, emit_family, emit_parts, emit_run  # noqa: E402
 from generate.families import DeclarationError  # noqa: E402
 
 HEAD = "from generate.declare import *\n"
@@ -47,6 +47,40 @@ tiny_operator = operator(
     says="As {Tiny.args} says.",
     fields=[taken("width"), largest("rows", 64, "most rows"), taken("dtype"), taken("mask_rows")],
     call=call("Tiny", family=tiny, says="Of {Tiny}.", sizes="rows", arguments="x mask out x_stride out_stride factor"),
+)
+'''
+PARTED = HEAD + '''
+tiny = family(
+    "tiny",
+    says="out = x, scaled",
+    problem="TinyProblem",
+    fields=[
+        dtype("fp16 bf16", "of x"),
+        choice("mode", "up down", "how", default="down", enum="Mode"),
+        extent("width", 1, 8, "elements a row"),
+        dynamic("rows", 1, 2**30, "rows of a call"),
+    ],
+    pointers=[read("x", "rows, 2, width", strided="head"), write("out", "rows, width")],
+    scalars=[size("rows"), strides(), real("factor", 0.5)],
+)
+tiny_operator = operator(
+    "Tiny",
+    says="As {Tiny.args} says.",
+    fields=[integer("max_rows", 64), dtype_field("of x"), flag_field("rising")],
+    call=call(
+        "Tiny",
+        says="Of {Tiny}.",
+        sizes="rows",
+        arguments=[tensor("x", ""), tensor("y", "", out=True), strides_argument("x", "head"), real_argument("factor", 1.0)],
+    ),
+    helpers="tiny/helpers.h",
+    prepared="tiny/prepared.h",
+    parts=[
+        part("half", tiny, takes="width",
+             fields={"width": "width", "mode": 'd.rising ? "up" : "down"'},
+             let={"x": "strides_of(args.x_strides, d)"},
+             given={"out": "args.y"}),
+    ],
 )
 '''
 
@@ -181,6 +215,37 @@ class Operators(Fixture):
         call = emit_run.header(operators)
         self.assertIn("call.scalars[tiny::x_stride] = Scalar::of(stride(args.x_stride, description.width));", call)
         self.assertIn("call.pointers[tiny::mask] = pointer(args.mask);", call)
+
+    def test_a_part_says_only_what_its_family_calls_otherwise(self) -> None:
+        _, (operator,) = self.declare(PARTED)
+        header, source = emit_parts.header(operator), emit_parts.source(operator)
+        for line in (
+            "    const auto x = strides_of(args.x_strides, description);",
+            "    call.pointers[tiny::x] = pointer(args.x);",
+            "    call.pointers[tiny::out] = pointer(args.y);",
+            "    call.scalars[tiny::rows] = Scalar::of(rows);",
+            "    call.scalars[tiny::x_head_stride] = Scalar::of(x.head);",
+            "    call.scalars[tiny::factor] = Scalar::of(args.factor);",
+            'inline constexpr CallName half_names[] = {{"out", "y"}};',
+        ):
+            self.assertIn(line, header)
+        for line in (
+            "Problem half_problem(const Tiny& description, std::int64_t width) {",
+            '{{"dtype", dtype_name(description.dtype)},',
+            '{"mode", description.rising ? "up" : "down"},',
+            '{"width", width}},',
+            '{{"max_rows", description.max_rows}});',
+            "    return TinyKernel(std::make_shared<const PreparedTiny>(maker, description));",
+        ):
+            self.assertIn(line, source)
+
+    def test_what_a_part_does_not_say_is_refused(self) -> None:
+        self.refused(PARTED.replace('given={"out"', 'given={"aut"'), "gives aut, which is no pointer and no scalar")
+        self.refused(PARTED.replace('{"width": "width"', '{"widht": "width"'), "has no field widht")
+        for text, words in (('{"width": "width", ', "does not say width"), ('"out": "args.y"', "does not give out")):
+            _, (operator,) = self.declare(PARTED.replace(text, "{" if text.startswith("{") else ""))
+            with self.assertRaisesRegex(DeclarationError, words):
+                emit_parts.header(operator), emit_parts.source(operator)
 
     def test_prose_names_operators_as_each_language_does(self) -> None:
         _, operators = self.declare(TINY)

@@ -70,6 +70,36 @@ class TorchCase(Case):
         }
 
 
+class Heads(TorchCase):
+    """Operators whose options follow from their schemas: those that are left out have its defaults."""
+
+    def test_the_append_prepares_what_its_tensors_say(self) -> None:
+        kv, cache, angles = (2, 3, 2, 64), (2, 40, 2, 64), (50, 16)
+        tables = [self.tensor(*angles, dtype=self.torch.float32) for _ in range(2)]
+        given = [self.tensor(2, 3, 4, 64), *map(lambda shape: self.tensor(*shape), (kv, kv, cache, cache)), *tables]
+        lengths = self.tensor(2, dtype=self.torch.int32)
+        for kernel in ("CUDA", "Meta"):
+            out = self.ops.rope_kv_append.kernels[kernel](*given, "interleaved", lengths)
+            self.assertEqual(tuple(out.shape), (2, 3, 4, 64))
+        with self.refuses(ValueError, "^epsilon: 1e-05; it goes with"):
+            self.ops.rope_kv_append.kernels["Meta"](*given, "half", lengths, *[None] * 7, 1e-5)
+        from hone._torch import rope
+
+        ((kind, _),) = rope._PREPARED
+        self.assertEqual(kind, (4, 2, 64, 32, "bf16", "same", "interleaved", False, False, 0))
+
+    def test_attention_with_a_cache_prepares_what_its_options_say(self) -> None:
+        q, cache = self.tensor(2, 3, 4, 64), self.tensor(2, 40, 2, 64)
+        out, sums = self.ops.attention_with_cache_lse(q, cache, cache, None, None, True, 5, 30.0)
+        self.assertEqual((tuple(out.shape), tuple(sums.shape)), ((2, 3, 4, 64), (2, 4, 3)))
+        self.ops.attention_with_cache(self.tensor(2, 30, 4, 64), cache, cache)
+        from hone._torch import attention
+
+        found = [operator.description for operator, _ in attention._PREPARED.values()]
+        self.assertEqual([(one.window, one.softcap, one.lse) for one in found], [(5, True, True), (0, False, False)])
+        self.assertEqual([(one.min_q_len, one.max_q_len) for one in found], [(3, 4), (17, 8192)])
+
+
 def refuse_care(kernel) -> None:
     """From now on a kernel fails where it would take the careful way."""
     names = kernel.__globals__

@@ -5,6 +5,7 @@
 
 #include "hone/attention.h"
 #include "kernel_templates/rope_kv_append/rope_kv_append.h"
+#include "runtime/operators/append_prepared.h"
 #include "tests/runtime/attention_under_test.h"
 #include "tests/runtime/device_indices.h"
 
@@ -21,6 +22,8 @@ RopeKvAppendKernel prepared(Dispatcher& dispatcher, const RopeKvAppend& rope, bo
     return prepare_with({dispatcher, checking ? &dispatcher.session() : nullptr}, rope);
 }
 
+std::string problem_text(const RopeKvAppend& rope) { return to_string(append_problem(filled_in(rope))); }
+
 RopeKvAppendArgs usual_append() {
     return {.q = address(1),
             .k = address(2),
@@ -36,24 +39,24 @@ RopeKvAppendArgs usual_append() {
 }
 
 TEST_CASE("the append's problem has its numbers in place of what stands for them") {
-    CHECK(to_string(rope_problem({.heads = 32, .head_dim = 128}))
+    CHECK(problem_text({.heads = 32, .head_dim = 128})
               .starts_with("rope_kv_append dtype=bf16 kv_dtype=same style=half norm=no slots=no page_size=0 "
                            "heads=32 kv_heads=32 head_dim=128 rotary_dim=128 tokens=8192"));
-    const std::string other = to_string(rope_problem({.heads = 4,
-                                                      .kv_heads = 2,
-                                                      .head_dim = 64,
-                                                      .rotary_dim = 0,
-                                                      .kv_dtype = KvDtype::fp8,
-                                                      .style = RopeStyle::interleaved,
-                                                      .norm = true,
-                                                      .slots = true,
-                                                      .page_size = 16}));
+    const std::string other = problem_text({.heads = 4,
+                                            .kv_heads = 2,
+                                            .head_dim = 64,
+                                            .rotary_dim = 0,
+                                            .kv_dtype = KvDtype::fp8,
+                                            .style = RopeStyle::interleaved,
+                                            .norm = true,
+                                            .slots = true,
+                                            .page_size = 16});
     CHECK(
         other.starts_with("rope_kv_append dtype=bf16 kv_dtype=fp8_e4m3 style=interleaved norm=yes slots=yes "
                           "page_size=16 heads=4 kv_heads=2 head_dim=64 rotary_dim=0"));
-    CHECK_THROWS_WITH(static_cast<void>(rope_problem({.heads = 4, .head_dim = 64, .rotary_dim = 63})),
+    CHECK_THROWS_WITH(static_cast<void>(problem_text({.heads = 4, .head_dim = 64, .rotary_dim = 63})),
                       doctest::Contains("rotary_dim is 63"));
-    CHECK_THROWS_WITH(static_cast<void>(rope_problem({.heads = 4, .head_dim = 64, .max_tokens = 0})),
+    CHECK_THROWS_WITH(static_cast<void>(problem_text({.heads = 4, .head_dim = 64, .max_tokens = 0})),
                       doctest::Contains("max_tokens is 0"));
 }
 

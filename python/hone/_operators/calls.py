@@ -8,12 +8,13 @@ Generated from kernel_templates/*/operators.py by `./hone generate`.
 from __future__ import annotations
 
 from ctypes import c_int64, c_void_p
-from typing import Any, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 from .. import descriptions
 from .._native import structs
 from .._native.library import check
-from .base import NOT_PLAIN, Operator
+from .base import NOT_PLAIN
+from .heads import HeadsOperator
 from .rows import RowsOperator
 from .tensors import computed, fixed, rows, stored
 
@@ -29,7 +30,28 @@ __all__ = [
 ]
 
 
-class AttentionCall(Operator):
+class AttentionGiven(NamedTuple):
+    """What a call is given, but for its stream."""
+
+    q: Any
+    k: Any
+    v: Any
+    kv_lengths: Any
+    page_table: Any
+    q_starts: Any
+    kv_starts: Any
+    q_len: Any
+    kv_len: Any
+    k_scale: Any
+    v_scale: Any
+    scale: Any
+    softcap: Any
+    out: Any
+    lse: Any
+    workspace: Any
+
+
+class AttentionCall(HeadsOperator):
     """Runs a prepared Attention."""
 
     CALL = "attention"
@@ -56,6 +78,46 @@ class AttentionCall(Operator):
         )
         if status:
             check(status)
+
+    def __call__(
+        self, q: Any, k: Any, v: Any, *, kv_lengths: Any = None, page_table: Any = None, q_starts: Any = None,
+        kv_starts: Any = None, q_len: Optional[int] = None, kv_len: Optional[int] = None, k_scale: Any = None,
+        v_scale: Any = None, scale: Optional[float] = None, softcap: Optional[float] = None, out: Any = None,
+        lse: Any = None, workspace: Any = None, stream: Any = None,
+    ) -> Any:
+        """Returns out, or (out, lse) where the operator has an lse.
+
+        q and out are [batch, q_len, heads, head_dim]; k and v [batch, kv_len, kv_heads, head_dim], or pages
+        [pool_pages, page_size, kv_heads, head_dim] with a page_table [batch, pages of a sequence]; packed, q
+        is [q_tokens, heads, head_dim], k and v are [kv_tokens, kv_heads, head_dim], and sequence b has the
+        tokens from q_starts[b] to q_starts[b + 1] and from kv_starts[b] to kv_starts[b + 1], of [batch + 1]
+        each. Heads are contiguous, everything else may lie apart: [batch, heads, tokens, head_dim] is a
+        transposed view.
+
+        kv_lengths [batch]: keys of each sequence, the call's own tokens included. kv_len: keys of every
+        sequence, or the most of any where the lengths are on the device; None: as many as k has room for. Of
+        a packed call the most of any, kv_len and q_len, have to be given. Lengths, starts and tables are
+        int32 on the device; k_scale and v_scale are fp32 [kv_heads], of an fp8 cache. scale: None is
+        head_dim^-0.5.
+
+        lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural logarithms.
+        workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned to 256, that no other call
+        uses meanwhile. out, lse and workspace are made by PyTorch where they are not given and q is its
+        tensor. stream is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current
+        one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        given = AttentionGiven(
+            q, k, v, kv_lengths, page_table, q_starts, kv_starts, q_len, kv_len, k_scale, v_scale, scale,
+            softcap, out, lse, workspace,
+        )
+        if type(q) is self._tensor:
+            try:
+                return self._call_plain(given, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked(given, stream)
 
 
 class EmbeddingOperator(RowsOperator):
@@ -521,7 +583,29 @@ class NormBackward(RowsOperator):
         return self._call_checked((dy, x, weight, dsum, dx, dweight, workspace, epsilon), stream)
 
 
-class RopeKvAppendCall(Operator):
+class RopeKvAppendGiven(NamedTuple):
+    """What a call is given, but for its stream."""
+
+    q: Any
+    k: Any
+    v: Any
+    k_cache: Any
+    v_cache: Any
+    cos: Any
+    sin: Any
+    kv_lengths: Any
+    page_table: Any
+    positions: Any
+    slots: Any
+    k_scale: Any
+    v_scale: Any
+    q_weight: Any
+    k_weight: Any
+    epsilon: Any
+    out: Any
+
+
+class RopeKvAppendCall(HeadsOperator):
     """Runs a prepared RopeKvAppend."""
 
     CALL = "rope_kv_append"
@@ -546,6 +630,40 @@ class RopeKvAppendCall(Operator):
         status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
         if status:
             check(status)
+
+    def __call__(
+        self, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, *, cos: Any = None, sin: Any = None,
+        kv_lengths: Any = None, page_table: Any = None, positions: Any = None, slots: Any = None,
+        k_scale: Any = None, v_scale: Any = None, q_weight: Any = None, k_weight: Any = None,
+        epsilon: float = 1e-5, out: Any = None, stream: Any = None,
+    ) -> Any:
+        """Returns out, the rotated queries, and writes k_cache and v_cache.
+
+        q and out are [batch, q_len, heads, head_dim], k and v [batch, q_len, kv_heads, head_dim]: the last
+        q_len of kv_lengths [batch] tokens of each sequence. With slots they are [tokens, heads, head_dim] and
+        so on, and each token has its entry in positions and slots [tokens]: page * page_size + place on the
+        page, or sequence * room + place; negative: none. Tokens have one common stride, heads are contiguous.
+
+        The caches are [batch, room, kv_heads, head_dim], or pages [pool_pages, page_size, kv_heads, head_dim]
+        with, unless there are slots, a page_table [batch, pages of a sequence]; both have the same strides.
+        cos and sin are fp32 [positions, rotary_dim / 2] without gaps, as are k_scale and v_scale [kv_heads],
+        of an fp8 cache. q_weight and k_weight [head_dim] are the norm's, epsilon is, too. Lengths, tables,
+        positions and slots are int32 on the device. out may be q itself; PyTorch makes it where it is not
+        given and q is its tensor. stream is an int (CUstream) or an object of PyTorch, CuPy or Numba; None:
+        the caller's.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        given = RopeKvAppendGiven(
+            q, k, v, k_cache, v_cache, cos, sin, kv_lengths, page_table, positions, slots, k_scale, v_scale,
+            q_weight, k_weight, epsilon, out,
+        )
+        if type(q) is self._tensor:
+            try:
+                return self._call_plain(given, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked(given, stream)
 
 
 class SampleOperator(RowsOperator):

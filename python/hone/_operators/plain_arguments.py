@@ -1,6 +1,5 @@
-"""The arguments of one call, for torch tensors that are as they should be: the fast way of _operator.py, for
-operators that read theirs through an object. It has the methods of Arguments (_arguments.py) that they
-use."""
+"""The arguments of one call, for torch tensors that are as they should be: the fast way of heads.py. It has
+the methods of Arguments (arguments.py) that its operators use."""
 
 from __future__ import annotations
 

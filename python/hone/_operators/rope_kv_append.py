@@ -3,120 +3,52 @@ What calls.py says of threads, capture, gradients and streams holds for them, to
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Tuple
 
 from .._native.arrays import row_distance
 from ..runtime import Runtime
-from .arguments import check_is_number, check_presence
-from .attention import FLOATS, INDICES, Reader
-from .base import NOT_PLAIN
-from .calls import RopeKvAppendCall
-from .description import CODES
-from .plain_arguments import PlainArguments
-
-
-class _Given(NamedTuple):
-    """What a call has beside q, k, v and the caches."""
-
-    cos: Any
-    sin: Any
-    kv_lengths: Any
-    page_table: Any
-    positions: Any
-    slots: Any
-    k_scale: Any
-    v_scale: Any
-    q_weight: Any
-    k_weight: Any
-    epsilon: float
-    out: Any
+from .arguments import check_is_number
+from .calls import RopeKvAppendCall, RopeKvAppendGiven
+from .heads import FLOATS, INDICES, Reader
 
 
 class RopeKvAppendOperator(RopeKvAppendCall):
     """A prepared RopeKvAppend."""
 
+    WRITTEN = ("out", "k_cache", "v_cache")
+
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
-        self._dtypes = (description.dtype,)
-        self._kv_dtypes = CODES.get(description.kv_dtype, self._dtypes)
-        self._kv_row = (description.kv_heads, description.head_dim)
         turns, slots = description.rotary_dim > 0, description.slots
         self._tables = ("cos", "sin") if turns else ()
-        self._options = (  # arguments that a call has or has not
+        self._options = (
             *((name, "a rotary_dim above 0", turns) for name in ("cos", "sin")),
             ("kv_lengths", "slots=False", not slots),
             ("page_table", "slots=False and a page_size", not slots and description.page_size > 0),
             ("slots", "slots=True", slots),
             ("positions", "slots=True and a rotary_dim above 0", slots and turns),
-            *((name, "kv_dtype='fp8'", description.kv_dtype != "same") for name in ("k_scale", "v_scale")),
+            *self._scales(),
             *((name, "norm=True", description.norm) for name in ("q_weight", "k_weight")),
         )
 
-    def __call__(
-        self, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, *, cos: Any = None, sin: Any = None,
-        kv_lengths: Any = None, page_table: Any = None, positions: Any = None, slots: Any = None,
-        k_scale: Any = None, v_scale: Any = None, q_weight: Any = None, k_weight: Any = None,
-        epsilon: float = 1e-5, out: Any = None, stream: Any = None,
-    ) -> Any:  # fmt: skip
-        """Returns out, the rotated queries, and writes k_cache and v_cache.
-
-        q and out are [batch, q_len, heads, head_dim], k and v [batch, q_len, kv_heads, head_dim]: the last
-        q_len of kv_lengths [batch] tokens of each sequence. With slots they are [tokens, heads, head_dim] and
-        so on, and each token has its entry in positions and slots [tokens]: page * page_size + place on the
-        page, or sequence * room + place; negative: none. Tokens have one common stride, heads are contiguous.
-
-        The caches are [batch, room, kv_heads, head_dim], or pages [pool_pages, page_size, kv_heads, head_dim]
-        with, unless there are slots, a page_table [batch, pages of a sequence]; both have the same strides.
-        cos and sin are fp32 [positions, rotary_dim / 2] without gaps, as are k_scale and v_scale [kv_heads],
-        of an fp8 cache. q_weight and k_weight [head_dim] are the norm's, epsilon is, too. Lengths, tables,
-        positions and slots are int32 on the device. out may be q itself; PyTorch makes it where it is not
-        given and q is its tensor. stream is an int (CUstream) or an object of PyTorch, CuPy or Numba; None:
-        the caller's.
-
-        Raises TypeError and ValueError naming the argument, and HoneError.
-        """
-        given = _Given(
-            cos, sin, kv_lengths, page_table, positions, slots, k_scale, v_scale, q_weight, k_weight, epsilon,
-            out,
-        )  # fmt: skip
-        if type(q) is self._tensor:
-            try:
-                raw_stream = self._plain_stream(stream)
-                tokens, values, out = self._read(self._plain, q, k, v, (k_cache, v_cache), given)
-                self.run_pointers(raw_stream, tokens, **values)
-                return out
-            except NOT_PLAIN:
-                pass
-        arguments, known_stream = self._begin(q, stream)
-        tokens, values, out = self._read(arguments, q, k, v, (k_cache, v_cache), given)
-        arguments.check_writable("out", "k_cache", "v_cache")
-        self._run_checked(arguments, known_stream, tokens, **values)
-        return out
-
-    def _bind_torch(self, torch: Any) -> None:
-        self._plain = PlainArguments(torch, self.device)
-        super()._bind_torch(torch)
-
     def _read(
-        self, arguments: Reader, q: Any, k: Any, v: Any, caches: Tuple[Any, Any], given: _Given
-    ) -> Tuple[int, Dict[str, Any], Any]:
-        """The number of tokens, what else run_pointers() takes, and what the call returns."""
+        self, arguments: Reader, given: RopeKvAppendGiven
+    ) -> Tuple[Tuple[int, ...], Dict[str, Any], Any]:
         description = self.description
-        for name, option, wanted in self._options:
-            check_presence(getattr(given, name), name, option, wanted)
+        self._check_presence(given)
         check_is_number(given.epsilon, "epsilon")
         values: Dict[str, Any] = {"epsilon": given.epsilon}
         leading: Tuple[Any, ...] = ("tokens",) if description.slots else ("batch", "q_len")
         row = (description.heads, description.head_dim)
-        shape = self._tokens(arguments, q, "q", (*leading, *row), values)
+        shape = self._tokens(arguments, given.q, "q", (*leading, *row), values)
         leading = shape[:-2]
-        for name, value in (("k", k), ("v", v)):
-            self._tokens(arguments, value, name, (*leading, *self._kv_row), values)
-        self._read_caches(arguments, caches, leading, given, values)
+        self._tokens(arguments, given.k, "k", (*leading, *self._kv_row), values)
+        self._tokens(arguments, given.v, "v", (*leading, *self._kv_row), values)
+        self._read_caches(arguments, leading, given, values)
         self._read_vectors(arguments, leading, given, values)
         out = given.out
         if out is None:
-            out = arguments.allocate("out", self._dtypes[0], shape, q)
+            out = arguments.allocate("out", self._dtypes[0], shape, given.q)
         self._tokens(arguments, out, "out", shape, values)
         tokens = leading[0] if description.slots else leading[0] * leading[1]
         if tokens > description.max_tokens:
@@ -124,7 +56,7 @@ class RopeKvAppendOperator(RopeKvAppendCall):
                 f"q: it has {tokens} tokens; allowed are up to {description.max_tokens}, the max_tokens that "
                 f"this operator was prepared for"
             )
-        return tokens, values, out
+        return (tokens,), values, out
 
     def _tokens(
         self, arguments: Reader, value: Any, name: str, shape: Tuple[Any, ...], values: Dict[str, Any]
@@ -142,26 +74,22 @@ class RopeKvAppendOperator(RopeKvAppendCall):
         return found
 
     def _read_caches(
-        self, arguments: Reader, caches: Tuple[Any, Any], leading: Tuple[int, ...], given: _Given,
-        values: Dict[str, Any],
-    ) -> None:  # fmt: skip
+        self, arguments: Reader, leading: Tuple[int, ...], given: RopeKvAppendGiven, values: Dict[str, Any]
+    ) -> None:
         page_size, slots = self.description.page_size, self.description.slots
         outer: Any = "pool_pages" if page_size else "sequences" if slots else leading[0]
         shape, values["k_cache"], values["cache_strides"] = arguments.heads(
-            caches[0], "k_cache", self._kv_dtypes, (outer, page_size or "room", *self._kv_row)
+            given.k_cache, "k_cache", self._kv_dtypes, (outer, page_size or "room", *self._kv_row)
         )
-        _, values["v_cache"], strides = arguments.heads(caches[1], "v_cache", self._kv_dtypes, shape)
+        _, values["v_cache"], strides = arguments.heads(given.v_cache, "v_cache", self._kv_dtypes, shape)
         if strides != values["cache_strides"]:
             raise ValueError(f"v_cache: its strides are {list(strides)}; allowed are those of k_cache")
         values["pool_pages"], values["kv_len"] = shape[0], shape[1]
         if page_size and not slots:
-            table_shape, values["page_table"], (values["page_table_stride"],) = arguments.heads(
-                given.page_table, "page_table", INDICES, (leading[0], "pages")
-            )
-            values["kv_len"] = table_shape[1] * page_size
+            values["kv_len"] = self._read_table(arguments, given, leading[0], values)
 
     def _read_vectors(
-        self, arguments: Reader, leading: Tuple[int, ...], given: _Given, values: Dict[str, Any]
+        self, arguments: Reader, leading: Tuple[int, ...], given: RopeKvAppendGiven, values: Dict[str, Any]
     ) -> None:
         """What has no gaps."""
         description = self.description
@@ -181,6 +109,6 @@ class RopeKvAppendOperator(RopeKvAppendCall):
             ("q_weight", self._dtypes, self._kv_row[1:]),
             ("k_weight", self._dtypes, self._kv_row[1:]),
         ):
-            value: Optional[Any] = getattr(given, name)
+            value = getattr(given, name)
             if value is not None:
                 values[name] = arguments.compact(value, name, dtypes, shape)

@@ -7,7 +7,8 @@ records gradients. May be called from any thread.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Optional, Tuple
+from collections import namedtuple
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -23,6 +24,7 @@ from .heads import (
     check_scales,
     check_tensor,
     compact,
+    options_of,
     readable_heads,
 )
 from .prepared import DTYPES, PreparedBySize, on
@@ -30,49 +32,33 @@ from .prepared import DTYPES, PreparedBySize, on
 Pair = Tuple[Tensor, Tensor]
 
 
-class _Kind(NamedTuple):
-    """What an Attention is but for the sizes of its calls."""
-
-    heads: int
-    kv_heads: int
-    head_dim: int
-    dtype: torch.dtype
-    fp8: bool
-    causal: bool
-    window: int
-    softcap: bool
-    lse: bool
-    lengths: bool
-    page_size: int
-    decoded: int  # the most queries of calls for a cache: 1, 2, 4, 8 or 16; 0: of others
+# What an Attention is but for the sizes of its calls. `decoded`: the most queries of calls for a cache, 1, 2, 4, 8
+# or 16; 0: of others.
+_Kind = namedtuple(
+    "_Kind",
+    "heads kv_heads head_dim dtype kv_dtype causal window softcap lse lengths page_size decoded",
+)
 
 
 def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.Attention:
-    fewest = kind.decoded // 2 + 1 if kind.decoded else MOST_DECODED + 1
+    fields = kind._asdict()
+    decoded = fields.pop("decoded")
+    fewest = decoded // 2 + 1 if decoded else MOST_DECODED + 1
     return descriptions.Attention(
-        kind.heads, kind.kv_heads, kind.head_dim, max_batch=most[0], max_q_len=kind.decoded or most[1],
-        min_q_len=fewest, max_kv_len=most[2], dtype=DTYPES[kind.dtype],
-        kv_dtype="fp8" if kind.fp8 else "same", causal=kind.causal, window=kind.window,
-        softcap=kind.softcap, lse=kind.lse, lengths=kind.lengths, page_size=kind.page_size,
-    )  # fmt: skip
+        **fields, max_batch=most[0], max_q_len=decoded or most[1], min_q_len=fewest, max_kv_len=most[2]
+    )
 
 
 # At first for up to so many sequences, queries and keys.
 _PREPARED = PreparedBySize("attention", _describe, (64, 8192, 8192))
 
 
-class _Options(NamedTuple):
-    """The arguments of attention_with_cache after its tensors of heads."""
-
-    kv_lengths: Optional[Tensor] = None
-    page_table: Optional[Tensor] = None
-    causal: bool = True
-    window: int = 0
-    softcap: float = 0.0
-    scale: Optional[float] = None
-    kv_len: Optional[int] = None
-    k_scale: Optional[Tensor] = None
-    v_scale: Optional[Tensor] = None
+SCHEMA = (  # of q and a cache
+    "(Tensor q, Tensor k_cache, Tensor v_cache, Tensor? kv_lengths=None, Tensor? page_table=None,"
+    " bool causal=True, int window=0, float softcap=0.0, float? scale=None, SymInt? kv_len=None,"
+    " Tensor? k_scale=None, Tensor? v_scale=None)"
+)
+_Options = options_of(SCHEMA)
 
 
 def attention(
@@ -115,8 +101,8 @@ def _run(q: Tensor, k: Tensor, v: Tensor, options: _Options, lse: bool) -> Pair:
     kv_len = _room(k, options) if options.kv_len is None else options.kv_len
     decoded = 0 if q_len > MOST_DECODED else 1 << (q_len - 1).bit_length()
     kind = _Kind(
-        heads, k.shape[2], head_dim, q.dtype, k.dtype == FP8, options.causal, options.window,
-        options.softcap > 0, lse, options.kv_lengths is not None, page_size, decoded,
+        heads, k.shape[2], head_dim, DTYPES[q.dtype], "fp8" if k.dtype == FP8 else "same", options.causal,
+        options.window, options.softcap > 0, lse, options.kv_lengths is not None, page_size, decoded,
     )  # fmt: skip
     with on(q.get_device()):
         operator = _PREPARED.for_call(kind, q.get_device(), (batch, q_len, kv_len))

@@ -5,7 +5,7 @@ Generated from kernel_templates/*/operators.py by `./hone generate`.
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from .. import descriptions
 
@@ -24,10 +24,18 @@ class Declared(NamedTuple):
         return self.schema.partition("(")[0]
 
     @property
+    def arguments(self) -> Tuple[Tuple[str, str], ...]:
+        """Their types and names."""
+        pieces = (piece.split(" ") for piece in self._pieces())
+        return tuple((kind, name.partition("=")[0]) for kind, name in pieces)
+
+    @property
     def parameters(self) -> str:
         """Names and defaults, as those of a function in Python."""
-        pieces = self.schema.partition("(")[2].partition(") ->")[0].split(", ")
-        return ", ".join(piece.rpartition(" ")[2] for piece in pieces)
+        return ", ".join(piece.rpartition(" ")[2] for piece in self._pieces())
+
+    def _pieces(self) -> List[str]:
+        return self.schema.partition("(")[2].partition(") ->")[0].split(", ")
 
 
 DECLARED = (

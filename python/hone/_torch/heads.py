@@ -3,6 +3,8 @@ have to lie for kernels."""
 
 from __future__ import annotations
 
+import ast
+import collections
 import math
 from typing import Any, Optional, Tuple
 
@@ -14,6 +16,14 @@ from .prepared import ALIGNMENT, DTYPES
 
 FP8 = torch.float8_e4m3fn
 Sizes = Tuple[Any, ...]  # a word allows any size
+
+
+def options_of(schema: str) -> Any:
+    """A NamedTuple of the arguments of a call behind v_cache, with their defaults."""
+    text = schema.partition(" v_cache, ")[2].partition(")")[0]
+    pieces = [piece.rpartition(" ")[2].partition("=") for piece in text.split(", ")]
+    defaults = [ast.literal_eval(value) for _, mark, value in pieces if mark]
+    return collections.namedtuple("Options", [name for name, _, _ in pieces], defaults=defaults)
 
 
 def check_query(q: Tensor, sizes: Sizes) -> None:

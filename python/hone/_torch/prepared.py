@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from .._native.arrays import row_distance
+from .._operators.base import NOT_PLAIN
 from .._operators.prepare import prepare_operator
+from .declared import Declared
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 CODES = {"int8": torch.int8, "fp8": torch.float8_e4m3fn}
@@ -73,6 +75,31 @@ class KnownCalls(Dict[tuple, Callable[..., Any]]):
         if self._operators.get(key) is not operator:
             self[key] = operator.fresh_call(torch, self._names)
             self._operators[key] = operator
+
+
+# What says that nothing is known of a call, or that it is not as it should be.
+_ABSENT = (*NOT_PLAIN, KeyError)
+
+
+def known_call(
+    declared: Declared, key: Sequence[str], known: KnownCalls, with_care: Callable[..., Any]
+) -> Tuple[Callable[..., tuple], Callable[..., Any]]:
+    """The key of calls that are alike, of these parts, and an implementation: that which is known for the key, or
+    `with_care`, written out for these arguments."""
+    names = ", ".join(name for _, name in declared.arguments)
+    lines = [
+        f"def key_of({declared.parameters}):",
+        f"    return {', '.join(key)}",
+        f"def {declared.name}({declared.parameters}):",
+        "    try:",
+        f"        return known[{', '.join(key)}]({names})",
+        "    except ABSENT:",
+        "        pass",
+        f"    return with_care({names})",
+    ]
+    found = {"__name__": __name__, "known": known, "ABSENT": _ABSENT, "with_care": with_care}
+    exec(compile("\n".join(lines), f"<hone::{declared.name}>", "exec"), found)
+    return found["key_of"], found[declared.name]
 
 
 def _doubled(value: int, needed: int) -> int:

@@ -1,22 +1,14 @@
-"""What PyTorch's quantized linear layer of Hone does: on CUDA tensors, and on fake ones that have only
-shapes. As rows.py."""
+"""PyTorch's operators with quantized weights: on CUDA tensors, and on fake ones that have only shapes. As
+rows.py, but for their checks: weights say with their tensors how they are stored."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from torch import Tensor
 
-from .. import descriptions
-from .._operators.base import NOT_PLAIN
-from .declared import DECLARED
-from .prepared import (
-    FIRST_ROWS,
-    KnownCalls,
-    PreparedBySize,
-    on,
-    run_on_any,
-)
+from .declared import DECLARED, Declared
+from .prepared import FIRST_ROWS, KnownCalls, PreparedBySize, known_call, on, run_on_any
 from .quantized_checks import (
     RESULTS,
     Weight,
@@ -29,127 +21,155 @@ from .quantized_checks import (
     has_one_scale,
 )
 
-
-class _Kind(NamedTuple):
-    """What a QuantizedLinear is but for the tokens of its calls."""
-
-    in_features: int
-    out_features: int
-    format: str
-    group: int
-    dtype: str
-    zeros: bool
-    one_scale: bool
-    quantized_x: bool
-    one_x_scale: bool
-    activation: str
-    bias: bool
-    residual: bool
-    norm: bool
+Values = Dict[str, Any]
 
 
-def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.QuantizedLinear:
-    return descriptions.QuantizedLinear(**kind._asdict(), max_tokens=most[0])
+class QuantizedCall:
+    """One operator of torch.ops.hone: `implementation` is its CUDA kernel, `fake` says what that would return."""
 
+    SIZE: str  # the argument that is a size, beside the columns of x
+    COLUMNS: str  # what those are called
 
-_PREPARED = PreparedBySize("quantized_linear", _describe, (FIRST_ROWS,))
+    def __init__(self, name: str) -> None:
+        declared = next(declared for declared in DECLARED if declared.name == name)
+        self._names, self._description = declared.names, declared.description
+        self._known = KnownCalls(declared.names)
+        self._prepared = PreparedBySize(name, self._describe, (FIRST_ROWS,))
+        self._key, self.implementation = known_call(declared, _key(declared), self._known, self._with_care)
 
+    def _describe(self, fields: Tuple[Tuple[str, Any], ...], most: Tuple[int, ...]) -> Any:
+        return self._description(**dict(fields), max_tokens=most[0])
 
-class _Options(NamedTuple):
-    """The arguments of quantized_linear after its first three."""
+    def fake(self, x: Tensor, *options: Any) -> Tensor:
+        values = self._values(x, *options)
+        return self._made(x, values, self._check(x, values))
 
-    format: str
-    group: int
-    out_features: int
-    activation: str
-    zeros: Optional[Tensor] = None
-    bias: Optional[Tensor] = None
-    residual: Optional[Tensor] = None
-    x_scales: Optional[Tensor] = None
-    norm_weight: Optional[Tensor] = None
-    epsilon: Optional[float] = None
-    out_dtype: Optional[str] = None
+    def _values(self, *arguments: Any) -> Values:
+        return dict(zip(self._names, (*arguments, *[None] * (len(self._names) - len(arguments)))))
 
+    def _made(self, x: Tensor, values: Values, fields: Values) -> Tensor:
+        return x.new_empty(self._shapes(x, values)["residual"], dtype=RESULTS[fields["dtype"]])
 
-_NAMES = next(declared.names for declared in DECLARED if declared.name == "quantized_linear")
-# The fast way of calls by the key that quantized_linear() makes of their arguments.
-_KNOWN = KnownCalls(_NAMES)
-
-
-def quantized_linear(
-    x: Tensor, codes: Tensor, scales: Tensor, format: str, group: int, out_features: int, activation: str,
-    zeros: Optional[Tensor] = None, bias: Optional[Tensor] = None, residual: Optional[Tensor] = None,
-    x_scales: Optional[Tensor] = None, norm_weight: Optional[Tensor] = None, epsilon: Optional[float] = None,
-    out_dtype: Optional[str] = None,
-) -> Tensor:  # fmt: skip
-    """x [..., in] of bf16, fp16 or codes; codes, scales and zeros as a QuantizedLinear stores them; bias
-    [out], residual [..., out], norm_weight [in] -> [..., out]."""
-    key = (
-        x.dtype, x.shape[-1:], x.get_device(), scales.shape, format, group, out_features, activation,
-        out_dtype, zeros is None, bias is None, residual is None, x_scales is None, norm_weight is None,
-    )  # fmt: skip
-    plain = _KNOWN.get(key)
-    if plain is not None:
-        try:
-            return plain(
-                x, codes, scales, format, group, out_features, activation, zeros, bias, residual, x_scales,
-                norm_weight, epsilon, out_dtype,
-            )  # fmt: skip
-        except NOT_PLAIN:
-            pass
-    given = _Options(
-        format, group, out_features, activation, zeros, bias, residual, x_scales, norm_weight, epsilon,
-        out_dtype,
-    )  # fmt: skip
-    return _with_care(key, x, codes, scales, given)
-
-
-def _with_care(key: tuple, x: Tensor, codes: Tensor, scales: Tensor, given: _Options) -> Tensor:
-    """On any tensors: checks, prepares, copies what kernels cannot read."""
-    kind = _check(x, codes, scales, given)
-    out = x.new_empty((*x.shape[:-1], kind.out_features), dtype=RESULTS[kind.dtype])
-    if not x.numel() or x.is_meta:
+    def _with_care(self, x: Tensor, *options: Any) -> Tensor:
+        """On any tensors: checks, prepares, copies what kernels cannot read."""
+        values = self._values(x, *options)
+        fields = self._check(x, values)
+        out = self._made(x, values, fields)
+        if not x.numel() or x.is_meta:
+            return out
+        tokens, device = x.numel() // x.shape[-1], x.get_device()
+        with on(device):
+            operator = self._prepared.for_call(tuple(fields.items()), device, (tokens,))
+            # A scale for all of x looks like that of a single token, and is always looked at.
+            if not fields["one_x_scale"]:
+                self._known.learn(self._key(x, *options), operator)
+            run_on_any(operator, tokens, x, values, {"out": out})
         return out
-    tokens, device = x.numel() // kind.in_features, x.get_device()
-    values = dict(zip(_NAMES, (x, codes, scales, *given)))
-    with on(device):
-        operator = _known_operator(key, kind, device, tokens)
-        run_on_any(operator, tokens, x, values, {"out": out})
-    return out
+
+    def _check(self, x: Tensor, given: Values) -> Values:
+        """The fields of the description, but for the most tokens. Raises TypeError or ValueError."""
+        format, group = given["format"], given["group"]
+        check_words(format, group, given["activation"])
+        check_size(self.SIZE, given[self.SIZE])
+        self._check_presence(given)
+        source = check_x(x, self.COLUMNS, format, group, given["x_scales"], given["dtype"])
+        weights = self._weights(x, given)
+        one_scale = has_one_scale(format, group, *weights)
+        for weight in weights:
+            check_weight(x, weight, format, group, one_scale, source.dtype)
+        for name, shape in self._shapes(x, given).items():
+            if given[name] is not None:
+                check_tensor(x, name, given[name], shape, RESULTS[source.dtype])
+        check_norm(x, given["norm_weight"], given["epsilon"], source)
+        return {
+            **self._fields(x, given), "format": format, "group": group, "dtype": source.dtype,
+            "zeros": weights[-1].zeros is not None, "one_scale": one_scale, "quantized_x": source.quantized,
+            "one_x_scale": source.one_scale, "activation": given["activation"],
+            "residual": given["residual"] is not None, "norm": given["norm_weight"] is not None,
+        }  # fmt: skip
+
+    # What is an operator's own.
+
+    def _check_presence(self, given: Values) -> None:
+        """What goes only with something else, or not without it."""
+
+    def _weights(self, x: Tensor, given: Values) -> List[Weight]:
+        raise NotImplementedError
+
+    def _shapes(self, x: Tensor, given: Values) -> Dict[str, Tuple[int, ...]]:
+        """Of the residual and of biases."""
+        raise NotImplementedError
+
+    def _fields(self, x: Tensor, given: Values) -> Values:
+        """Those that not every description has."""
+        raise NotImplementedError
 
 
-def _known_operator(key: tuple, kind: _Kind, device: int, tokens: int) -> Any:
-    """The operator of a call that was checked, which the next one like it need not be. A scale for all of x
-    looks like that of a single token, and is always looked at."""
-    operator = _PREPARED.for_call(kind, device, (tokens,))
-    if not kind.one_x_scale:
-        _KNOWN.learn(key, operator)
-    return operator
+def _key(declared: Declared) -> List[str]:
+    """What says, with the shapes of the constants, which operator a call runs."""
+    parts = ["x.dtype", "x.shape[-1:]", "x.get_device()"]
+    for kind, name in declared.arguments:
+        if kind == "Tensor?":
+            parts.append(f"{name} is None")
+        elif kind == "Tensor" and name.endswith("scales"):
+            parts.append(f"{name}.shape")
+        elif kind in ("str", "str?", "int"):
+            parts.append(name)
+    return parts
 
 
-def quantized_linear_fake(x: Tensor, codes: Tensor, scales: Tensor, *options: Any) -> Tensor:
-    kind = _check(x, codes, scales, _Options(*options))
-    return x.new_empty((*x.shape[:-1], kind.out_features), dtype=RESULTS[kind.dtype])
+class _Linear(QuantizedCall):
+    SIZE, COLUMNS = "out_features", "in"
+
+    def _weights(self, x: Tensor, given: Values) -> List[Weight]:
+        tensors = (given[name] for name in ("weight", "scales", "zeros"))
+        return [Weight(given["out_features"], x.shape[-1], *tensors)]
+
+    def _shapes(self, x: Tensor, given: Values) -> Dict[str, Tuple[int, ...]]:
+        out = given["out_features"]
+        return {"bias": (out,), "residual": (*x.shape[:-1], out)}
+
+    def _fields(self, x: Tensor, given: Values) -> Values:
+        sizes = {"in_features": x.shape[-1], "out_features": given["out_features"]}
+        return {**sizes, "bias": given["bias"] is not None}
 
 
-def _check(x: Tensor, codes: Tensor, scales: Tensor, given: _Options) -> _Kind:
-    """What the call asks for. Raises TypeError or ValueError."""
-    out, group = given.out_features, given.group
-    check_words(given.format, group, given.activation)
-    check_size("out_features", out)
-    source = check_x(x, "in", given.format, group, given.x_scales, given.out_dtype)
-    weight = Weight(out, x.shape[-1], codes, scales, given.zeros)
-    one_scale = has_one_scale(given.format, group, weight)
-    check_weight(x, weight, given.format, group, one_scale, source.dtype)
-    for name, tensor, shape in (
-        ("bias", given.bias, (out,)),
-        ("residual", given.residual, (*x.shape[:-1], out)),
-    ):
-        if tensor is not None:
-            check_tensor(x, name, tensor, shape, RESULTS[source.dtype])
-    check_norm(x, given.norm_weight, given.epsilon, source)
-    return _Kind(
-        x.shape[-1], out, given.format, group, source.dtype, given.zeros is not None, one_scale,
-        source.quantized, source.one_scale, given.activation, given.bias is not None,
-        given.residual is not None, given.norm_weight is not None,
-    )  # fmt: skip
+class _Ffn(QuantizedCall):
+    SIZE, COLUMNS = "intermediate", "hidden"
+
+    def _check_presence(self, given: Values) -> None:
+        has = {name: value is not None for name, value in given.items()}
+        if has["gate"] and given["activation"] == "none":
+            raise ValueError("activation: 'none'; allowed with a gate are all others")
+        if has["gate"] and (has["up_bias"] or has["down_bias"]):
+            name = "up_bias" if has["up_bias"] else "down_bias"
+            raise ValueError(f"{name}: it is given; allowed is None with a gate")
+        for name, wanted, partner in (
+            ("gate_scales", has["gate"], "gate"),
+            ("gate_zeros", has["gate"] and has["up_zeros"], "gate and up_zeros"),
+            ("down_zeros", has["up_zeros"], "up_zeros"),
+            ("down_bias", has["up_bias"], "up_bias"),
+        ):
+            if has[name] != wanted:
+                raise ValueError(f"{name}: it is {'missing' if wanted else 'given'}; it goes with {partner}")
+
+    def _weights(self, x: Tensor, given: Values) -> List[Weight]:
+        hidden, between = x.shape[-1], given["intermediate"]
+        shapes = {"gate": (between, hidden), "up": (between, hidden), "down": (hidden, between)}
+        found = []
+        for name, (rows, columns) in shapes.items():
+            names = (name, f"{name}_scales", f"{name}_zeros")
+            if given[name] is not None:
+                found.append(Weight(rows, columns, *(given[part] for part in names), names))
+        return found
+
+    def _shapes(self, x: Tensor, given: Values) -> Dict[str, Tuple[int, ...]]:
+        return {"up_bias": (given["intermediate"],), "down_bias": x.shape[-1:], "residual": x.shape}
+
+    def _fields(self, x: Tensor, given: Values) -> Values:
+        sizes = {"hidden": x.shape[-1], "intermediate": given["intermediate"]}
+        return {**sizes, "gated": given["gate"] is not None, "bias": given["up_bias"] is not None}
+
+
+quantized_linear = _Linear("quantized_linear")
+quantized_ffn = _Ffn("quantized_ffn")

@@ -3,12 +3,14 @@ ones that have only shapes. As attention.py."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from collections import namedtuple
+from typing import Any, Tuple
 
 import torch
 from torch import Tensor
 
 from .. import descriptions
+from .declared import DECLARED
 from .heads import (
     FP8,
     check_option,
@@ -16,52 +18,22 @@ from .heads import (
     check_scales,
     check_tensor,
     compact,
+    options_of,
     readable_heads,
 )
 from .prepared import DTYPES, PreparedBySize, on
 
 
-class _Kind(NamedTuple):
-    """What a RopeKvAppend is but for the tokens of its calls."""
-
-    heads: int
-    kv_heads: int
-    head_dim: int
-    rotary_dim: int
-    dtype: torch.dtype
-    fp8: bool
-    style: str
-    norm: bool
-    slots: bool
-    page_size: int
+# What a RopeKvAppend is but for the tokens of its calls.
+_Kind = namedtuple("_Kind", "heads kv_heads head_dim rotary_dim dtype kv_dtype style norm slots page_size")
 
 
 def _describe(kind: _Kind, most: Tuple[int, ...]) -> descriptions.RopeKvAppend:
-    return descriptions.RopeKvAppend(
-        kind.heads, kind.kv_heads, kind.head_dim, kind.rotary_dim, max_tokens=most[0],
-        dtype=DTYPES[kind.dtype], kv_dtype="fp8" if kind.fp8 else "same", style=kind.style, norm=kind.norm,
-        slots=kind.slots, page_size=kind.page_size,
-    )  # fmt: skip
+    return descriptions.RopeKvAppend(**kind._asdict(), max_tokens=most[0])
 
 
 _PREPARED = PreparedBySize("rope_kv_append", _describe, (8192,))
-
-
-class _Options(NamedTuple):
-    """The arguments of rope_kv_append after its tensors of heads."""
-
-    cos: Optional[Tensor]
-    sin: Optional[Tensor]
-    style: str
-    kv_lengths: Optional[Tensor] = None
-    page_table: Optional[Tensor] = None
-    positions: Optional[Tensor] = None
-    slots: Optional[Tensor] = None
-    k_scale: Optional[Tensor] = None
-    v_scale: Optional[Tensor] = None
-    q_weight: Optional[Tensor] = None
-    k_weight: Optional[Tensor] = None
-    epsilon: Optional[float] = None
+_Options = options_of(next(declared.schema for declared in DECLARED if declared.name == "rope_kv_append"))
 
 
 def rope_kv_append(
@@ -74,8 +46,8 @@ def rope_kv_append(
     if q.is_meta or not q.numel():
         return q.new_empty(q.shape)
     kind = _Kind(
-        q.shape[-2], k.shape[-2], q.shape[-1], 0 if given.cos is None else 2 * given.cos.shape[1], q.dtype,
-        k_cache.dtype == FP8, given.style, given.q_weight is not None, given.slots is not None,
+        q.shape[-2], k.shape[-2], q.shape[-1], 0 if given.cos is None else 2 * given.cos.shape[1],
+        DTYPES[q.dtype], "fp8" if k_cache.dtype == FP8 else "same", given.style, given.q_weight is not None, given.slots is not None,
         0 if given.page_table is None else k_cache.shape[1],
     )  # fmt: skip
     with on(q.get_device()):

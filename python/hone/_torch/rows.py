@@ -9,14 +9,13 @@ other call, good or not, goes through _with_care(). May be called from any threa
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
 from .._native.arrays import TORCH_DTYPES, torch_dtype
 from .._native.structs import ACTIVATIONS
-from .._operators.base import NOT_PLAIN
 from .._operators.calls import KINDS
 from .._operators.tensors import Tensor as DeclaredTensor
 from .declared import Declared
@@ -30,11 +29,11 @@ from .prepared import (
     check_like,
     check_output,
     dtype_of,
+    known_call,
     on,
     run_on_any,
 )
 
-_ABSENT = (*NOT_PLAIN, KeyError)  # a call for which nothing is known, or which is not as it should be
 Fields = Dict[str, Any]
 Values = Dict[str, Any]
 
@@ -60,15 +59,16 @@ class RowsCall:
         self._fields = [field.name for field in dataclasses.fields(declared.description)]
         self._known = KnownCalls(declared.names)
         self._prepared = PreparedBySize(declared.name, self._describe, (FIRST_ROWS,))
-        self._key, self.implementation = self._compile()
+        self._key, self.implementation = known_call(
+            declared, self._key_parts(), self._known, self._with_care
+        )
 
     def _describe(self, fields: Tuple[Tuple[str, Any], ...], most: Tuple[int, ...]) -> Any:
         description = self._declared.description
         return description(**dict(fields), **{description.LIMIT: most[0]})
 
-    def _compile(self) -> Tuple[Callable[..., tuple], Callable[..., Any]]:
-        """The key of calls that are alike, and the implementation, written out for these arguments."""
-        names = ", ".join(self._declared.names)
+    def _key_parts(self) -> List[str]:
+        """What says which operator a call runs."""
         lead, columns = self._lead, self._inputs[0].shape
         parts, sizes = [f"{lead}.dtype", f"{lead}.get_device()"], set(columns)
         parts += [f"{lead}.shape[-1]"] if columns else []
@@ -81,19 +81,7 @@ class RowsCall:
                     sizes.add(size)
         parts += [f"{name} is None" for name in self._optional_numbers if name in self._declared.names]
         parts += [name for name in self._declared.names if name in self._declared.description.WORDS]
-        lines = [
-            f"def key_of({names}):",
-            f"    return {', '.join(parts)}",
-            f"def {self._declared.name}({self._declared.parameters}):",
-            "    try:",
-            f"        return known[{', '.join(parts)}]({names})",
-            "    except ABSENT:",
-            "        pass",
-            f"    return with_care({names})",
-        ]
-        found = {"__name__": __name__, "known": self._known, "ABSENT": _ABSENT, "with_care": self._with_care}
-        exec(compile("\n".join(lines), f"<hone::{self._declared.name}>", "exec"), found)
-        return found["key_of"], found[self._declared.name]
+        return parts
 
     def fake(self, *arguments: Any) -> Any:
         """What the operator returns for tensors without memory: the same checks, shapes, dtypes and
