@@ -3,13 +3,14 @@
 // process, interleaved.
 //
 // - Both: `build/release/bench/dispatch_bench`.
-// - The look-up alone, without a GPU: the same with HONE_CUDA_LIBRARY=build/release/tests/libfake_cuda.so.
+// - The look-up alone, without a GPU: the same with HONE_CUDA_LIBRARY=$PWD/build/release/tests/libfake_cuda.so.
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
