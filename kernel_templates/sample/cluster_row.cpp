@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "kernel_templates/kit/fallbacks.h"
@@ -12,7 +13,10 @@ constexpr auto tunables = tunables_of({
     tunable<&ClusterRowConfig::threads>("threads a block", {128, 256, 512, 1024}),
     tunable<&ClusterRowConfig::cluster>("blocks that share a row", {2, 4, 8, 16}),
     tunable<&ClusterRowConfig::vector>("elements a memory access", {1, 2, 4, 8}),
-    tunable<&ClusterRowConfig::home>("where the row stays: 0 registers, as masses; 1 shared memory", {0, 1}),
+    tunable<&ClusterRowConfig::home>(
+        "where the row stays: 0 registers, as masses; 1 shared memory; 2 there, and "
+        "counted by value",
+        {0, 1, 2}),
     tunable<&ClusterRowConfig::load_hint>("cache hint of loads: 0 normal, 2 streaming", {0, 2}),
     tunable<&ClusterRowConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
 });
@@ -33,6 +37,10 @@ constexpr Constraint constraints[] = {
          [](const SampleProblem& p, const ClusterRowConfig& c) {
              return c.home != 0 || (c.threads <= 512 && held(p, c) <= 32);
          }),
+    rule("values are counted of bf16 logits, by two at least, for filters",
+         [](const SampleProblem& p, const ClusterRowConfig& c) {
+             return c.home != 2 || (p.dtype == Dtype::bf16 && p.filters && c.vector >= 2);
+         }),
     rule("a row's share and the histograms must fit shared memory",
          [](const SampleProblem& p, const ClusterRowConfig& c, const DeviceTraits& t) {
              return shared_bytes(p, c) <= t.max_shared_bytes_per_block;
@@ -43,12 +51,24 @@ constexpr Constraint constraints[] = {
          }),
 };
 
+constexpr Look looks[] = {Look::held, Look::masses, Look::values};
+
+/// Blocks that share a multiprocessor.
+std::int64_t resident(const SampleProblem& p, const ClusterRowConfig& c, const DeviceTraits& traits) {
+    constexpr std::int64_t reserved_bytes = 1024;  // of each block, by the driver
+    if (c.home == 0) return 1;
+    const std::int64_t by_threads = std::max<std::int64_t>(1024 / c.threads, 1);
+    return std::clamp<std::int64_t>(traits.shared_bytes_per_sm / (shared_bytes(p, c) + reserved_bytes), 1,
+                                    by_threads);
+}
+
 double predict(const SampleProblem& p, const ClusterRowConfig& c, const DeviceTraits& traits) {
     return predict_us(p,
                       {.blocks = static_cast<double>(c.cluster),
+                       .resident = static_cast<double>(resident(p, c, traits)),
                        .threads = static_cast<double>(c.threads),
                        .tokens = static_cast<double>(geometry(p, c).block_tokens()),
-                       .held = c.home == 0,
+                       .look = looks[c.home],
                        .programmatic = c.programmatic != 0},
                       traits);
 }

@@ -2,8 +2,8 @@
 // multiprocessors to work and no more than one pass over memory is needed.
 //
 // Data's way: global -> registers, or by way of registers to shared memory, of all blocks of the cluster,
-// once; largest logit, histograms and masses between them through distributed shared memory (sampler.cuh);
-// token -> global.
+// once, there on request counted by value; largest logit, histograms and masses between them through
+// distributed shared memory (sampler.cuh); token -> global.
 #include "sample/sampler.cuh"
 
 namespace hone::sample::cluster_row {
@@ -11,17 +11,38 @@ namespace hone::sample::cluster_row {
 inline constexpr int threads = static_cast<int>(Tuned::threads);
 inline constexpr LoadHint load_hint = static_cast<LoadHint>(Tuned::load_hint);
 inline constexpr bool in_shared = Tuned::home != 0;
+inline constexpr bool counts_values = Tuned::home == 2;
 
 using Team = Cluster<static_cast<int>(Tuned::cluster)>;
 using RowLayout = Layout<Team, threads, static_cast<int>(Tuned::vector)>;
-using Home =
-    Conditional<in_shared, SharedHome<RowLayout, load_hint>, RegisterHome<RowLayout, load_hint>>::type;
+using ElementsHome =
+    Conditional<counts_values, ValueHome<RowLayout, load_hint>, SharedHome<RowLayout, load_hint>>::type;
+using Home = Conditional<in_shared, ElementsHome, RegisterHome<RowLayout, load_hint>>::type;
 using RowSampler = Sampler<Team, Home, threads>;
 
+/// Blocks that share a multiprocessor, 1024 threads of 64 registers, as far as their rows let them.
+constexpr int resident() {
+    constexpr int shared_bytes = 228 * 1024;
+    constexpr int row_bytes = RowLayout::geometry.block_tokens() * static_cast<int>(sizeof(Element));
+    constexpr int values_bytes = counts_values ? 4 * value_slots : 0;
+    constexpr int fit =
+        shared_bytes / (static_cast<int>(sizeof(RowSampler::ScratchType)) + values_bytes + row_bytes + 1024);
+    if (!in_shared || fit < 1 || threads > 512) return 1;
+    return fit < 1024 / threads ? fit : 1024 / threads;
+}
+
+/// Behind the scratch lie the slots of values, as zeros, and the elements.
 template <class Home>
-__device__ inline Home home_at(Element* elements) {
+__device__ inline Home home_at(void* memory) {
     Home home{};
-    if constexpr (in_shared) home.elements = elements;
+    auto* values = static_cast<uint32*>(memory);
+    if constexpr (counts_values) {
+        home.counts = values;
+        fill<threads>(values, value_slots);
+        __syncthreads();
+        values += value_slots;
+    }
+    if constexpr (in_shared) home.elements = reinterpret_cast<Element*>(values);
     return home;
 }
 
@@ -31,14 +52,15 @@ __device__ inline void run(const Tensors& tensors) {
     Team::start();
     if constexpr (Tuned::programmatic != 0) release_successor();
     scratch.template clear<threads>();
+    Home home = home_at<Home>(&scratch + 1);
     if constexpr (Tuned::programmatic != 0) wait_for_predecessor();
-    Home home = home_at<Home>(reinterpret_cast<Element*>(&scratch + 1));
     RowSampler(tensors, home, scratch).run();
 }
 
 }  // namespace hone::sample::cluster_row
 
-extern "C" __global__ void __launch_bounds__(hone::sample::cluster_row::threads, 1)
+extern "C" __global__ void __launch_bounds__(hone::sample::cluster_row::threads,
+                                             hone::sample::cluster_row::resident())
     sample_cluster_row(HONE_PARAMETERS(sample_cluster_row)) {
     const hone::sample::Tensors tensors{HONE_ARGUMENTS(sample_cluster_row)};
     hone::sample::cluster_row::run(tensors);

@@ -4,6 +4,7 @@
 #include "kernel_templates/kit/launches.h"
 #include "kernel_templates/sample/geometry.cuh"
 #include "kernel_templates/sample/sample.h"
+#include "kernel_templates/sample/values.cuh"
 
 namespace hone::sample {
 
@@ -17,6 +18,8 @@ struct ClusterRowConfig {
 };
 
 inline constexpr Kernel cluster_row_kernels[] = {{"sample_cluster_row", call_args}};
+
+[[nodiscard]] constexpr bool counts_values(const ClusterRowConfig& c) { return c.home == 2; }
 
 /// How a row is cut.
 [[nodiscard]] constexpr Geometry geometry(const SampleProblem& p, const ClusterRowConfig& c) {

@@ -24,13 +24,16 @@ struct Geometry {
     [[nodiscard]] constexpr int block_tokens() const { return warps() * warp_tokens(); }
 };
 
-inline constexpr int search_stages = 3;  ///< the first histogram; the second for top-k and for top-p
-inline constexpr int searches = 4;       ///< each of two thresholds in two histograms
+/// Histograms: the first; the second for top-k and for top-p, in one place where shared memory is short.
+constexpr int search_stages(bool is_short) { return is_short ? 2 : 3; }
+inline constexpr int searches = 4;  ///< each of two thresholds in two histograms
 
 /// Bytes of Scratch (scratch.cuh), a multiple of 16.
-constexpr int scratch_bytes(int blocks, int warps, bool filters) {
+constexpr int scratch_bytes(int blocks, int warps, bool filters, bool is_short) {
     const int exchange = 8 * blocks + 8 * warps + 16 * blocks + 16 * warps;
-    const int search = 4 * 2048 * 4 + 32 * 4 + search_stages * (blocks + 1) * 32 * 16 + searches * 2 * 64 * 4;
+    const int stages = search_stages(is_short);
+    const int search =
+        (stages + 1) * 2048 * 4 + 32 * 4 + stages * (blocks + 1) * 32 * 16 + searches * 2 * 64 * 4;
     return (exchange + (filters ? search : 0) + 15) / 16 * 16;
 }
 

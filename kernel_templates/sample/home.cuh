@@ -3,18 +3,24 @@
 // so no barrier guards a home. Tokens past the vocabulary's end count as minus infinity.
 //
 // A home offers
-//   steps, vector, unroll           packets of a lane, elements of a packet, packets that are unrolled
-//   float load(tensors, row)        brings the row home; the lane's largest logit, minus infinity where it
-//   has none int index_of(value)             the lowest of the lane's tokens with this logit, its largest
-//   logits(step, values)            a packet as numbers, until weigh()
-//   weigh(scaling)                  from here on there are masses
-//   masses(step, values)            of a step known when compiled; masses_at: of any
-//   bool masses_from(least, step, values)   the same; false where all of them are below `least`, and may be
-//   anything visit_bin(bin, visit)           calls visit(bits) for the masses of a bin int token(step) the
-//   first of a packet
+//   steps, vector, unroll        packets of a lane, elements of a packet, packets that are unrolled
+//   looks_are_cheap              a pass over all masses costs no more than one over a histogram
+//   counts_values                it knows how many tokens have a value: visit_counted(visit)
+//   float load(tensors, row, will_draw)
+//                                brings the row home; the lane's largest logit, minus infinity where it has
+//                                none
+//   int index_of(value)          the lowest of the lane's tokens with this logit, its largest
+//   logits(step, values)         a packet as numbers, until weigh()
+//   weigh(scaling)               from here on there are masses
+//   masses(step, values)         of a step known when compiled; masses_at: of any
+//   bool masses_from(least, step, values)
+//                                the same; false where all of them are below `least`, and may be anything
+//   visit_bin(bin, visit)        calls visit(bits, tokens) for the masses of a bin
+//   int token(step)              the first of a packet
 #pragma once
 
 #include "device/math.cuh"
+#include "sample/shared_add.cuh"
 #include "sample/tensors.cuh"
 #include "sample/warp.cuh"
 
@@ -62,8 +68,10 @@ struct RegisterHome {
     static constexpr int vector = Layout::vector;
     static constexpr int steps = Layout::steps;
     static constexpr int unroll = steps;
+    static constexpr bool looks_are_cheap = true;
+    static constexpr bool counts_values = false;
 
-    __device__ float load(const Tensors& tensors, int64 row) {
+    __device__ float load(const Tensors& tensors, int64 row, bool) {
         const Element* from = tensors.logits + row * tensors.logits_stride;
         typename Layout::Words words[steps];
 #pragma unroll
@@ -126,7 +134,7 @@ struct RegisterHome {
 #pragma unroll
             for (int i = 0; i < vector; ++i) {
                 const uint32 mass = __float_as_uint(values_[step][i]);
-                if (mass >= least && mass <= most) visit(Bin::bits(mass));
+                if (mass >= least && mass <= most) visit(Bin::bits(mass), 1u);
             }
         }
     }
@@ -142,6 +150,8 @@ struct ElementHome : Place {
     static constexpr int vector = Layout::vector;
     static constexpr int steps = Layout::steps;
     static constexpr int unroll = 2;
+    static constexpr bool looks_are_cheap = false;
+    static constexpr bool counts_values = false;
 
     __device__ int index_of(float value) const {
         int found = vocabulary;
@@ -182,7 +192,7 @@ struct ElementHome : Place {
             for (int i = 0; i < vector; ++i) {
                 if (found[i] < low || found[i] > high) continue;
                 const uint32 bits = Bin::bits(mass_of_distance(found[i], scaling_));
-                if (Bin::of(bits) == bin) visit(bits);
+                if (Bin::of(bits) == bin) visit(bits, 1u);
             }
         }
     }
@@ -198,7 +208,6 @@ struct ElementHome : Place {
         largest = fmaxf(largest, found);
     }
 
-  private:
     /// In units of the exponent, more than rounding takes a mass from it.
     static constexpr float margin = 0x1p-8f;
 
@@ -206,6 +215,9 @@ struct ElementHome : Place {
     __device__ float edge(uint32 mass, float more) const {
         return (fast_log2(static_cast<float>(mass)) - mass_bits + more) / scaling_.factor;
     }
+    __device__ const Scaling& scaling() const { return scaling_; }
+
+  private:
     __device__ void distances(int step, float (&values)[vector]) const {
         logits(step, values);
 #pragma unroll
@@ -225,9 +237,14 @@ struct SharedPlace {
 };
 template <class Layout, LoadHint hint>
 struct SharedHome : ElementHome<Layout, SharedPlace<Layout>> {
-    static constexpr int ahead = 8;  ///< loads under way in a lane
+    __device__ float load(const Tensors& tensors, int64 row, bool) {
+        return load<8>(tensors, row, [](int, const typename Layout::Words&) {});
+    }
 
-    __device__ float load(const Tensors& tensors, int64 row) {
+  protected:
+    /// Calls seen(step, words) for every packet; a lane has `ahead` loads under way.
+    template <int ahead, class Seen>
+    __device__ float load(const Tensors& tensors, int64 row, Seen seen) {
         const Element* from = tensors.logits + row * tensors.logits_stride;
         float largest = -infinity;
         for (int first = 0; first < Layout::steps; first += ahead) {
@@ -242,10 +259,118 @@ struct SharedHome : ElementHome<Layout, SharedPlace<Layout>> {
                 *reinterpret_cast<typename Layout::Words*>(this->elements + Layout::place(first + i)) =
                     words[i];
                 this->see(first + i, words[i], largest);
+                seen(first + i, words[i]);
             }
         }
         return largest;
     }
+};
+
+/// Logits of bf16 in shared memory that are counted by their values while they come, in `counts`, which begin
+/// as zeros: a histogram of masses is then made of values instead of tokens. Tokens whose values have no slot
+/// of their own are looked up one by one, where there are any that may have a mass.
+template <class Layout, LoadHint hint>
+struct ValueHome : SharedHome<Layout, hint> {
+    using Base = SharedHome<Layout, hint>;
+    static constexpr bool counts_values = true;
+    static constexpr int pairs = Layout::vector / 2;
+    static_assert(sizeof(Element) == 2 && pairs >= 1, "two elements a word");
+
+    __device__ float load(const Tensors& tensors, int64 row, bool will_draw) {
+        if (!will_draw) return Base::load(tensors, row, false);
+        const uint32 address = shared_address(counts);
+        return Base::template load<4>(tensors, row, [&](int step, const typename Layout::Words& words) {
+            uint32 pair[pairs];
+            memcpy(pair, &words, sizeof(pair));
+            uint32 smaller = 0;
+#pragma unroll
+            for (int i = 0; i < pairs; ++i) {
+                constexpr uint32 never =
+                    4 * (value_slots - 1);  // minus infinity, which some rows have a lot of
+                const uint32 place = places(pair[i]);
+                smaller |= has_zero(place);
+                const uint32 offsets = slot_offsets(pair[i], place);
+                count_unless<never>(address, offsets & 0xffffu);
+                count_unless<never>(address, offsets >> 16);
+            }
+            if (smaller != 0) smaller_ |= 1u << step % 32;
+        });
+    }
+
+    /// Calls visit(bits, tokens) for all masses above 0; several times for some.
+    template <class Visit>
+    __device__ void visit_counted(Visit visit) const {
+        for_each_value([&](float logit, uint32 tokens) {
+            const uint32 mass = mass_of(logit, this->scaling());
+            if (mass != 0) visit(Bin::bits(mass), tokens);
+        });
+        for_each_outside([&](uint32 mass) { visit(Bin::bits(mass), 1u); });
+    }
+    template <class Visit>
+    __device__ void visit_bin(uint32 bin, Visit visit) const {
+        const float low = this->edge(Bin::mass(bin, 0), -Base::margin);
+        const float high = this->edge(Bin::mass(bin, bins - 1) + 1, Base::margin);
+        const auto visit_mass = [&](uint32 mass, uint32 tokens) {
+            const uint32 bits = Bin::bits(mass);
+            if (Bin::of(bits) == bin) visit(bits, tokens);
+        };
+        for_each_value([&](float logit, uint32 tokens) {
+            const float distance = distance_of(logit, this->scaling());
+            if (distance < low || distance > high) return;
+            visit_mass(mass_of_distance(distance, this->scaling()), tokens);
+        });
+        const float largest = this->scaling().largest;
+        const bool are_inside = (largest + low > Value::least && largest + high < Value::most) ||
+                                (largest + low > -Value::most && largest + high < -Value::least);
+        if (are_inside) return;
+        for_each_outside([&](uint32 mass) { visit_mass(mass, 1u); });
+    }
+
+    uint32* counts;
+
+  private:
+    /// Lanes look at slots far from each other, whose masses are different and fall into different bins.
+    template <class Visit>
+    __device__ void for_each_value(Visit visit) const {
+        constexpr int turns = Value::sign_slots / 32;
+        for (int i = warp_index(); i < 2 * turns; i += Layout::geometry.warps()) {
+            const int slot =
+                i / turns * Value::sign_slots + lane_index() * turns + (i + lane_index()) % turns;
+            const uint32 tokens = counts[slot];
+            if (tokens != 0 && Value::is_inside(slot)) visit(Value::of(slot), tokens);
+        }
+    }
+    /// Calls visit(mass) for tokens without a slot of their own.
+    template <class Visit>
+    __device__ void for_each_outside(Visit visit) const {
+        const Scaling& scaling = this->scaling();
+        const bool some_larger =
+            counts[Value::larger] != 0 || sum_of(scaling.largest, scaling.lowest) <= -Value::most;
+        for (int step = 0; step < Layout::steps; ++step) {
+            if (!(some_larger ? has_outside(step) : smaller_ >> step % 32 & 1u)) continue;
+            float logits[Layout::vector];
+            this->logits(step, logits);
+            for (int i = 0; i < Layout::vector; ++i) {
+                if (fabsf(logits[i]) >= Value::least && fabsf(logits[i]) <= Value::most) continue;
+                const uint32 mass = mass_of(logits[i], scaling);
+                if (mass != 0) visit(mass);
+            }
+        }
+    }
+    __device__ bool has_outside(int step) const {
+        const auto words = this->words(step);
+        uint32 pair[pairs];
+        memcpy(pair, &words, sizeof(pair));
+        uint32 found = 0;
+#pragma unroll
+        for (int i = 0; i < pairs; ++i) {
+            const uint32 place = places(pair[i]);
+            found |= has_zero(place) | has_zero(Value::larger * 0x00010001u - place);
+        }
+        return found != 0;
+    }
+
+    uint32 smaller_ = 0;  ///< bit i: some step i + 32 n has tokens in the slots of smaller numbers
 };
 
 template <class Layout>
@@ -257,7 +382,7 @@ struct GlobalPlace {
 };
 template <class Layout>
 struct GlobalHome : ElementHome<Layout, GlobalPlace<Layout>> {
-    __device__ float load(const Tensors& tensors, int64 row) {
+    __device__ float load(const Tensors& tensors, int64 row, bool) {
         this->from = tensors.logits + row * tensors.logits_stride;
         float largest = -infinity;
 #pragma unroll 4

@@ -25,7 +25,6 @@ double predict(const SampleProblem& p, const PlainConfig& c, const DeviceTraits&
                       {.blocks = 1,
                        .threads = static_cast<double>(c.threads),
                        .tokens = static_cast<double>(p.vocabulary),
-                       .held = false,
                        .programmatic = c.programmatic != 0},
                       traits);
 }

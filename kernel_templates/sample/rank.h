@@ -19,17 +19,25 @@ inline constexpr Constraint vector_is_widest =
              return c.vector == widest || (c.vector * 2 == widest && c.vector * p.element_bytes() >= 4);
          });
 
+/// What is computed anew at each look at a token.
+enum class Look {
+    held,    ///< nothing: masses stay in registers
+    masses,  ///< its mass
+    values,  ///< its mass, but for the histogram that of each value
+};
 /// What the cost model needs of a candidate.
 struct Cost {
-    double blocks = 1;   ///< that share a row
-    double threads = 0;  ///< a block
-    double tokens = 0;   ///< a block
-    bool held = false;   ///< masses stay in registers
+    double blocks = 1;    ///< that share a row
+    double resident = 1;  ///< blocks that share a multiprocessor
+    double threads = 0;   ///< a block
+    double tokens = 0;    ///< a block
+    Look look = Look::masses;
     bool programmatic = false;
 };
 /// Modelled microseconds: a launch, and for each wave of blocks the exchanges, which take longer the more
-/// blocks meet, and the looks at the block's logits. Fitted to 20 configs on an H200 with 128,256 logits in
-/// bf16, where it is off by 10 % at most for one row.
+/// blocks meet, the looks at the multiprocessor's logits, and one at the block's that draws the token. Fitted
+/// to 20 configs on an H200 with 128,256 logits in bf16, where it was off by 10 % at most for one row; what
+/// it says of `values` and of blocks that share a multiprocessor is reckoned from instructions.
 [[nodiscard]] double predict_us(const SampleProblem&, const Cost&, const DeviceTraits&);
 
 }  // namespace hone::sample

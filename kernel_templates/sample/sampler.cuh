@@ -5,6 +5,7 @@
 // masses of what is kept meet in the last exchange: u is a random whole number below their sum, and the token
 // whose mass covers it, in the order of the vocabulary, is taken. Every block knows where u falls and the one
 // that owns the place finds the token; since masses are whole numbers, no sum depends on how the row was cut.
+// After a search the blocks read their masses from the histograms, and only the owner looks at its tokens.
 //
 // Barriers: one in the block and one of the team for each exchange. Blocks read each other's memory in the
 // search alone; the last exchange follows it, so nobody ends too early.
@@ -31,9 +32,10 @@ template <class Team, class Home, int threads>
 class Sampler {
   public:
     static constexpr int warps = threads / 32;
-    using ScratchType = Scratch<Team::blocks, warps>;
+    using RowSearch = Search<Team, Home, threads>;
+    using ScratchType = typename RowSearch::ScratchType;
     static_assert(warps <= 32 && threads % 32 == 0, "a lane stands for a warp");
-    static_assert(sizeof(ScratchType) == scratch_bytes(Team::blocks, warps, has_filters),
+    static_assert(sizeof(ScratchType) == scratch_bytes(Team::blocks, warps, has_filters, RowSearch::is_short),
                   "as the plan has it");
 
     __device__ Sampler(const Tensors& tensors, Home& home, ScratchType& scratch)
@@ -41,7 +43,7 @@ class Sampler {
 
     __device__ void run() {
         const Request request = tensors_.request(row_);
-        const uint64 best = exchange_best(home_.load(tensors_, row_));
+        const uint64 best = exchange_best(home_.load(tensors_, row_, !request.is_greedy));
         const float largest = logit_of(best);
         const bool is_first = Team::rank() == 0 && threadIdx.x == 0;
         if (fabsf(largest) == infinity) {
@@ -112,15 +114,25 @@ class Sampler {
         const uint64 raw = has_log_probability ? raw_mass(largest) : 0;
         home_.weigh(Scaling::of(largest, request.temperature));
         uint32 least = 1;
+        bool is_known = false;  // the histograms have this block's mass
+        uint64 kept = 0;
         if constexpr (has_filters) {
+            RowSearch search(home_, scratch_);
             least = max(least, mass_from(request.min_p));
-            least =
-                max(least, Search<Team, Home, threads>(home_, scratch_).run(request.top_k, request.top_p));
+            least = max(least, search.run(request.top_k, request.top_p));
+            is_known = Team::blocks > 1 && !Home::looks_are_cheap && search.knows(least);
+            if (is_known) kept = search.kept_mass();
         }
-        const Totals blocks = exchange({kept_mass(least), raw});
+        if (!is_known) kept = kept_mass(least);
+        const Totals blocks = exchange({kept, raw});
         const uint64 drawn = high_product(request.random, blocks.all.kept);
         if (first_lane(drawn < blocks.until) != Team::rank()) return;
         const uint64 before = __shfl_sync(all_lanes, blocks.until - blocks.own, Team::rank());
+        if (is_known) {
+            const uint64 warp = warp_sum(kept_mass(least));
+            if (lane_index() == 0) scratch_.warp_masses[warp_index()].kept = warp;
+            __syncthreads();
+        }
         take(drawn - before, least, largest, blocks.all.raw);
     }
 

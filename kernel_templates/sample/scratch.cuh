@@ -14,20 +14,29 @@ struct Masses {
 /// A token in a word of the first histogram; rests of 2^10 tokens stand below it.
 inline constexpr uint32 packed_one = 1u << 22;
 
-template <int blocks>
+/// Zeros, by all threads.
+template <int threads>
+__device__ inline void fill(uint32* words, int count) {
+    for (int i = static_cast<int>(threadIdx.x) * 4; i < count; i += threads * 4)
+        *reinterpret_cast<uint4*>(words + i) = uint4{0, 0, 0, 0};
+}
+
+template <int blocks, int stages>
 struct SearchScratch {
-    uint32 words[search_stages][bins];  ///< counts; of the first histogram above the rests, where they fit
+    uint32 words[stages][bins];  ///< counts; of the first histogram above the rests, where they fit
     uint32 rests[bins];
-    uint32 lost[32];  ///< tokens of each warp that the first histogram does not show
-    uint4 totals[search_stages][blocks][groups];
-    uint4 group_totals[search_stages][groups];
+    uint32 seen[32];                       ///< tokens of each warp in the first histogram
+    uint4 totals[stages][blocks][groups];  ///< count, offsets in the group, rests, tokens seen
+    uint4 group_totals[stages][groups];
     uint32 sums[searches][2][group_bins];
 };
 struct NoSearch {};
 
-template <int blocks, int warps>
+template <int blocks, int warps, int stages_>
 struct alignas(16) Scratch {
-    [[no_unique_address]] typename Conditional<has_filters, SearchScratch<blocks>, NoSearch>::type search;
+    static constexpr int stages = stages_;
+    [[no_unique_address]]
+    typename Conditional<has_filters, SearchScratch<blocks, stages>, NoSearch>::type search;
     Masses block_masses[blocks];
     Masses warp_masses[warps];
     uint64 block_best[blocks];
@@ -37,17 +46,10 @@ struct alignas(16) Scratch {
     template <int threads>
     __device__ void clear() {
         if constexpr (has_filters) {
-            fill<threads>(&search.words[0][0], search_stages * bins);
+            fill<threads>(&search.words[0][0], stages * bins);
             fill<threads>(search.rests, bins);
             fill<threads>(&search.sums[0][0][0], searches * 2 * group_bins);
         }
-    }
-
-  private:
-    template <int threads>
-    __device__ static void fill(uint32* words, int count) {
-        for (int i = static_cast<int>(threadIdx.x) * 4; i < count; i += threads * 4)
-            *reinterpret_cast<uint4*>(words + i) = uint4{0, 0, 0, 0};
     }
 };
 

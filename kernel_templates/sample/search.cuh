@@ -7,9 +7,12 @@
 // scan over its lanes, and every block reads the group's bins of all blocks. A histogram is left as it is
 // once its barrier has passed.
 //
-// Count and rests of the first histogram share a word, so that a token costs one addition in shared memory. A
-// block with a bin of more tokens than fit finds it by counting, and counts again into two words (rows of
-// equal logits, very high temperatures).
+// Count and rests of the first histogram share a word, so that a token costs one addition in shared memory.
+// Where the histogram shows fewer tokens than were seen, a bin of some block had more than fit, and all
+// blocks count again into two words (rows of equal logits, very high temperatures). A home that has counted
+// its tokens by value brings values instead, which go into two words at once.
+//
+// The histograms stay behind and tell a block the mass of what it keeps, without another look at its tokens.
 #pragma once
 
 #include "sample/home.cuh"
@@ -77,16 +80,22 @@ struct Threshold {
 template <class Team, class Home, int threads>
 class Search {
   public:
-    using ScratchType = Scratch<Team::blocks, threads / 32>;
+    static constexpr bool is_short = Home::counts_values;
+    using ScratchType = Scratch<Team::blocks, threads / 32, search_stages(is_short)>;
 
     __device__ Search(const Home& home, ScratchType& scratch) : home_(home), scratch_(scratch) {}
 
     /// The least mass that both keep; 0 where all stay. All threads of all blocks together.
     __device__ uint32 run(uint32 top_k, float top_p) {
         const bool has_top_p = top_p < 1.0f;
-        if (top_k == 0 && !has_top_p) return 0;
-        if (!count_packed()) count_apart();
-        coarse_ = group_parts({false, 0}, 0);
+        if (top_k == 0 && !has_top_p) {
+            if constexpr (Home::counts_values) {
+                count_values();
+                __syncthreads();
+            }
+            return 0;
+        }
+        count_tokens();
         coarse_until_ = inclusive_sum(coarse_);
         Threshold found{0, of_lane(coarse_until_, 31)};
         if (top_k != 0 && top_k < found.kept.count) found = find({false, top_k}, 0);
@@ -94,33 +103,68 @@ class Search {
         return found.mass;
     }
 
+    /// Whether kept_mass(least) is known. After run().
+    __device__ bool knows(uint32 least) const { return is_counted_ && least == max(kept_.least, 1u); }
+    /// The thread's part of this block's masses that are kept.
+    __device__ uint64 kept_mass() const {
+        uint64 sum = 0;
+        for (int bin = threadIdx.x; bin < bins; bin += threads) {
+            if (bin >= kept_.first_bin) sum += coarse_part(bin).mass;
+            if (bin < kept_.first_fine_bin) continue;
+            const uint32 tokens = scratch_.search.words[kept_.stage][bin];
+            sum += Level{true, static_cast<uint32>(kept_.first_bin - 1)}.part(bin, tokens, 0, 0).mass;
+        }
+        return sum;
+    }
+
   private:
-    /// Counts this block's tokens by bins; false where one has too many for its word.
-    __device__ bool count_packed() {
-        uint32 seen = 0;
-        count([&](uint32 bits) {
-            atomicAdd(&scratch_.search.words[0][Bin::of(bits)], packed_one | Bin::rest(bits));
-            ++seen;
+    __device__ void count_tokens() {
+        is_counted_ = true;
+        if constexpr (Home::counts_values) {
+            count_values();
+        } else {
+            count_packed();
+        }
+        for (;;) {
+            coarse_ = group_parts({false, 0}, 0);
+            if (!is_packed_ || seen_ == warp_sum(coarse_.count)) return;
+            Team::sync();
+            is_packed_ = false;
+            count_apart();
+        }
+    }
+    __device__ void count_values() {
+        is_packed_ = false;
+        is_counted_ = true;
+        home_.visit_counted([&](uint32 bits, uint32 tokens) {
+            atomicAdd(&scratch_.search.words[0][Bin::of(bits)], tokens);
+            atomicAdd(&scratch_.search.rests[Bin::of(bits)], tokens * Bin::rest(bits));
         });
-        __syncthreads();
-        uint32 found = 0;
-        for (int bin = threadIdx.x; bin < bins; bin += threads)
-            found += scratch_.search.words[0][bin] / packed_one;
-        const uint32 lost = warp_sum(seen) - warp_sum(found);
-        if (lane_index() == 0) scratch_.search.lost[warp_index()] = lost;
-        __syncthreads();
-        is_packed_ = warp_sum(lane_index() < threads / 32 ? scratch_.search.lost[lane_index()] : 0) == 0;
-        return is_packed_;
+    }
+    /// Counts this block's tokens by bins, and how many they are.
+    __device__ void count_packed() {
+        uint32 seen = 0;
+        const uint32 first = shared_address(scratch_.search.words[0]) - Bin::first * 4;
+        count([&](uint32 mass) {
+            const uint32 bits = Bin::bits(mass);
+            add_where(mass, first + (bits >> 17 << 2), packed_one | Bin::rest(bits));
+            seen += mass != 0 ? 1 : 0;
+        });
+        seen = warp_sum(seen);
+        if (lane_index() == 0) scratch_.search.seen[warp_index()] = seen;
     }
     __device__ void count_apart() {
         for (int bin = threadIdx.x; bin < bins; bin += threads) scratch_.search.words[0][bin] = 0;
         __syncthreads();
-        count([&](uint32 bits) {
+        count([&](uint32 mass) {
+            if (mass == 0) return;
+            asm volatile("" : "+r"(mass));  // nothing of this rare count is made before it
+            const uint32 bits = Bin::bits(mass);
             atomicAdd(&scratch_.search.words[0][Bin::of(bits)], 1u);
             atomicAdd(&scratch_.search.rests[Bin::of(bits)], Bin::rest(bits));
         });
     }
-    /// Calls add(bits) for every mass above 0.
+    /// Calls add(mass) for every token.
     template <class Add>
     __device__ void count(Add add) const {
 #pragma unroll(Home::unroll)
@@ -128,10 +172,13 @@ class Search {
             uint32 masses[Home::vector];
             home_.masses(step, masses);
 #pragma unroll
-            for (int i = 0; i < Home::vector; ++i) {
-                if (masses[i] != 0) add(Bin::bits(masses[i]));
-            }
+            for (int i = 0; i < Home::vector; ++i) add(masses[i]);
         }
+    }
+
+    /// Tokens that this block's warp `warp` has seen.
+    __device__ uint32 seen_by(const Level& level, int warp) const {
+        return level.is_fine || !is_packed_ || warp >= threads / 32 ? 0 : scratch_.search.seen[warp];
     }
 
     /// Posts this block's totals of all groups, once its histogram is complete, and adds up those of all
@@ -139,7 +186,8 @@ class Search {
     __device__ Part group_parts(const Level& level, int stage) {
         __syncthreads();
         for (int group = warp_index(); group < groups; group += threads / 32) {
-            const uint4 totals = block_totals(level, stage, group * group_bins + 2 * lane_index());
+            uint4 totals = block_totals(level, stage, group * group_bins + 2 * lane_index());
+            totals.w = seen_by(level, group);
             Team::post(&scratch_.search.totals[stage][Team::rank()][group], lane_index(), totals);
         }
         Team::sync();
@@ -148,9 +196,10 @@ class Search {
         __syncthreads();
         const int group = groups - 1 - lane_index();
         const uint4 totals = scratch_.search.group_totals[stage][group];
+        if (!level.is_fine) seen_ = warp_sum(totals.w);
         return level.part(group * group_bins, totals.x, totals.y, totals.z);
     }
-    /// A lane adds two bins. The last word says how the block counted.
+    /// A lane adds two bins.
     __device__ uint4 block_totals(const Level& level, int stage, int bin) const {
         const uint2 word = *reinterpret_cast<const uint2*>(&scratch_.search.words[stage][bin]);
         uint2 count = word;
@@ -162,7 +211,7 @@ class Search {
         }
         const uint32 offset = bin % group_bins;
         return {warp_sum(count.x + count.y), warp_sum(count.x * offset + count.y * (offset + 1)),
-                level.is_fine ? 0 : warp_sum(rest.x + rest.y), is_packed_ ? 1u : 0u};
+                level.is_fine ? 0 : warp_sum(rest.x + rest.y), 0};
     }
     __device__ uint4 team_totals(int stage, int group) const {
         uint4 sum{0, 0, 0, 0};
@@ -172,6 +221,7 @@ class Search {
             sum.x += totals.x;
             sum.y += totals.y;
             sum.z += totals.z;
+            sum.w += totals.w;
         }
         return sum;
     }
@@ -204,7 +254,7 @@ class Search {
         const uint32 word = Team::read(&scratch_.search.words[stage][bin], block);
         if (level.is_fine) {
             count += word;
-        } else if (scratch_.search.totals[0][block][0].w != 0) {
+        } else if (is_packed_) {
             count += word / packed_one;
             rest += word % packed_one;
         } else {
@@ -226,25 +276,59 @@ class Search {
         return {__shfl_sync(all_lanes, mine.bin, lane), of_lane(mine.above, lane), of_lane(mine.own, lane)};
     }
 
+    /// A bin of this block's first histogram.
+    __device__ Part coarse_part(uint32 bin) const {
+        const uint32 word = scratch_.search.words[0][bin];
+        return is_packed_ ? Level{false, 0}.part(bin, word / packed_one, 0, word % packed_one)
+                          : Level{false, 0}.part(bin, word, 0, scratch_.search.rests[bin]);
+    }
+
+    /// Where top-k and top-p share a histogram, makes it zeros for the second.
+    __device__ void clear_again(int stage) {
+        if (kept_.stage != stage) return;
+        Team::sync();
+        fill<threads>(scratch_.search.words[stage], bins);
+        __syncthreads();
+    }
+
     __device__ Threshold find(const Target& target, int which) {
         const Crossing coarse =
             locate({false, 0}, 0, coarse_, coarse_until_, target, scratch_.search.sums[which]);
-        if (coarse.own.count == 1) return {Bin::mass(coarse.bin, 0), coarse.above + coarse.own};
+        if (coarse.own.count == 1) {
+            const uint32 mass = Bin::mass(coarse.bin, 0);
+            kept_ = {mass, static_cast<int>(coarse.bin), bins, kept_.stage};
+            return {mass, coarse.above + coarse.own};
+        }
         const Level level{true, coarse.bin};
-        const int stage = 1 + which;
+        const int stage = is_short ? 1 : 1 + which;
+        if constexpr (is_short) clear_again(stage);
         uint32* counts = scratch_.search.words[stage];
-        home_.visit_bin(coarse.bin, [&](uint32 bits) { atomicAdd(&counts[Bin::rest(bits)], 1u); });
+        home_.visit_bin(coarse.bin,
+                        [&](uint32 bits, uint32 tokens) { atomicAdd(&counts[Bin::rest(bits)], tokens); });
         const Part parts = group_parts(level, stage);
         const Crossing fine = locate(level, stage, parts, inclusive_sum(parts), target.beyond(coarse.above),
                                      scratch_.search.sums[2 + which]);
-        return {Bin::mass(coarse.bin, fine.bin), coarse.above + fine.above + fine.own};
+        const uint32 mass = Bin::mass(coarse.bin, fine.bin);
+        kept_ = {mass, static_cast<int>(coarse.bin) + 1, static_cast<int>(fine.bin), stage};
+        return {mass, coarse.above + fine.above + fine.own};
     }
 
     const Home& home_;
     ScratchType& scratch_;
     bool is_packed_ = true;
+    bool is_counted_ = false;
+    uint32 seen_ = 0;  ///< by all blocks, for the first histogram
     Part coarse_;
     Part coarse_until_;
+    /// What is kept, in bins: those of the first histogram from one on, and those of the second that stand
+    /// below.
+    struct Kept {
+        uint32 least;
+        int first_bin;
+        int first_fine_bin;  ///< `bins`: none
+        int stage;           ///< of the second histogram; 0 before there is one
+    };
+    Kept kept_{0, 0, bins, 0};
 };
 
 }  // namespace hone::sample

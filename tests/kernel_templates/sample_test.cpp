@@ -11,6 +11,7 @@
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/sample/cluster_row_plan.h"
 #include "kernel_templates/sample/mass.cuh"
+#include "kernel_templates/sample/values.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;
@@ -96,6 +97,42 @@ TEST_CASE("a part of a mass is the least whole number that reaches it") {
     CHECK(part_of(100, -1.0F) == 1);
     CHECK(part_of(std::uint64_t{1} << 51, 0x1.fffffep-1F) ==
           (std::uint64_t{1} << 51) - (std::uint64_t{1} << 27));
+}
+
+TEST_CASE("every bf16 number from 2^-10 to 63.25 has a slot of its own, and no other number has one") {
+    int inside = 0;
+    for (unsigned bits = 0; bits < 1U << 16; ++bits) {
+        const float value = std::bit_cast<float>(bits << 16);
+        const int slot = Value::slot(bits);
+        REQUIRE(slot >= 0);
+        REQUIRE(slot < value_slots);
+        const bool is_between = std::abs(value) >= Value::least && std::abs(value) <= Value::most;
+        CHECK(Value::is_inside(slot) == is_between);
+        if (!is_between) continue;
+        CHECK(Value::of(slot) == value);
+        ++inside;
+    }
+    CHECK(inside == value_slots - 4);
+    CHECK(Value::slot(0) == Value::smaller);
+    CHECK(Value::slot(0xff80) == value_slots - 1);  // minus infinity
+}
+
+TEST_CASE(
+    "values are counted for bf16 logits with filters alone, and two such blocks share a multiprocessor") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto counting = [&](const char* text) {
+        int found = 0;
+        for (const Config& config : enumerate(problem_of(text), cluster_row, h100))
+            found += counts_values(values_of<ClusterRowConfig>(config)) ? 1 : 0;
+        return found;
+    };
+    CHECK(counting("dtype=bf16 filters=yes vocabulary=128256 rows=64") > 0);
+    CHECK(counting("dtype=bf16 filters=yes vocabulary=50257 rows=64") == 0);
+    CHECK(counting("dtype=bf16 filters=no vocabulary=128256 rows=64") == 0);
+    CHECK(counting("dtype=fp32 filters=yes vocabulary=128256 rows=64") == 0);
+    const SampleProblem p(problem_of("dtype=bf16 filters=yes vocabulary=128256 rows=64"));
+    const ClusterRowConfig pair{.threads = 512, .cluster = 4, .vector = 8, .home = 2};
+    CHECK(2 * (shared_bytes(p, pair) + 1024) <= 228 * 1024);
 }
 
 TEST_CASE("each token belongs to one lane, in the order of blocks, warps and steps") {

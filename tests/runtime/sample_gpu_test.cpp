@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/sample/cluster_row_plan.h"
 #include "kernel_templates/sample/mass.cuh"
 #include "kernel_templates/sample/sample.h"
 #include "tests/runtime/gpu_run.h"
@@ -220,6 +222,25 @@ std::vector<double> any_logits(std::int64_t vocabulary, std::mt19937_64& random)
     return logits;
 }
 
+/// Values as they are counted and such as have no slot: zeros of either sign, small ones, large ones,
+/// infinities.
+std::vector<double> scattered_logits(std::int64_t vocabulary, std::mt19937_64& random) {
+    std::normal_distribution<double> normal;
+    const double scale = one_of<double>({2, 2, 30, 1e-3, 1e6}, random);
+    const double offset = one_of<double>({0, 0, 60, -60, 1e4}, random);
+    const auto kind = random() % 5;
+    std::vector<double> logits;
+    for (std::int64_t i = 0; i < vocabulary; ++i) {
+        double logit = normal(random) * scale + offset;
+        if (kind == 1 && random() % 2 == 0) logit = random() % 2 == 0 ? 0.0 : -0.0;
+        if (kind == 2 && random() % 2 == 0) logit = normal(random) * 1e-3;
+        if (kind == 3 && random() % 10 != 0) logit = -infinity;
+        if (kind == 4) logit = std::floor(logit);
+        logits.push_back(logit);
+    }
+    return logits;
+}
+
 void check_problem(const std::string& text, std::int64_t vocabulary, std::size_t rows, std::size_t each,
                    std::int64_t padding = 0) {
     const SampleCase drawn_case(
@@ -245,6 +266,24 @@ TEST_CASE("tokens are those of sorted masses at any vocabulary, in every dtype, 
     }
     check_problem("dtype=bf16 filters=yes", 128256, 12, 6);
     check_problem("dtype=bf16 filters=yes log_probability=yes", 1 << 20, 3, 1);
+}
+
+TEST_CASE("tokens of logits that are counted by value are right, also of values without a slot") {
+    const DeviceTraits& traits = Bench::get().traits;
+    for (const std::int64_t vocabulary : {2, 1000, 6002, 50260, 128256}) {
+        const SampleCase scattered(
+            "dtype=bf16 filters=yes vocabulary=" + std::to_string(vocabulary),
+            any_asked(vocabulary < 10000 ? 64 : 16),
+            [&](std::size_t, std::mt19937_64& random) { return scattered_logits(vocabulary, random); });
+        int seen = 0;
+        for (const Config& config : enumerate(scattered.problem(), hone::sample::cluster_row, traits)) {
+            const auto values = values_of<hone::sample::ClusterRowConfig>(config);
+            if (values.home != 2 || values.load_hint != 0 || ++seen % 3 != 1) continue;
+            const Candidate candidate{&hone::sample::cluster_row, config};
+            INFO("vocabulary=" << vocabulary << " | " << to_string(candidate));
+            CHECK(scattered.fault(candidate) == "");
+        }
+    }
 }
 
 TEST_CASE("tokens of rows with a stride are right") {
