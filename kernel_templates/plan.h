@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "kernel_templates/dtype.h"
 
@@ -142,13 +143,35 @@ struct Launch {
     [[nodiscard]] bool has_cluster() const { return cluster.x * cluster.y * cluster.z > 1; }
 };
 
+/// Places for plain values, of which only those that were assigned may be read: a plan is made at each call,
+/// and most of its places stay empty.
+template <class T, std::size_t capacity>
+class Slots {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+  public:
+    constexpr Slots() {}  // leaves the items uninitialized, which `= default` may not
+
+    constexpr T& operator[](std::size_t i) { return items_[i]; }
+    constexpr const T& operator[](std::size_t i) const { return items_[i]; }
+    [[nodiscard]] constexpr std::span<const T> first(int count) const {
+        return std::span<const T>(items_).first(static_cast<std::size_t>(count));
+    }
+    [[nodiscard]] static constexpr std::size_t size() { return capacity; }
+
+  private:
+    union {
+        T items_[capacity];
+    };
+};
+
 struct Plan {
     int launch_count = 0;
-    std::array<Launch, max_launches> launches{};
+    Slots<Launch, max_launches> launches;
     int tensor_map_count = 0;
-    std::array<TensorMap, max_tensor_maps> tensor_maps{};
+    Slots<TensorMap, max_tensor_maps> tensor_maps;
     int value_count = 0;
-    std::array<PlanValue, max_plan_values> values{};
+    Slots<PlanValue, max_plan_values> values;
     std::int64_t workspace_bytes = 0;
 };
 
@@ -160,7 +183,7 @@ struct Scalar {
     static constexpr Scalar of(float value) { return {std::bit_cast<std::uint32_t>(value)}; }
 };
 
-/// The arguments of one call, indexed as the family declares them.
+/// The arguments of one call, indexed as the family declares them; null and 0 until they are assigned.
 struct Call {
     std::array<void*, max_call_pointers> pointers{};
     std::array<Scalar, max_call_scalars> scalars{};

@@ -27,7 +27,17 @@ namespace hone {
 [[nodiscard]] constexpr Plan plan_of(const Launch& launch) {
     Plan plan;
     plan.launch_count = 1;
-    plan.launches[0] = launch;
+    // Member by member: copied as a whole, the words just written would be read back by wider loads, which
+    // wait for all of them.
+    Launch& only = plan.launches[0];
+    only.kernel = launch.kernel;
+    only.grid = launch.grid;
+    only.block = launch.block;
+    only.cluster = launch.cluster;
+    only.shared_bytes = launch.shared_bytes;
+    only.programmatic = launch.programmatic;
+    only.substitution_count = launch.substitution_count;
+    only.substitutions = launch.substitutions;
     return plan;
 }
 

@@ -91,15 +91,15 @@ Plan plan_of(const Problem& problem, const Candidate& candidate, const DeviceTra
 }
 
 std::span<const Launch> launches_of(const Plan& plan) {
-    return std::span(plan.launches).first(static_cast<std::size_t>(plan.launch_count));
+    return plan.launches.first(plan.launch_count);
 }
 
 std::span<const TensorMap> maps_of(const Plan& plan) {
-    return std::span(plan.tensor_maps).first(static_cast<std::size_t>(plan.tensor_map_count));
+    return plan.tensor_maps.first(plan.tensor_map_count);
 }
 
 std::span<const PlanValue> values_of(const Plan& plan) {
-    return std::span(plan.values).first(static_cast<std::size_t>(plan.value_count));
+    return plan.values.first(plan.value_count);
 }
 
 std::span<const Substitution> substitutions_of(const Launch& launch) {

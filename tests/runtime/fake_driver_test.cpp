@@ -29,8 +29,7 @@ struct Gpu {
     explicit Gpu(const std::string& script = "")
         : machine(script), driver(Driver::load()), context(driver, 0), stream(create_stream(*driver)) {
         plan.launch_count = 1;
-        plan.launches[0].kernel = &kernel;
-        plan.launches[0].block = {128, 1, 1};
+        plan.launches[0] = Launch{.kernel = &kernel, .block = {128, 1, 1}};
     }
     [[nodiscard]] LoadedPlan load(int threads, const std::string& source = "family/variant.cu") const {
         const std::string constants =

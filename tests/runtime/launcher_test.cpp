@@ -66,7 +66,7 @@ TEST_CASE("a plan's launches reach the driver in order, with the call's argument
     const Loaded gpu;
     Plan plan = plan_of(first_launch());
     plan.launch_count = 2;
-    plan.launches[1].kernel = &second_kernel;
+    plan.launches[1] = Launch{.kernel = &second_kernel};
     const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
     CHECK(loaded.function(0) != loaded.function(1));
 
@@ -151,7 +151,8 @@ TEST_CASE("a launch may read what an earlier one wrote into the workspace, as nu
                            .box = {64, 128},
                            .offset_bytes = 512};
     plan.value_count = 2;
-    plan.values = {PlanValue{.number = 4096}, PlanValue{.number = 512, .pointer = 1}};
+    plan.values[0] = {.number = 4096};
+    plan.values[1] = {.number = 512, .pointer = 1};
     const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
 
     Call call;

@@ -60,7 +60,8 @@ Plan plan_with_tensor_maps() {
     static constexpr Kernel kernel{"mapped", args};
     plan.launches[0].kernel = &kernel;
     plan.value_count = 2;
-    plan.values = {PlanValue{.number = -4096}, PlanValue{.number = std::int64_t{1} << 40, .pointer = 6}};
+    plan.values[0] = {.number = -4096};
+    plan.values[1] = {.number = std::int64_t{1} << 40, .pointer = 6};
     plan.launches[0].substitution_count = 1;
     plan.launches[0].substitutions[0] = {.arg = 2, .value = 1};
     return plan;

@@ -113,7 +113,7 @@ class RowFactors {
   private:
     __device__ void load(const Tensors& tensors, const gemm::Work& tile, int warpgroup, int b) {
         const int block = gemm::block_row(warpgroup, b) / block_rows;
-        const Weight weight = weight_of_block(tensors, block);
+        const Weight& weight = weight_of_block(tensors, block);
         const int first = row_of_blocks(tile, block) * block_rows;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {

@@ -26,7 +26,7 @@ __device__ inline uint32 extra_at(uint32 shared, int stage, int block) {
 }
 
 /// The weight that gives a block of the tile: gate blocks, then up blocks.
-__device__ inline Weight weight_of_block(const Tensors& tensors, int block) {
+__device__ inline const Weight& weight_of_block(const Tensors& tensors, int block) {
     return tensors.weight_of(block / weight_blocks);
 }
 /// The block's row of blocks in that weight. Behind the last one there is nothing: results of rows that do
@@ -47,7 +47,7 @@ class PackedWeights {
 
   private:
     __device__ void load_block(uint32 shared, const gemm::Work& tile, int k, int stage, int block) const {
-        const Weight weight = weight_of_block(tensors_, block);
+        const Weight& weight = weight_of_block(tensors_, block);
         const int64 row = row_of_blocks(tile, block);
         const uint32 barrier = gemm::full_barrier(shared, stage);
         load_bytes<gemm::weight_hint>(codes_at(shared, stage, block),
