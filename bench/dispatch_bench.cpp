@@ -3,7 +3,8 @@
 // process, interleaved.
 //
 // - Both: `build/release/bench/dispatch_bench`.
-// - The look-up alone, without a GPU: the same with HONE_CUDA_LIBRARY=$PWD/build/release/tests/libfake_cuda.so.
+// - The look-up alone, without a GPU: the same with
+// HONE_CUDA_LIBRARY=$PWD/build/release/tests/libfake_cuda.so.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -16,7 +17,7 @@
 #include <vector>
 
 #include "hone/hone.h"
-#include "runtime/cuda/argument_block.h"
+#include "kernel_templates/norm/declaration.h"
 #include "runtime/dispatch/dispatcher.h"
 #include "runtime/dispatch/public_error.h"
 #include "runtime/operators/entry.h"
@@ -129,26 +130,26 @@ struct RecordedLaunch {
     CUfunction function = nullptr;
     CUlaunchConfig config{};
     std::vector<CUlaunchAttribute> attributes;
-    runtime::ArgumentBlock arguments;
-    std::size_t bytes = 0;
-    std::array<void*, 5> packed{CU_LAUNCH_PARAM_BUFFER_POINTER, &arguments, CU_LAUNCH_PARAM_BUFFER_SIZE,
-                                &bytes, CU_LAUNCH_PARAM_END};
+    std::array<std::uint64_t, std::size(norm::call_args)> values{};
+    std::array<void*, std::size(norm::call_args)> parameters{};
 };
 RecordedLaunch recorded;
 
-CUresult record_extended(const CUlaunchConfig* config, CUfunction function, void**, void** packed) {
+CUresult record_extended(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
     recorded.function = function;
     recorded.config = *config;
     recorded.attributes.assign(config->attrs, config->attrs + config->numAttrs);
     recorded.config.attrs = recorded.attributes.data();
-    recorded.bytes = *static_cast<const std::size_t*>(packed[3]);
-    std::memcpy(&recorded.arguments, packed[1], recorded.bytes);
+    for (std::size_t i = 0; i < recorded.values.size(); ++i) {
+        std::memcpy(&recorded.values[i], parameters[i], norm::call_args[i].bytes());
+        recorded.parameters[i] = &recorded.values[i];
+    }
     return CUDA_SUCCESS;
 }
 
 CUresult record(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void**,
-                void** packed) {
+                unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters,
+                void** extra) {
     CUlaunchConfig config{};
     config.gridDimX = grid_x;
     config.gridDimY = grid_y;
@@ -158,7 +159,7 @@ CUresult record(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned 
     config.blockDimZ = block_z;
     config.sharedMemBytes = shared_bytes;
     config.hStream = stream;
-    return record_extended(&config, function, nullptr, packed);
+    return record_extended(&config, function, parameters, extra);
 }
 
 RmsNormArgs device_args(const runtime::Driver& driver, std::int64_t rows) {
@@ -201,8 +202,8 @@ void against_bare_launch() {
     std::vector<double> run;
     for (int i = 0; i < 2000; ++i) {
         bare.push_back(batch_ns(*driver, stream, [&] {
-            failures += driver->cuLaunchKernelEx(&recorded.config, recorded.function, nullptr,
-                                                 recorded.packed.data()) != CUDA_SUCCESS;
+            failures += driver->cuLaunchKernelEx(&recorded.config, recorded.function,
+                                                 recorded.parameters.data(), nullptr) != CUDA_SUCCESS;
         }));
         run.push_back(
             batch_ns(*driver, stream, [&] { failures += kernel.run(stream, args, rows) != Status::ok; }));

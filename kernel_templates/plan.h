@@ -48,7 +48,6 @@ struct KernelArg {
         if (kind == Kind::tensor_map) return 128;
         return kind == Kind::narrow || kind == Kind::real || kind == Kind::narrow_value ? 4 : 8;
     }
-    [[nodiscard]] constexpr std::size_t alignment() const { return kind == Kind::tensor_map ? 64 : bytes(); }
 };
 
 [[nodiscard]] constexpr KernelArg pointer_arg(int index, const char* name) {

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
@@ -179,14 +180,50 @@ void make_values(const Plan& plan, const Call& call, MadeValues& values) noexcep
     }
 }
 
-CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, ArgumentBlock& block,
-                    std::size_t bytes, CUstream stream) noexcept {
-    void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                      CU_LAUNCH_PARAM_END};
+// A narrow parameter is the low bytes of its eight.
+static_assert(std::endian::native == std::endian::little && sizeof(Scalar) == 8 &&
+              sizeof(CUtensorMap) == 128);
+
+/// Where parameters of a kind stand, one behind the other.
+struct Source {
+    const void* first;
+    std::size_t bytes;
+};
+/// By KernelArg::Kind.
+using Sources = std::array<Source, 7>;
+
+Sources sources_of(const Call& call, const EncodedMaps& maps, const MadeValues& values) noexcept {
+    const Source scalars{call.scalars.data(), sizeof(Scalar)};
+    const Source made{values.data(), sizeof(std::int64_t)};
+    return {Source{call.pointers.data(), sizeof(void*)}, scalars, scalars, scalars,
+            Source{maps.data(), sizeof(CUtensorMap)},    made,    made};
+}
+
+/// A pointer to each parameter. The driver copies from there: where a parameter lies among the others depends
+/// on the architecture, whose constant bank does not begin at a multiple of a tensor map's alignment.
+using Parameters = std::array<void*, max_kernel_args>;
+
+void point(Parameters& parameters, const Launch& launch, const Sources& sources) noexcept {
+    const std::span<const KernelArg> args = launch.kernel->args;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+        const Source& source = sources[static_cast<std::size_t>(args[i].kind)];
+        parameters[i] = const_cast<std::byte*>(static_cast<const std::byte*>(source.first) +
+                                               args[i].index * source.bytes);
+    }
+    const Source& made = sources[static_cast<std::size_t>(KernelArg::Kind::value)];
+    for (std::size_t i = 0; i < launch.substitution_count; ++i) {
+        const Substitution& taken = launch.substitutions[i];
+        parameters[taken.arg] =
+            const_cast<std::byte*>(static_cast<const std::byte*>(made.first) + taken.value * made.bytes);
+    }
+}
+
+CUresult launch_one(const Driver& driver, CUfunction function, const Launch& launch, Parameters& parameters,
+                    CUstream stream) noexcept {
     if (!launch.programmatic && !launch.has_cluster()) {
         return driver.cuLaunchKernel(function, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
-                                     launch.block.y, launch.block.z, launch.shared_bytes, stream, nullptr,
-                                     packed);
+                                     launch.block.y, launch.block.z, launch.shared_bytes, stream,
+                                     parameters.data(), nullptr);
     }
     Attributes attributes;
     CUlaunchConfig config{};
@@ -200,7 +237,13 @@ CUresult launch_one(const Driver& driver, CUfunction function, const Launch& lau
     config.hStream = stream;
     config.attrs = attributes.data();
     config.numAttrs = fill_attributes(launch, attributes);
-    return driver.cuLaunchKernelEx(&config, function, nullptr, packed);
+    return driver.cuLaunchKernelEx(&config, function, parameters.data(), nullptr);
+}
+
+void check_parameters(const Kernel& kernel) {
+    if (kernel.args.size() > max_kernel_args)
+        throw std::logic_error(fmt::format("kernel {} takes {} arguments; allowed: {}", kernel.name,
+                                           kernel.args.size(), max_kernel_args));
 }
 
 }  // namespace
@@ -210,28 +253,29 @@ LoadedPlan::LoadedPlan(const Driver& driver, std::span<const std::byte> cubin, c
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
         const std::string kernel = fmt::format("kernel {}", launch.kernel->name);
+        check_parameters(*launch.kernel);
         CUfunction function = nullptr;
         check(driver, driver.cuModuleGetFunction(&function, module_.get(), launch.kernel->name), kernel);
         check_block(driver, function, launch, kernel);
         raise_shared_limit(driver, function, launch, kernel);
         allow_cluster(driver, function, launch, kernel);
         functions_[static_cast<std::size_t>(i)] = function;
-        layouts_[static_cast<std::size_t>(i)] = ArgumentLayout(*launch.kernel);
     }
 }
 
 CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan, const Call& call,
                 CUstream stream) noexcept {
-    ArgumentSources sources(call);
-    if (const CUresult result = encode_tensor_maps(driver, plan, call, sources.maps); result != CUDA_SUCCESS)
+    EncodedMaps maps;  // the plan's, as values: others stay uninitialized
+    if (const CUresult result = encode_tensor_maps(driver, plan, call, maps); result != CUDA_SUCCESS)
         return result;
-    make_values(plan, call, sources.values);
-    ArgumentBlock block;
+    MadeValues values;
+    make_values(plan, call, values);
+    const Sources sources = sources_of(call, maps, values);
+    Parameters parameters;
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
-        const ArgumentLayout& layout = loaded.layout(i);
-        layout.fill(block, launch, sources);
-        const CUresult result = launch_one(driver, loaded.function(i), launch, block, layout.bytes(), stream);
+        point(parameters, launch, sources);
+        const CUresult result = launch_one(driver, loaded.function(i), launch, parameters, stream);
         if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "kernel_templates/plan.h"
-#include "runtime/cuda/argument_block.h"
 #include "runtime/cuda/driver.h"
 
 namespace hone::runtime {
@@ -23,14 +22,9 @@ class LoadedPlan {
         return functions_[static_cast<std::size_t>(launch)];
     }
 
-    [[nodiscard]] const ArgumentLayout& layout(int launch) const {
-        return layouts_[static_cast<std::size_t>(launch)];
-    }
-
   private:
     Module module_;
     std::array<CUfunction, max_launches> functions_{};
-    std::array<ArgumentLayout, max_launches> layouts_;
 };
 
 /// Enqueues all launches of the plan. Returns the first failure; later launches are then left out.

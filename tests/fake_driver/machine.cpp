@@ -36,29 +36,21 @@ bool runs_on(const std::string& arch, const FakeDevice& device) {
     return target / 10 == capability / 10 && target <= capability;
 }
 
-// Where each parameter stands: each at a pointer of its own, or in one block at its natural alignment.
-std::vector<std::pair<const char*, std::size_t>> places_of(const std::string& sizes,
-                                                           const GivenParameters& given) {
-    std::vector<std::pair<const char*, std::size_t>> places;
-    std::istringstream words(sizes == "-" ? "" : sizes);
-    std::size_t end = 0;
-    for (std::string word; std::getline(words, word, ',');) {
-        const auto bytes = static_cast<std::size_t>(std::atoi(word.c_str()));
-        const std::size_t alignment = bytes == 128 ? 64 : bytes;
-        end = (end + alignment - 1) / alignment * alignment;
-        const char* const block = static_cast<const char*>(given.block());
-        places.emplace_back(
-            block != nullptr ? block + end : static_cast<const char*>(given.pointers[places.size()]), bytes);
-        end += bytes;
-    }
-    return places;
+// Sizes of a kernel's parameters, as the image says them: "8,8,4".
+std::vector<std::size_t> sizes_of(const std::string& text) {
+    std::vector<std::size_t> sizes;
+    std::istringstream words(text == "-" ? "" : text);
+    for (std::string word; std::getline(words, word, ',');)
+        sizes.push_back(static_cast<std::size_t>(std::atoi(word.c_str())));
+    return sizes;
 }
 
 // A parameter that is larger than a word is recorded by its first word, a tensor map by its address.
-void take_parameters(const std::string& sizes, const GivenParameters& given, FakeLaunch& record) {
-    for (const auto& [from, bytes] : places_of(sizes, given)) {
+void take_parameters(const std::vector<std::size_t>& sizes, void** parameters, FakeLaunch& record) {
+    for (const std::size_t bytes : sizes) {
         if (record.parameter_count == 24) return;
-        std::memcpy(&record.parameters[record.parameter_count++], from, std::min<std::size_t>(8, bytes));
+        const int i = record.parameter_count++;
+        std::memcpy(&record.parameters[i], parameters[i], std::min<std::size_t>(8, bytes));
     }
 }
 
@@ -215,19 +207,19 @@ CUresult Machine::check_launch(const CUctx_st& context, const LaunchRequest& req
     return CUDA_SUCCESS;
 }
 
-CUresult Machine::launch(CUstream_st& stream, LaunchRequest request, const GivenParameters& given) {
+CUresult Machine::launch(CUstream_st& stream, LaunchRequest request, void** parameters) {
     if (request.function->module->context != stream.context) return CUDA_ERROR_INVALID_CONTEXT;
     if (const CUresult result = check_launch(*stream.context, request); result != CUDA_SUCCESS) return result;
     std::strncpy(request.record.kernel, request.function->kernel.name.c_str(),
                  sizeof(request.record.kernel) - 1);
-    if (given.pointers != nullptr || given.packed != nullptr) {
-        take_parameters(request.function->kernel.parameter_bytes, given, request.record);
+    if (parameters != nullptr) {
+        const std::vector<std::size_t> sizes = sizes_of(request.function->kernel.parameter_bytes);
+        take_parameters(sizes, parameters, request.record);
         for (const Rule* rule : script.settings("launch", "write")) {
             if (!matches(rule->text("match"), request.function->subject)) continue;
             const auto index = static_cast<std::size_t>(rule->number("write"));
-            const auto places = places_of(request.function->kernel.parameter_bytes, given);
-            if (index < places.size())
-                std::memcpy(&request.pointers[static_cast<int>(index)], places[index].first,
+            if (index < sizes.size())
+                std::memcpy(&request.pointers[static_cast<int>(index)], parameters[index],
                             sizeof(CUdeviceptr));
         }
     }

@@ -84,16 +84,6 @@ struct LaunchRequest {
         pointers;  ///< arguments that `write` rules need, taken when the launch is made
 };
 
-/// What a launch call hands over: a pointer for each parameter, or all of them in one block.
-struct GivenParameters {
-    void** pointers = nullptr;
-    void** packed = nullptr;  ///< CU_LAUNCH_PARAM_BUFFER_POINTER, the block, and so on
-
-    [[nodiscard]] const void* block() const {
-        return packed != nullptr && packed[0] == CU_LAUNCH_PARAM_BUFFER_POINTER ? packed[1] : nullptr;
-    }
-};
-
 class Machine {
   public:
     Machine() { reset(); }
@@ -123,7 +113,7 @@ class Machine {
 
     /// Checks the launch as a driver does and takes its arguments; then runs it, or adds it to the stream's
     /// capture.
-    CUresult launch(CUstream_st& stream, LaunchRequest request, const GivenParameters& given);
+    CUresult launch(CUstream_st& stream, LaunchRequest request, void** parameters);
     /// Runs now, or when the captured graph does.
     CUresult enqueue(CUstream_st& stream, Work work);
 

@@ -60,16 +60,16 @@ class NotingMachine {
         std::const_pointer_cast<runtime::Driver>(runtime::Driver::load());
 
   private:
-    static void note(void** packed) {
-        if (noted.empty()) noted = launched_parameters(noted_arguments, packed);
+    static void note(void** parameters) {
+        if (noted.empty()) noted = launched_parameters(noted_arguments, parameters);
     }
     static CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                unsigned, CUstream, void**, void** packed) {
-        note(packed);
+                                unsigned, CUstream, void** parameters, void**) {
+        note(parameters);
         return CUDA_SUCCESS;
     }
-    static CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void**, void** packed) {
-        note(packed);
+    static CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+        note(parameters);
         return CUDA_SUCCESS;
     }
 

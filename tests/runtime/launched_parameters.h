@@ -1,4 +1,4 @@
-// What a launch hands its kernel: the parameters in the one block, read as the kernel would.
+// What a launch hands its kernel: the parameters, read as the driver would.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,10 @@ namespace hone::test {
 
 /// Parameters that are narrower stand in the low bytes.
 [[nodiscard]] inline std::vector<std::uint64_t> launched_parameters(std::span<const KernelArg> args,
-                                                                    void** packed) {
+                                                                    void** parameters) {
     std::vector<std::uint64_t> values;
-    std::size_t at = 0;
-    for (const KernelArg& arg : args) {
-        at = (at + arg.alignment() - 1) / arg.alignment() * arg.alignment();
-        std::memcpy(&values.emplace_back(), static_cast<const std::byte*>(packed[1]) + at, arg.bytes());
-        at += arg.bytes();
-    }
+    for (std::size_t i = 0; i < args.size(); ++i)
+        std::memcpy(&values.emplace_back(), parameters[i], args[i].bytes());
     return values;
 }
 

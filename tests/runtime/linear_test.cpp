@@ -80,19 +80,19 @@ std::vector<Launched> launches;
 /// Those of the first launch; later ones take the whole call.
 std::span<const KernelArg> first_args = linear::call_args;
 
-void note(void** packed) {
+void note(void** parameters) {
     const std::span<const KernelArg> args = launches.empty() ? first_args : linear::call_args;
-    launches.push_back(test::launched_parameters(args, packed));
+    launches.push_back(test::launched_parameters(args, parameters));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     CUstream, void**, void** packed) {
-    note(packed);
+                     CUstream, void** parameters, void**) {
+    note(parameters);
     return CUDA_SUCCESS;
 }
 
-CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void**, void** packed) {
-    note(packed);
+CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+    note(parameters);
     return CUDA_SUCCESS;
 }
 

@@ -215,8 +215,8 @@ TEST_CASE("an odd row length takes any pointer that fits its element") {
 
 std::vector<std::uint64_t> launched_with;
 
-CUresult note_parameters(const CUlaunchConfig*, CUfunction, void**, void** packed) {
-    launched_with = test::launched_parameters(norm::call_args, packed);
+CUresult note_parameters(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+    launched_with = test::launched_parameters(norm::call_args, parameters);
     return CUDA_SUCCESS;
 }
 

@@ -117,18 +117,18 @@ TEST_CASE("16 bytes suffice as alignment, whatever the sizes of elements") {
 using Launched = std::vector<std::uint64_t>;
 std::vector<Launched> launches;
 
-void note(void** packed) {
-    launches.push_back(test::launched_parameters(quantized_linear::call_args, packed));
+void note(void** parameters) {
+    launches.push_back(test::launched_parameters(quantized_linear::call_args, parameters));
 }
 
 CUresult note_launch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                     CUstream, void**, void** packed) {
-    note(packed);
+                     CUstream, void** parameters, void**) {
+    note(parameters);
     return CUDA_SUCCESS;
 }
 
-CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void**, void** packed) {
-    note(packed);
+CUresult note_extended_launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+    note(parameters);
     return CUDA_SUCCESS;
 }
 

@@ -56,6 +56,7 @@ Plan plan_with_tensor_maps() {
         .box = {32, 256, 1, 1},
         .offset_bytes = 768,
         .extent_scalars = {TensorMap::fixed, 23, TensorMap::fixed, TensorMap::fixed, TensorMap::fixed}};
+    plan.tensor_maps[1] = {};
     static constexpr KernelArg args[] = {tensor_map_arg(1, "map"), narrow_arg(2, "n"), pointer_arg(0, "x")};
     static constexpr Kernel kernel{"mapped", args};
     plan.launches[0].kernel = &kernel;

@@ -39,7 +39,7 @@ extern "C" {
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                        unsigned int shared_bytes, CUstream stream, void** parameters, void** packed) {
+                        unsigned int shared_bytes, CUstream stream, void** parameters, void**) {
     CUlaunchConfig config{};
     config.gridDimX = grid_x;
     config.gridDimY = grid_y;
@@ -49,16 +49,14 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     config.blockDimZ = block_z;
     config.sharedMemBytes = shared_bytes;
     return in_context([&](CUctx_st& context) {
-        return machine().launch(resolve(context, stream), request_of(function, config, false),
-                                {parameters, packed});
+        return machine().launch(resolve(context, stream), request_of(function, config, false), parameters);
     });
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                          void** packed) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
     return in_context([&](CUctx_st& context) {
         return machine().launch(resolve(context, config->hStream), request_of(function, *config, true),
-                                {parameters, packed});
+                                parameters);
     });
 }
 
