@@ -81,20 +81,14 @@ template <class Team, class Home, int threads>
 class Search {
   public:
     static constexpr bool is_short = Home::counts_values;
-    using ScratchType = Scratch<Team::blocks, threads / 32, search_stages(is_short)>;
+    using ScratchType = Scratch<Team::blocks, threads / 32, is_short>;
 
     __device__ Search(const Home& home, ScratchType& scratch) : home_(home), scratch_(scratch) {}
 
     /// The least mass that both keep; 0 where all stay. All threads of all blocks together.
     __device__ uint32 run(uint32 top_k, float top_p) {
         const bool has_top_p = top_p < 1.0f;
-        if (top_k == 0 && !has_top_p) {
-            if constexpr (Home::counts_values) {
-                count_values();
-                __syncthreads();
-            }
-            return 0;
-        }
+        if (top_k == 0 && !has_top_p) return 0;
         count_tokens();
         coarse_until_ = inclusive_sum(coarse_);
         Threshold found{0, of_lane(coarse_until_, 31)};
