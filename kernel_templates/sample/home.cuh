@@ -315,6 +315,23 @@ struct ValueHome : SharedHome<Layout, hint> {
         return vocabulary;
     }
 
+    /// The slot of the lane's number among the few that may have a mass in a bin, the largest first, -1 behind
+    /// them; false where they are more than lanes, or some have no slot.
+    __device__ bool slots_of_bin(uint32 bin, int& slot) const {
+        const float low = this->scaling().largest + this->edge(Bin::mass(bin, 0), -Base::margin);
+        const float high = this->scaling().largest + this->edge(Bin::mass(bin, bins - 1) + 1, Base::margin);
+        const bool is_negative = high < 0.0f;
+        const float near = is_negative ? -high : low;
+        const float far = is_negative ? -low : high;
+        if (!(near > Value::least && far < Value::most)) return false;
+        const int first = static_cast<int>(__float_as_uint(near) >> 16) - 1;
+        const int last = static_cast<int>(__float_as_uint(far) >> 16) + 1;
+        const int bits = is_negative ? first + lane_index() : last - lane_index();
+        slot = bits >= first && bits <= last ? Value::slot(bits | (is_negative ? 1u << 15 : 0u)) : -1;
+        if (slot >= 0 && !Value::is_inside(slot)) slot = -1;
+        return last - first < 32;
+    }
+    __device__ uint32 mass_of_slot(int slot) const { return mass_of(Value::of(slot), this->scaling()); }
     /// Adds to `kept`, for each part, the thread's share of the masses from `least` on.
     __device__ void add_kept(uint32 least, uint64 (&kept)[parts]) const {
         for_each_value([&](int slot) {
