@@ -20,13 +20,15 @@ using ElementsHome =
 using Home = Conditional<in_shared, ElementsHome, RegisterHome<RowLayout, load_hint>>::type;
 using RowSampler = Sampler<Team, Home, threads>;
 
+/// Words in which values are counted.
+inline constexpr int slots = counts_values ? value_parts(RowLayout::geometry, has_filters) * value_slots : 0;
+
 /// Blocks that share a multiprocessor, 1024 threads of 64 registers, as far as their rows let them.
 constexpr int resident() {
     constexpr int shared_bytes = 228 * 1024;
     constexpr int row_bytes = RowLayout::geometry.block_tokens() * static_cast<int>(sizeof(Element));
-    constexpr int values_bytes = counts_values ? 4 * value_slots : 0;
     constexpr int fit =
-        shared_bytes / (static_cast<int>(sizeof(RowSampler::ScratchType)) + values_bytes + row_bytes + 1024);
+        shared_bytes / (static_cast<int>(sizeof(RowSampler::ScratchType)) + 4 * slots + row_bytes + 1024);
     if (!in_shared || fit < 1 || threads > 512) return 1;
     return fit < 1024 / threads ? fit : 1024 / threads;
 }
@@ -38,9 +40,9 @@ __device__ inline Home home_at(void* memory) {
     auto* values = static_cast<uint32*>(memory);
     if constexpr (counts_values) {
         home.counts = values;
-        fill<threads>(values, value_slots);
+        fill<threads>(values, slots);
         __syncthreads();
-        values += value_slots;
+        values += slots;
     }
     if constexpr (in_shared) home.elements = reinterpret_cast<Element*>(values);
     return home;

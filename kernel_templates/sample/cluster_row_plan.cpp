@@ -5,7 +5,7 @@ namespace hone::sample {
 std::int64_t shared_bytes(const SampleProblem& p, const ClusterRowConfig& c) {
     const Geometry cut = geometry(p, c);
     const std::int64_t row = c.home != 0 ? cut.block_tokens() * p.element_bytes() : 0;
-    const std::int64_t values = counts_values(c) ? 4 * value_slots : 0;
+    const std::int64_t values = counts_values(c) ? 4 * value_slots * value_parts(cut, p.filters) : 0;
     return scratch_bytes(cut.blocks, cut.warps(), p.filters, counts_values(c)) + values + row;
 }
 

@@ -6,6 +6,8 @@
 // goes through its piece in steps of 32 packets.
 #pragma once
 
+#include "sample/values.cuh"
+
 namespace hone::sample {
 
 struct Geometry {
@@ -22,10 +24,13 @@ struct Geometry {
     }
     [[nodiscard]] constexpr int warp_tokens() const { return steps() * step_tokens(); }
     [[nodiscard]] constexpr int block_tokens() const { return warps() * warp_tokens(); }
+    /// Parts of `count` that a block's tokens are cut into.
+    [[nodiscard]] constexpr int part_tokens(int count) const { return block_tokens() / count; }
 };
 
 /// Histograms: the first; the second for top-k and for top-p, in one place where shared memory is short.
 constexpr int search_stages(bool is_short) { return is_short ? 2 : 3; }
+inline constexpr int most_parts = 4;  ///< of a block that counts values
 inline constexpr int searches = 4;  ///< each of two thresholds in two histograms
 
 /// Bytes of Scratch (scratch.cuh), a multiple of 16.
@@ -34,7 +39,27 @@ constexpr int scratch_bytes(int blocks, int warps, bool filters, bool is_short) 
     const int stages = search_stages(is_short);
     const int search =
         (stages + 1) * 2048 * 4 + 32 * 4 + stages * (blocks + 1) * 32 * 16 + searches * 2 * 64 * 4;
-    return (exchange + (filters ? search : 0) + 15) / 16 * 16;
+    const int parts = is_short ? most_parts * 32 * 8 : 0;
+    return (exchange + parts + (filters ? search : 0) + 15) / 16 * 16;
+}
+
+/// Shared memory that a block may take so that 1024 threads fill a multiprocessor.
+constexpr int shared_budget(int threads) {
+    const int share = 228 * 1024 / (1024 / threads);
+    return share - 1024;
+}
+
+/// Parts of a block's bf16 logits that are counted by value, each in slots of its own, so that the drawn token
+/// is looked for in one part alone: up to four, as memory, steps and warps allow.
+constexpr int value_parts(const Geometry& cut, bool filters) {
+    int parts = 4;
+    const auto fits = [&] {
+        return 4 * value_slots * parts + 2 * cut.block_tokens() +
+                   scratch_bytes(cut.blocks, cut.warps(), filters, true) <=
+               shared_budget(cut.threads);
+    };
+    while (parts > 1 && (cut.steps() % parts != 0 || cut.warps() < 8 * parts || !fits())) parts /= 2;
+    return parts;
 }
 
 }  // namespace hone::sample

@@ -6,7 +6,7 @@
 //   steps, vector, unroll        packets of a lane, elements of a packet, packets that are unrolled
 //   looks_are_cheap              a pass over all masses costs no more than one over a histogram
 //   counts_values                it knows how many tokens have a value: visit_counted(visit)
-//   float load(tensors, row, will_draw)
+//   float load(tensors, row, will_count)
 //                                brings the row home; the lane's largest logit, minus infinity where it has
 //                                none
 //   int index_of(value)          the lowest of the lane's tokens with this logit, its largest
@@ -16,6 +16,7 @@
 //   bool masses_from(least, step, values)
 //                                the same; false where all of them are below `least`, and may be anything
 //   visit_bin(bin, visit)        calls visit(bits, tokens) for the masses of a bin
+//   int looks()                  packets of a lane to look at for the token: `steps`, or those of a part
 //   int token(step)              the first of a packet
 #pragma once
 
@@ -138,6 +139,7 @@ struct RegisterHome {
             }
         }
     }
+    __device__ static constexpr int looks() { return steps; }
     __device__ static int token(int step) { return Layout::token(step); }
 
   private:
@@ -196,6 +198,7 @@ struct ElementHome : Place {
             }
         }
     }
+    __device__ static constexpr int looks() { return steps; }
     __device__ static int token(int step) { return Layout::token(step); }
 
   protected:
@@ -237,14 +240,9 @@ struct SharedPlace {
 };
 template <class Layout, LoadHint hint>
 struct SharedHome : ElementHome<Layout, SharedPlace<Layout>> {
-    __device__ float load(const Tensors& tensors, int64 row, bool) {
-        return load<8>(tensors, row, [](int, const typename Layout::Words&) {});
-    }
+    static constexpr int ahead = 8;  ///< loads under way in a lane
 
-  protected:
-    /// Calls seen(step, words) for every packet; a lane has `ahead` loads under way.
-    template <int ahead, class Seen>
-    __device__ float load(const Tensors& tensors, int64 row, Seen seen) {
+    __device__ float load(const Tensors& tensors, int64 row, bool) {
         const Element* from = tensors.logits + row * tensors.logits_stride;
         float largest = -infinity;
         for (int first = 0; first < Layout::steps; first += ahead) {
@@ -259,50 +257,113 @@ struct SharedHome : ElementHome<Layout, SharedPlace<Layout>> {
                 *reinterpret_cast<typename Layout::Words*>(this->elements + Layout::place(first + i)) =
                     words[i];
                 this->see(first + i, words[i], largest);
-                seen(first + i, words[i]);
             }
         }
         return largest;
     }
 };
 
-/// Logits of bf16 in shared memory that are counted by their values while they come, in `counts`, which begin
-/// as zeros: a histogram of masses is then made of values instead of tokens. Tokens whose values have no slot
-/// of their own are looked up one by one, where there are any that may have a mass.
+/// Logits of bf16 in shared memory that are counted by their values while they come, each part of the block's
+/// tokens in `counts` of its own, which begin as zeros: histograms of masses, and the mass of a part, are then
+/// made of values instead of tokens. Tokens whose values have no slot of their own are looked up one by one,
+/// where there are any that may have a mass.
 template <class Layout, LoadHint hint>
 struct ValueHome : SharedHome<Layout, hint> {
     using Base = SharedHome<Layout, hint>;
     static constexpr bool counts_values = true;
     static constexpr int pairs = Layout::vector / 2;
+    static constexpr int parts = value_parts(Layout::geometry, has_filters);
+    static constexpr int part_warps = Layout::geometry.warps() / parts;
+    static constexpr int part_steps = Layout::steps / parts;  ///< of a warp, where all look at one part
     static_assert(sizeof(Element) == 2 && pairs >= 1, "two elements a word");
 
-    __device__ float load(const Tensors& tensors, int64 row, bool will_draw) {
-        if (!will_draw) return Base::load(tensors, row, false);
-        const uint32 address = shared_address(counts);
-        return Base::template load<4>(tensors, row, [&](int step, const typename Layout::Words& words) {
-            uint32 pair[pairs];
-            memcpy(pair, &words, sizeof(pair));
-            uint32 smaller = 0;
+    __device__ float load(const Tensors& tensors, int64 row, bool will_count) {
+        is_counted_ = will_count;
+        if (!will_count) return Base::load(tensors, row, false);
+        const Element* from = tensors.logits + row * tensors.logits_stride;
+        const uint32 first_address = shared_address(counts);
+        uint32 largest = infinities;
+        constexpr int ahead = Layout::steps < 4 ? Layout::steps : 4;  // loads under way in a lane
+        typename Layout::Words words[ahead];
 #pragma unroll
-            for (int i = 0; i < pairs; ++i) {
-                constexpr uint32 never =
-                    4 * (value_slots - 1);  // minus infinity, which some rows have a lot of
-                const uint32 place = places(pair[i]);
-                smaller |= has_zero(place);
-                const uint32 offsets = slot_offsets(pair[i], place);
-                count_unless<never>(address, offsets & 0xffffu);
-                count_unless<never>(address, offsets >> 16);
+        for (int i = 0; i < ahead; ++i) words[i] = Layout::template fetch<hint>(from, i);
+        for (int first = 0; first < Layout::steps; first += ahead) {
+#pragma unroll
+            for (int i = 0; i < ahead; ++i) {
+                const int step = first + i;
+                if (step >= Layout::steps) break;
+                uint32 pair[pairs];
+                memcpy(pair, &words[i], sizeof(pair));
+                *reinterpret_cast<typename Layout::Words*>(this->elements + Layout::place(step)) = words[i];
+                if (step + ahead < Layout::steps) words[i] = Layout::template fetch<hint>(from, step + ahead);
+                count_packet(pair, step, first_address, largest);
             }
-            if (smaller != 0) smaller_ |= 1u << step % 32;
+        }
+        return fmaxf(__uint_as_float(largest << 16), __uint_as_float(largest & 0xffff0000u));
+    }
+    /// Of counted tokens, only the first that is infinite has an index.
+    __device__ int index_of(float value) const {
+        if (!is_counted_) return Base::index_of(value);
+        if (value != infinity) return 0;
+        for (int step = 0; step < Layout::steps; ++step) {
+            float logits[Layout::vector];
+            this->logits(step, logits);
+            for (int i = 0; i < Layout::vector; ++i) {
+                if (logits[i] == value) return Layout::token(step) + i;
+            }
+        }
+        return vocabulary;
+    }
+
+    /// The slot of the lane's number among the few that may have a mass in a bin, the largest first, -1 behind
+    /// them; false where they are more than lanes, or some have no slot.
+    __device__ bool slots_of_bin(uint32 bin, int& slot) const {
+        const float low = this->scaling().largest + this->edge(Bin::mass(bin, 0), -Base::margin);
+        const float high = this->scaling().largest + this->edge(Bin::mass(bin, bins - 1) + 1, Base::margin);
+        const bool is_negative = high < 0.0f;
+        const float near = is_negative ? -high : low;
+        const float far = is_negative ? -low : high;
+        if (!(near > Value::least && far < Value::most)) return false;
+        const int first = static_cast<int>(__float_as_uint(near) >> 16) - 1;
+        const int last = static_cast<int>(__float_as_uint(far) >> 16) + 1;
+        const int bits = is_negative ? first + lane_index() : last - lane_index();
+        slot = bits >= first && bits <= last ? Value::slot(bits | (is_negative ? 1u << 15 : 0u)) : -1;
+        if (slot >= 0 && !Value::is_inside(slot)) slot = -1;
+        return last - first < 32;
+    }
+    __device__ uint32 mass_of_slot(int slot) const { return mass_of(Value::of(slot), this->scaling()); }
+    /// Adds to `kept`, for each part, the thread's share of the masses from `least` on.
+    __device__ void add_kept(uint32 least, uint64 (&kept)[parts]) const {
+        for_each_value([&](int slot) {
+            const uint32 mass = mass_of(Value::of(slot), this->scaling());
+            if (!Value::is_inside(slot) || mass < least) return;
+#pragma unroll
+            for (int p = 0; p < parts; ++p)
+                kept[p] += static_cast<uint64>(mass) * counts[p * value_slots + slot];
+        });
+        for_each_outside([&](uint32 mass) {
+#pragma unroll
+            for (int p = 0; p < parts; ++p) kept[p] += p == part() && mass >= least ? mass : 0u;
         });
     }
+    /// From here on the block's warps share the tokens of a part, in part_steps. After a barrier.
+    __device__ void look_at(int which) {
+        const int from = which * Layout::geometry.part_tokens(parts) +
+                         warp_index() * part_steps * Layout::geometry.step_tokens();
+        moved_ = from - warp_index() * Layout::geometry.warp_tokens();
+        this->elements += moved_;
+        looks_ = part_steps;
+    }
+    __device__ int looks() const { return looks_; }
+    __device__ int token(int step) const { return Layout::token(step) + moved_; }
 
     /// Calls visit(bits, tokens) for all masses above 0; several times for some.
     template <class Visit>
     __device__ void visit_counted(Visit visit) const {
-        for_each_value([&](float logit, uint32 tokens) {
-            const uint32 mass = mass_of(logit, this->scaling());
-            if (mass != 0) visit(Bin::bits(mass), tokens);
+        for_each_value([&](int slot) {
+            const uint32 mass = mass_of(Value::of(slot), this->scaling());
+            const uint32 tokens = tokens_of(slot);
+            if (tokens != 0 && mass != 0) visit(Bin::bits(mass), tokens);
         });
         for_each_outside([&](uint32 mass) { visit(Bin::bits(mass), 1u); });
     }
@@ -314,10 +375,11 @@ struct ValueHome : SharedHome<Layout, hint> {
             const uint32 bits = Bin::bits(mass);
             if (Bin::of(bits) == bin) visit(bits, tokens);
         };
-        for_each_value([&](float logit, uint32 tokens) {
-            const float distance = distance_of(logit, this->scaling());
-            if (distance < low || distance > high) return;
-            visit_mass(mass_of_distance(distance, this->scaling()), tokens);
+        for_each_value([&](int slot) {
+            const float distance = distance_of(Value::of(slot), this->scaling());
+            if (!(distance >= low && distance <= high)) return;
+            const uint32 tokens = tokens_of(slot);
+            if (tokens != 0) visit_mass(mass_of_distance(distance, this->scaling()), tokens);
         });
         const float largest = this->scaling().largest;
         const bool are_inside = (largest + low > Value::least && largest + high < Value::most) ||
@@ -329,15 +391,43 @@ struct ValueHome : SharedHome<Layout, hint> {
     uint32* counts;
 
   private:
-    /// Lanes look at slots far from each other, whose masses are different and fall into different bins.
+    static constexpr uint32 infinities = 0xff80ff80u;
+
+    __device__ void count_packet(const uint32 (&pair)[pairs], int step, uint32 address, uint32& largest) {
+        uint32 all = infinities;
+#pragma unroll
+        for (int p = 0; p < pairs; ++p) all &= pair[p];
+        if (all == infinities) return;  // some rows have a lot of it
+        uint32 least = Value::larger * 0x00010001u;
+#pragma unroll
+        for (int p = 0; p < pairs; ++p) {
+            const uint32 place = places(pair[p]);
+            const uint32 offsets = slot_offsets(pair[p], place, 4 * value_slots * part());
+            count_one(address + (offsets & 0xffffu));
+            count_one(address + (offsets >> 16));
+            least = __vminu2(least, place);
+            largest = larger_pair(largest, pair[p]);
+        }
+        if (has_zero(least) != 0) smaller_ |= 1u << step % 32;
+    }
+    /// The part that the warp's own tokens are in.
+    __device__ static int part() { return warp_index() / part_warps; }
+    /// Of all parts; none of what has no slot of its own.
+    __device__ uint32 tokens_of(int slot) const {
+        uint32 tokens = 0;
+#pragma unroll
+        for (int p = 0; p < parts; ++p) tokens += counts[p * value_slots + slot];
+        return Value::is_inside(slot) ? tokens : 0;
+    }
+    /// Calls visit(slot). Lanes look at slots far from each other, whose masses are different and fall into
+    /// different bins.
     template <class Visit>
     __device__ void for_each_value(Visit visit) const {
         constexpr int turns = Value::sign_slots / 32;
-        for (int i = warp_index(); i < 2 * turns; i += Layout::geometry.warps()) {
-            const int slot =
-                i / turns * Value::sign_slots + lane_index() * turns + (i + lane_index()) % turns;
-            const uint32 tokens = counts[slot];
-            if (tokens != 0 && Value::is_inside(slot)) visit(Value::of(slot), tokens);
+#pragma unroll 4
+        for (int turn = 0; turn < 2 * turns / Layout::geometry.warps(); ++turn) {
+            const int i = turn * Layout::geometry.warps() + warp_index();
+            visit(i / turns * Value::sign_slots + lane_index() * turns + (i + lane_index()) % turns);
         }
     }
     /// Calls visit(mass) for tokens without a slot of their own.
@@ -345,7 +435,7 @@ struct ValueHome : SharedHome<Layout, hint> {
     __device__ void for_each_outside(Visit visit) const {
         const Scaling& scaling = this->scaling();
         const bool some_larger =
-            counts[Value::larger] != 0 || sum_of(scaling.largest, scaling.lowest) <= -Value::most;
+            has_larger() || sum_of(scaling.largest, scaling.lowest) <= -Value::most;
         for (int step = 0; step < Layout::steps; ++step) {
             if (!(some_larger ? has_outside(step) : smaller_ >> step % 32 & 1u)) continue;
             float logits[Layout::vector];
@@ -356,6 +446,12 @@ struct ValueHome : SharedHome<Layout, hint> {
                 if (mass != 0) visit(mass);
             }
         }
+    }
+    __device__ bool has_larger() const {
+        uint32 found = 0;
+#pragma unroll
+        for (int p = 0; p < parts; ++p) found |= counts[p * value_slots + Value::larger];
+        return found != 0;
     }
     __device__ bool has_outside(int step) const {
         const auto words = this->words(step);
@@ -370,6 +466,9 @@ struct ValueHome : SharedHome<Layout, hint> {
         return found != 0;
     }
 
+    bool is_counted_ = false;
+    int looks_ = Layout::steps;
+    int moved_ = 0;        ///< tokens from the lane's own to those of the part
     uint32 smaller_ = 0;  ///< bit i: some step i + 32 n has tokens in the slots of smaller numbers
 };
 

@@ -43,7 +43,7 @@ class Sampler {
 
     __device__ void run() {
         const Request request = tensors_.request(row_);
-        const uint64 best = exchange_best(home_.load(tensors_, row_, !request.is_greedy));
+        const uint64 best = exchange_best(home_.load(tensors_, row_, searches(request)));
         const float largest = logit_of(best);
         const bool is_first = Team::rank() == 0 && threadIdx.x == 0;
         if (fabsf(largest) == infinity) {
@@ -110,36 +110,73 @@ class Sampler {
         return {warp_sum(lanes.kept), has_log_probability ? warp_sum(lanes.raw) : 0};
     }
 
+    /// Whether masses are sorted into histograms.
+    __device__ static bool searches(const Request& request) {
+        return has_filters && !request.is_greedy && (request.top_k != 0 || request.top_p < 1.0f);
+    }
+
     __device__ void draw(const Request& request, float largest) {
         const uint64 raw = has_log_probability ? raw_mass(largest) : 0;
         home_.weigh(Scaling::of(largest, request.temperature));
         uint32 least = 1;
-        bool is_known = false;  // the histograms have this block's mass
+        bool is_known = false;  // histograms have this block's mass
         uint64 kept = 0;
         if constexpr (has_filters) {
             RowSearch search(home_, scratch_);
             least = max(least, mass_from(request.min_p));
             least = max(least, search.run(request.top_k, request.top_p));
-            is_known = Team::blocks > 1 && !Home::looks_are_cheap && search.knows(least);
-            if (is_known) kept = search.kept_mass();
+            if constexpr (Home::counts_values) {
+                is_known = searches(request);
+                if (is_known) kept = kept_of_parts(least);
+            } else if constexpr (Team::blocks > 2 && !Home::looks_are_cheap) {
+                is_known = search.knows(least);
+                if (is_known) kept = search.kept_mass();
+            }
         }
         if (!is_known) kept = kept_mass(least);
         const Totals blocks = exchange({kept, raw});
-        const uint64 drawn = high_product(request.random, blocks.all.kept);
+        uint64 drawn = high_product(request.random, blocks.all.kept);
         if (first_lane(drawn < blocks.until) != Team::rank()) return;
-        const uint64 before = __shfl_sync(all_lanes, blocks.until - blocks.own, Team::rank());
+        drawn -= __shfl_sync(all_lanes, blocks.until - blocks.own, Team::rank());
         if (is_known) {
+            if constexpr (Home::counts_values) look_at_part_of(drawn);
             const uint64 warp = warp_sum(kept_mass(least));
             if (lane_index() == 0) scratch_.warp_masses[warp_index()].kept = warp;
             __syncthreads();
         }
-        take(drawn - before, least, largest, blocks.all.raw);
+        take(drawn, least, largest, blocks.all.raw);
+    }
+
+    /// The lane's share of what this block keeps, by values; that of each part and warp stays behind.
+    __device__ uint64 kept_of_parts(uint32 least) {
+        uint64 kept[Home::parts] = {};
+        home_.add_kept(least, kept);
+        uint64 sum = 0;
+#pragma unroll
+        for (int part = 0; part < Home::parts; ++part) {
+            sum += kept[part];
+            const uint64 warp = warp_sum(kept[part]);
+            if (lane_index() == 0) scratch_.parts.masses[part][warp_index()] = warp;
+        }
+        return sum;
+    }
+    /// Turns to the part whose masses cover `drawn`, which counts from its first token afterwards.
+    __device__ void look_at_part_of(uint64& drawn) {
+        int found = 0;
+#pragma unroll
+        for (int part = 0; part + 1 < Home::parts; ++part) {
+            const uint64 own = warp_sum(lane_index() < warps ? scratch_.parts.masses[part][lane_index()] : 0);
+            const bool is_beyond = found == part && drawn >= own;
+            if (is_beyond) drawn -= own;
+            found += is_beyond ? 1 : 0;
+        }
+        home_.look_at(found);
     }
 
     __device__ uint64 kept_mass(uint32 least) const {
         uint64 sum = 0;
 #pragma unroll(Home::unroll)
-        for (int step = 0; step < Home::steps; ++step) sum += kept_mass(least, step);
+        for (int step = 0; step < home_.looks(); ++step) sum += kept_mass(least, step);
         return sum;
     }
     /// The mass that stays of the lane's packet.
@@ -167,11 +204,11 @@ class Sampler {
     __device__ int find_step(uint32 least, uint64& rest) const {
         constexpr int chunk = Home::steps < 32 ? Home::steps : 32;
 #pragma unroll(Home::unroll)
-        for (int first = 0; first < Home::steps; first += chunk) {
+        for (int first = 0; first < home_.looks(); first += chunk) {
             uint64 mine = 0;
 #pragma unroll(Home::unroll)
             for (int i = 0; i < chunk; ++i) {
-                if (first + i >= Home::steps) continue;
+                if (first + i >= home_.looks()) continue;
                 const uint64 sum = warp_sum(kept_mass(least, first + i));
                 if (lane_index() == i) mine = sum;
             }

@@ -31,12 +31,18 @@ struct SearchScratch {
     uint32 sums[searches][2][group_bins];
 };
 struct NoSearch {};
+/// What each warp has found to be kept of each part.
+struct PartScratch {
+    uint64 masses[most_parts][32];
+};
+struct NoParts {};
 
-template <int blocks, int warps, int stages_>
+template <int blocks, int warps, bool is_short>
 struct alignas(16) Scratch {
-    static constexpr int stages = stages_;
+    static constexpr int stages = search_stages(is_short);
     [[no_unique_address]]
     typename Conditional<has_filters, SearchScratch<blocks, stages>, NoSearch>::type search;
+    [[no_unique_address]] typename Conditional<is_short, PartScratch, NoParts>::type parts;
     Masses block_masses[blocks];
     Masses warp_masses[warps];
     uint64 block_best[blocks];

@@ -12,6 +12,8 @@
 // blocks count again into two words (rows of equal logits, very high temperatures). A home that has counted
 // its tokens by value brings values instead, which go into two words at once.
 //
+// Where tokens are counted by value, few values share a bin as a rule, and the second histogram is not needed.
+//
 // The histograms stay behind and tell a block the mass of what it keeps, without another look at its tokens.
 #pragma once
 
@@ -81,20 +83,14 @@ template <class Team, class Home, int threads>
 class Search {
   public:
     static constexpr bool is_short = Home::counts_values;
-    using ScratchType = Scratch<Team::blocks, threads / 32, search_stages(is_short)>;
+    using ScratchType = Scratch<Team::blocks, threads / 32, is_short>;
 
     __device__ Search(const Home& home, ScratchType& scratch) : home_(home), scratch_(scratch) {}
 
     /// The least mass that both keep; 0 where all stay. All threads of all blocks together.
     __device__ uint32 run(uint32 top_k, float top_p) {
         const bool has_top_p = top_p < 1.0f;
-        if (top_k == 0 && !has_top_p) {
-            if constexpr (Home::counts_values) {
-                count_values();
-                __syncthreads();
-            }
-            return 0;
-        }
+        if (top_k == 0 && !has_top_p) return 0;
         count_tokens();
         coarse_until_ = inclusive_sum(coarse_);
         Threshold found{0, of_lane(coarse_until_, 31)};
@@ -299,6 +295,10 @@ class Search {
             kept_ = {mass, static_cast<int>(coarse.bin), bins, kept_.stage};
             return {mass, coarse.above + coarse.own};
         }
+        if constexpr (Home::counts_values) {
+            Threshold found;
+            if (find_among_few(target, coarse, found)) return found;
+        }
         const Level level{true, coarse.bin};
         const int stage = is_short ? 1 : 1 + which;
         if constexpr (is_short) clear_again(stage);
@@ -311,6 +311,29 @@ class Search {
         const uint32 mass = Bin::mass(coarse.bin, fine.bin);
         kept_ = {mass, static_cast<int>(coarse.bin) + 1, static_cast<int>(fine.bin), stage};
         return {mass, coarse.above + fine.above + fine.own};
+    }
+
+    /// Where a bin has no more values than a warp has lanes: their tokens are read from all blocks at once.
+    __device__ bool find_among_few(const Target& target, const Crossing& coarse, Threshold& found) const {
+        int slot;
+        if (!home_.slots_of_bin(coarse.bin, slot)) return false;
+        uint32 mass = slot >= 0 ? home_.mass_of_slot(slot) : 0;
+        if (mass != 0 && Bin::of(Bin::bits(mass)) != coarse.bin) mass = 0;
+        uint32 tokens = 0;
+        if (mass != 0) {
+#pragma unroll
+            for (int i = 0; i < Team::blocks * Home::parts; ++i) {
+                const int part = i % Home::parts;
+                tokens += Team::read(&home_.counts[part * value_slots + slot], i / Home::parts);
+            }
+        }
+        const Part until = coarse.above + inclusive_sum(Part{tokens, static_cast<uint64>(tokens) * mass});
+        const int lane = first_lane(target.reached(until));
+        if (lane == 32) return false;
+        found.mass = __shfl_sync(all_lanes, mass, lane);
+        const uint32 kept = __ballot_sync(all_lanes, mass >= found.mass);  // values of equal mass among them
+        found.kept = of_lane(until, 31 - __clz(static_cast<int>(kept)));
+        return true;
     }
 
     const Home& home_;
