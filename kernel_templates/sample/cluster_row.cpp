@@ -15,7 +15,7 @@ constexpr auto tunables = tunables_of({
     tunable<&ClusterRowConfig::vector>("elements a memory access", {1, 2, 4, 8}),
     tunable<&ClusterRowConfig::home>(
         "where the row stays: 0 registers, as masses; 1 shared memory; 2 there, and "
-        "counted by value",
+        "counted by value where tokens are filtered",
         {0, 1, 2}),
     tunable<&ClusterRowConfig::load_hint>("cache hint of loads: 0 normal, 2 streaming", {0, 2}),
     tunable<&ClusterRowConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
@@ -55,9 +55,9 @@ constexpr Look looks[] = {Look::held, Look::masses, Look::values};
 
 /// Blocks that share a multiprocessor.
 std::int64_t resident(const SampleProblem& p, const ClusterRowConfig& c, const DeviceTraits& traits) {
-    constexpr std::int64_t reserved_bytes = 1024;  // of each block, by the driver
-    if (c.home == 0) return 1;
-    const std::int64_t by_threads = std::max<std::int64_t>(1024 / c.threads, 1);
+    constexpr std::int64_t reserved_bytes = 1024;            // of each block, by the driver
+    const std::int64_t together = c.home == 0 ? 512 : 1024;  // threads of up to 128 registers, or 64
+    const std::int64_t by_threads = std::max<std::int64_t>(together / c.threads, 1);
     return std::clamp<std::int64_t>(traits.shared_bytes_per_sm / (shared_bytes(p, c) + reserved_bytes), 1,
                                     by_threads);
 }

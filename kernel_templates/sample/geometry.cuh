@@ -31,7 +31,7 @@ struct Geometry {
 /// Histograms: the first; the second for top-k and for top-p, in one place where shared memory is short.
 constexpr int search_stages(bool is_short) { return is_short ? 2 : 3; }
 inline constexpr int most_parts = 4;  ///< of a block that counts values
-inline constexpr int searches = 4;  ///< each of two thresholds in two histograms
+inline constexpr int searches = 4;    ///< each of two thresholds in two histograms
 
 /// Bytes of Scratch (scratch.cuh), a multiple of 16.
 constexpr int scratch_bytes(int blocks, int warps, bool filters, bool is_short) {
@@ -49,8 +49,8 @@ constexpr int shared_budget(int threads) {
     return share - 1024;
 }
 
-/// Parts of a block's bf16 logits that are counted by value, each in slots of its own, so that the drawn token
-/// is looked for in one part alone: up to four, as memory, steps and warps allow.
+/// Parts of a block's bf16 logits that are counted by value, each in slots of its own, so that the drawn
+/// token is looked for in one part alone: up to four, as memory, steps and warps allow.
 constexpr int value_parts(const Geometry& cut, bool filters) {
     int parts = 4;
     const auto fits = [&] {

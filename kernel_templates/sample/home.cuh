@@ -1,6 +1,7 @@
 // Where a row stays while it is looked at several times: registers, as masses; shared memory or global
-// memory, as elements, whose masses are computed anew at each look. A lane only ever touches its own packets,
-// so no barrier guards a home. Tokens past the vocabulary's end count as minus infinity.
+// memory, as elements, whose masses are computed anew at each look. A lane only touches its own packets
+// until the token is drawn, so no barrier guards a home. Tokens past the vocabulary's end count as minus
+// infinity.
 //
 // A home offers
 //   steps, vector, unroll        packets of a lane, elements of a packet, packets that are unrolled
@@ -264,9 +265,9 @@ struct SharedHome : ElementHome<Layout, SharedPlace<Layout>> {
 };
 
 /// Logits of bf16 in shared memory that are counted by their values while they come, each part of the block's
-/// tokens in `counts` of its own, which begin as zeros: histograms of masses, and the mass of a part, are then
-/// made of values instead of tokens. Tokens whose values have no slot of their own are looked up one by one,
-/// where there are any that may have a mass.
+/// tokens in `counts` of its own, which begin as zeros: histograms of masses, and the mass of a part, are
+/// then made of values instead of tokens. Tokens whose values have no slot of their own are looked up one by
+/// one, where there are any that may have a mass.
 template <class Layout, LoadHint hint>
 struct ValueHome : SharedHome<Layout, hint> {
     using Base = SharedHome<Layout, hint>;
@@ -315,8 +316,8 @@ struct ValueHome : SharedHome<Layout, hint> {
         return vocabulary;
     }
 
-    /// The slot of the lane's number among the few that may have a mass in a bin, the largest first, -1 behind
-    /// them; false where they are more than lanes, or some have no slot.
+    /// The slot of the lane's number among the few that may have a mass in a bin, the largest first, -1
+    /// behind them; false where they are more than lanes, or some have no slot.
     __device__ bool slots_of_bin(uint32 bin, int& slot) const {
         const float low = this->scaling().largest + this->edge(Bin::mass(bin, 0), -Base::margin);
         const float high = this->scaling().largest + this->edge(Bin::mass(bin, bins - 1) + 1, Base::margin);
@@ -434,8 +435,7 @@ struct ValueHome : SharedHome<Layout, hint> {
     template <class Visit>
     __device__ void for_each_outside(Visit visit) const {
         const Scaling& scaling = this->scaling();
-        const bool some_larger =
-            has_larger() || sum_of(scaling.largest, scaling.lowest) <= -Value::most;
+        const bool some_larger = has_larger() || sum_of(scaling.largest, scaling.lowest) <= -Value::most;
         for (int step = 0; step < Layout::steps; ++step) {
             if (!(some_larger ? has_outside(step) : smaller_ >> step % 32 & 1u)) continue;
             float logits[Layout::vector];
@@ -468,7 +468,7 @@ struct ValueHome : SharedHome<Layout, hint> {
 
     bool is_counted_ = false;
     int looks_ = Layout::steps;
-    int moved_ = 0;        ///< tokens from the lane's own to those of the part
+    int moved_ = 0;       ///< tokens from the lane's own to those of the part
     uint32 smaller_ = 0;  ///< bit i: some step i + 32 n has tokens in the slots of smaller numbers
 };
 

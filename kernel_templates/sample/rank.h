@@ -34,10 +34,9 @@ struct Cost {
     Look look = Look::masses;
     bool programmatic = false;
 };
-/// Modelled microseconds: a launch, and for each wave of blocks the exchanges, which take longer the more
-/// blocks meet, the looks at the multiprocessor's logits, and one at the block's that draws the token. Fitted
-/// to 20 configs on an H200 with 128,256 logits in bf16, where it was off by 10 % at most for one row; what
-/// it says of `values` and of blocks that share a multiprocessor is reckoned from instructions.
+/// Modelled microseconds: a launch, and for each wave of clusters the exchanges, which take longer the more
+/// blocks meet, and the looks at a block's logits. Fitted to 25 configs on an H200 with 128,256 and 32,000
+/// logits in bf16 and 1, 8, 64 and 256 rows; `values` is reckoned from that and from instructions.
 [[nodiscard]] double predict_us(const SampleProblem&, const Cost&, const DeviceTraits&);
 
 }  // namespace hone::sample

@@ -5,7 +5,8 @@
 // masses of what is kept meet in the last exchange: u is a random whole number below their sum, and the token
 // whose mass covers it, in the order of the vocabulary, is taken. Every block knows where u falls and the one
 // that owns the place finds the token; since masses are whole numbers, no sum depends on how the row was cut.
-// After a search the blocks read their masses from the histograms, and only the owner looks at its tokens.
+// After a search, blocks of more than a pair read their masses from the histograms, those that count by value
+// from the values, and only the owner looks at its tokens, or at a part of them.
 //
 // Barriers: one in the block and one of the team for each exchange. Blocks read each other's memory in the
 // search alone; the last exchange follows it, so nobody ends too early.

@@ -12,7 +12,8 @@
 // blocks count again into two words (rows of equal logits, very high temperatures). A home that has counted
 // its tokens by value brings values instead, which go into two words at once.
 //
-// Where tokens are counted by value, few values share a bin as a rule, and the second histogram is not needed.
+// Where tokens are counted by value, few values share a bin as a rule, and the second histogram is not
+// needed.
 //
 // The histograms stay behind and tell a block the mass of what it keeps, without another look at its tokens.
 #pragma once

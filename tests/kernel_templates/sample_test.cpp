@@ -158,6 +158,33 @@ TEST_CASE(
     CHECK(winner("dtype=bf16 filters=yes vocabulary=128256 rows=1", a100) == "plain");
 }
 
+TEST_CASE("defaults are what was fastest where it was measured") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto chosen = [&](const char* text) {
+        const auto c = values_of<ClusterRowConfig>(fallback(problem_of(text), h100)->config);
+        return std::to_string(c.cluster) + "x" + std::to_string(c.threads) + " " + std::to_string(c.home);
+    };
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=128256 rows=1") == "16x512 0");
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=128256 rows=8") == "8x512 0");
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=128256 rows=64") == "2x1024 2");
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=128256 rows=256") == "2x1024 2");
+    CHECK(chosen("dtype=bf16 filters=no vocabulary=128256 rows=64") == "2x1024 1");
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=32000 rows=1") == "8x256 0");
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=32000 rows=8") == "8x256 0");
+    CHECK(chosen("dtype=bf16 filters=yes vocabulary=32000 rows=256") == "2x512 1");
+}
+
+TEST_CASE("a block that counts values is cut into parts as memory allows") {
+    const auto parts = [](std::int64_t vocabulary, int blocks, int threads) {
+        return value_parts({vocabulary, blocks, threads, 8}, true);
+    };
+    CHECK(parts(128256, 2, 1024) == 4);
+    CHECK(parts(151936, 2, 1024) == 2);
+    CHECK(parts(32000, 2, 512) == 2);
+    CHECK(parts(128256, 4, 512) == 1);
+    CHECK(parts(32000, 4, 256) == 1);
+}
+
 TEST_CASE("one row is given more blocks than many rows") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const auto cluster = [&](const char* rows) {
