@@ -11,29 +11,50 @@
 namespace hone::runtime {
 namespace {
 
-constexpr int max_depth = 32;
+constexpr std::size_t max_depth = 32;
 
-/// Refuses, while nlohmann parses, what its tree would hide (repeated keys) or suffer from (depth).
-class StructureCheck {
+/// Refuses what a tree would hide (repeated keys) or suffer from (depth), before there is one. What is not
+/// JSON at all is left to the parser, which says so. Not a callback of the parser: that looks through all
+/// siblings at the end of each object.
+class StructureCheck final : public nlohmann::json_sax<nlohmann::json> {
   public:
     explicit StructureCheck(std::string file_name) : file_name_(std::move(file_name)) {}
 
-    bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-        using Event = nlohmann::json::parse_event_t;
-        if (depth > max_depth)
-            throw InputError(fmt::format("{}: nested deeper than {} levels", file_name_, max_depth));
-        if (event == Event::object_start) keys_.emplace_back();
-        if (event == Event::object_end) keys_.pop_back();
-        if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-            throw InputError(
-                fmt::format("{}: key \"{}\" stands twice", file_name_, parsed.get<std::string>()));
-        }
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t) override { return true; }
+    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool string(string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_object(std::size_t) override { return enter(); }
+    bool end_object() override { return leave(); }
+    bool start_array(std::size_t) override { return enter(); }
+    bool end_array() override { return leave(); }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+        return false;
+    }
+
+    bool key(string_t& name) override {
+        if (!keys_.back().insert(name).second)
+            throw InputError(fmt::format("{}: key \"{}\" stands twice", file_name_, name));
         return true;
     }
 
   private:
+    bool enter() {
+        if (keys_.size() > max_depth)
+            throw InputError(fmt::format("{}: nested deeper than {} levels", file_name_, max_depth));
+        keys_.emplace_back();
+        return true;
+    }
+    bool leave() {
+        keys_.pop_back();
+        return true;
+    }
+
     std::string file_name_;
-    std::vector<std::set<std::string>> keys_;
+    std::vector<std::set<std::string>> keys_;  ///< of the objects, and none of arrays, that are open
 };
 
 }  // namespace
@@ -44,9 +65,11 @@ int line_at(std::string_view text, std::size_t offset) {
 }
 
 nlohmann::json parse_json_object(const std::string& text, const std::string& file_name) {
+    StructureCheck check(file_name);
     nlohmann::json root;
     try {
-        root = nlohmann::json::parse(text, StructureCheck(file_name), true, true);
+        nlohmann::json::sax_parse(text, &check, nlohmann::json::input_format_t::json, true, true);
+        root = nlohmann::json::parse(text, nullptr, true, true);
     } catch (const nlohmann::json::parse_error& error) {
         const int line = line_at(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
         throw InputError(fmt::format("{}:{}: not valid JSON: {}", file_name, line, error.what()));
