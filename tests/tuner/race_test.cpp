@@ -69,6 +69,22 @@ double spread(const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("no time is no time: a clock that stands still chooses nobody, and no one whom it favours") {
+    const auto list = candidates(4);
+    MadeUpMeasurer measurer;
+    measurer.true_us = [](const std::string&) { return 0.0; };
+    const Ran nobody = run(measurer, list, 0);
+    CHECK_FALSE(nobody.winner);
+    for (const Standing& standing : nobody.standings) {
+        CHECK(standing.verdict.status == cache::TrialStatus::launch_failed);
+        CHECK(standing.verdict.detail.starts_with("measured 0 us a call; allowed are numbers above 0"));
+    }
+    measurer.true_us = [&](const std::string& name) { return name == to_string(list[2]) ? 0.0 : 10.0; };
+    const Ran others = run(measurer, list, 0);
+    REQUIRE(others.winner);
+    CHECK(*others.winner != to_string(list[2]));
+}
+
 TEST_CASE("the race finds the best candidate or one tied with it, whatever the noise") {
     const auto list = candidates(40);
     for (int seed = 1; seed <= 60; ++seed) {

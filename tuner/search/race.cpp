@@ -1,6 +1,9 @@
 #include "tuner/search/race.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -95,14 +98,27 @@ void Race::screen(Standing& standing) {
     standing.launched = true;
     standing.verdict = measurer_.verify(standing.contestant.image);
     if (!standing.failed()) {
-        Samples samples = measurer_.time(standing.contestant.image, rules_.screening_replays);
-        standing.verdict = samples.verdict;
-        standing.us = std::move(samples.us);
+        take(standing, measurer_.time(standing.contestant.image, rules_.screening_replays));
     }
     standing.dropped =
         standing.failed() || standing.us.empty() ||
         (standing.median_us() > rules_.screening_limit * best_us() && !standing.contestant.is_default);
     observer_.settled(standing, false);
+}
+
+/// Adds what was measured. No kernel takes no time: then a clock stands still, or a recording has zeros.
+void Race::take(Standing& standing, const Samples& samples) {
+    standing.verdict = samples.verdict;
+    const auto faulty =
+        std::ranges::find_if(samples.us, [](double us) { return !(us > 0 && std::isfinite(us)); });
+    if (faulty != samples.us.end() && !standing.failed()) {
+        standing.verdict.status = cache::TrialStatus::launch_failed;
+        standing.verdict.detail = fmt::format(
+            "measured {} us a call; allowed are numbers above 0: a clock or a recording is faulty", *faulty);
+    } else {
+        standing.us.insert(standing.us.end(), samples.us.begin(), samples.us.end());
+    }
+    standing.dropped = standing.failed();
 }
 
 void Race::drop_slower_than(double factor) {
@@ -119,11 +135,8 @@ void Race::heat() {
         if (observer_.stop()) return;
         observer_.about_to_launch(standing.contestant);
         const int replays = affordable(rules_.heat_us, standing.median_us(), rules_.heat_replays);
-        Samples samples = measurer_.time(standing.contestant.image, replays);
-        standing.verdict = samples.verdict;
         standing.stage = cache::Stage::raced;
-        standing.us.insert(standing.us.end(), samples.us.begin(), samples.us.end());
-        standing.dropped = standing.failed();
+        take(standing, measurer_.time(standing.contestant.image, replays));
         observer_.settled(standing, false);
     }
     drop_slower_than(rules_.heat_limit);
@@ -178,9 +191,7 @@ void Race::run_final(const std::vector<std::size_t>& finalists) {
         for (std::size_t i = 0; i < finalists.size(); ++i) {
             Standing& standing = standings_[finalists[i]];
             if (standing.failed()) continue;
-            standing.verdict = samples[i].verdict;
-            standing.dropped = standing.failed();
-            standing.us.insert(standing.us.end(), samples[i].us.begin(), samples[i].us.end());
+            take(standing, samples[i]);
         }
     }
 }

@@ -81,6 +81,7 @@ class Race {
 
   private:
     void screen(Standing& standing);
+    static void take(Standing& standing, const Samples& samples);
     void heat();
     [[nodiscard]] int affordable(double budget_us, double cost_us, int wanted) const;
     [[nodiscard]] std::vector<std::size_t> choose_finalists() const;
