@@ -20,6 +20,7 @@ void check_reserved(std::uint32_t given);
 template <class Description>
 hone_status prepare(hone_runtime* runtime, const Description* given, hone_operator** op,
                     const char* where) noexcept {
+    if (op != nullptr) *op = nullptr;  // whatever is wrong
     if (given == nullptr) return fail(HONE_NULL_POINTER);
     Description known{};
     if (!read_struct(*given, known)) return fail(HONE_BAD_STRUCT);

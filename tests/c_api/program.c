@@ -574,6 +574,13 @@ static void check_struct_sizes(hone_runtime* runtime) {
     CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
     args.known.struct_size = 0xffffffffu;
     CHECK(hone_norm_run(op, NULL, &args.known, 4) == HONE_BAD_STRUCT);
+
+    hone_operator* unset = op; /* an operator that could not be prepared is none, whatever was wrong */
+    hone_rms_norm norm = HONE_RMS_NORM_INIT;
+    norm.struct_size = 1;
+    CHECK(hone_rms_norm_prepare(runtime, &norm, &unset) == HONE_BAD_STRUCT && unset == NULL);
+    unset = op;
+    CHECK(hone_rms_norm_prepare(runtime, NULL, &unset) == HONE_NULL_POINTER && unset == NULL);
     hone_operator_destroy(op);
 }
 
