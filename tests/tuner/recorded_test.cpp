@@ -126,6 +126,18 @@ TEST_CASE("a recording that is damaged, empty, of another schema or missing is r
     CHECK_THROWS_AS((void)read_recording(scratch.path("none.jsonl")), ConfigError);
 }
 
+TEST_CASE("a recording that never ends, or is longer than any, is not read") {
+    CHECK_THROWS_WITH_AS((void)read_recording("/dev/zero"), "/dev/zero: not a regular file", ConfigError);
+    MadeUpMeasurer measurer;
+    CHECK_THROWS_AS(RecordingMeasurer(measurer, "/dev/zero"), ConfigError);
+    const Scratch scratch;
+    const auto file = scratch.path("long.jsonl");
+    std::ofstream(file) << "{}";
+    std::filesystem::resize_file(file, (std::uintmax_t{1} << 30) + 1);  // with a hole
+    CHECK_THROWS_WITH_AS((void)read_recording(file),
+                         doctest::Contains("1073741825 bytes; allowed are up to 1073741824"), ConfigError);
+}
+
 TEST_CASE("a recording takes no second device") {
     const Scratch scratch;
     DeviceInfo other = test::made_up_device();

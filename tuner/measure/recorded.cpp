@@ -85,6 +85,20 @@ void read_line(const std::string& line, std::size_t number, Recording& recording
     }
 }
 
+constexpr std::uintmax_t max_recording_bytes = std::uintmax_t{1} << 30;
+
+/// What is no file of a bearable size is not read at all: a device never ends.
+void check_recording_file(const std::filesystem::path& file) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (!std::filesystem::exists(status)) throw ConfigError(file.string() + ": no such file");
+    if (!std::filesystem::is_regular_file(status)) throw ConfigError(file.string() + ": not a regular file");
+    const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+    if (!error && bytes > max_recording_bytes)
+        throw ConfigError(
+            fmt::format("{}: {} bytes; allowed are up to {}", file.string(), bytes, max_recording_bytes));
+}
+
 }  // namespace
 
 std::string header_line(const DeviceInfo& device) {
@@ -102,6 +116,7 @@ std::string problem_line(const std::string& problem, const RecordedProblem& reco
 }
 
 Recording read_recording(const std::filesystem::path& file) {
+    check_recording_file(file);
     std::ifstream in(file);
     if (!in) throw ConfigError(file.string() + ": cannot be read");
     Recording recording;
@@ -122,7 +137,9 @@ Recording read_recording(const std::filesystem::path& file) {
 
 RecordingMeasurer::RecordingMeasurer(Measurer& measurer, const std::filesystem::path& file)
     : measurer_(measurer) {
-    const bool fresh = !std::filesystem::exists(file) || std::filesystem::file_size(file) == 0;
+    const bool exists = std::filesystem::exists(file);
+    if (exists) check_recording_file(file);
+    const bool fresh = !exists || std::filesystem::file_size(file) == 0;
     if (!fresh && !same_device(read_recording(file).device, device())) {
         throw ConfigError(file.string() + ": holds the sweep of another GPU");
     }
