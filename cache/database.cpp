@@ -159,13 +159,19 @@ Database open_for_writing(const fs::path& name, const DatabaseOptions& options) 
     return {.connection = std::move(connection), .network_file_system = network};
 }
 
+/// The header of a write-ahead log, as a process leaves it that was killed before it wrote a frame (SQLite,
+/// "Database File Format", 4.1). Its index knows nothing of it, and no reader may make another one: SQLite
+/// would wait for a writer to do so.
+constexpr std::int64_t log_header_bytes = 32;
+
 /// A database in WAL mode is read through the log's index, which must exist already: making one would be
-/// writing. When nobody has left a log, the file alone is complete and may be read as it is.
+/// writing. When nothing is in the log, the file alone is complete and may be read as it is.
 Access access_for_reading(const RawHeader& header, const fs::path& file) {
     const std::int64_t log_bytes = version_of(with_suffix(file, "-wal")).size;
     const bool has_index = version_of(with_suffix(file, "-shm")).size >= 0;
-    if (!header.wal || (log_bytes >= 0 && has_index)) return Access::read_only;
-    if (log_bytes <= 0) return Access::immutable;
+    const bool has_only_header = log_bytes > 0 && log_bytes <= log_header_bytes;
+    if (!header.wal || (log_bytes >= 0 && has_index && !has_only_header)) return Access::read_only;
+    if (log_bytes <= log_header_bytes) return Access::immutable;
     throw CacheError(
         Kind::read_only,
         fmt::format("{}: its write-ahead log must be recovered, which takes write permission", file.string()),

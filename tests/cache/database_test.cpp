@@ -26,6 +26,26 @@ int mode_of(const fs::path& file) {
     return ::lstat(file.c_str(), &status) == 0 ? static_cast<int>(status.st_mode & 07777) : -1;
 }
 
+/// What a process leaves that was killed between the log's header and its first frame. Checksums as in
+/// SQLite's "Database File Format", 4.2.
+void leave_log_of_header_alone(const fs::path& file) {
+    const std::array<std::uint32_t, 6> fields{0x377f0683, 3007000, 4096, 0, 0x11111111, 0x22222222};
+    std::uint32_t first = 0;
+    std::uint32_t second = 0;
+    for (std::size_t i = 0; i < fields.size(); i += 2) {
+        first += fields[i] + second;
+        second += fields[i + 1] + first;
+    }
+    std::string header;
+    for (const std::uint32_t word :
+         {fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], first, second}) {
+        for (int shift = 24; shift >= 0; shift -= 8) header += static_cast<char>(word >> shift & 0xFF);
+    }
+    write_file(with_suffix(file, "-wal"), header);
+    write_file(with_suffix(file, "-shm"), std::string(32768, '\0'));
+    for (const char* suffix : {"-wal", "-shm"}) ::chmod(with_suffix(file, suffix).c_str(), 0600);
+}
+
 }  // namespace
 
 TEST_CASE("a new cache and its directories are private whatever the umask") {
@@ -249,6 +269,20 @@ TEST_CASE("an unfinished write-ahead log is read, or its loss is prevented") {
     fs::remove(with_suffix(copy, "-shm"));
     CHECK(open_error(copy, OpenMode::read_only) == "read_only");  // would silently miss what is in the log
     CHECK(Cache::open(copy).trials().size() == 3);
+}
+
+TEST_CASE("a write-ahead log of a header alone hides nothing from readers, and they leave it alone") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    make_cache(file);
+    leave_log_of_header_alone(file);
+    const std::string before = listing(directory.path());
+    const Cache reader = Cache::open(file, OpenMode::read_only);  // by SQLite alone: busy, after ten seconds
+    CHECK(reader.trials().size() == 3);
+    CHECK(reader.winners().size() == 1);
+    CHECK(listing(directory.path()) == before);
+    Cache::open(file).store(sample_trial(10));
+    CHECK(reader.trials().size() == 4);
 }
 
 TEST_CASE("a read-only directory can be read and not written") {
