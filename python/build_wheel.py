@@ -81,7 +81,7 @@ class WheelError(Exception):
 
 
 def package_version() -> str:
-    """Of python/hone/_native/library.py, which the tests hold to hone.h."""
+    """The version in python/hone/_native/library.py, which the tests hold to hone.h."""
     return re.search(r'^VERSION = "(.*)"', (PACKAGE / "_native" / "library.py").read_text(), re.MULTILINE)[1]
 
 

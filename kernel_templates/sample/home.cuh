@@ -302,7 +302,7 @@ struct ValueHome : SharedHome<Layout, hint> {
         }
         return fmaxf(__uint_as_float(largest << 16), __uint_as_float(largest & 0xffff0000u));
     }
-    /// Of counted tokens, only the first that is infinite has an index.
+    /// The token of a value: of counted ones only the first that is infinite has an index.
     __device__ int index_of(float value) const {
         if (!is_counted_) return Base::index_of(value);
         if (value != infinity) return 0;
@@ -413,7 +413,7 @@ struct ValueHome : SharedHome<Layout, hint> {
     }
     /// The part that the warp's own tokens are in.
     __device__ static int part() { return warp_index() / part_warps; }
-    /// Of all parts; none of what has no slot of its own.
+    /// Tokens of a slot in all parts; 0 for what has no slot of its own.
     __device__ uint32 tokens_of(int slot) const {
         uint32 tokens = 0;
 #pragma unroll

@@ -30,8 +30,8 @@ double looks_ns(const Cost& cost, double together) {
     return 0;
 }
 
-/// Of a multiprocessor each, at once: the groups of multiprocessors that clusters stay within leave some
-/// over.
+/// Clusters of a multiprocessor a block that run at once: the groups of multiprocessors that clusters stay
+/// within leave some over.
 double clusters_at_once(const Cost& cost, const DeviceTraits& traits) {
     const double all = std::floor(traits.sm_count / cost.blocks);
     return cost.blocks > 1 ? std::max(all - 2, 1.0) : all;

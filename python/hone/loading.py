@@ -219,7 +219,7 @@ def _check(places: Dict[str, _Place], plan: _Plan, tensors: Tensors, strict: boo
 
 
 def _fill(places: List[_Place], value: Tensor, device: Any) -> None:
-    """Of places that have one tensor in common."""
+    """Fills places that have one tensor in common."""
     old = places[0].tensor
     if not old.is_meta:
         with torch.no_grad():

@@ -85,8 +85,8 @@ def prepare_model(model: str, device: int, max_rows: int, options: Dict[str, Any
 
 
 def descriptions_by_role(operators: List[Dict[str, Any]], max_rows: int) -> Dict[str, Description]:
-    """Of the program's list, each with `role` and `problem`. The halves of a feed-forward network, which are
-    tuned apart and stand one after the other, are one operator here."""
+    """The descriptions of the program's list, whose entries have `role` and `problem`. The halves of a
+    feed-forward network, which are tuned apart and stand one after the other, are one operator here."""
     found: Dict[str, Description] = {}
     first: Dict[str, str] = {}
     for entry in operators:
@@ -101,8 +101,8 @@ def descriptions_by_role(operators: List[Dict[str, Any]], max_rows: int) -> Dict
 
 
 def description_of(problem: str, max_rows: int) -> Description:
-    """Of "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1", say; of every problem but the first
-    half of a gated feed-forward network."""
+    """The description of "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1", say: of every problem
+    but the first half of a gated feed-forward network."""
     family = problem.split()[0]
     fields = _fields(problem)
     if family == "linear":

@@ -103,7 +103,7 @@ def device_ordinal(device: Any = None) -> int:
 
 
 def _ordinal_from_text(text: str, device: Any) -> int:
-    """Of "cuda" and "cuda:1", which is how a torch.device prints, too."""
+    """The number in "cuda:1", that of the current device for "cuda": so a torch.device prints, too."""
     kind, colon, number = text.partition(":")
     if kind != "cuda" or (colon and not number.isdigit()):
         raise ValueError(

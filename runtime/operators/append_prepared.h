@@ -16,7 +16,7 @@ namespace hone::runtime {
 /// The description with numbers in place of what stands for them: 0 for kv_heads, -1 for rotary_dim.
 [[nodiscard]] RopeKvAppend filled_in(RopeKvAppend rope);
 
-/// Of calls of at least one token.
+/// The rules for numbers of calls that have tokens.
 template <class Refuse>
 [[nodiscard]] Status check_numbers(const RopeKvAppend& rope, const RopeKvAppendArgs& args,
                                    std::int64_t tokens, Refuse refuse) {

@@ -81,7 +81,7 @@ class Contents(NamedTuple):
 
 
 def compact_strides(shape: Tuple[int, ...]) -> Tuple[int, ...]:
-    """Of a row-major array without gaps, in elements."""
+    """The strides of a row-major array without gaps, in elements."""
     strides = []
     step = 1
     for size in reversed(shape):

@@ -33,7 +33,7 @@ def format_of(bits: Bits) -> str:
 
 
 def group_of(format: str, in_features: int, group: Optional[int]) -> int:
-    """Of None for w4a16 128, or 64 or 32 where that does not divide, for other formats a scale a row."""
+    """The group itself; in place of None for w4a16 128, or 64 or 32 where that does not divide, else a scale a row."""
     if group is not None:
         return group
     if format != "w4a16":

@@ -91,7 +91,7 @@ class Arguments:
         return array.pointer
 
     def check_writable(self, *names: str) -> None:
-        """Of those that were checked so far."""
+        """Raises for those of these names, among what was checked so far, that must not be written."""
         for array, _ in self._seen:
             if array.name in names:
                 arrays.check_writable(array)

@@ -45,7 +45,7 @@ def _present(description: Any, when: str) -> bool:
 
 
 def _dtypes(description: Any, dtype: str) -> Tuple[str, ...]:
-    """Of "fp32", of "" for the description's, or of a property's name."""
+    """The dtypes that "fp32" means, "" for the description's, or a property's name."""
     if not dtype:
         return (description.dtype,)
     return getattr(description, dtype) if hasattr(description, dtype) else (dtype,)
@@ -78,7 +78,7 @@ class Tensor:
 
 
 class _Computed(Tensor):
-    """Of the shape that the description's property <name>_shape says."""
+    """A tensor of the shape that the description's property <name>_shape says."""
 
     def of(self, description: Any) -> List[Wanted]:
         of_rows, shape = getattr(description, f"{self.name}_shape")
@@ -114,12 +114,12 @@ def rows(
 def fixed(
     name: str, shape: str, *, when: str = "", dtype: str = "", strided: bool = False, written: bool = False
 ) -> Tensor:
-    """Of the same shape in every call."""
+    """A tensor of the same shape in every call."""
     return Tensor(name, False, tuple(shape.split()), when, dtype, strided, written)
 
 
 def computed(name: str, *, when: str = "", dtype: str = "") -> Tensor:
-    """Of the shape that the description's property <name>_shape says."""
+    """A tensor of the shape that the description's property <name>_shape says."""
     return _Computed(name, False, (), when, dtype)
 
 

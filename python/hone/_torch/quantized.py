@@ -97,7 +97,7 @@ class QuantizedCall:
         raise NotImplementedError
 
     def _shapes(self, x: Tensor, given: Values) -> Dict[str, Tuple[int, ...]]:
-        """Of the residual and of biases."""
+        """The shapes of the residual and of biases."""
         raise NotImplementedError
 
     def _fields(self, x: Tensor, given: Values) -> Values:

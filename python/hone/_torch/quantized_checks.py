@@ -53,7 +53,7 @@ def check_size(name: str, value: int) -> None:
 def check_x(
     x: Tensor, last: str, format: str, group: int, x_scales: Optional[Tensor], out_dtype: Optional[str]
 ) -> Source:
-    """Of x [..., last]."""
+    """What x [..., last] is given as."""
     if x.device.type not in ("cuda", "meta"):
         raise ValueError(f"x: it is on device '{x.device}'; allowed are CUDA devices")
     if x.dim() == 0 or x.shape[-1] == 0:
@@ -96,7 +96,7 @@ def _check_x_scales(x: Tensor, x_scales: Tensor, group: int) -> bool:
 def _make_shapes(
     rows: int, columns: int, format: str, group: int, one_scale: bool
 ) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    """Of codes and of scales."""
+    """The shapes of codes and of scales."""
     stored = StoredWeight(rows, columns, format, group, one_scale)
     return stored.codes_shape, stored.scales_shape
 
@@ -115,7 +115,7 @@ def has_one_scale(format: str, group: int, *weights: Weight) -> bool:
 
 
 def check_weight(x: Tensor, weight: Weight, format: str, group: int, one_scale: bool, dtype: str) -> None:
-    """Of an operator of `dtype`."""
+    """Raises TypeError or ValueError for a weight that an operator of `dtype` does not take."""
     symbols = type(weight.rows) is not int or type(weight.columns) is not int
     shapes = _make_shapes if symbols else _known_shapes  # symbols are not to be kept
     codes_shape, scales_shape = shapes(weight.rows, weight.columns, format, group, one_scale)
