@@ -30,8 +30,9 @@ _PROMPT = MOST_DECODED + 1  # tokens of the shortest
 class ModelOperators(Mapping[str, Operator]):
     """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual", "linear_bias",
     "fused_ffn", "quantized_linear", "quantized_ffn", "attention", "attention_decode",
-    "attention_decode_lengths_paged", "rope_kv_append", "embedding", "sample", "sample_filters"; where a model has one kind in several sizes, with the
-    elements of a row, "rmsnorm_4096", or those of x and out, "linear_4096_14336".
+    "attention_decode_lengths_paged", "rope_kv_append", "embedding", "sample", "sample_filters"; where a model has
+    one kind in several sizes, with the elements of a row, "rmsnorm_4096", or those of x and out,
+    "linear_4096_14336".
 
     Attention over a prompt is prepared for as many queries as max_rows says, that over one token for as many
     sequences (up to 512), both for caches of up to 8192 tokens; sampling for as many rows (up to 512).
