@@ -5,7 +5,7 @@
 namespace hone {
 namespace {
 
-const std::string prologue =
+constexpr const char* prologue =
     "#pragma once\n"
     "#define HONE_PARAMETERS(kernel) HONE_PARAMETERS_##kernel\n"
     "#define HONE_ARGUMENTS(kernel) HONE_ARGUMENTS_##kernel\n";

@@ -63,9 +63,9 @@ constexpr void substitute(Launch& launch, const KernelArg& what, std::uint8_t va
     }
 }
 
-/// The same for one member, by its place in Kernel::args: where several members name one argument.
-constexpr void substitute(Launch& launch, std::uint8_t member, std::uint8_t value) {
-    launch.substitutions[launch.substitution_count++] = {member, value};
+/// The same for one parameter, by its place in Kernel::args: where several take one argument.
+constexpr void substitute(Launch& launch, std::uint8_t parameter, std::uint8_t value) {
+    launch.substitutions[launch.substitution_count++] = {parameter, value};
 }
 
 /// The call's arguments followed by others, for a kernel that takes more than the call.
