@@ -5,6 +5,7 @@ import typing
 
 from generate import cpp
 from generate.emit_cpp import origin, size_parameter, type_of
+from generate.families import Pointer
 from generate.operators import Call, Operator
 from generate.state import kept, value_of
 
@@ -119,10 +120,24 @@ def _entry(operator: Operator) -> typing.List[str]:
             *explained, "}", ""]
 
 
-def _checked_indices(call: Call) -> typing.List[str]:
-    return ["    if (checks_indices_) {", "        const Status wrong =",
-            "            runtime::check_indices(runtime::single(*prepared_), stream, call, description_, args, "
-            f"{call.sizes[0]});",
+def _row_ids(pointer: Pointer) -> typing.List[str]:
+    """The members of a RowIds: the ids, whether they have 64 bits, and the rows of their table."""
+    computed = re.fullmatch(r"p\.(\w+)_type\(\)", pointer.dtype)
+    is_wide = f"description_.{computed[1]} == IndexType::int64" if computed else \
+        "true" if pointer.dtype == "int64" else "false"
+    ids = f"args.{pointer.name}"
+    if pointer.when:
+        ids = f"description_.{pointer.when} ? {ids} : nullptr"
+    return [ids, is_wide, f"args.{pointer.rows}"]
+
+
+def _checked_indices(operator: Operator) -> typing.List[str]:
+    tensors = [line for pointer in operator.family.pointers if pointer.rows
+               for line in cpp.braced("", _row_ids(pointer), ",", 12)]
+    return ["    if (checks_indices_) {", "        const runtime::RowIds ids[] = {",
+            *tensors, "        };",
+            "        const Status wrong = runtime::check_rows(runtime::single(*prepared_), stream, call, "
+            f"{operator.call.sizes[0]}, ids);",
             "        if (wrong != Status::ok) return wrong;", "    }"]
 
 
@@ -134,7 +149,7 @@ def _run(group: typing.List[Operator]) -> typing.List[str]:
     parameters = ["CUstream_st* stream", f"const {call.title}Args& args", size_parameter(call)]
     return [*cpp.filled(f"Status {call.title}Kernel::run(", parameters, ") const noexcept {"),
             "    if (!*this) return Status::not_prepared;", f"    const Call call = {built};",
-            *(_checked_indices(call) if first.has_indices else []),
+            *(_checked_indices(first) if first.has_indices else []),
             f"    return runtime::single(*prepared_).run(stream, call, {{{size}}});", "}", "",
             *cpp.filled(f"std::string {call.title}Kernel::refusal(", parameters[1:], ") const {"),
             '    if (!*this) runtime::throw_not_prepared("refusal()");',

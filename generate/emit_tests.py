@@ -94,8 +94,41 @@ def source(operators: typing.List[Operator], lock: abi.Lock) -> str:
     return "\n".join([*lines, "}  // namespace", "}  // namespace hone::c_api", ""])
 
 
+def _described(operator: Operator, has_all: bool) -> str:
+    """A small description, as it is by default or with everything off its default."""
+    members: typing.List[str] = []
+    for given in operator.fields:
+        if given.largest:
+            members.append(f".{given.name} = 8")
+        elif given.kind == "int64":
+            members.append(f".{given.name} = 64")
+        elif has_all:
+            members.append(f".{given.name} = {_given(given, _Numbers())[1]}")
+    return "\n".join(cpp.braced(operator.title, members, "", len("    visit(")))[len("    visit("):]
+
+
+def _small_calls(operator: Operator) -> typing.List[str]:
+    """Two visits of an operator that is one family's call."""
+    numbers = {argument.name for argument in operator.call.arguments if argument.kind == "int64"}
+    rows = [pointer.rows for pointer in operator.family.pointers if pointer.rows]
+    members = [f".{name} = 100" for name in rows if name in numbers]
+    args = f"{operator.call.title}Args{{{', '.join(members)}}}"
+    return [line for has_all in (False, True)
+            for line in cpp.filled("    visit(", [_described(operator, has_all), args], ");")]
+
+
+def _visit_small_calls(operators: typing.List[Operator]) -> typing.List[str]:
+    """Those whose fields may be whatever their ranges say, whatever the others are."""
+    simple = [operator for operator in operators
+              if operator.family is not None and not operator.is_function and not operator.is_checked]
+    return ["/// Each operator that is one family's call, by default and with every choice off its default, and the",
+            "/// numbers of a call of up to 8 rows.",
+            "template <class Visit>", "void visit_small_calls(const Visit& visit) {",
+            *(line for operator in simple for line in _small_calls(operator)), "}", ""]
+
+
 def visitors(operators: typing.List[Operator]) -> str:
-    """tests/runtime/visit_pointers.h: each pointer of a call with its name in C."""
+    """tests/runtime/visit_pointers.h: each pointer of a call with its name in C, and small calls."""
     lines = [*cpp.comment(f"The pointers of each operator's arguments, with their names. {NOTE}", mark="//"),
              "#pragma once",
              "", '#include "hone/hone.h"', "", "namespace hone::test {", ""]
@@ -110,4 +143,5 @@ def visitors(operators: typing.List[Operator]) -> str:
             elif argument.kind == "tensor":
                 lines.append(f'    visit("{argument.name}", args.{argument.name});')
         lines += ["}", ""]
+    lines += _visit_small_calls(operators)
     return "\n".join([*lines, "}  // namespace hone::test", ""])

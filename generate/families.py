@@ -156,6 +156,7 @@ class Pointer(Record):
     fill: Fill = dataclasses.field(default_factory=normal)
     words: str = ""
     called: str = ""  # an expression in place of its name, in texts
+    rows: str = ""  # of ids: the number of rows of the table that they are looked up in
 
 
 def split_commas(text: str) -> typing.List[str]:
@@ -197,10 +198,13 @@ def _pointer(role: str, name: str, shape: str, element: str, strided, **rest) ->
 
 def read(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: str = "",
          fill: Fill = Fill("normal"),
-         words: str = "", called: str = "") -> Pointer:
+         words: str = "", called: str = "", rows: str = "") -> Pointer:
     """An activation. `strided`: True for one stride, <name>_stride, that of the last extent but one; words for
-    several, outermost first ("batch token head": <name>_batch_stride, ...); or {stride: tuning value}."""
-    return _pointer("input", name, shape, dtype, strided, when=when, fill=fill, words=words, called=called)
+    several, outermost first ("batch token head": <name>_batch_stride, ...); or {stride: tuning value}. `rows`: it
+    holds ids of a table's rows, and the field of that name says how many there are, so that HONE_CHECK_INDICES
+    can look at them."""
+    return _pointer("input", name, shape, dtype, strided, when=when, fill=fill, words=words, called=called,
+                    rows=rows)
 
 
 def weight(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: str = "",
@@ -312,6 +316,9 @@ def _check(made: Family):
             seen.add(record.name)
     pointers = {pointer.name for pointer in made.pointers}
     fields = [field.name for field in made.fields]
+    for pointer in made.pointers:
+        if pointer.rows and pointer.rows not in fields:
+            pointer.refuse(f"holds rows of {pointer.rows}, which is no field")
     for scalar in made.scalars:
         if scalar.name in pointers:
             scalar.refuse("is a pointer's name, too")

@@ -83,11 +83,13 @@ class HashedText {
     [[nodiscard]] const std::vector<fs::path>& files() const { return files_; }
 
   private:
-    /// <variant>_plan.cpp beside <variant>.cu, or .cuh where families share it; plan.cpp beside kernel.cu where
-    /// a variant has a folder.
-    static fs::path plan_of(const fs::path& template_file) {
+    /// <variant>_plan.cpp beside <variant>.cu, or .cuh where families share it; plan.cpp beside kernel.cu
+    /// where a variant has a folder. A plan of a few lines stands in <variant>_plan.h alone.
+    [[nodiscard]] fs::path plan_of(const fs::path& template_file) const {
         const std::string stem = template_file.stem().string();
-        return template_file.parent_path() / (stem == "kernel" ? "plan.cpp" : stem + "_plan.cpp");
+        const fs::path plan =
+            template_file.parent_path() / (stem == "kernel" ? "plan.cpp" : stem + "_plan.cpp");
+        return fs::exists(root_ / plan) ? plan : fs::path(plan).replace_extension(".h");
     }
 
     /// The contract's own folders, and what is generated from a declaration: kernels and plans meet by the

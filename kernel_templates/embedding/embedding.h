@@ -1,5 +1,5 @@
-// Embedding on the host: the problem as plain numbers and the variants. A variant's plan stands in
-// <variant>_plan.cpp, its space and cost in <variant>.cpp, beside <variant>.cu.
+// Embedding on the host: the problem as plain numbers and the variants. Both are rows.cu; its plan stands in
+// rows_plan.h, its space and cost in rows.cpp.
 #pragma once
 
 #include "kernel_templates/embedding/declaration.h"

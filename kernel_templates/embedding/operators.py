@@ -15,9 +15,9 @@ embedding = family(
         free("position_rows", 1, 2147483647, "rows of the table of positions", default=1024),
     ],
     pointers=[
-        read("ids", "tokens, 1", "p.index_type()", fill=permutation("p.step(vocabulary)")),
+        read("ids", "tokens, 1", "p.index_type()", rows="vocabulary", fill=permutation("p.step(vocabulary)")),
         weight("table", "vocabulary, hidden", strided=True),
-        read("position_ids", "tokens, 1", "p.index_type()", when="positions",
+        read("position_ids", "tokens, 1", "p.index_type()", rows="position_rows", when="positions",
              fill=permutation("p.step(position_rows)")),
         weight("position_table", "position_rows, hidden", strided=True, when="positions"),
         write("out", "tokens, hidden", strided=True),
@@ -56,7 +56,6 @@ embedding_operator = operator(
             "position_ids": "of type index; needed when the operator has positions",
         },
     ),
-    indices=True,
     torch=[
         torch_call("embedding", "ids table | scale position_ids position_table",
                    instead="train with torch.nn.functional.embedding"),

@@ -1,20 +1,23 @@
+// Space and preference of both variants, which are one kernel: packets as wide as a row allows, and single
+// elements for rows and strides that no packets fit.
 #include <algorithm>
 #include <cmath>
 
-#include "kernel_templates/embedding/rank.h"
 #include "kernel_templates/embedding/rows_plan.h"
-#include "kernel_templates/kit/ceil_div.h"
 #include "kernel_templates/kit/rules.h"
 
 namespace hone::embedding {
 namespace {
 
-constexpr auto tunables = tunables_of({
-    tunable<&RowsConfig::threads>("threads a block", {64, 128, 256, 512, 1024}),
-    tunable<&RowsConfig::lanes>("threads that share a row", {8, 16, 32, 64, 128, 256, 512, 1024}),
-    tunable<&RowsConfig::vector>("elements a memory access", {1, 2, 4, 8}),
-    tunable<&RowsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
-});
+constexpr auto threads = tunable<&RowsConfig::threads>("threads a block", {64, 128, 256, 512, 1024});
+constexpr auto lanes =
+    tunable<&RowsConfig::lanes>("threads that share a row", {8, 16, 32, 64, 128, 256, 512, 1024});
+constexpr auto programmatic = tunable<&RowsConfig::programmatic>("1: programmatic dependent launch", {0, 1});
+
+constexpr auto packet_tunables = tunables_of(
+    {threads, lanes, tunable<&RowsConfig::vector>("elements a memory access", {1, 2, 4, 8}), programmatic});
+constexpr auto element_tunables = tunables_of(
+    {threads, lanes, tunable<&RowsConfig::vector>("elements a memory access", {1}), programmatic});
 
 /// Widest access in elements that fits 16 bytes and divides a row.
 std::int64_t widest_vector(const EmbeddingProblem& p) {
@@ -23,36 +26,56 @@ std::int64_t widest_vector(const EmbeddingProblem& p) {
     return vector;
 }
 
-constexpr Constraint constraints[] = {
+constexpr Constraint lanes_own_columns =
+    rule("at least half of the lanes must own columns", [](const EmbeddingProblem& p, const RowsConfig& c) {
+        return c.lanes == 8 || c.lanes * c.vector < 2 * p.hidden;
+    });
+constexpr Constraint packet_constraints[] = {
     lanes_fit_block<RowsConfig>,
     rule("accesses are the widest that divide hidden and fit 16 bytes, or half of that",
          [](const EmbeddingProblem& p, const RowsConfig& c) {
              const std::int64_t widest = widest_vector(p);
              return c.vector == widest || (c.vector * 2 == widest && c.vector * p.element_bytes() >= 4);
          }),
-    rule("at least half of the lanes must own columns",
-         [](const EmbeddingProblem& p, const RowsConfig& c) {
-             return c.lanes == 8 || c.lanes * c.vector < 2 * p.hidden;
-         }),
+    lanes_own_columns,
     programmatic_needs_sm_90<RowsConfig>,
 };
+constexpr Constraint element_constraints[] = {lanes_fit_block<RowsConfig>, lanes_own_columns,
+                                              programmatic_needs_sm_90<RowsConfig>};
 
-double predict(const EmbeddingProblem& p, const RowsConfig& c, const DeviceTraits& traits) {
-    return predict_us(p,
-                      {.packets = static_cast<double>(ceil_div(p.hidden, c.lanes * c.vector)),
-                       .vector = static_cast<double>(c.vector),
-                       .lanes = static_cast<double>(c.lanes),
-                       .programmatic = c.programmatic != 0},
-                      traits);
+/// Modelled microseconds: a launch, one look-up after the other, and bytes over bandwidth or packets over
+/// issue slots, whichever takes longer.
+double predict_us(const EmbeddingProblem& p, const RowsConfig& c, const DeviceTraits& traits) {
+    const double rows = static_cast<double>(p.tokens);
+    const double bytes = rows * static_cast<double>(p.hidden * p.element_bytes()) * (p.positions ? 3 : 2);
+    const double memory_us = bytes / (0.86e-6 * traits.memory_bytes_per_s);
+
+    const double packets = static_cast<double>(ceil_div(p.hidden, c.lanes * c.vector));
+    const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
+    const double slots =
+        rows * static_cast<double>(c.lanes) * (40 + packets * (10 + 4 * static_cast<double>(c.vector)));
+    const double busy = std::min<double>(traits.sm_count, std::ceil(slots / 1e4));
+    const double issue_us = slots / (busy * lanes_per_us);
+
+    const double rounds = std::ceil(packets / 8);
+    const double launch_us = c.programmatic != 0 ? 0.29 : 0.69;
+    return launch_us + 0.6 + 0.35 * (rounds - 1) + std::max(memory_us, issue_us);
 }
 
+std::int64_t access_elements(const EmbeddingProblem&, const RowsConfig& c) { return c.vector; }
+
 /// A row's packets at once, in blocks of at least 128 threads.
-std::optional<RowsConfig> fallback(const EmbeddingProblem& p, const DeviceTraits& traits) {
-    RowsConfig c{.vector = widest_vector(p), .programmatic = traits.has_programmatic_launch() ? 1 : 0};
-    c.lanes = 8;
+RowsConfig in_one_round(const EmbeddingProblem& p, std::int64_t vector, const DeviceTraits& traits) {
+    RowsConfig c{.lanes = 8, .vector = vector, .programmatic = traits.has_programmatic_launch() ? 1 : 0};
     while (c.lanes < 512 && c.lanes * c.vector < p.hidden) c.lanes *= 2;
     c.threads = std::max<std::int64_t>(c.lanes, 128);
     return c;
+}
+std::optional<RowsConfig> packet_fallback(const EmbeddingProblem& p, const DeviceTraits& traits) {
+    return in_one_round(p, widest_vector(p), traits);
+}
+std::optional<RowsConfig> element_fallback(const EmbeddingProblem& p, const DeviceTraits& traits) {
+    return in_one_round(p, 1, traits);
 }
 
 }  // namespace
@@ -60,12 +83,23 @@ std::optional<RowsConfig> fallback(const EmbeddingProblem& p, const DeviceTraits
 const Variant rows{.name = "rows",
                    .summary = "a few threads copy a token's row in packets",
                    .source = "embedding/rows.cu",
-                   .tunables = tunables,
-                   .constraints = constraints,
+                   .tunables = packet_tunables,
+                   .constraints = packet_constraints,
                    .kernels = rows_kernels,
                    .plan = typed<rows_plan>,
-                   .fallback = typed<fallback>,
-                   .access_elements = typed<rows_access_elements>,
-                   .predict_us = typed<predict>};
+                   .fallback = typed<packet_fallback>,
+                   .access_elements = typed<access_elements>,
+                   .predict_us = typed<predict_us>};
+
+const Variant plain{.name = "plain",
+                    .summary = "a few threads copy a token's row element by element",
+                    .source = "embedding/rows.cu",
+                    .tunables = element_tunables,
+                    .constraints = element_constraints,
+                    .kernels = rows_kernels,
+                    .plan = typed<rows_plan>,
+                    .fallback = typed<element_fallback>,
+                    .access_elements = typed<access_elements>,
+                    .predict_us = typed<predict_us>};
 
 }  // namespace hone::embedding

@@ -1,4 +1,4 @@
-// Embedding, variant rows: `lanes` threads copy a token's row in packets.
+// Embedding, variants rows and plain: `lanes` threads copy a token's row in packets, or element by element.
 //
 // Data's way: the token's index -> registers -> its row, all packets of a lane under way at once -> registers
 // -> out. Without scale and positions not a bit is touched; else a sum is made in float32 and rounded once.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/kit/ceil_div.h"
 #include "kernel_templates/kit/launches.h"
 
 namespace hone::embedding {
@@ -15,9 +16,10 @@ struct RowsConfig {
 
 inline constexpr Kernel rows_kernels[] = {{"embedding_rows", call_args}};
 
-[[nodiscard]] Plan rows_plan(const EmbeddingProblem&, const RowsConfig&, const DeviceTraits&);
-[[nodiscard]] constexpr std::int64_t rows_access_elements(const EmbeddingProblem&, const RowsConfig& c) {
-    return c.vector;
+[[nodiscard]] inline Plan rows_plan(const EmbeddingProblem& p, const RowsConfig& c, const DeviceTraits&) {
+    Launch first = launch(rows_kernels[0], grid_of(ceil_div(p.tokens, c.threads / c.lanes)), c.threads);
+    first.programmatic = c.programmatic != 0;
+    return plan_of(first);
 }
 
 }  // namespace hone::embedding

@@ -1,5 +1,5 @@
-// Sampling on the host: the problem as plain numbers and the variants. A variant's plan stands in
-// <variant>_plan.cpp, its space and cost in <variant>.cpp, beside <variant>.cu.
+// Sampling on the host: the problem as plain numbers and the variants. Both are row.cu; its plan stands in
+// row_plan.h, its space and cost in row.cpp.
 #pragma once
 
 #include "kernel_templates/sample/declaration.h"

@@ -61,4 +61,16 @@ struct Cluster {
 };
 #endif
 
+/// The team of so many blocks; names no cluster where there are none.
+template <int blocks>
+struct TeamOf {
+#if __CUDA_ARCH__ >= 900
+    using type = Cluster<blocks>;
+#endif
+};
+template <>
+struct TeamOf<1> {
+    using type = Alone;
+};
+
 }  // namespace hone::sample

@@ -39,8 +39,13 @@ Status EmbeddingKernel::run(CUstream_st* stream, const EmbeddingArgs& args,
     if (!*this) return Status::not_prepared;
     const Call call = runtime::call_of(description_, args, tokens);
     if (checks_indices_) {
-        const Status wrong =
-            runtime::check_indices(runtime::single(*prepared_), stream, call, description_, args, tokens);
+        const runtime::RowIds ids[] = {
+            {args.ids, description_.index == IndexType::int64, args.vocabulary},
+            {description_.positions ? args.position_ids : nullptr,
+             description_.index == IndexType::int64,
+             args.position_rows},
+        };
+        const Status wrong = runtime::check_rows(runtime::single(*prepared_), stream, call, tokens, ids);
         if (wrong != Status::ok) return wrong;
     }
     return runtime::single(*prepared_).run(stream, call, {tokens});

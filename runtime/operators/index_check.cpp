@@ -123,21 +123,16 @@ Status check_append(const Driver& driver, const RopeKvAppend& rope, const RopeKv
     return Status::ok;
 }
 
-/// Whether each of `count` ids of an embedding is one of a table's rows.
 template <class Id>
-bool all_have_rows(const Driver& driver, const void* ids, std::int64_t count, std::int64_t rows) {
-    const DeviceSpan<Id> span{reinterpret_cast<CUdeviceptr>(ids), static_cast<std::size_t>(count)};
-    return std::ranges::all_of(download(driver, span), [&](Id id) { return id >= 0 && id < rows; });
+bool all_have_rows(const Driver& driver, const RowIds& ids, std::int64_t count) {
+    const DeviceSpan<Id> span{reinterpret_cast<CUdeviceptr>(ids.data), static_cast<std::size_t>(count)};
+    return std::ranges::all_of(download(driver, span), [&](Id id) { return id >= 0 && id < ids.rows; });
 }
 
-Status check_embedding(const Driver& driver, const Embedding& embedding, const EmbeddingArgs& args,
-                       std::int64_t tokens) {
-    const auto have_rows =
-        embedding.index == IndexType::int64 ? all_have_rows<std::int64_t> : all_have_rows<std::int32_t>;
-    const bool right =
-        have_rows(driver, args.ids, tokens, args.vocabulary) &&
-        (!embedding.positions || have_rows(driver, args.position_ids, tokens, args.position_rows));
-    return right ? Status::ok : Status::bad_indices;
+bool have_rows(const Driver& driver, const RowIds& ids, std::int64_t count) {
+    if (ids.data == nullptr) return true;
+    return ids.is_wide ? all_have_rows<std::int64_t>(driver, ids, count)
+                       : all_have_rows<std::int32_t>(driver, ids, count);
 }
 
 template <class Check>
@@ -167,12 +162,14 @@ Status check_indices(const DeviceSession& session, CUstream stream, const RopeKv
                        [&](const Driver& driver) { return check_append(driver, rope, args, tokens); });
 }
 
-Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
-                     const Embedding& embedding, const EmbeddingArgs& args, std::int64_t tokens) noexcept {
-    const Status wrong = kernels.check(call, {tokens});
-    if (wrong != Status::ok || tokens == 0) return wrong;
+Status check_rows(const PreparedOperator& kernels, CUstream stream, const Call& call, std::int64_t count,
+                  std::span<const RowIds> tensors) noexcept {
+    const Status wrong = kernels.check(call, {count});
+    if (wrong != Status::ok || count == 0) return wrong;
     return on_the_host(kernels.session(), stream, [&](const Driver& driver) {
-        return check_embedding(driver, embedding, args, tokens);
+        const bool right =
+            std::ranges::all_of(tensors, [&](const RowIds& ids) { return have_rows(driver, ids, count); });
+        return right ? Status::ok : Status::bad_indices;
     });
 }
 

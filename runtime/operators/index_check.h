@@ -2,8 +2,10 @@
 // call. Slow: waits for the stream, allocates, copies. Never on the way of a call that did not ask for it.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "hone/attention.h"
-#include "hone/embedding.h"
 #include "hone/rope_kv_append.h"
 #include "runtime/cuda/device_session.h"
 #include "runtime/dispatch/prepared_operator.h"
@@ -17,10 +19,16 @@ namespace hone::runtime {
 [[nodiscard]] Status check_indices(const DeviceSession& session, CUstream stream, const RopeKvAppend& rope,
                                    const RopeKvAppendArgs& args, std::int64_t tokens) noexcept;
 
-/// The same for ids and positions that have no row, which otherwise give zeros; asks `kernels` first whether
-/// `call` is right otherwise.
-[[nodiscard]] Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
-                                   const Embedding& embedding, const EmbeddingArgs& args,
-                                   std::int64_t tokens) noexcept;
+/// Ids of the rows of a table, on the device.
+struct RowIds {
+    const void* data = nullptr;  ///< nullptr: the operator has none
+    bool is_wide = false;        ///< int64, else int32
+    std::int64_t rows = 0;       ///< of the table
+};
+
+/// Whether the `count` ids of each tensor have a row, after `kernels` has said whether `call` is right
+/// otherwise. bad_indices where one has none; the rest as above.
+[[nodiscard]] Status check_rows(const PreparedOperator& kernels, CUstream stream, const Call& call,
+                                std::int64_t count, std::span<const RowIds> tensors) noexcept;
 
 }  // namespace hone::runtime

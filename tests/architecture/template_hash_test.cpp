@@ -136,6 +136,14 @@ TEST_CASE("the template, a header of a header, and the launch plan each change t
     }
     SUBCASE("launch plan") { tree.write("norm/rows_plan.cpp", "int threads = 512;\n"); }
     SUBCASE("launch plan beside a header") { tree.write("device/reduce_plan.cpp", "int lanes = 16;\n"); }
+    SUBCASE("launch plan in a header alone") {
+        tree.write("device/math_plan.h", "#include \"kernel_templates/norm/shape.h\"\n");
+        tree.write("norm/shape.h", "struct Shape {};\n");
+        const std::string with_header = tree.hash();
+        CHECK(with_header != before);
+        tree.write("norm/shape.h", "struct Shape { int rows; };\n");
+        CHECK(tree.hash() != with_header);
+    }
     SUBCASE("host header of the launch plan") {
         tree.write("norm/grid.h", "int ceil_div(int a, int b = 1);\n");
     }
@@ -175,7 +183,7 @@ TEST_CASE(
         for (const std::string& file : lines_of(std::string(HONE_EMBED) + " closure " + root.string() + " " +
                                                 fs::relative(entry.path(), root).string())) {
             const std::string text = normalized(text_of(root / file));
-            plans += file.ends_with("plan.cpp") ? 1 : 0;
+            plans += file.ends_with("plan.cpp") || file.ends_with("plan.h") ? 1 : 0;
             for (const std::string_view word : preference) {
                 CAPTURE(file);
                 CAPTURE(word);

@@ -9,7 +9,7 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/kit/tunables.h"
-#include "kernel_templates/sample/cluster_row_plan.h"
+#include "kernel_templates/sample/row_plan.h"
 #include "kernel_templates/sample/mass.cuh"
 #include "kernel_templates/sample/values.cuh"
 #include "kernel_templates/space.h"
@@ -123,7 +123,7 @@ TEST_CASE(
     const auto counting = [&](const char* text) {
         int found = 0;
         for (const Config& config : enumerate(problem_of(text), cluster_row, h100))
-            found += counts_values(values_of<ClusterRowConfig>(config)) ? 1 : 0;
+            found += counts_values(values_of<RowConfig>(config)) ? 1 : 0;
         return found;
     };
     CHECK(counting("dtype=bf16 filters=yes vocabulary=128256 rows=64") > 0);
@@ -131,7 +131,7 @@ TEST_CASE(
     CHECK(counting("dtype=bf16 filters=no vocabulary=128256 rows=64") == 0);
     CHECK(counting("dtype=fp32 filters=yes vocabulary=128256 rows=64") == 0);
     const SampleProblem p(problem_of("dtype=bf16 filters=yes vocabulary=128256 rows=64"));
-    const ClusterRowConfig pair{.threads = 512, .cluster = 4, .vector = 8, .home = 2};
+    const RowConfig pair{.threads = 512, .cluster = 4, .vector = 8, .home = 2};
     CHECK(2 * (shared_bytes(p, pair) + 1024) <= 228 * 1024);
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("each token belongs to one lane, in the order of blocks, warps and ste
     for (const char* text : {"dtype=bf16 vocabulary=128256 rows=1", "dtype=fp32 vocabulary=1000 rows=1"}) {
         const SampleProblem p(problem_of(text));
         for (const Config& config : enumerate(problem_of(text), cluster_row, h100)) {
-            const Geometry cut = geometry(p, values_of<ClusterRowConfig>(config));
+            const Geometry cut = geometry(p, values_of<RowConfig>(config));
             CHECK(cut.block_tokens() == cut.warps() * cut.steps() * 32 * cut.vector);
             CHECK(std::int64_t{cut.blocks} * cut.block_tokens() >= p.vocabulary);
             CHECK(std::int64_t{cut.blocks} * cut.warps() * (cut.steps() - 1) * 32 * cut.vector <
@@ -161,7 +161,7 @@ TEST_CASE(
 TEST_CASE("defaults are what was fastest where it was measured") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const auto chosen = [&](const char* text) {
-        const auto c = values_of<ClusterRowConfig>(fallback(problem_of(text), h100)->config);
+        const auto c = values_of<RowConfig>(fallback(problem_of(text), h100)->config);
         return std::to_string(c.cluster) + "x" + std::to_string(c.threads) + " " + std::to_string(c.home);
     };
     CHECK(chosen("dtype=bf16 filters=yes vocabulary=128256 rows=1") == "16x512 0");
@@ -190,7 +190,7 @@ TEST_CASE("one row is given more blocks than many rows") {
     const auto cluster = [&](const char* rows) {
         const Problem problem =
             problem_of(std::string("dtype=bf16 filters=yes vocabulary=128256 rows=") + rows);
-        return values_of<ClusterRowConfig>(fallback(problem, h100)->config).cluster;
+        return values_of<RowConfig>(fallback(problem, h100)->config).cluster;
     };
     CHECK(cluster("1") > cluster("64"));
 }

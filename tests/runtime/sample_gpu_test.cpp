@@ -9,7 +9,7 @@
 #include <random>
 
 #include "kernel_templates/kit/tunables.h"
-#include "kernel_templates/sample/cluster_row_plan.h"
+#include "kernel_templates/sample/row_plan.h"
 #include "kernel_templates/sample/mass.cuh"
 #include "kernel_templates/sample/sample.h"
 #include "tests/runtime/gpu_run.h"
@@ -276,7 +276,7 @@ TEST_CASE("tokens of logits that are counted by value are right, also of values 
             [&](std::size_t, std::mt19937_64& random) { return scattered_logits(vocabulary, random); });
         int seen = 0;
         for (const Config& config : enumerate(scattered.problem(), hone::sample::cluster_row, traits)) {
-            const auto values = values_of<hone::sample::ClusterRowConfig>(config);
+            const auto values = values_of<hone::sample::RowConfig>(config);
             if (values.home != 2 || values.load_hint != 0 || ++seen % 3 != 1) continue;
             const Candidate candidate{&hone::sample::cluster_row, config};
             INFO("vocabulary=" << vocabulary << " | " << to_string(candidate));

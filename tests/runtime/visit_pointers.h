@@ -146,4 +146,53 @@ void visit_pointers(SampleArgs& args, const Visit& visit) {
     visit("log_probability", args.log_probability);
 }
 
+/// Each operator that is one family's call, by default and with every choice off its default, and the
+/// numbers of a call of up to 8 rows.
+template <class Visit>
+void visit_small_calls(const Visit& visit) {
+    visit(Embedding{.hidden = 64, .max_tokens = 8}, EmbeddingArgs{.vocabulary = 100, .position_rows = 100});
+    visit(Embedding{.hidden = 64,
+                    .max_tokens = 8,
+                    .dtype = Dtype::fp16,
+                    .index = IndexType::int64,
+                    .scale = true,
+                    .positions = true},
+          EmbeddingArgs{.vocabulary = 100, .position_rows = 100});
+    visit(Linear{.in = 64, .out = 64, .max_tokens = 8}, LinearArgs{});
+    visit(Linear{.in = 64,
+                 .out = 64,
+                 .max_tokens = 8,
+                 .dtype = Dtype::fp16,
+                 .activation = Activation::relu,
+                 .bias = true,
+                 .residual = true,
+                 .norm = true},
+          LinearArgs{});
+    visit(RmsNorm{.hidden = 64, .max_rows = 8}, NormArgs{});
+    visit(RmsNorm{.hidden = 64,
+                  .max_rows = 8,
+                  .dtype = Dtype::fp16,
+                  .output = NormOutput::fp8,
+                  .residual = true},
+          NormArgs{});
+    visit(LayerNorm{.hidden = 64, .max_rows = 8}, NormArgs{});
+    visit(LayerNorm{.hidden = 64,
+                    .max_rows = 8,
+                    .dtype = Dtype::fp16,
+                    .output = NormOutput::fp8,
+                    .residual = true,
+                    .bias = false},
+          NormArgs{});
+    visit(RmsNormBackward{.hidden = 64, .max_rows = 8}, RmsNormBackwardArgs{});
+    visit(RmsNormBackward{.hidden = 64, .max_rows = 8, .dtype = Dtype::fp16, .residual = true},
+          RmsNormBackwardArgs{});
+    visit(Sample{.vocabulary = 64, .max_rows = 8}, SampleArgs{});
+    visit(Sample{.vocabulary = 64,
+                 .max_rows = 8,
+                 .dtype = Dtype::fp16,
+                 .filters = true,
+                 .log_probability = true},
+          SampleArgs{});
+}
+
 }  // namespace hone::test

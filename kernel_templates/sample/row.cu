@@ -1,23 +1,28 @@
-// Sample, variant cluster_row: a cluster of blocks shares a row, so that even one row brings many
-// multiprocessors to work and no more than one pass over memory is needed.
+// Sample, variants cluster_row and plain: the blocks of a team share a row.
 //
-// Data's way: global -> registers, or by way of registers to shared memory, of all blocks of the cluster,
-// once, there on request counted by value; largest logit, histograms and masses between them through
-// distributed shared memory (sampler.cuh); token -> global.
+// cluster_row: a cluster of blocks, so that even one row brings many multiprocessors to work and no more than
+// one pass over memory is needed. Data's way: global -> registers, or by way of registers to shared memory,
+// of all blocks of the cluster, once, there on request counted by value; largest logit, histograms and masses
+// between them through distributed shared memory (sampler.cuh); token -> global.
+//
+// plain: one block a row, for every GPU and any vocabulary. Data's way: global -> registers, at every look
+// anew: once for the largest logit, once for each histogram, for the masses and for the token.
 #include "sample/sampler.cuh"
 
-namespace hone::sample::cluster_row {
+namespace hone::sample::row {
 
 inline constexpr int threads = static_cast<int>(Tuned::threads);
 inline constexpr LoadHint load_hint = static_cast<LoadHint>(Tuned::load_hint);
-inline constexpr bool in_shared = Tuned::home != 0;
+inline constexpr int blocks = static_cast<int>(Tuned::cluster);
+inline constexpr bool in_shared = Tuned::home == 1 || Tuned::home == 2;
 inline constexpr bool counts_values = Tuned::home == 2;
 
-using Team = Cluster<static_cast<int>(Tuned::cluster)>;
+using Team = TeamOf<blocks>::type;
 using RowLayout = Layout<Team, threads, static_cast<int>(Tuned::vector)>;
 using ElementsHome =
     Conditional<counts_values, ValueHome<RowLayout, load_hint>, SharedHome<RowLayout, load_hint>>::type;
-using Home = Conditional<in_shared, ElementsHome, RegisterHome<RowLayout, load_hint>>::type;
+using LoadedHome = Conditional<in_shared, ElementsHome, RegisterHome<RowLayout, load_hint>>::type;
+using Home = Conditional<Tuned::home == 3, GlobalHome<RowLayout>, LoadedHome>::type;
 using RowSampler = Sampler<Team, Home, threads>;
 
 /// Words in which values are counted.
@@ -59,11 +64,10 @@ __device__ inline void run(const Tensors& tensors) {
     RowSampler(tensors, home, scratch).run();
 }
 
-}  // namespace hone::sample::cluster_row
+}  // namespace hone::sample::row
 
-extern "C" __global__ void __launch_bounds__(hone::sample::cluster_row::threads,
-                                             hone::sample::cluster_row::resident())
-    sample_cluster_row(HONE_PARAMETERS(sample_cluster_row)) {
-    const hone::sample::Tensors tensors{HONE_ARGUMENTS(sample_cluster_row)};
-    hone::sample::cluster_row::run(tensors);
+extern "C" __global__ void __launch_bounds__(hone::sample::row::threads, hone::sample::row::resident())
+    sample_row(HONE_PARAMETERS(sample_row)) {
+    const hone::sample::Tensors tensors{HONE_ARGUMENTS(sample_row)};
+    hone::sample::row::run(tensors);
 }
