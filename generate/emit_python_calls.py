@@ -61,8 +61,9 @@ def _wanted(when: str) -> str:
     return re.sub(r"^p\.(\w+)\(\)$", r"\1", when)
 
 
-def _record(argument: CallArgument, call: Call) -> str:
+def _record(argument: CallArgument, operator: Operator) -> str:
     """A record of operators of rows, as hone/_operators/tensors.py has them."""
+    call = operator.call
     dims = [part for part in argument.shape.strip("[]").split(", ") if part]
     rows = bool(dims) and dims[0] in call.sizes
     columns = " ".join(field_name(part) for part in (dims[1:] if rows else dims))
@@ -73,7 +74,9 @@ def _record(argument: CallArgument, call: Call) -> str:
         options += ["strided=True"] if strided else []
         return f"stored({', '.join([chr(34) + ' '.join(argument.parts) + chr(34), chr(34) + columns + chr(34), *options])})"
     always = {"float": "fp32", "int32": "int32", "int64": "int64"}
-    element = next((word for kind, word in always.items() if kind in argument.type), argument.computed)
+    named = {f"{given.name}_type": given.name for given in operator.fields if given.kind == "enum"}
+    computed = named.get(argument.computed, argument.computed)
+    element = next((word for kind, word in always.items() if kind in argument.type), computed)
     options += [f'dtype="{element}"'] if element else []
     if not dims:
         return f"computed({', '.join([chr(34) + argument.name + chr(34), *options])})"
@@ -144,7 +147,7 @@ def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[
     lines = ["", "", f"class {class_name(call)}(RowsOperator):",
              f'    """A prepared {" or ".join(titles)}."""', "",
              f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "    TENSORS = ("]
-    lines += [f"        {_record(argument, call)}," for argument in tensors(call)
+    lines += [f"        {_record(argument, group[0])}," for argument in tensors(call)
               if argument.role != "workspace"]
     lines.append("    )")
     required, optional, written = signature(call)

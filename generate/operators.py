@@ -24,6 +24,7 @@ class Given(Record):
     enum: str = ""  # of `enum`
     field: str = ""  # the family's field that it is; of a maximum, the dynamic one
     largest: bool = False
+    sequences: bool = False  # of a maximum: a call has one for each sequence
     allowed: str = ""
 
 
@@ -48,9 +49,10 @@ def taken(name: str, words: str = "", *, default=None) -> Given:
     return Given(name, "", default, words, field=name)
 
 
-def largest(field: str, default: int, words: str) -> Given:
-    """max_<field>: the most that the family's dynamic field is in one call."""
-    return Given(f"max_{field}", "int64", default, words, field=field, largest=True)
+def largest(field: str, default: int, words: str, *, sequences: bool = False) -> Given:
+    """max_<field>: the most that the family's dynamic field is in one call. `sequences`: a model has one for
+    each sequence, not for each token."""
+    return Given(f"max_{field}", "int64", default, words, field=field, largest=True, sequences=sequences)
 
 
 @dataclasses.dataclass

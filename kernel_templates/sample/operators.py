@@ -35,7 +35,7 @@ sample_operator = operator(
          "place or the GPU. NaN is never chosen; a row without a number gives token 0.",
     fields=[
         taken("vocabulary"),
-        largest("rows", 256, "most rows of one call"),
+        largest("rows", 256, "most rows of one call", sequences=True),
         taken("dtype", "of the logits"),
         taken("filters"),
         taken("log_probability"),

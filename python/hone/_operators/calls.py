@@ -126,9 +126,9 @@ class EmbeddingOperator(RowsOperator):
     CALL = "embedding"
     ARGUMENTS = structs.EmbeddingArgs
     TENSORS = (
-        rows("ids", "", dtype="index_type"),
+        rows("ids", "", dtype="index"),
         fixed("table", "vocabulary hidden", strided=True),
-        rows("position_ids", "", when="positions", dtype="index_type"),
+        rows("position_ids", "", when="positions", dtype="index"),
         fixed("position_table", "position_rows hidden", when="positions", strided=True),
         rows("out", "hidden", strided=True, written=True),
     )
