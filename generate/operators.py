@@ -146,14 +146,16 @@ class TorchCall(Record):
     optional: typing.List[str]  # the same, behind them, each with None as its default
     fixed: typing.Dict[str, typing.Union[bool, str]]
     instead: str
+    says: str
 
 
-def torch_call(name: str, arguments: str, *, instead: str, **fixed: typing.Union[bool, str]) -> TorchCall:
+def torch_call(name: str, arguments: str, *, instead: str, says: str = "",
+               **fixed: typing.Union[bool, str]) -> TorchCall:
     """`arguments`: tensors, epsilon and fields of the description in the order of the call, "theirs=ours" where a name
     is another, "name!" where a tensor is written; those behind a | may be left out. `instead`: what has a gradient;
-    empty: it has one."""
+    empty: it has one. `says`: what is PyTorch's affair alone."""
     first, _, rest = arguments.partition("|")
-    return TorchCall(name, first.split(), rest.split(), fixed, instead)
+    return TorchCall(name, first.split(), rest.split(), fixed, instead, says)
 
 
 @dataclasses.dataclass
