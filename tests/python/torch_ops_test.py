@@ -321,6 +321,7 @@ class Registration(TorchCase):
                 operator = getattr(self.ops, declared.name)
                 schema, computes, *_, pointer = operator.__doc__.split("\n\n")
                 self.assertEqual(schema, operator.schema)
+                self.assertIn(declared.says, operator.__doc__)
                 self.assertEqual(computes.split(), declared.description.__doc__.split("\n\n")[0].split())
                 kind = getattr(hone, re.search(r"help\(hone\.(\w+)\.__call__\)", pointer)[1])
                 self.assertIn("Raises TypeError", kind.__call__.__doc__)
