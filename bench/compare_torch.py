@@ -6,7 +6,7 @@
     python3 bench/compare_torch.py --yardstick FILE --ops rmsnorm  # that program's figures, Hone as a peer
 
 Every way of a case is checked against a reference in float32 (float64 for fp32 cases) before it is timed; how
-it is timed says bench/torch_timing.py, what is compared bench/torch_families.py. Prints a line for each way.
+it is timed says bench/torch_timing.py, what is compared bench/torch_operators. Prints a line for each way.
 Exit code: 0 when every way worked.
 """
 
@@ -115,21 +115,24 @@ def configure_torch() -> None:
 def compare_case(case: Dict[str, Any], budget_ms: float) -> Dict[str, Any]:
     """{case, sets, bytes, flops, peers}; a peer has name, relative_error, us, p10, p90, samples, or name and
     error."""
-    import torch_families
     import torch_peers
     import torch_timing
+    from torch_cases import check_shape, make_inputs
+    from torch_operators import FAMILIES
 
-    family = torch_families.FAMILIES[case["op"]]
+    family = FAMILIES[case["op"]]
     bytes_moved, flops = family.work(case)
-    first = family.inputs(case)
+    first = make_inputs(family, case)
     count = torch_timing.set_count(bytes_moved, first)
-    sets = [first] + [family.inputs(case) for _ in range(count - 1)]
+    sets = [first] + [make_inputs(family, case) for _ in range(count - 1)]
     ways = {**torch_peers.peers(case["op"], case, first), **family.peers(case)}
     reference, error_of = family.reference(case, first), family.error or relative_error
     graphs, peers = {}, {name: {"name": name} for name in ways}
     for name, call in ways.items():
         try:
-            peers[name]["relative_error"] = error_of(call(first), reference)
+            outputs = call(first)
+            check_shape(outputs, family.out(case))
+            peers[name]["relative_error"] = error_of(outputs, reference)
             graphs[name] = torch_timing.capture(call, sets)
         except Exception as error:  # one way that does not work must not end the comparison
             peers[name]["error"] = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"

@@ -1,7 +1,8 @@
-"""What the families of bench/compare_torch.py are made of: a case, its inputs, calls of it, and its dtypes.
+"""What the modules of bench/torch_operators are made of: a case, the tensors of its inputs, PyTorch's ways.
 
-A case is a dict of bench/cases/*.json: `op`, the sizes that the family's functions read, and `dtype` (bf16 if
-absent). Inputs are one set of tensors by name; every set has its own.
+A case is a dict of bench/cases/*.json: `op`, the sizes that its functions read, and `dtype` (bf16 if absent).
+Its inputs are told as shapes, dtypes and what fills them; a set of tensors is made of that as often as one is
+needed.
 """
 
 from __future__ import annotations
@@ -11,19 +12,32 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
+from torch_hone import Ours
+
 Case = Dict[str, Any]
 Inputs = Dict[str, Tensor]
 Call = Callable[[Inputs], Any]
+Shape = Tuple[int, ...]
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+
+class Input(NamedTuple):
+    """A tensor of an input set."""
+
+    shape: Shape
+    dtype: torch.dtype
+    make: Callable[[Inputs], Tensor]  # out of those that stand before it in the set
 
 
 class Family(NamedTuple):
     """Functions of a case."""
 
-    inputs: Callable[[Case], Inputs]  # one random set
+    inputs: Callable[[Case], Dict[str, Input]]
+    out: Callable[[Case], Shape]  # the shape of what every way returns, or returns first
     peers: Callable[[Case], Dict[str, Call]]  # PyTorch's ways, by name
-    reference: Callable[[Case, Inputs], Tuple[Tensor, ...]]  # of the same shapes, in a wider dtype
+    hone: Ours
+    reference: Callable[[Case, Inputs], Tuple[Tensor, ...]]  # what the ways return, in a wider dtype
     work: Callable[[Case], Tuple[int, int]]  # (bytes that have to move, floating-point operations)
     # How wrong a way's outputs are beside the reference; None: by their distance, relative to its length.
     error: Optional[Callable[[Any, Tuple[Tensor, ...]], float]] = None
@@ -33,8 +47,43 @@ def dtype_of(case: Case) -> torch.dtype:
     return DTYPES[case.get("dtype", "bf16")]
 
 
-def randn(*shape: int, dtype: torch.dtype) -> Tensor:
-    return torch.randn(*shape, device="cuda", dtype=dtype)
+def make(wanted: Input, inputs: Inputs) -> Tensor:
+    """The tensor. Raises ValueError where it is not what was told."""
+    made = wanted.make(inputs)
+    if tuple(made.shape) != wanted.shape or made.dtype != wanted.dtype:
+        raise ValueError(f"it is {list(made.shape)} of {made.dtype}; told was {wanted.shape}, {wanted.dtype}")
+    return made
+
+
+def make_inputs(family: Family, case: Case) -> Inputs:
+    """One set, with tensors of its own."""
+    inputs: Inputs = {}
+    for name, wanted in family.inputs(case).items():
+        inputs[name] = make(wanted, inputs)
+    return inputs
+
+
+def normal(*shape: int, dtype: torch.dtype, deviation: float = 1.0) -> Input:
+    return Input(shape, dtype, lambda _: torch.randn(*shape, device="cuda", dtype=dtype).mul_(deviation))
+
+
+def weight(rows: int, columns: int, dtype: torch.dtype) -> Input:
+    """Scaled so that a product with it is about as large as its other factor."""
+    return normal(rows, columns, dtype=dtype, deviation=columns**-0.5)
+
+
+def indices(*shape: int, below: int) -> Input:
+    """Random numbers from 0."""
+    return Input(shape, torch.int64, lambda _: torch.randint(below, shape, device="cuda"))
+
+
+def filled(*shape: int, value: float, dtype: torch.dtype = torch.float32) -> Input:
+    return Input(shape, dtype, lambda _: torch.full(shape, value, dtype=dtype, device="cuda"))
+
+
+def counted(count: int) -> Input:
+    """0, 1, 2 and so on."""
+    return Input((count,), torch.int64, lambda _: torch.arange(count, device="cuda"))
 
 
 def wide_dtype(case: Case) -> torch.dtype:
@@ -48,6 +97,21 @@ def wide(case: Case, inputs: Inputs) -> Inputs:
 
 def as_tuple(outputs: Any) -> Tuple[Tensor, ...]:
     return tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
+
+
+def check_shape(outputs: Any, shape: Shape) -> None:
+    """Raises ValueError where a way returns another one, which could be stretched to the reference's."""
+    found = tuple(as_tuple(outputs)[0].shape)
+    if found != shape:
+        raise ValueError(f"it returned {found}, not {shape}")
+
+
+def eager_and_compiled(function: Callable[..., Any], *names: str) -> Dict[str, Call]:
+    """PyTorch's two ways of a function of these inputs."""
+    return {
+        "torch eager": lambda inputs: function(*(inputs[name] for name in names)),
+        "inductor": compiled(function, *names),
+    }
 
 
 def compiled(function: Callable[..., Any], *names: str) -> Call:

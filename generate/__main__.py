@@ -92,6 +92,8 @@ def run_texts(group: typing.List[Operator]) -> Texts:
 def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], lock: abi.Lock):
     """Blocks of files that are written by hand otherwise."""
     with_block(root, texts, "python/hone/errors.py", "statuses", emit_python.statuses_block())
+    with_block(root, texts, "python/hone/torch_ops.py", "operators",
+               emit_python_calls.torch_block(operators))
     with_block(root, texts, "runtime/hone.h", "statuses", emit_c.statuses_block())
     with_block(root, texts, "runtime/hone.h", "choices", emit_c.enums_block())
     with_block(root, texts, "runtime/hone.h", "operators", emit_c.operators_block(operators, lock))

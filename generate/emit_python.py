@@ -180,12 +180,23 @@ def _description(operator: Operator) -> typing.List[str]:
     return lines + _description_constants(operator)
 
 
+def _family_constants(operator: Operator) -> typing.List[str]:
+    """The family whose problem a description is, and what the family does not know."""
+    if operator.family is None:
+        return []
+    lines = [f'    FAMILY = "{operator.family_name}"']
+    other = [f'"{field_name(given.name)}"' for given in operator.fields if not given.field]
+    return lines + ([f"    NOT_IN_FAMILY = ({', '.join(other)}{',' * (len(other) == 1)})"] if other else [])
+
+
 def _description_constants(operator: Operator) -> typing.List[str]:
     sizes = [field_name(given.name) for given in python_fields(operator) if given.kind == "int64"]
-    limit = next(given for given in operator.fields if given.name.startswith("max_")).name
+    limit = next(given for given in operator.fields if given.name.startswith("max_"))
     lines = ["", f'    C_NAME = "{operator.name}"', f"    STRUCT = structs.{operator.title}"]
+    lines += _family_constants(operator)
     lines += filled("SIZES = (", [f'"{name}"' for name in sizes], ("," if len(sizes) == 1 else "") + ")", 4)
-    lines.append(f'    LIMIT = "{limit}"')
+    lines.append(f'    LIMIT = "{limit.name}"')
+    lines += ["    ROWS_ARE_SEQUENCES = True"] if limit.sequences else []
     words = {field_name(given.name): "DTYPES" if given.kind == "dtype" else f"{snake(given.enum).upper()}S"
              for given in operator.fields if given.kind in ("dtype", "enum")}
     lines += filled("WORDS = {", [f'"{name}": structs.{table}' for name, table in words.items()], "}", 4)

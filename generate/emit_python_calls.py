@@ -1,5 +1,6 @@
 """python/hone/_operators/calls.py: the calls of prepared operators; and PyTorch's operators on them."""
 import re
+import textwrap
 import typing
 
 from generate import abi
@@ -61,8 +62,15 @@ def _wanted(when: str) -> str:
     return re.sub(r"^p\.(\w+)\(\)$", r"\1", when)
 
 
-def _record(argument: CallArgument, call: Call) -> str:
+def _always(argument: CallArgument) -> str:
+    """The dtype of a tensor that has the same one in every operator; "" for others."""
+    words = {"float": "fp32", "int32": "int32", "int64": "int64"}
+    return next((word for kind, word in words.items() if kind in argument.type), "")
+
+
+def _record(argument: CallArgument, operator: Operator) -> str:
     """A record of operators of rows, as hone/_operators/tensors.py has them."""
+    call = operator.call
     dims = [part for part in argument.shape.strip("[]").split(", ") if part]
     rows = bool(dims) and dims[0] in call.sizes
     columns = " ".join(field_name(part) for part in (dims[1:] if rows else dims))
@@ -72,8 +80,9 @@ def _record(argument: CallArgument, call: Call) -> str:
         strided = any(other.name == f"{argument.name}_stride" for other in call.arguments)
         options += ["strided=True"] if strided else []
         return f"stored({', '.join([chr(34) + ' '.join(argument.parts) + chr(34), chr(34) + columns + chr(34), *options])})"
-    always = {"float": "fp32", "int32": "int32", "int64": "int64"}
-    element = next((word for kind, word in always.items() if kind in argument.type), argument.computed)
+    named = {f"{given.name}_type": given.name for given in operator.fields if given.kind == "enum"}
+    computed = named.get(argument.computed, argument.computed)
+    element = _always(argument) or computed
     options += [f'dtype="{element}"'] if element else []
     if not dims:
         return f"computed({', '.join([chr(34) + argument.name + chr(34), *options])})"
@@ -126,7 +135,8 @@ def _documentation(group: typing.List[Operator]) -> typing.List[str]:
         if argument.role == "workspace":
             text = "workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile"
         else:
-            text = ", ".join(filter(None, [_shape(argument, call), in_python(argument.words)]))
+            dtype = "" if _always(argument) in argument.words else _always(argument)
+            text = ", ".join(filter(None, [_shape(argument, call), dtype, in_python(argument.words)]))
         text = text.replace("[out, in]", "[out_features, in_features]")
         title = ", ".join(_names(argument))
         lines += wrapped(f"{title}: {text}" if text else title, 8)
@@ -144,7 +154,7 @@ def _regular_class(group: typing.List[Operator], lock: abi.Lock) -> typing.List[
     lines = ["", "", f"class {class_name(call)}(RowsOperator):",
              f'    """A prepared {" or ".join(titles)}."""', "",
              f'    CALL = "{call.name}"', f"    ARGUMENTS = structs.{call.title}Args", "    TENSORS = ("]
-    lines += [f"        {_record(argument, call)}," for argument in tensors(call)
+    lines += [f"        {_record(argument, group[0])}," for argument in tensors(call)
               if argument.role != "workspace"]
     lines.append("    )")
     required, optional, written = signature(call)
@@ -252,7 +262,8 @@ def torch_source(operators: typing.List[Operator]) -> str:
               "    description: Any",
               "    names: Tuple[str, ...]  # of its arguments, as prepared operators call them",
               "    fixed: Dict[str, Any]  # fields of the description",
-              "    instead: str  # what has a gradient; empty: it has one", "", "    @property",
+              "    instead: str  # what has a gradient; empty: it has one",
+              '    says: str = ""  # what is PyTorch\'s affair alone', "", "    @property",
               "    def name(self) -> str:", '        return self.schema.partition("(")[0]', "",
               "    @property",
               "    def arguments(self) -> Tuple[Tuple[str, str], ...]:",
@@ -271,12 +282,21 @@ def torch_source(operators: typing.List[Operator]) -> str:
             names = [text.rstrip("!").rpartition("=")[2]
                      for text in [*torch_call.arguments, *torch_call.optional]]
             lines += ["    Declared("]
-            pieces = wrapped(schema(operator, torch_call), 0, 95)
-            lines += [f'        "{piece}{" " if i + 1 < len(pieces) else ""}"' + ("," if i + 1 == len(pieces)
-                                                                                  else "")
-                      for i, piece in enumerate(pieces)]
+            lines += _quoted(schema(operator, torch_call))
             lines.append(f"        descriptions.{operator.title},")
             lines += filled("(", [f'"{name}"' for name in names], ("," if len(names) == 1 else "") + "),", 8)
-            lines += [f"        {torch_call.fixed!r},".replace("'", '"'), f'        "{torch_call.instead}",',
-                      "    ),"]
+            lines += [f"        {torch_call.fixed!r},".replace("'", '"'), f'        "{torch_call.instead}",']
+            lines += _quoted(torch_call.says) + ["    ),"]
     return "\n".join([*lines, ")", ""])
+
+
+def _quoted(text: str) -> typing.List[str]:
+    """Strings that Python joins to one argument; none for an empty one."""
+    pieces = textwrap.wrap(text, 95, break_on_hyphens=False)
+    return [f'        "{piece} "' for piece in pieces[:-1]] + [f'        "{piece}",' for piece in pieces[-1:]]
+
+
+def torch_block(operators: typing.List[Operator]) -> typing.List[str]:
+    """The attributes of hone.torch_ops."""
+    names = [torch_call.name for operator in operators for torch_call in operator.torch]
+    return [f'{name} = _declared("{name}")' for name in names]

@@ -24,6 +24,7 @@ class Given(Record):
     enum: str = ""  # of `enum`
     field: str = ""  # the family's field that it is; of a maximum, the dynamic one
     largest: bool = False
+    sequences: bool = False  # of a maximum: a call has one for each sequence
     allowed: str = ""
 
 
@@ -48,9 +49,10 @@ def taken(name: str, words: str = "", *, default=None) -> Given:
     return Given(name, "", default, words, field=name)
 
 
-def largest(field: str, default: int, words: str) -> Given:
-    """max_<field>: the most that the family's dynamic field is in one call."""
-    return Given(f"max_{field}", "int64", default, words, field=field, largest=True)
+def largest(field: str, default: int, words: str, *, sequences: bool = False) -> Given:
+    """max_<field>: the most that the family's dynamic field is in one call. `sequences`: a model has one for
+    each sequence, not for each token."""
+    return Given(f"max_{field}", "int64", default, words, field=field, largest=True, sequences=sequences)
 
 
 @dataclasses.dataclass
@@ -144,14 +146,16 @@ class TorchCall(Record):
     optional: typing.List[str]  # the same, behind them, each with None as its default
     fixed: typing.Dict[str, typing.Union[bool, str]]
     instead: str
+    says: str
 
 
-def torch_call(name: str, arguments: str, *, instead: str, **fixed: typing.Union[bool, str]) -> TorchCall:
+def torch_call(name: str, arguments: str, *, instead: str, says: str = "",
+               **fixed: typing.Union[bool, str]) -> TorchCall:
     """`arguments`: tensors, epsilon and fields of the description in the order of the call, "theirs=ours" where a name
     is another, "name!" where a tensor is written; those behind a | may be left out. `instead`: what has a gradient;
-    empty: it has one."""
+    empty: it has one. `says`: what is PyTorch's affair alone."""
     first, _, rest = arguments.partition("|")
-    return TorchCall(name, first.split(), rest.split(), fixed, instead)
+    return TorchCall(name, first.split(), rest.split(), fixed, instead, says)
 
 
 @dataclasses.dataclass

@@ -64,24 +64,16 @@ python_tests() {
     finish
 }
 
+# The cases that are small enough for compute-sanitizer, by their names: a new one is "small ..." or "rows with a stride ...".
+small='small *,rows with a stride*,gradients of rows with a stride*,tokens of rows with a stride*,*any head dimension*'
+small+=',residual and quantized*,resident groups*'
 sanitized_tests() {
+    local tool file
     for tool in memcheck racecheck synccheck; do
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/norm_gpu_test.cpp" "--test-case=residual and quantized*,rows with a stride*,resident groups*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/rmsnorm_backward_gpu_test.cpp" "--test-case=gradients of rows with a stride*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/attention_gpu_test.cpp" "--test-case=small calls*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/quantized_linear_gpu_test.cpp" "--test-case=small calls*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/quantize_weights_gpu_test.cpp" "--test-case=small weights*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/rope_kv_append_gpu_test.cpp" "--test-case=*any head dimension*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/sample_gpu_test.cpp" "--test-case=tokens of rows with a stride*"
-        run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
-            "--source-file=*/embedding_gpu_test.cpp" "--test-case=rows with a stride*"
+        for file in tests/runtime/*_gpu_test.cpp; do
+            run compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all "$build/tests/hone_runtime_tests" \
+                "--source-file=*/${file##*/}" "--test-case=$small"
+        done
     done
 }
 

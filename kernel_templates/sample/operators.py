@@ -35,7 +35,7 @@ sample_operator = operator(
          "place or the GPU. NaN is never chosen; a row without a number gives token 0.",
     fields=[
         taken("vocabulary"),
-        largest("rows", 256, "most rows of one call"),
+        largest("rows", 256, "most rows of one call", sequences=True),
         taken("dtype", "of the logits"),
         taken("filters"),
         taken("log_probability"),
@@ -59,8 +59,12 @@ sample_operator = operator(
     ),
     torch=[
         torch_call("sample", "logits temperature seed counter | top_k top_p min_p",
+                   says="PyTorch's generators have no part in it: a captured CUDA graph draws anew where a counter has "
+                        "changed in place.",
                    instead="train with torch.nn.functional.log_softmax"),
         torch_call("sample_log_probability", "logits temperature seed counter | top_k top_p min_p",
-                   log_probability=True, instead="train with torch.nn.functional.log_softmax"),
+                   log_probability=True,
+                   says="As sample, with the log-probabilities of its tokens: those of log_softmax(logits).",
+                   instead="train with torch.nn.functional.log_softmax"),
     ],
 )

@@ -11,7 +11,6 @@ from ._native import structs
 from ._operators.description import (
     Description,
     OfAttention,
-    OfEmbedding,
     OfNorm,
     OfQuantizedFfn,
     OfQuantizedLinear,
@@ -75,7 +74,7 @@ class Attention(OfAttention):
 
 
 @dataclass(frozen=True)
-class Embedding(OfEmbedding):
+class Embedding(Description):
     """out = table[ids] * scale + position_table[position_ids], the last two where the operator has them,
     computed in fp32 and rounded once. A token whose id or position has no row gets zeros.
     """
@@ -89,6 +88,7 @@ class Embedding(OfEmbedding):
 
     C_NAME = "embedding"
     STRUCT = structs.Embedding
+    FAMILY = "embedding"
     SIZES = ("hidden", "max_tokens")
     LIMIT = "max_tokens"
     WORDS = {"dtype": structs.DTYPES, "index": structs.INDEX_TYPES}
@@ -112,6 +112,7 @@ class Linear(Description):
 
     C_NAME = "linear"
     STRUCT = structs.Linear
+    FAMILY = "linear"
     SIZES = ("in_features", "out_features", "max_tokens")
     LIMIT = "max_tokens"
     WORDS = {"dtype": structs.DTYPES, "activation": structs.ACTIVATIONS}
@@ -158,6 +159,7 @@ class RmsNorm(OfNorm):
 
     C_NAME = "rms_norm"
     STRUCT = structs.RmsNorm
+    FAMILY = "rmsnorm"
     SIZES = ("hidden", "max_rows")
     LIMIT = "max_rows"
     WORDS = {"dtype": structs.DTYPES, "output": structs.NORM_OUTPUTS}
@@ -176,6 +178,7 @@ class LayerNorm(OfNorm):
 
     C_NAME = "layer_norm"
     STRUCT = structs.LayerNorm
+    FAMILY = "layernorm"
     SIZES = ("hidden", "max_rows")
     LIMIT = "max_rows"
     WORDS = {"dtype": structs.DTYPES, "output": structs.NORM_OUTPUTS}
@@ -214,6 +217,8 @@ class QuantizedLinear(OfQuantizedLinear):
 
     C_NAME = "quantized_linear"
     STRUCT = structs.QuantizedLinear
+    FAMILY = "quantized_linear"
+    NOT_IN_FAMILY = ("one_scale", "one_x_scale")
     SIZES = ("in_features", "out_features", "group", "max_tokens")
     LIMIT = "max_tokens"
     WORDS = {"dtype": structs.DTYPES, "format": structs.QUANT_FORMATS, "activation": structs.ACTIVATIONS}
@@ -266,6 +271,7 @@ class RmsNormBackward(Description):
 
     C_NAME = "rms_norm_backward"
     STRUCT = structs.RmsNormBackward
+    FAMILY = "rmsnorm_backward"
     SIZES = ("hidden", "max_rows")
     LIMIT = "max_rows"
     WORDS = {"dtype": structs.DTYPES}
@@ -320,6 +326,8 @@ class Sample(Description):
 
     C_NAME = "sample"
     STRUCT = structs.Sample
+    FAMILY = "sample"
     SIZES = ("vocabulary", "max_rows")
     LIMIT = "max_rows"
+    ROWS_ARE_SEQUENCES = True
     WORDS = {"dtype": structs.DTYPES}

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Tuple, Type, Union
 
+from . import descriptions
 from ._operators.base import Operator
 from ._operators.description import MOST_DECODED, Description
 from ._operators.model_names import operator_names
 from ._operators.prepare import prepare_operator
-from .descriptions import (
-    Attention,
-    Embedding,
-    FusedFfn,
-    LayerNorm,
-    Linear,
-    QuantizedFfn,
-    QuantizedLinear,
-    RmsNorm,
-    RopeKvAppend,
-    Sample,
-)
+from .descriptions import Attention, FusedFfn, QuantizedFfn, RopeKvAppend
 from .program import tune
 
 _SEQUENCES = 512  # that decode together at most
 _CACHE = 8192  # tokens of a sequence that attention is prepared for at least
 _PROMPT = MOST_DECODED + 1  # tokens of the shortest
 
+# The descriptions that are one family's problem each, by its name.
+_BY_FAMILY: Dict[str, Type[Description]] = {
+    kind.FAMILY: kind for kind in map(vars(descriptions).get, descriptions.__all__) if kind.FAMILY
+}
+
 
 class ModelOperators(Mapping[str, Operator]):
-    """Prepared operators by name: "rmsnorm", "rmsnorm_residual", "layernorm_int8_residual", "linear_bias",
-    "fused_ffn", "quantized_linear", "quantized_ffn", "attention", "attention_decode",
-    "attention_decode_lengths_paged", "rope_kv_append", "embedding", "sample", "sample_filters"; where a model has
-    one kind in several sizes, with the elements of a row, "rmsnorm_4096", or those of x and out,
-    "linear_4096_14336".
+    """Prepared operators by name: the kernel family, or "fused_ffn", "quantized_ffn" and "attention" for
+    what has several, with what the operator has beyond its defaults: "rmsnorm", "layernorm_int8_residual",
+    "linear_bias", "attention_decode_lengths_paged"; where a model has one kind in several sizes, with the
+    elements of a row, "rmsnorm_4096", or those of x and out, "linear_4096_14336".
 
     Attention over a prompt is prepared for as many queries as max_rows says, that over one token for as many
-    sequences (up to 512), both for caches of up to 8192 tokens; sampling for as many rows (up to 512).
+    sequences (up to 512), both for caches of up to 8192 tokens; what has a row for each sequence, as the draw
+    of its next token, for as many rows (up to 512).
 
     ``roles`` says which name does what: {"query, key, value projection": "linear_4096_6144", ...}.
     ``without_family`` lists what else the model does, and Hone has no operator for yet: dicts of `role`,
@@ -102,96 +97,38 @@ def descriptions_by_role(operators: List[Dict[str, Any]], max_rows: int) -> Dict
 
 
 def description_of(problem: str, max_rows: int) -> Description:
-    """The description of "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1", say: of every problem
-    but the first half of a gated feed-forward network."""
+    """The description of "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1", say: of every
+    problem but the first half of a gated feed-forward network."""
     family = problem.split()[0]
     fields = _fields(problem)
-    if family == "linear":
-        return Linear(
-            int(fields["in"]),
-            int(fields["out"]),
-            max_tokens=max_rows,
-            dtype=fields["dtype"],
-            activation=fields["activation"],
-            bias=fields["bias"] == "yes",
-            residual=fields["residual"] == "yes",
-            norm=fields["norm"] == "yes",
-        )
-    if family == "quantized_linear":
-        return QuantizedLinear(
-            int(fields["in"]), int(fields["out"]), residual=fields["residual"] == "yes",
-            **_quantized(fields, max_rows),
-        )  # fmt: skip
     if family in ("attention_prefill", "attention_decode"):
         return _attention_of(family, fields, max_rows)
     if family == "rope_kv_append":
         return _rope_of(fields, max_rows)
-    if family == "embedding":
-        return Embedding(
-            int(fields["hidden"]),
-            max_tokens=max_rows,
-            dtype=fields["dtype"],
-            index=fields["index"],
-            scale=fields["scale"] == "yes",
-            positions=fields["positions"] == "yes",
-        )
-    if family == "sample":
-        return Sample(
-            int(fields["vocabulary"]),
-            max_rows=min(max_rows, _SEQUENCES),
-            dtype=fields["dtype"],
-            filters=fields["filters"] == "yes",
-            log_probability=fields["log_probability"] == "yes",
-        )
-    common: Dict[str, Any] = {
-        "hidden": int(fields["hidden"]),
-        "max_rows": max_rows,
-        "dtype": fields["dtype"],
-        "output": fields["output"],
-        "residual": fields["residual"] == "yes",
-    }
-    if family == "rmsnorm":
-        return RmsNorm(**common)
-    return LayerNorm(**common, bias=fields["bias"] == "yes")
+    kind = _BY_FAMILY[family]
+    return kind.of_problem(fields, min(max_rows, _SEQUENCES) if kind.ROWS_ARE_SEQUENCES else max_rows)
 
 
 def _fields(problem: str) -> Dict[str, str]:
     return dict(word.split("=", 1) for word in problem.split()[1:])
 
 
-def _quantized(fields: Dict[str, str], max_tokens: int) -> Dict[str, Any]:
-    """What a QuantizedLinear and the first half of a QuantizedFfn say alike. Whether there is one scale for
-    all of a tensor is a call's affair, not a problem's."""
-    return {
-        "format": fields["format"],
-        "group": int(fields["group"]),
-        "max_tokens": max_tokens,
-        "dtype": fields["dtype"],
-        "zeros": fields["zeros"] == "yes",
-        "quantized_x": fields["quantized_x"] == "yes",
-        "activation": fields["activation"],
-        "bias": fields["bias"] == "yes",
-        "norm": fields["norm"] == "yes",
-    }
-
-
 def _ffn_of(first: Dict[str, str], second: Dict[str, str], max_tokens: int) -> Union[FusedFfn, QuantizedFfn]:
-    hidden, intermediate = int(first["in"]), int(first["out"])
-    gated, residual = first["gated"] == "yes", second["residual"] == "yes"
-    if "format" in first:
-        quantized = _quantized(first, max_tokens)
-        return QuantizedFfn(hidden, intermediate, gated=gated, residual=residual, **quantized)
-    return FusedFfn(
-        hidden,
-        intermediate,
-        max_tokens=max_tokens,
-        dtype=first["dtype"],
-        activation=first["activation"],
-        gated=gated,
-        bias=first["bias"] == "yes",
-        residual=residual,
-        norm=first["norm"] == "yes",
-    )
+    """The network of two halves: the first has everything but the residual. Whether there is one scale for
+    all of a quantized tensor is a call's affair, not a problem's."""
+    common: Dict[str, Any] = {
+        "hidden": int(first["in"]),
+        "intermediate": int(first["out"]),
+        "max_tokens": max_tokens,
+        "dtype": first["dtype"],
+        "activation": first["activation"],
+        "residual": second["residual"] == "yes",
+    }
+    common.update((name, first[name] == "yes") for name in ("gated", "bias", "norm"))
+    if "format" not in first:
+        return FusedFfn(**common)
+    quantized = {name: first[name] == "yes" for name in ("zeros", "quantized_x")}
+    return QuantizedFfn(**common, format=first["format"], group=int(first["group"]), **quantized)
 
 
 def _attention_of(family: str, fields: Dict[str, str], max_rows: int) -> Attention:

@@ -18,7 +18,8 @@ sys.path.insert(0, str(TREE))
 sys.dont_write_bytecode = True
 
 from generate import __main__ as generator  # noqa: E402
-from generate import abi, cpp, emit_c, emit_cpp, emit_family, emit_parts, emit_run  # noqa: E402
+from generate import abi, cpp, emit_c, emit_cpp, emit_family, emit_parts, emit_python  # noqa: E402
+from generate import emit_python_calls, emit_run  # noqa: E402
 from generate.families import DeclarationError  # noqa: E402
 
 HEAD = "from generate.declare import *\n"
@@ -251,6 +252,29 @@ class Operators(Fixture):
         _, operators = self.declare(TINY)
         self.assertIn("/// As TinyArgs says.", emit_cpp.header(operators))
         self.assertIn("/* As hone_tiny_args says. */", emit_c.operators_block(operators, {}))
+
+    def test_a_description_in_python_says_of_which_family_it_is_and_what_that_lacks(self) -> None:
+        own = TINY.replace('taken("mask_rows")]', 'taken("mask_rows"), flag_field("rising")]')
+        for text, there, missing in (
+            (TINY, ('FAMILY = "tiny"',), ("NOT_IN_FAMILY", "ROWS_ARE_SEQUENCES")),
+            (own, ('FAMILY = "tiny"', 'NOT_IN_FAMILY = ("rising",)'), ("ROWS_ARE_SEQUENCES",)),
+            (TINY.replace('"most rows")', '"most rows", sequences=True)'), ("ROWS_ARE_SEQUENCES = True",), ()),
+            (PARTED, ('C_NAME = "tiny"',), ("FAMILY",)),
+        ):
+            source = emit_python.descriptions_source(self.declare(text)[1])
+            for line in there:
+                self.assertIn(f"\n    {line}\n", source)
+            for line in missing:
+                self.assertNotIn(line, source)
+
+    def test_operators_of_pytorch_are_attributes_with_their_own_words(self) -> None:
+        calls = """torch=[torch_call("tiny", "x | mask", instead="", says="Tiny's."), torch_call("tinier", "x", instead="")],"""
+        _, operators = self.declare(TINY.replace("    family=tiny,\n    says=\"As", f"    {calls}\n    family=tiny,\n    says=\"As"))
+        lines = ['tiny = _declared("tiny")', 'tinier = _declared("tinier")']
+        self.assertEqual(emit_python_calls.torch_block(operators), lines)
+        source = emit_python_calls.torch_source(operators)
+        self.assertIn('        "",\n        "Tiny\'s.",\n    ),\n', source)
+        self.assertIn('"tinier(Tensor x) -> Tensor",', source)
 
     def test_new_structs_have_no_gaps(self) -> None:
         _, operators = self.declare(TINY)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -15,12 +17,13 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import fakes
 
 import hone
-from hone import models, program
+from hone import descriptions, models, program
 from hone._native import library
 from hone._operators.model_names import operator_names
 
@@ -226,27 +229,48 @@ class Finding(Case):
         self.assertEqual((ended.returncode, ended.stderr.split(" names")[0]), (1, "hone: HONE_PROGRAM"))
 
 
+def one_family_each() -> list:
+    """The kinds of descriptions whose fields are one family's, but for those of linear layers, whose formats,
+    activations and the like are not in their names or go with one another."""
+    kinds = (getattr(hone, name) for name in descriptions.__all__)
+    return [kind for kind in kinds if kind.FAMILY and kind not in (hone.Linear, hone.QuantizedLinear)]
+
+
+def variants(kind: type) -> list:
+    """Descriptions of a kind with each value of each field that is no size, others as they are by default."""
+    fields = dataclasses.fields(kind)
+    needed = {field.name: 64 for field in fields if field.default is dataclasses.MISSING}
+    flags = {field.name: (False, True) for field in fields if field.type == "bool"}
+    values = {**flags, **kind.WORDS}
+    return [kind(**needed, **{name: value}) for name in values for value in values[name]]
+
+
+def of_kernels(problem: str, description: Any) -> tuple:
+    """The fields of a problem for which kernels are chosen, and those of what the description would run."""
+    fields = dict(word.split("=") for word in problem.split()[1:])
+    sizes = tuple(int(fields.get(name, 1)) for name in description.CALL_SIZES)
+    explained = hone.explain(description, sizes if len(sizes) > 1 else 1)
+    found = [half["problem"] for half in explained.get("parts", [explained])]
+    return without_sizes(problem), list(map(without_sizes, found))
+
+
+def without_sizes(problem: str) -> str:
+    return re.sub(r" (rows|tokens=1 q_tokens|tokens|batch|q_len|kv_len)=\d+", "", problem)
+
+
 class Models(Case):
     def test_the_operators_of_a_model(self) -> None:
         llama = hone.prepare("llama-3-8b", max_rows=16)
         linears = [f"linear_{size}" for size in ("4096_6144", "4096_4096", "4096_128256")]
         attention = [f"attention_decode{more}" for more in ("", "_lengths_paged")]
         appends = ["rope_kv_append", "rope_kv_append_paged"]
-        self.assertCountEqual(
-            llama,
-            [
-                "rmsnorm", "rmsnorm_residual", "fused_ffn", *linears, *attention, *appends, "embedding",
-                "sample", "sample_filters",
-            ],
-        )  # fmt: skip
+        names = {"rmsnorm", "rmsnorm_residual", "fused_ffn", *linears, *attention, *appends}
+        self.assertLessEqual(names, set(llama))
         self.assertEqual(llama["rmsnorm"].description, hone.RmsNorm(4096, max_rows=16))
         with_residual = hone.RmsNorm(4096, max_rows=16, residual=True)
         self.assertEqual(llama["rmsnorm_residual"].description, with_residual)
         self.assertEqual(llama["fused_ffn"].description, hone.FusedFfn(4096, 14336, max_tokens=16))
         self.assertEqual(llama[llama.roles["output projection"]].description, hone.Linear(4096, 4096, 16))
-        self.assertEqual(llama["embedding"].description, hone.Embedding(4096, max_tokens=16))
-        sampling = hone.Sample(128256, max_rows=16, filters=True)
-        self.assertEqual(llama[llama.roles["sampling, filters"]].description, sampling)
         self.assertEqual(llama.roles["feed-forward"], "fused_ffn")
         self.assertEqual(llama.without_family, [])
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
@@ -328,26 +352,37 @@ class Models(Case):
         with self.assertRaisesRegex(hone.ProgramError, "no-such-model"):
             hone.prepare("no-such-model")
 
-    def test_every_model_by_name_is_prepared(self) -> None:
+    def test_every_model_by_name_is_prepared_for_the_problems_that_the_program_lists(self) -> None:
+        """libhone names those of what is prepared."""
         for file in (fakes.TREE / "configs" / "models").glob("*.yaml"):
-            with self.subTest(file.stem):
-                self.assertTrue(hone.prepare(file.stem, max_rows=1))
+            operators = hone.prepare(file.stem, max_rows=32)
+            listed = hone.tune(file.stem, tokens=[1, 17], dry_run=True, quiet=True)["operators"]
+            roles = set()
+            for entry in listed:
+                role = re.sub(", (first|second) half$", "", entry["role"])
+                roles.add(role)
+                with self.subTest(file.stem, role=entry["role"]):
+                    description = operators[operators.roles[role]].description
+                    self.assertIn(*of_kernels(entry["problem"], description))
+            self.assertEqual(set(operators.roles), roles)
+            self.assertEqual(set(operators.roles.values()), set(operators))
 
     def test_descriptions_are_those_of_the_problems(self) -> None:
         for description in (
-            hone.RmsNorm(64, dtype="fp32", output="int8"),
-            hone.RmsNorm(64, residual=True),
-            hone.LayerNorm(64, output="fp8"),
-            hone.LayerNorm(64, bias=False, residual=True),
             hone.RopeKvAppend(4, 2, 64, rotary_dim=32, dtype="fp16", style="interleaved", slots=True),
             hone.RopeKvAppend(4, 2, 64, kv_dtype="fp8", norm=True, page_size=16),
-            hone.Embedding(64, dtype="fp32", index="int64", scale=True),
-            hone.Embedding(64, positions=True),
-            hone.Sample(1000, max_rows=512, filters=True),
-            hone.Sample(1000, max_rows=512, dtype="fp32", log_probability=True),
+            hone.QuantizedLinear(128, 64, group=32, zeros=True, norm=True),
+            hone.QuantizedLinear(128, 64, "w8a8", quantized_x=True, dtype="fp16", activation="relu"),
+            hone.Linear(128, 64, dtype="fp32", activation="silu", bias=True, residual=True, norm=True),
         ):
             problem = hone.explain(description, 1)["problem"]
             self.assertEqual(models.description_of(problem, 8192), description)
+        for kind in one_family_each():
+            for description in variants(kind):
+                with self.subTest(description=description):
+                    found = models.description_of(hone.explain(description, 1)["problem"], 8192)
+                    most = 512 if kind.ROWS_ARE_SEQUENCES else 8192
+                    self.assertEqual(found, dataclasses.replace(description, **{kind.LIMIT: most}))
         for description, sizes in (
             (hone.Attention(4, 2, 64, window=100, softcap=True, lse=True), (1, 64, 64)),
             (hone.Attention(4, 2, 64, dtype="fp32", causal=False, lengths=True), (2, 17, 64)),
@@ -366,8 +401,7 @@ class Models(Case):
             hone.Linear(64, 128, activation="gelu_tanh", bias=True), hone.Linear(64, 128, residual=True),
             hone.Linear(64, 128, norm=True), hone.Attention(4, 2, 64), hone.Attention(4, 2, 128),
             hone.Attention(4, 2, 64, max_q_len=1, window=100, lengths=True, page_size=16, kv_dtype="fp8"),
-            hone.RopeKvAppend(4, 2, 64, norm=True, slots=True), hone.Embedding(64, positions=True),
-            hone.Embedding(64), hone.Sample(64), hone.Sample(64, filters=True, log_probability=True),
+            hone.RopeKvAppend(4, 2, 64, norm=True, slots=True),
         ]  # fmt: skip
         self.assertEqual(
             operator_names(descriptions),
@@ -376,9 +410,20 @@ class Models(Case):
                 "linear_64_128", "linear_128_64", "fused_ffn", "linear_gelu_tanh_bias", "linear_residual",
                 "linear_norm", "attention_4_2_64", "attention_4_2_128",
                 "attention_decode_window_100_lengths_paged_fp8", "rope_kv_append_norm_slots",
-                "embedding_positions", "embedding", "sample", "sample_filters_log_probability",
             ],
         )  # fmt: skip
+
+    def test_every_option_is_in_the_name(self) -> None:
+        for kind in one_family_each():
+            distinct = {description for description in variants(kind) if description.dtype == "bf16"}
+            names = dict(zip(distinct, operator_names(list(distinct))))
+            self.assertEqual(len(set(names.values())), len(distinct), names)
+            for description, name in names.items():
+                given = [(field, getattr(description, field.name)) for field in dataclasses.fields(kind)]
+                changed = [(field.name, value) for field, value in given
+                           if field.default not in (dataclasses.MISSING, value)]
+                words = [field if value is True else value or f"without_{field}" for field, value in changed]
+                self.assertEqual(name, "_".join([kind.FAMILY, *words]))
 
     def test_linear_layers_of_problems(self) -> None:
         problem = (

@@ -3,14 +3,20 @@ say."""
 
 from __future__ import annotations
 
+import itertools
+import re
 import unittest
 
 from fakes import torch as fake_torch, torch_library
 from fakes.case import HIDDEN, Case
 
+import hone
+from hone._native.arrays import TORCH_DTYPES
+from hone._operators import calls
 from hone._operators.stored import StoredWeight
 
 BETWEEN = 96
+SIZES = {size for kind in calls.KINDS.values() for tensor in kind.TENSORS for size in tensor.shape}
 
 
 class TorchCase(Case):
@@ -33,12 +39,33 @@ class TorchCase(Case):
         stored = StoredWeight(rows, columns, "w4a16", 32)
         return self.tensor(*stored.codes_shape, dtype=self.torch.uint8), self.tensor(*stored.scales_shape)
 
-    def of_rows(self, *dtypes: str) -> list:
-        """Tensors of one element a row."""
-        return [self.tensor(3, 5, dtype=getattr(self.torch, dtype)) for dtype in dtypes]
-
     def samples(self) -> dict:
-        """Arguments by the operator's name, and the shapes of what it returns."""
+        """Arguments by the operator's name, and the shapes of what it returns: by hand where a call has words
+        or what excludes something else, else everything that the declaration has."""
+        declared = {one.name: self.declared_sample(one) for one in self.declared_alone()}
+        return {**declared, **self.samples_by_hand()}
+
+    def declared_alone(self) -> list:
+        """The operators whose calls are told by their declarations alone."""
+        by_hand = (*self.samples_by_hand(), "rope_kv_append")
+        return [one for one in self.ops.DECLARED if one.name not in by_hand]
+
+    def declared_sample(self, declared) -> tuple:
+        tensors = calls.KINDS[declared.description].TENSORS
+        known = {tensor.name: self.of_declared(tensor, declared.description) for tensor in tensors}
+        made = [known[tensor.name] for tensor in tensors
+                if tensor.written and (not tensor.when or declared.fixed.get(tensor.when))]
+        arguments = tuple(known.get(name, 1.5) for name in declared.names)
+        return arguments, [tuple(tensor.shape) for tensor in made]
+
+    def of_declared(self, tensor, description) -> fake_torch.Tensor:
+        """One that an operator takes or writes; every size of a table has a number of its own."""
+        sizes = [16 * (4 + sorted(SIZES).index(name)) for name in tensor.shape]
+        word = list(description.WORDS.get(tensor.dtype, {tensor.dtype or "bf16": 0}))[-1]
+        dtype = getattr(self.torch, TORCH_DTYPES[word])
+        return self.tensor(*((3, 5) if tensor.rows else ()), *sizes, dtype=dtype)
+
+    def samples_by_hand(self) -> dict:
         x, residual, weight = self.tensor(3, 5, HIDDEN), self.tensor(3, 5, HIDDEN), self.tensor(HIDDEN)
         wide, down, bias = self.tensor(BETWEEN, HIDDEN), self.tensor(HIDDEN, BETWEEN), self.tensor(BETWEEN)
         rows, like = (3, 5), (3, 5, HIDDEN)
@@ -57,15 +84,6 @@ class TorchCase(Case):
             "layer_norm_residual": ((x, residual, weight, weight, 1e-5), [like, like]),
             "rms_norm_backward": ((residual, x, weight, None, 1e-5), [like, (HIDDEN,)]),
             "linear": ((x, wide, bias, None, "silu"), [(3, 5, BETWEEN)]),
-            "embedding": (
-                (*self.of_rows("int64"), wide, 1.5, *self.of_rows("int64"), self.tensor(7, HIDDEN)),
-                [like],
-            ),
-            "sample": (
-                (x, *self.of_rows("float32", "int64", "int64", "int32", "float32", "float32")),
-                [rows],
-            ),
-            "sample_log_probability": ((x, *self.of_rows("float32", "int64", "int64")), [rows, rows]),
             "fused_ffn": ((x, wide, wide, down, None, None, x, "silu", weight, 1e-5), [like]),
         }
 
@@ -154,8 +172,9 @@ class Calls(TorchCase):
         integers = (self.torch.int32, self.torch.int64)
         other = self.torch.float16 if value.dtype in integers else self.torch.int32
         shape = (*value.shape[:-1], 80)
-        if place == 0 and "sample" in operator.name():  # no other tensor is held to the vocabulary
-            shape = (4, *value.shape[1:])
+        others = [other for other in arguments if isinstance(other, fake_torch.Tensor) and other is not value]
+        if not any(value.shape[-1] in other.shape for other in others):  # none is held to its last dimension
+            shape = (4, *value.shape)
         for kind, wrong in (
             (ValueError, self.tensor(*shape, dtype=value.dtype)),
             (TypeError, self.tensor(*value.shape, dtype=other)),
@@ -169,8 +188,6 @@ class Calls(TorchCase):
     def test_what_belongs_together(self) -> None:
         x, norm, wide = self.tensor(2, HIDDEN), self.tensor(HIDDEN), self.tensor(BETWEEN, HIDDEN)
         down, bias = self.tensor(HIDDEN, BETWEEN), self.tensor(BETWEEN)
-        dtypes = ("float32", "int64", "int64", "int32", "int64")
-        *draw, k, ids = (self.tensor(2, dtype=getattr(self.torch, dtype)) for dtype in dtypes)
         ffn, linear = self.ops.fused_ffn, self.ops.linear
         for pattern, operator, arguments in (
             ("^epsilon: it is missing", linear, (x, wide, None, None, "none", norm)),
@@ -179,8 +196,6 @@ class Calls(TorchCase):
             ("^activation: 'none'; allowed are .* with a gate", ffn, (x, wide, wide, down, None, None, None, "none")),
             ("^down_bias: it is missing", ffn, (x, None, wide, down, bias, None, None, "silu")),
             ("^up_bias: it is given", ffn, (x, wide, wide, down, bias, norm, None, "silu")),
-            ("^top_p: it is missing; it is needed with top_k", self.ops.sample, (x, *draw, k)),
-            ("^position_table: it is missing", self.ops.embedding, (ids, wide, None, ids)),
             ("^output: 'int4'", self.ops.rms_norm_quantized, (x, norm, 1e-5, "int4")),
         ):  # fmt: skip
             linear(x, wide, None, None, "none")  # good calls of which the next ones are not
@@ -189,22 +204,62 @@ class Calls(TorchCase):
                 operator(*arguments)
 
 
-class Embeddings(TorchCase):
-    def test_what_a_call_has_is_what_is_prepared(self) -> None:
-        """A factor, positions and the type of the ids follow from the arguments, each time anew."""
-        table, positions = self.tensor(BETWEEN, HIDDEN), self.tensor(7, HIDDEN)
-        seen = []
-        for word in ("int32", "int64", "int32"):
-            ids = self.tensor(4, dtype=getattr(self.torch, word))
-            for more in ((), (2.0,), (None, ids, positions), (2.0, ids, positions)):
-                for _ in range(2):
-                    with self.one_launch():
-                        self.ops.embedding(ids, table, *more)
-                seen.append((word, bool(more and more[0]), len(more) > 1))
-        prepared = self.ops.embedding.kernels["CUDA"].__globals__["with_care"].__self__._prepared
-        found = [operator.description for operator, _ in prepared.values()]
-        self.assertCountEqual([(one.index, one.scale, one.positions) for one in found], set(seen))
+class Options(TorchCase):
+    """What an operator has follows from the arguments of a call, each time anew."""
 
+    def options_of(self, declared) -> dict:
+        """Names of arguments that may be left out, by the flag that they are there for."""
+        kind, found = calls.KINDS[declared.description], {}
+        whens = {tensor.name: tensor.when for tensor in kind.TENSORS}
+        for name in declared.names:
+            flag = whens.get(name, name if name in kind.NUMBERS else "")
+            if flag:
+                found.setdefault(flag, []).append(name)
+        return found
+
+    def test_what_a_call_has_is_what_is_prepared(self) -> None:
+        for declared in self.declared_alone():
+            with self.subTest(declared.name):
+                operator, options = getattr(self.ops, declared.name), self.options_of(declared)
+                values = dict(zip(declared.names, self.declared_sample(declared)[0]))
+                wanted = set()
+                for given in itertools.product((False, True), repeat=len(options)):
+                    chosen = dict(zip(options, given))
+                    absent = {name for flag, names in options.items() if not chosen[flag] for name in names}
+                    for _ in range(2):
+                        with self.one_launch():
+                            operator(*(None if name in absent else value for name, value in values.items()))
+                    wanted.add(tuple({**declared.fixed, **chosen}.items()))
+                prepared = operator.kernels["CUDA"].__globals__["with_care"].__self__._prepared
+                flags = (*declared.fixed, *options)
+                found = [
+                    tuple((flag, getattr(one.description, flag)) for flag in flags) for one, _ in prepared.values()
+                ]
+                self.assertCountEqual(found, wanted)
+
+    def test_ids_may_be_of_every_type_that_is_declared(self) -> None:
+        for declared in self.declared_alone():
+            kind, words = calls.KINDS[declared.description], declared.description.WORDS
+            named = {one.name: words[one.dtype] for one in kind.TENSORS if one.dtype in words}
+            values = dict(zip(declared.names, self.declared_sample(declared)[0]))
+            for word in {word for allowed in named.values() for word in allowed}:
+                for name in named:
+                    values[name] = self.tensor(3, 5, dtype=getattr(self.torch, word))
+                with self.subTest(declared.name, word=word), self.one_launch():
+                    getattr(self.ops, declared.name)(*values.values())
+
+    def test_tensors_that_are_there_for_one_reason_come_together(self) -> None:
+        for declared in self.declared_alone():
+            operator = getattr(self.ops, declared.name)
+            values = dict(zip(declared.names, self.declared_sample(declared)[0]))
+            operator(*values.values())  # a good call of which the next ones are not
+            for names in self.options_of(declared).values():
+                for name in names if len(names) > 1 else ():
+                    with self.refuses(ValueError, f"^{name}: it is missing; it is needed with "):
+                        operator(*(None if one == name else value for one, value in values.items()))
+
+
+class Embeddings(TorchCase):
     def test_a_table_may_have_any_rows_and_the_ids_any_dimensions(self) -> None:
         for rows in (1, BETWEEN):
             for shape in ((), (3,), (2, 3, 4)):
@@ -259,6 +314,17 @@ class Registration(TorchCase):
         self.assertEqual(self.ops.sample.schema, f"sample{draw} -> Tensor")
         found = self.ops.sample_log_probability.schema
         self.assertEqual(found, f"sample_log_probability{draw} -> (Tensor, Tensor)")
+
+    def test_help_says_what_an_operator_computes_and_where_its_tensors_are_told(self) -> None:
+        for declared in self.ops.DECLARED:
+            with self.subTest(declared.name):
+                operator = getattr(self.ops, declared.name)
+                schema, computes, *_, pointer = operator.__doc__.split("\n\n")
+                self.assertEqual(schema, operator.schema)
+                self.assertIn(declared.says, operator.__doc__)
+                self.assertEqual(computes.split(), declared.description.__doc__.split("\n\n")[0].split())
+                kind = getattr(hone, re.search(r"help\(hone\.(\w+)\.__call__\)", pointer)[1])
+                self.assertIn("Raises TypeError", kind.__call__.__doc__)
 
     def test_every_operator_has_an_autograd_kernel(self) -> None:
         for operator in vars(self.torch.ops.hone).values():

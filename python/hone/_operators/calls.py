@@ -126,9 +126,9 @@ class EmbeddingOperator(RowsOperator):
     CALL = "embedding"
     ARGUMENTS = structs.EmbeddingArgs
     TENSORS = (
-        rows("ids", "", dtype="index_type"),
+        rows("ids", "", dtype="index"),
         fixed("table", "vocabulary hidden", strided=True),
-        rows("position_ids", "", when="positions", dtype="index_type"),
+        rows("position_ids", "", when="positions", dtype="index"),
         fixed("position_table", "position_rows hidden", when="positions", strided=True),
         rows("out", "hidden", strided=True, written=True),
     )
@@ -354,7 +354,7 @@ class Norm(RowsOperator):
         bias: [hidden], dtype; needed when a layer norm has a bias
         out: [..., hidden], dtype or codes of one byte
         sum: [..., hidden], dtype; needed when the operator has a residual
-        scale: [...], needed when the output is quantized
+        scale: [...], fp32, needed when the output is quantized
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
@@ -414,7 +414,7 @@ class QuantizedLinearOperator(RowsOperator):
         """Returns out.
 
         x: [..., in_features], dtype; quantized_x: int8 or E4M3
-        x_scales: quantized_x: [tokens], [tokens, in / 128] in groups, or one
+        x_scales: fp32, quantized_x: [tokens], [tokens, in / 128] in groups, or one
         weight, scales, zeros: [out_features, in_features]
         bias: [out_features], dtype; needed when the operator has a bias
         residual: [..., out_features], dtype; needed when the operator has a residual
@@ -493,7 +493,7 @@ class QuantizedFfnOperator(RowsOperator):
         """Returns out.
 
         x: [..., hidden], dtype; quantized_x: int8 or E4M3
-        x_scales: as in QuantizedLinear.run()
+        x_scales: fp32, as in QuantizedLinear.run()
         gate, gate_scales, gate_zeros: [intermediate, hidden], needed when the operator is gated
         up, up_scales, up_zeros: [intermediate, hidden]
         down, down_scales, down_zeros: [hidden, intermediate]
@@ -707,15 +707,15 @@ class SampleOperator(RowsOperator):
         """Returns (out, log_probability): those that the operator has.
 
         logits: [..., vocabulary], dtype
-        temperature: [...], below 1e-5: the likeliest token
-        top_k: [...], needed when the operator has filters; below 1: all
-        top_p: [...], needed when the operator has filters; from 1 on: all
-        min_p: [...], needed when the operator has filters; 0: all
-        seed: [...]
-        counter: [...], another one for each draw with the same seed
-        out: [...], the tokens
-        log_probability: [...], needed when the operator has a log_probability; natural, at temperature 1, of
-        all tokens
+        temperature: [...], fp32, below 1e-5: the likeliest token
+        top_k: [...], int32, needed when the operator has filters; below 1: all
+        top_p: [...], fp32, needed when the operator has filters; from 1 on: all
+        min_p: [...], fp32, needed when the operator has filters; 0: all
+        seed: [...], int64
+        counter: [...], int64, another one for each draw with the same seed
+        out: [...], int32, the tokens
+        log_probability: [...], fp32, needed when the operator has a log_probability; natural, at temperature
+        1, of all tokens
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream

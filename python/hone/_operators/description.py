@@ -4,8 +4,8 @@ them."""
 from __future__ import annotations
 
 from ctypes import Structure, sizeof
-from dataclasses import fields
-from typing import Any, ClassVar, Dict, Tuple, Type
+from dataclasses import Field, fields
+from typing import Any, ClassVar, Dict, List, Tuple, Type
 
 from .._native import structs
 from .stored import StoredWeight
@@ -49,6 +49,10 @@ class Description:
     WORDS: ClassVar[Dict[str, Dict[str, int]]]  # fields that are one of some words, with their numbers in C
     C_FIELDS: ClassVar[Dict[str, str]] = {}  # members of STRUCT that have another name than their field
     CALL_SIZES: ClassVar[Tuple[str, ...]] = ("rows",)  # that say how much one call is of
+    # The kernel family whose problem this is, field by field under the names in C; "": none, or several.
+    FAMILY: ClassVar[str] = ""
+    NOT_IN_FAMILY: ClassVar[Tuple[str, ...]] = ()  # fields that the family's problems lack
+    ROWS_ARE_SEQUENCES: ClassVar[bool] = False  # a model's calls have one a sequence, not one a token
     dtype: str
 
     def __post_init__(self) -> None:
@@ -78,6 +82,26 @@ class Description:
         """Most rows, or tokens, of one call."""
         return getattr(self, self.LIMIT)
 
+    @classmethod
+    def of_problem(cls, problem: Dict[str, str], most_rows: int) -> "Description":
+        """The description of a problem of FAMILY, {"dtype": "bf16", "residual": "no", ...}, for calls of up
+        to `most_rows` rows."""
+        given: Dict[str, Any] = {cls.LIMIT: most_rows}
+        for field in cls._family_fields():
+            text = problem[cls.C_FIELDS.get(field.name, field.name)]
+            is_size, is_flag = field.name in cls.SIZES, field.type == "bool"
+            given[field.name] = int(text) if is_size else text == "yes" if is_flag else text
+        return cls(**given)
+
+    def problem_fields(self) -> Dict[str, Any]:
+        """The fields of FAMILY's problem that this is; those of a call are not among them."""
+        names = (field.name for field in self._family_fields())
+        return {self.C_FIELDS.get(name, name): getattr(self, name) for name in names}
+
+    @classmethod
+    def _family_fields(cls) -> List[Field]:
+        return [field for field in fields(cls) if field.name not in (cls.LIMIT, *cls.NOT_IN_FAMILY)]
+
     def to_struct(self) -> Structure:
         """The C struct of this description."""
         values = {self.C_FIELDS.get(field, field): value for field, value in vars(self).items()}
@@ -100,17 +124,6 @@ class OfNorm(Description):
     def out_dtype(self) -> Tuple[str, ...]:
         """What out may be, best first."""
         return CODES[self.output] if self.quantized else (self.dtype,)
-
-
-class OfEmbedding(Description):
-    """Base of Embedding."""
-
-    index: str
-
-    @property
-    def index_type(self) -> Tuple[str, ...]:
-        """What ids are."""
-        return (self.index,)
 
 
 class OfAttention(Description):

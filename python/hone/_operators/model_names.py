@@ -3,19 +3,10 @@ several."""
 
 from __future__ import annotations
 
-from typing import Any, List
+from dataclasses import fields
+from typing import Any, Iterator, List
 
-from ..descriptions import (
-    Attention,
-    Embedding,
-    FusedFfn,
-    Linear,
-    QuantizedFfn,
-    QuantizedLinear,
-    RmsNorm,
-    RopeKvAppend,
-    Sample,
-)
+from ..descriptions import Attention, FusedFfn, Linear, QuantizedFfn, QuantizedLinear, RopeKvAppend
 from .description import MOST_DECODED
 
 _SAME_IN_A_MODEL = ("group",)
@@ -43,22 +34,20 @@ def _short_name(description: Any) -> str:
         return _joined("rope_kv_append", description, "norm", "slots")
     if isinstance(description, (FusedFfn, QuantizedFfn)):
         return description.C_NAME
-    if isinstance(description, (Embedding, Sample)):
-        options = ("scale", "positions", "filters", "log_probability")
-        has = [option for option in options if getattr(description, option, False)]
-        return "_".join([description.C_NAME, *has])
     if isinstance(description, (Linear, QuantizedLinear)):
         words = [description.C_NAME, description.activation if description.activation != "none" else ""]
         words += [option for option in ("norm", "bias", "residual") if getattr(description, option)]
         return "_".join(filter(None, words))
-    words = ["rmsnorm" if isinstance(description, RmsNorm) else "layernorm"]
-    if description.output != "same":
-        words.append(description.output)
-    if description.residual:
-        words.append("residual")
-    if not getattr(description, "bias", True):
-        words.append("without_bias")
-    return "_".join(words)
+    return "_".join([description.FAMILY, *_options(description)])
+
+
+def _options(description: Any) -> Iterator[str]:
+    """What is not as it is where nothing is said; all operators of a model have one dtype."""
+    for field in fields(description):
+        value = getattr(description, field.name)
+        if value == field.default or field.name in ("dtype", *description.SIZES):
+            continue
+        yield value if isinstance(value, str) else field.name if value else f"without_{field.name}"
 
 
 def _attention_name(description: Attention) -> str:

@@ -8,12 +8,13 @@ from .. import descriptions
 from ..runtime import runtime_of
 from .attention import AttentionOperator
 from .base import Operator
-from .calls import KINDS
+from .calls import KINDS as GENERATED
 from .description import Description
 from .rope_kv_append import RopeKvAppendOperator
 
-_KINDS: Dict[Type[Description], Type[Operator]] = {
-    **KINDS,
+# Prepared operators by their description.
+KINDS: Dict[Type[Description], Type[Operator]] = {
+    **GENERATED,
     descriptions.Attention: AttentionOperator,
     descriptions.RopeKvAppend: RopeKvAppendOperator,
 }
@@ -23,15 +24,15 @@ def prepare_operator(description: Description, device: int, stacklevel: int) -> 
     """One operator; `stacklevel` is for warnings, counted as in warnings.warn()."""
     runtime = runtime_of(device)
     try:
-        return _KINDS[type(description)](description, runtime)
+        return KINDS[type(description)](description, runtime)
     finally:
         runtime.give_warnings(stacklevel)
 
 
 def check_description(description: Any) -> None:
     """Raises TypeError for what describes no operator."""
-    if type(description) not in _KINDS:
-        allowed = ", ".join(kind.__name__ for kind in _KINDS)
+    if type(description) not in KINDS:
+        allowed = ", ".join(kind.__name__ for kind in KINDS)
         raise TypeError(
             f"description: a {type(description).__name__} describes no operator; allowed are {allowed}, and "
             f"for prepare() a model's name"

@@ -45,9 +45,9 @@ def _present(description: Any, when: str) -> bool:
 
 
 def _dtypes(description: Any, dtype: str) -> Tuple[str, ...]:
-    """The dtypes that "fp32" means, "" for the description's, or a property's name."""
-    if not dtype:
-        return (description.dtype,)
+    """The dtypes that "fp32" means, "" for the description's, or the name of a field or property."""
+    if dtype in description.WORDS or not dtype:
+        return (getattr(description, dtype or "dtype"),)
     return getattr(description, dtype) if hasattr(description, dtype) else (dtype,)
 
 
@@ -64,7 +64,7 @@ class Tensor:
     rows: bool  # whether the leading dimensions of the call come first
     shape: Tuple[str, ...]  # fields of the description, behind them
     when: str = ""  # a flag or property of the description that it needs
-    dtype: str = ""  # "": the description's; "fp32" and the like, or a property
+    dtype: str = ""  # "": the description's; "fp32" and the like, or a property or a field whose word it is
     strided: bool = False  # whether rows may lie apart
     written: bool = False
 

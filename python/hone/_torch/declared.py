@@ -18,6 +18,7 @@ class Declared(NamedTuple):
     names: Tuple[str, ...]  # of its arguments, as prepared operators call them
     fixed: Dict[str, Any]  # fields of the description
     instead: str  # what has a gradient; empty: it has one
+    says: str = ""  # what is PyTorch's affair alone
 
     @property
     def name(self) -> str:
@@ -166,6 +167,8 @@ DECLARED = (
         ("logits", "temperature", "seed", "counter", "top_k", "top_p", "min_p"),
         {},
         "train with torch.nn.functional.log_softmax",
+        "PyTorch's generators have no part in it: a captured CUDA graph draws anew where a counter has "
+        "changed in place.",
     ),
     Declared(
         "sample_log_probability(Tensor logits, Tensor temperature, Tensor seed, Tensor counter, Tensor? "
@@ -174,5 +177,6 @@ DECLARED = (
         ("logits", "temperature", "seed", "counter", "top_k", "top_p", "min_p"),
         {"log_probability": True},
         "train with torch.nn.functional.log_softmax",
+        "As sample, with the log-probabilities of its tokens: those of log_softmax(logits).",
     ),
 )

@@ -53,8 +53,8 @@ class RowsCall:
         self._lead = self._inputs[0].name
         # The tensor whose dtype is the operator's.
         self._typed = next(tensor.name for tensor in self._inputs if not tensor.dtype)
-        # Dtypes of tensors that a field of the description names: {"index_type": "index"}.
-        self._named = {f"{field}_type": field for field in declared.description.WORDS}
+        # Fields that are words; such a field may be the dtype of tensors.
+        self._words = declared.description.WORDS
         self._optional_numbers = [name for name in kind.NUMBERS if hasattr(declared.description, name)]
         self._fields = [field.name for field in dataclasses.fields(declared.description)]
         self._known = KnownCalls(declared.names)
@@ -135,9 +135,9 @@ class RowsCall:
         columns = self._inputs[0].shape
         check_first(x, self._lead, columns[0].partition("_")[0] if columns else "")
         fields["dtype"] = dtype_of(values[self._typed], self._typed, DTYPES)
-        named = self._named.get(self._inputs[0].dtype)
-        if named:
-            words = self._declared.description.WORDS[named]
+        named = self._inputs[0].dtype
+        if named in self._words:
+            words = self._words[named]
             fields[named] = dtype_of(x, self._lead, {torch_dtype(torch, word): word for word in words})
         if columns:
             fields[columns[0]] = x.shape[-1]
@@ -176,9 +176,9 @@ class RowsCall:
         leading = x.shape[:-1] if self._inputs[0].shape else x.shape
         dtype, like = tensor.dtype, ""
         if dtype not in TORCH_DTYPES:
-            named = self._named.get(dtype)
+            named = dtype in self._words
             like = self._lead if named else self._typed
-            dtype = fields[named or "dtype"]
+            dtype = fields[dtype if named else "dtype"]
         shape = (*leading, *sizes) if tensor.rows else sizes
         check_like(x, self._lead, tensor.name, value, shape, torch_dtype(torch, dtype), like)
 

@@ -199,7 +199,8 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
         sizes["float8_e4m3fn"] = 1
     for name, itemsize in sizes.items():
         setattr(module, name, dtype(name, itemsize))
-    module.nn = types.SimpleNamespace(Parameter=Parameter)
+    _install_modules(module)
+    module.nn.Parameter = Parameter
     module.cuda = Cuda(devices)
     module.made = []  # by torch.empty()
     module._C = types.SimpleNamespace(_cuda_getDevice=lambda: module.cuda.current)
@@ -211,6 +212,15 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
     return module
 
 
+def _install_modules(module: Any) -> None:
+    """What imports like PyTorch's modules: what they have is named, and never called."""
+    for name in ("nn", "nn.functional", "nn.attention"):
+        made = sys.modules[f"torch.{name}"] = types.ModuleType(f"torch.{name}")
+        parent, _, own = name.rpartition(".")
+        setattr(module.nn if parent else module, own, made)
+    module.nn.attention.SDPBackend = module.nn.attention.sdpa_kernel = None
+
+
 def _empty(module: Any, shape: Tuple[int, ...], dtype: dtype, device: device) -> Tensor:
     made = Tensor(shape, dtype, device)
     made.made_for = module.cuda.streams.get(device.index, 0)
@@ -219,7 +229,8 @@ def _empty(module: Any, shape: Tuple[int, ...], dtype: dtype, device: device) ->
 
 
 def uninstall() -> None:
-    sys.modules.pop("torch", None)
+    for name in ("torch", "torch.nn", "torch.nn.functional", "torch.nn.attention"):
+        sys.modules.pop(name, None)
 
 
 def cuda_tensor(torch: Any, *shape: int, dtype: Any = None, index: int = 0, **more: Any) -> Tensor:
