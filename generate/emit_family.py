@@ -132,6 +132,18 @@ def _fields_function(family: Family) -> typing.List[str]:
     return [*lines, *_returned(family, names[0], 4), "}"]
 
 
+def _problem_struct(family: Family) -> typing.List[str]:
+    lines = ["/// A problem as numbers.", f"struct {family.problem} : Fields {{", f"    {family.problem}() = default;",
+             f"    explicit {family.problem}(const Problem& problem) : Fields(fields_of(problem)) {{}}", ""]
+    if any(field.name == "dtype" for field in family.fields):
+        lines.append("    [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }")
+    for field in family.fields:
+        if field.enum == "IndexType":
+            lines += [f"    [[nodiscard]] Dtype {field.name}_type() const {{",
+                      f"        return {field.name} == IndexType::int64 ? wide_index_dtype : index_dtype;", "    }"]
+    return [*lines, "};"]
+
+
 def _call_arg(record) -> str:
     maker = "pointer" if isinstance(record, Pointer) else record.kind
     return f'{maker}_arg({record.name}, "{record.name}"),'
@@ -182,7 +194,8 @@ def header(family: Family) -> str:
              "/// Index of each pointer of a call.", *_enum("Pointer", family.pointers, "pointer_count"),
              "/// Index of each scalar of a call. Strides count elements.",
              *_enum("CallScalar", family.scalars, "scalar_count"), "", *_own_enums(family),
-             *_field_arrays(family), *_fields_struct(family), *_fields_function(family), "",
+             *_field_arrays(family), *_fields_struct(family), *_fields_function(family),
+             *(_problem_struct(family) if family.declares_problem else []), "",
              *_call_args(family), *_row_strides(family), "",
              "/// The arguments as tuning passes them.",
              "[[nodiscard]] std::vector<Argument> declared_arguments(const Problem& problem);",
@@ -242,7 +255,9 @@ def source(family: Family) -> str:
                                                             ("cmath", "std::sqrt")) if sign in text]
     problem = f"    const {family.problem} p(problem);"
     lines = [f'#include "kernel_templates/{family.name}/declaration.h"', "", *sorted(set(standard)),
-             *([""] if standard else []), f'#include "kernel_templates/{family.header}"', "",
+             *([""] if standard else []),
+             *(['#include "kernel_templates/kit/ids.h"', ""] if "id_step(" in text else []),
+             *([] if family.declares_problem else [f'#include "kernel_templates/{family.header}"', ""]),
              f"namespace hone::{family.name} {{", "",
              "std::vector<Argument> declared_arguments(const Problem& problem) {", problem, "    return {",
              *body,

@@ -201,8 +201,10 @@ def read(name: str, shape: str, dtype: str = "dtype", *, strided=False, when: st
          words: str = "", called: str = "", rows: str = "") -> Pointer:
     """An activation. `strided`: True for one stride, <name>_stride, that of the last extent but one; words for
     several, outermost first ("batch token head": <name>_batch_stride, ...); or {stride: tuning value}. `rows`: it
-    holds ids of a table's rows, and the field of that name says how many there are, so that HONE_CHECK_INDICES
-    can look at them."""
+    holds ids of a table's rows, and the field of that name says how many there are; tuning draws from all of them,
+    and HONE_CHECK_INDICES can look at them."""
+    if rows:
+        fill = permutation(f"id_step({rows}, {split_commas(shape)[0]})")
     return _pointer("input", name, shape, dtype, strided, when=when, fill=fill, words=words, called=called,
                     rows=rows)
 
@@ -273,6 +275,11 @@ class Family(Record):
     pointers: typing.List[Pointer]
     scalars: typing.List[Scalar]
 
+    @property
+    def declares_problem(self) -> bool:
+        """Whether the problem's struct follows from the fields."""
+        return self.header.endswith("/declaration.h")
+
     def field(self, name: str) -> Field:
         for field in self.fields:
             if field.name == name:
@@ -285,12 +292,15 @@ class Family(Record):
         return re.sub(rf"(?<![\w.:>])({names})(?!\w|\(|::)", r"p.\1", expression)
 
 
-def family(name: str, *, says, problem: str, header: str = "", fields: typing.List[Field],
+def family(name: str, *, says, problem: str = "", header: str = "", fields: typing.List[Field],
            pointers: typing.List[Pointer], scalars: typing.List[Scalar]) -> Family:
-    """`problem`: the struct derived from Fields in `header` (<folder>/<folder>.h) that `p` is."""
+    """`problem`: the struct derived from Fields in `header` (<folder>/<folder>.h) that `p` is. Without one it is
+    declared, too: <Family>Problem, with element_bytes() and the <choice>_type() of an IndexType."""
     if isinstance(says, str):
         says = {name: says}
     flat = [field for item in fields for field in (item if isinstance(item, list) else [item])]
+    if not problem:
+        problem, header = "".join(map(str.capitalize, name.split("_"))) + "Problem", f"{name}/declaration.h"
     made = Family(name, says, problem, header or f"{name}/{name}.h", flat, pointers, [])
     for scalar in scalars:
         if scalar.kind != "strides":

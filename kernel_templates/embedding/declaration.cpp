@@ -1,7 +1,7 @@
 // Generated from kernel_templates/embedding/operators.py by `./hone generate`.
 #include "kernel_templates/embedding/declaration.h"
 
-#include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/kit/ids.h"
 
 namespace hone::embedding {
 
@@ -12,13 +12,13 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
          .dtype = p.index_type(),
          .shape = {1, 1, p.tokens, 1},
          .fill = Fill::permutation,
-         .fill_scale = static_cast<double>(p.step(p.vocabulary))},
+         .fill_scale = static_cast<double>(id_step(p.vocabulary, p.tokens))},
         {.name = "table", .role = Role::weight, .dtype = p.dtype, .shape = {1, 1, p.vocabulary, p.hidden}},
         {.name = "position_ids",
          .dtype = p.index_type(),
          .shape = {1, 1, p.tokens, 1},
          .fill = Fill::permutation,
-         .fill_scale = static_cast<double>(p.step(p.position_rows)),
+         .fill_scale = static_cast<double>(id_step(p.position_rows, p.tokens)),
          .present = p.positions},
         {.name = "position_table",
          .role = Role::weight,

@@ -92,6 +92,16 @@ struct Fields {
             .vocabulary = problem[6],
             .position_rows = problem[7]};
 }
+/// A problem as numbers.
+struct EmbeddingProblem : Fields {
+    EmbeddingProblem() = default;
+    explicit EmbeddingProblem(const Problem& problem) : Fields(fields_of(problem)) {}
+
+    [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
+    [[nodiscard]] Dtype index_type() const {
+        return index == IndexType::int64 ? wide_index_dtype : index_dtype;
+    }
+};
 
 /// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {

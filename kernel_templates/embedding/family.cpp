@@ -1,6 +1,6 @@
 #include <string>
 
-#include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/embedding/rows_plan.h"
 #include "kernel_templates/kit/ceil_div.h"
 #include "kernel_templates/kit/launches.h"
 

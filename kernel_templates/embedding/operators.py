@@ -3,7 +3,6 @@ from generate.declare import *
 embedding = family(
     "embedding",
     says="rows of a table by the tokens' ids, with or without a scale and added positions",
-    problem="EmbeddingProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of the tables and of out"),
         choice("index", "int32 int64", "type of the ids", default="int32", enum="IndexType"),
@@ -15,10 +14,9 @@ embedding = family(
         free("position_rows", 1, 2147483647, "rows of the table of positions", default=1024),
     ],
     pointers=[
-        read("ids", "tokens, 1", "p.index_type()", rows="vocabulary", fill=permutation("p.step(vocabulary)")),
+        read("ids", "tokens, 1", "p.index_type()", rows="vocabulary"),
         weight("table", "vocabulary, hidden", strided=True),
-        read("position_ids", "tokens, 1", "p.index_type()", rows="position_rows", when="positions",
-             fill=permutation("p.step(position_rows)")),
+        read("position_ids", "tokens, 1", "p.index_type()", rows="position_rows", when="positions"),
         weight("position_table", "position_rows, hidden", strided=True, when="positions"),
         write("out", "tokens, hidden", strided=True),
     ],

@@ -1,7 +1,7 @@
-// How embedding/rows.cu is launched.
+// How embedding/rows.cu is launched, and the variants that it is.
 #pragma once
 
-#include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/embedding/declaration.h"
 #include "kernel_templates/kit/ceil_div.h"
 #include "kernel_templates/kit/launches.h"
 
@@ -21,5 +21,8 @@ inline constexpr Kernel rows_kernels[] = {{"embedding_rows", call_args}};
     first.programmatic = c.programmatic != 0;
     return plan_of(first);
 }
+
+extern const Variant rows;
+extern const Variant plain;
 
 }  // namespace hone::embedding

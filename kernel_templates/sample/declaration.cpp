@@ -1,8 +1,6 @@
 // Generated from kernel_templates/sample/operators.py by `./hone generate`.
 #include "kernel_templates/sample/declaration.h"
 
-#include "kernel_templates/sample/sample.h"
-
 namespace hone::sample {
 
 std::vector<Argument> declared_arguments(const Problem& problem) {

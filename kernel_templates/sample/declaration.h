@@ -70,6 +70,13 @@ struct Fields {
             .vocabulary = problem[3],
             .rows = problem[4]};
 }
+/// A problem as numbers.
+struct SampleProblem : Fields {
+    SampleProblem() = default;
+    explicit SampleProblem(const Problem& problem) : Fields(fields_of(problem)) {}
+
+    [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
+};
 
 /// The whole call, as most kernels take it.
 inline constexpr KernelArg call_args[] = {

@@ -2,7 +2,7 @@
 
 #include "kernel_templates/kit/launches.h"
 #include "kernel_templates/kit/work.h"
-#include "kernel_templates/sample/sample.h"
+#include "kernel_templates/sample/row_plan.h"
 
 namespace hone {
 namespace sample {

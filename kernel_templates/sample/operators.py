@@ -3,7 +3,6 @@ from generate.declare import *
 sample = family(
     "sample",
     says="a token for each row of logits: the likeliest, or drawn at a temperature, with or without filters",
-    problem="SampleProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of the logits"),
         flag("filters", "top-k, top-p and min-p choose what is drawn from"),

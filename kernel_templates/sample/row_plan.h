@@ -1,9 +1,9 @@
-// How sample/row.cu is launched.
+// How sample/row.cu is launched, and the variants that it is.
 #pragma once
 
 #include "kernel_templates/kit/launches.h"
 #include "kernel_templates/sample/geometry.cuh"
-#include "kernel_templates/sample/sample.h"
+#include "kernel_templates/sample/declaration.h"
 #include "kernel_templates/sample/values.cuh"
 
 namespace hone::sample {
@@ -41,5 +41,8 @@ inline constexpr Kernel row_kernels[] = {{"sample_row", call_args}};
     first.programmatic = c.programmatic != 0;
     return plan_of(first);
 }
+
+extern const Variant cluster_row;
+extern const Variant plain;
 
 }  // namespace hone::sample

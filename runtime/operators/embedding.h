@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hone/embedding.h"
-#include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/embedding/declaration.h"
 #include "runtime/operators/call_arguments.h"
 
 namespace hone::runtime {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "hone/sample.h"
-#include "kernel_templates/sample/sample.h"
+#include "kernel_templates/sample/declaration.h"
 #include "runtime/operators/call_arguments.h"
 
 namespace hone::runtime {

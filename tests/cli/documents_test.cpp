@@ -94,8 +94,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 const std::vector<std::string>& sources() {
     static const std::vector<std::string> texts = [] {
         std::vector<std::string> all;
-        for (const char* folder :
-             {"examples", "tests", "kernel_templates", "cache", "runtime", "tuner", "configs", "cmake"}) {
+        for (const char* folder : {"examples", "tests", "kernel_templates", "cache", "runtime", "tuner",
+                                   "bench", "configs", "cmake"}) {
             const fs::path root = fs::path(HONE_SOURCE_DIR) / folder;
             if (!fs::is_directory(root)) continue;
             for (const auto& entry : fs::recursive_directory_iterator(root)) {
@@ -165,14 +165,10 @@ Sandbox::Words words_of(const std::string& line) {
 
 /// Commands that other tests run: the bootstrap's, CMake's, the wheel's.
 bool runs_elsewhere(const std::string& command) {
-    constexpr std::array<std::string_view, 9> elsewhere{"./hone test",
-                                                        "./hone generate",
-                                                        "git clone ",
-                                                        "cmake ",
-                                                        "ctest ",
-                                                        "cd ",
-                                                        "clang-format ",
-                                                        "python3 python/build_wheel.py",
+    constexpr std::array<std::string_view, 9> elsewhere{"./hone test",   "./hone generate",
+                                                        "git clone ",    "cmake ",
+                                                        "ctest ",        "cd ",
+                                                        "clang-format ", "python3 python/build_wheel.py",
                                                         "pip install "};
     return std::any_of(elsewhere.begin(), elsewhere.end(),
                        [&](std::string_view start) { return command.starts_with(start); });

@@ -1,9 +1,8 @@
-#include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/embedding/rows_plan.h"
 
 #include <doctest/doctest.h>
 
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/embedding/rows_plan.h"
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/space.h"
 

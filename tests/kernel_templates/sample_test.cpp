@@ -1,4 +1,4 @@
-#include "kernel_templates/sample/sample.h"
+#include "kernel_templates/sample/row_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,6 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/kit/tunables.h"
-#include "kernel_templates/sample/row_plan.h"
 #include "kernel_templates/sample/mass.cuh"
 #include "kernel_templates/sample/values.cuh"
 #include "kernel_templates/space.h"

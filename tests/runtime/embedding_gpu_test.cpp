@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "kernel_templates/embedding/embedding.h"
+#include "kernel_templates/embedding/rows_plan.h"
 #include "tests/runtime/gpu_run.h"
 
 using namespace hone;

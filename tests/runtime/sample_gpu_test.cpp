@@ -9,9 +9,8 @@
 #include <random>
 
 #include "kernel_templates/kit/tunables.h"
-#include "kernel_templates/sample/row_plan.h"
 #include "kernel_templates/sample/mass.cuh"
-#include "kernel_templates/sample/sample.h"
+#include "kernel_templates/sample/row_plan.h"
 #include "tests/runtime/gpu_run.h"
 
 using namespace hone;
