@@ -32,13 +32,13 @@ struct Dim3 {
 /// tensor maps and values.
 struct KernelArg {
     enum class Kind : std::uint8_t {
-        pointer,       ///< of Call::pointers
-        scalar,        ///< of Call::scalars: a long long
-        narrow,        ///< of Call::scalars: an int, the low half
-        real,          ///< of Call::scalars: a float
-        tensor_map,    ///< of Plan::tensor_maps
-        value,         ///< of Plan::values: a long long
-        narrow_value,  ///< of Plan::values: an int
+        pointer,       ///< one of Call::pointers
+        scalar,        ///< one of Call::scalars: a long long
+        narrow,        ///< one of Call::scalars: an int, the low half
+        real,          ///< one of Call::scalars: a float
+        tensor_map,    ///< one of Plan::tensor_maps
+        value,         ///< one of Plan::values: a long long
+        narrow_value,  ///< one of Plan::values: an int
     };
     Kind kind = Kind::pointer;
     std::uint8_t index = 0;
@@ -108,9 +108,9 @@ struct TensorMap {
     std::uint8_t swizzle_bytes = 0;          ///< 0, 32, 64 or 128
     std::array<std::uint32_t, 5> extents{};  ///< elements, at least 1
     std::array<std::uint8_t, 4>
-        stride_scalars{};  ///< of dimensions 1 and up: index in Call::scalars, elements; or no_gaps
+        stride_scalars{};  ///< index in Call::scalars for dimensions 1 and up, elements; or no_gaps
     std::array<std::uint16_t, 5> box{};  ///< elements, 1 to 256
-    std::int64_t offset_bytes = 0;       ///< of the tensor behind its pointer
+    std::int64_t offset_bytes = 0;       ///< where the tensor begins behind its pointer
     /// Index in Call::scalars of the extent, for what only the call knows: tokens of a packed tensor.
     std::array<std::uint8_t, 5> extent_scalars{fixed, fixed, fixed, fixed, fixed};
     /// Index of an earlier map that the kernel gets in place of this one, which it does not read; or none.

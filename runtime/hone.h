@@ -218,9 +218,9 @@ HONE_API const char* hone_schema(const char* name);
  * device: a captured graph may be replayed with others. */
 typedef struct hone_attention {
     uint32_t struct_size;
-    int32_t dtype;      /* hone_dtype: of q and out, and of k and v */
-    int64_t heads;      /* of q and out */
-    int64_t kv_heads;   /* of k and v, a divisor of `heads`; 0: as many */
+    int32_t dtype;      /* hone_dtype: element type of q and out, and of k and v */
+    int64_t heads;      /* heads of q and out */
+    int64_t kv_heads;   /* heads of k and v, a divisor of `heads`; 0: as many */
     int64_t head_dim;   /* 1 to 256 */
     int64_t max_batch;  /* most sequences of one call */
     int64_t max_q_len;  /* most queries of a sequence */
@@ -229,7 +229,7 @@ typedef struct hone_attention {
     int64_t window;     /* most keys that a query sees, its own included; needs causal; 0: all */
     /* tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged */
     int64_t page_size;
-    int32_t kv_dtype; /* hone_kv_dtype: of k and v; fp8 for max_q_len up to 16, not packed */
+    int32_t kv_dtype; /* hone_kv_dtype: element type of k and v; fp8 for max_q_len up to 16, not packed */
     int32_t causal;   /* 0 or 1 */
     int32_t lengths;  /* 0 or 1: kv_lengths says how many keys each sequence has; else all have kv_len */
     int32_t packed; /* 0 or 1: q_starts and kv_starts cut packed tensors into sequences; not with `lengths` */
@@ -248,7 +248,7 @@ typedef struct hone_attention {
  * strides for both. */
 typedef struct hone_attention_args {
     uint32_t struct_size;
-    float scale;       /* of q k^T; 0 or less: 1 / sqrt(head_dim) */
+    float scale;       /* factor of q k^T; 0 or less: 1 / sqrt(head_dim) */
     float softcap;     /* above 0; needed when the operator has a softcap */
     uint32_t reserved; /* 0 */
     const void* q;     /* [batch, q_len, heads, head_dim]; packed: [q_tokens, heads, head_dim] */
@@ -284,7 +284,7 @@ typedef struct hone_attention_args {
     int64_t out_head_stride;
     int64_t page_table_stride; /* entries of a row; 0: as many pages as kv_len takes */
     int64_t pool_pages;        /* pages of the cache; needed when it is paged */
-    int64_t q_tokens;          /* of all sequences of a packed call; 0: nothing is done */
+    int64_t q_tokens;          /* tokens of all sequences of a packed call; 0: nothing is done */
     int64_t kv_tokens;         /* the same of k and v, from 1 */
 } hone_attention_args;
 #define HONE_ATTENTION_ARGS_INIT                                                                          \
@@ -309,7 +309,7 @@ HONE_API hone_status hone_attention_explain(const hone_runtime* runtime, const h
  * in fp32 and rounded once. A token whose id or position has no row gets zeros. */
 typedef struct hone_embedding {
     uint32_t struct_size;
-    int32_t dtype;      /* hone_dtype: of the tables and out */
+    int32_t dtype;      /* hone_dtype: element type of the tables and out */
     int64_t hidden;     /* elements of a row, 1 to 262144 */
     int64_t max_tokens; /* most tokens of one call */
     int32_t index;      /* hone_index_type */
@@ -325,9 +325,9 @@ typedef struct hone_embedding {
 typedef struct hone_embedding_args {
     uint32_t struct_size;
     float scale;                /* where the operator has one */
-    const void* ids;            /* [tokens]; of type index */
+    const void* ids;            /* [tokens]; their type is index */
     const void* table;          /* [vocabulary, hidden], dtype */
-    const void* position_ids;   /* [tokens]; of type index; needed when the operator has positions */
+    const void* position_ids;   /* [tokens]; their type is index; needed when the operator has positions */
     const void* position_table; /* [position_rows, hidden], dtype; needed when the operator has positions */
     void* out;                  /* [tokens, hidden], dtype */
     int64_t vocabulary;         /* rows of the table */
@@ -352,7 +352,7 @@ HONE_API hone_status hone_embedding_explain(const hone_runtime* runtime, const h
  * dtype before it is multiplied, as that of an hone_rms_norm is. */
 typedef struct hone_linear {
     uint32_t struct_size;
-    int32_t dtype;      /* hone_dtype: of every tensor */
+    int32_t dtype;      /* hone_dtype: element type of every tensor */
     int64_t in;         /* elements of a row of x, 1 to 262144 */
     int64_t out;        /* elements of a row of out, 1 to 1048576 */
     int64_t max_tokens; /* most tokens of one call */
@@ -370,7 +370,7 @@ typedef struct hone_linear {
  * ended, if that lets its successor begin early, as Hone's kernels do. Such a kernel must not write them. */
 typedef struct hone_linear_args {
     uint32_t struct_size;
-    float epsilon;        /* of the norm, from 0 */
+    float epsilon;        /* the norm's, from 0 */
     const void* x;        /* [tokens, in], dtype */
     const void* weight;   /* [out, in], dtype */
     const void* bias;     /* [out], dtype; needed when the operator has a bias */
@@ -402,13 +402,13 @@ HONE_API hone_status hone_linear_explain(const hone_runtime* runtime, const hone
  * call. */
 typedef struct hone_fused_ffn {
     uint32_t struct_size;
-    int32_t dtype;        /* hone_dtype: of every tensor */
+    int32_t dtype;        /* hone_dtype: element type of every tensor */
     int64_t hidden;       /* elements of a row of x and out */
     int64_t intermediate; /* elements of a row between the halves */
     int64_t max_tokens;   /* most tokens of one call */
     int32_t activation;   /* hone_activation */
     int32_t gated;        /* 0 or 1 */
-    int32_t bias;         /* 0 or 1: of both halves; not with `gated` */
+    int32_t bias;         /* 0 or 1: biases of both halves; not with `gated` */
     int32_t residual;     /* 0 or 1: added to out */
     int32_t norm;         /* 0 or 1: x is normalized first */
 } hone_fused_ffn;
@@ -418,7 +418,7 @@ typedef struct hone_fused_ffn {
 /* As hone_linear_args; weights are contiguous. `out` may be the residual itself also where that is x. */
 typedef struct hone_fused_ffn_args {
     uint32_t struct_size;
-    float epsilon;         /* of the norm, from 0 */
+    float epsilon;         /* the norm's, from 0 */
     const void* x;         /* [tokens, hidden] */
     const void* gate;      /* [intermediate, hidden]; needed when the operator is gated */
     const void* up;        /* [intermediate, hidden] */
@@ -452,7 +452,7 @@ HONE_API hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const h
  * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. */
 typedef struct hone_rms_norm {
     uint32_t struct_size;
-    int32_t dtype;    /* hone_dtype: of x, residual, weight and sum */
+    int32_t dtype;    /* hone_dtype: element type of x, residual, weight and sum */
     int64_t hidden;   /* elements of a row, 1 to 262144 */
     int64_t max_rows; /* most rows of one call */
     int32_t output;   /* hone_norm_output */
@@ -464,7 +464,7 @@ typedef struct hone_rms_norm {
 /* y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like hone_rms_norm. */
 typedef struct hone_layer_norm {
     uint32_t struct_size;
-    int32_t dtype;     /* hone_dtype: of x, residual, weight, bias and sum */
+    int32_t dtype;     /* hone_dtype: element type of x, residual, weight, bias and sum */
     int64_t hidden;    /* elements of a row, 1 to 262144 */
     int64_t max_rows;  /* most rows of one call */
     int32_t output;    /* hone_norm_output */
@@ -512,14 +512,15 @@ HONE_API hone_status hone_layer_norm_explain(const hone_runtime* runtime, const 
 /* Codes and scales of weights of 16 or 32 bits, for hone_quantized_linear: [max_out, in] or fewer rows. */
 typedef struct hone_quantize_weights {
     uint32_t struct_size;
-    int32_t dtype;       /* hone_dtype: of the weight: fp32, fp16 or bf16 */
-    int64_t in;          /* columns, 1 to 262144 */
-    int64_t max_out;     /* most rows of one call; `in` x max_out is at most 2^36, 1 to 1048576 */
-    int64_t group;       /* as in hone_quantized_linear */
-    int32_t format;      /* hone_quant_format */
-    int32_t zeros;       /* 0 or 1: w4a16: codes have zero points, one a group */
-    int32_t one_scale;   /* 0 or 1: w8a8, fp8 with group 0: one scale for the whole weight, not one a row */
-    int32_t scale_dtype; /* hone_dtype: of w4a16's scales: fp16 or bf16; the other formats' are fp32 always */
+    int32_t dtype;     /* hone_dtype: element type of the weight: fp32, fp16 or bf16 */
+    int64_t in;        /* columns, 1 to 262144 */
+    int64_t max_out;   /* most rows of one call; `in` x max_out is at most 2^36, 1 to 1048576 */
+    int64_t group;     /* as in hone_quantized_linear */
+    int32_t format;    /* hone_quant_format */
+    int32_t zeros;     /* 0 or 1: w4a16: codes have zero points, one a group */
+    int32_t one_scale; /* 0 or 1: w8a8, fp8 with group 0: one scale for the whole weight, not one a row */
+    /* hone_dtype: element type of w4a16's scales: fp16 or bf16; the other formats' are fp32 always */
+    int32_t scale_dtype;
     /* 0 or 1: w4a16: takes the scale of each group that leaves the least squared error; else the one that
      * clips nothing */
     int32_t search;
@@ -552,9 +553,9 @@ typedef struct hone_quantize_weights_args {
  * of x, as in hone_linear. */
 typedef struct hone_quantized_linear {
     uint32_t struct_size;
-    int32_t dtype;      /* hone_dtype: of x that is no codes, bias, residual, norm_weight and out */
-    int64_t in;         /* elements of a row of x, 1 to 262144 */
-    int64_t out;        /* elements of a row of out, 1 to 1048576 */
+    int32_t dtype; /* hone_dtype: element type of x that is no codes, bias, residual, norm_weight and out */
+    int64_t in;    /* elements of a row of x, 1 to 262144 */
+    int64_t out;   /* elements of a row of out, 1 to 1048576 */
     int64_t max_tokens; /* most tokens of one call */
     /* columns of the weight that share a scale; 0: all of a row. w4a16: 32, 64 or 128, dividing `in`. fp8:
      * 128, dividing `in`, for a scale each 128 x 128 of the weight and each 128 columns of x. Others: 0, 0 to
@@ -586,7 +587,7 @@ typedef struct hone_quantized_linear {
  * others fp32, [out], or one, or, in groups, [ceil(out / 128), in / 128]. */
 typedef struct hone_quantized_linear_args {
     uint32_t struct_size;
-    float epsilon;           /* of the norm, from 0 */
+    float epsilon;           /* the norm's, from 0 */
     const void* x;           /* [tokens, in], dtype; quantized_x: int8 or E4M3 */
     const float* x_scales;   /* quantized_x: [tokens], [tokens, in / 128] in groups, or one */
     const void* norm_weight; /* [in], dtype; needed when the operator has a norm */
@@ -630,13 +631,13 @@ typedef struct hone_quantized_ffn {
     int64_t max_tokens;   /* most tokens of one call */
     int64_t group;        /* as in hone_quantized_linear; divides hidden and intermediate */
     int32_t format;       /* hone_quant_format */
-    int32_t zeros;        /* 0 or 1: of all weights */
+    int32_t zeros;        /* 0 or 1: zero points of all weights */
     int32_t one_scale;    /* 0 or 1: one for each weight */
     int32_t quantized_x;  /* 0 or 1: x, and only x, comes as codes with scales; not with norm */
     int32_t one_x_scale;  /* 0 or 1 */
     int32_t activation;   /* hone_activation */
     int32_t gated;        /* 0 or 1 */
-    int32_t bias;         /* 0 or 1: of both halves; not with `gated` */
+    int32_t bias;         /* 0 or 1: biases of both halves; not with `gated` */
     int32_t residual;     /* 0 or 1: added to out */
     int32_t norm;         /* 0 or 1: x is normalized first */
 } hone_quantized_ffn;
@@ -650,7 +651,7 @@ typedef struct hone_quantized_ffn {
  */
 typedef struct hone_quantized_ffn_args {
     uint32_t struct_size;
-    float epsilon;           /* of the norm, from 0 */
+    float epsilon;           /* the norm's, from 0 */
     const void* x;           /* [tokens, hidden], dtype; quantized_x: int8 or E4M3 */
     const float* x_scales;   /* as in hone_quantized_linear_args */
     const void* norm_weight; /* [hidden]; needed when the operator has a norm */
@@ -696,7 +697,7 @@ HONE_API hone_status hone_quantized_ffn_explain(const hone_runtime* runtime,
  * residual. */
 typedef struct hone_rms_norm_backward {
     uint32_t struct_size;
-    int32_t dtype;     /* hone_dtype: of every tensor */
+    int32_t dtype;     /* hone_dtype: element type of every tensor */
     int64_t hidden;    /* elements of a row, 1 to 262144 */
     int64_t max_rows;  /* most rows of one call */
     int32_t residual;  /* 0 or 1: dsum is added */
@@ -744,14 +745,14 @@ HONE_API hone_status hone_rms_norm_backward_explain(const hone_runtime* runtime,
  * the cache has no room, page or slot, only the query is written. */
 typedef struct hone_rope_kv_append {
     uint32_t struct_size;
-    int32_t dtype;      /* hone_dtype: of q, k, v and out */
-    int64_t heads;      /* of q */
-    int64_t kv_heads;   /* of k and v; 0: as many */
+    int32_t dtype;      /* hone_dtype: element type of q, k, v and out */
+    int64_t heads;      /* heads of q */
+    int64_t kv_heads;   /* heads of k and v; 0: as many */
     int64_t head_dim;   /* 1 to 256 */
     int64_t rotary_dim; /* leading elements of a head that turn, even; 0: none; -1: all */
     int64_t max_tokens; /* most tokens of one call, of all its sequences */
     int64_t page_size;  /* tokens of a page of the cache; 0: not paged */
-    int32_t kv_dtype;   /* hone_kv_dtype: of the cache */
+    int32_t kv_dtype;   /* hone_kv_dtype: element type of the cache */
     int32_t style;      /* hone_rope_style */
     int32_t norm;       /* 0 or 1 */
     /* 0 or 1: each token has its position and its slot in the cache; else every sequence has q_len new
@@ -766,7 +767,7 @@ typedef struct hone_rope_kv_append {
  * same strides; other overlaps are not allowed. */
 typedef struct hone_rope_kv_append_args {
     uint32_t struct_size;
-    float epsilon;    /* of the norm, from 0 */
+    float epsilon;    /* the norm's, from 0 */
     const void* q;    /* [tokens, heads, head_dim] */
     const void* k;    /* [tokens, kv_heads, head_dim] */
     const void* v;    /* [tokens, kv_heads, head_dim] */
@@ -827,7 +828,7 @@ HONE_API hone_status hone_rope_kv_append_explain(const hone_runtime* runtime,
  * gives token 0. */
 typedef struct hone_sample {
     uint32_t struct_size;
-    int32_t dtype;           /* hone_dtype: of the logits */
+    int32_t dtype;           /* hone_dtype: element type of the logits */
     int64_t vocabulary;      /* 1 to 1048576 */
     int64_t max_rows;        /* most rows of one call */
     int32_t filters;         /* 0 or 1 */

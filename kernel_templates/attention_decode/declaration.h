@@ -18,7 +18,7 @@ enum Pointer : int {
     v_cache,
     kv_lengths,
     page_table,
-    k_scale,  ///< of codes, which count about as much as other elements when tuning
+    k_scale,  ///< scales of codes, which count about as much as other elements when tuning
     v_scale,
     out,
     lse,
@@ -59,7 +59,7 @@ inline constexpr Field fields[] = {
      .choices = dtype_choices},
     {.name = "kv_dtype",
      .kind = Field::Kind::choice,
-     .meaning = "of the cache; fp8 has a scale for each head",
+     .meaning = "element type of the cache; fp8 has a scale for each head",
      .min = 0,
      .default_value = 0,
      .choices = kv_dtype_choices},
@@ -71,7 +71,7 @@ inline constexpr Field fields[] = {
      .choices = yes_no},
     {.name = "window",
      .kind = Field::Kind::extent,
-     .meaning = "of its own token and earlier ones, those that a query sees; 0: all",
+     .meaning = "tokens that a query sees, its own and earlier ones; 0: all",
      .min = 0,
      .max = std::int64_t{1} << 24,
      .default_value = 0},

@@ -13,7 +13,7 @@ struct Geometry {
     int kv_heads = 1;
     int head_dim = 1;
     int q_tokens = 1;
-    int cache_bytes = 2;  ///< of an element of the cache
+    int cache_bytes = 2;  ///< bytes of an element of the cache
     int rows_a_block = 8;
     int warps = 4;  ///< that compute
     int cluster = 1;

@@ -13,10 +13,10 @@ namespace hone::attention_decode {
 
 /// What the cost model needs of a candidate.
 struct Stream {
-    double in_flight_bytes = 0;  ///< of a block, on their way from memory
-    double instructions = 0;     ///< of a warp for 16 tokens of a list
+    double in_flight_bytes = 0;  ///< what a block has on its way from memory
+    double instructions = 0;     ///< a warp's, for 16 tokens of a list
     double rest_us = 0;          ///< what a call takes besides, without the meeting of pieces
-    double slowdown = 1;         ///< of the memory's stream
+    double slowdown = 1;         ///< factor on the time of the memory's stream
 };
 /// Modelled microseconds: rounds of resident blocks, each the soft maximum of the cache over the memory's
 /// bandwidth, over what the copies in flight can draw, and of issue slots; plus the rest. Fitted to 81

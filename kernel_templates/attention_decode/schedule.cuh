@@ -83,7 +83,7 @@ struct Fragment {
     int sequence;
     int list;
     int length;
-    int first_token;  ///< of the first unit
+    int first_token;  ///< the first unit's
     int units;
     bool present;  ///< there is one; in a cluster also without units
     bool begins;   ///< the list's first unit is in it
@@ -152,7 +152,7 @@ class Line {
 
   private:
     const Tensors& tensors_;
-    int units_;  ///< of one list
+    int units_;  ///< units in one list
 };
 
 /// A list that an earlier slot began and this one ends.
@@ -238,7 +238,7 @@ class Schedule {
     int sequence_ = 0;
     int list_ = 0;
     int length_ = 0;
-    int units_ = 0;   ///< of the list at hand
+    int units_ = 0;   ///< units in the list at hand
     int offset_ = 0;  ///< next unit of it
     int left_ = 0;    ///< units of this block
     bool present_ = false;

@@ -88,7 +88,8 @@ inline constexpr Field fields[] = {
     {.name = "lengths",
      .kind = Field::Kind::choice,
      .meaning =
-         "of the sequences: all the same, kv_lengths[batch], or packed tensors with q_starts and kv_starts",
+         "how long sequences are: all the same, kv_lengths[batch], or packed tensors with q_starts and "
+         "kv_starts",
      .min = 0,
      .max = 2,
      .default_value = 0,

@@ -12,7 +12,7 @@ attention_prefill = family(
         flag("softcap", "scores s become softcap * tanh(s / softcap)"),
         flag("lse", "also writes the logarithm of a row's sum of exponentials"),
         choice("lengths", "none kv cumulative",
-               "of the sequences: all the same, kv_lengths[batch], or packed tensors with q_starts and "
+               "how long sequences are: all the same, kv_lengths[batch], or packed tensors with q_starts and "
                "kv_starts",
                default="none", enum="Lengths"),
         extent("heads", 1, 1024, "heads of q and out"),
@@ -60,15 +60,15 @@ attention = operator(
          "kernels that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and "
          "page tables are on the device: a captured graph may be replayed with others.",
     fields=[
-        integer("heads", 0, "of q and out"),
-        integer("kv_heads", 0, "of k and v, a divisor of `heads`; 0: as many"),
+        integer("heads", 0, "heads of q and out"),
+        integer("kv_heads", 0, "heads of k and v, a divisor of `heads`; 0: as many"),
         integer("head_dim", 0, allowed="1 to 256"),
         integer("max_batch", 64, "most sequences of one call"),
         integer("max_q_len", 8192, "most queries of a sequence"),
         integer("max_kv_len", 8192, "most keys of a sequence: its capacity in a cache"),
         integer("min_q_len", 1, "fewest queries of a call, from 1: kernels for fewer are not prepared"),
-        dtype_field("of q and out, and of k and v"),
-        choice_field("kv_dtype", "KvDtype", "same", "of k and v; fp8 for max_q_len up to 16, not packed"),
+        dtype_field("element type of q and out, and of k and v"),
+        choice_field("kv_dtype", "KvDtype", "same", "element type of k and v; fp8 for max_q_len up to 16, not packed"),
         flag_field("causal", default=True),
         flag_field("lengths", "kv_lengths says how many keys each sequence has; else all have kv_len"),
         flag_field("packed", "q_starts and kv_starts cut packed tensors into sequences; not with `lengths`"),
@@ -122,9 +122,9 @@ attention = operator(
             strides_argument("out", "batch token head"),
             number_argument("page_table_stride", "entries of a row; 0: as many pages as kv_len takes"),
             number_argument("pool_pages", "pages of the cache; needed when it is paged"),
-            number_argument("q_tokens", "of all sequences of a packed call; 0: nothing is done"),
+            number_argument("q_tokens", "tokens of all sequences of a packed call; 0: nothing is done"),
             number_argument("kv_tokens", "the same of k and v, from 1"),
-            real_argument("scale", 0.0, "of q k^T; 0 or less: 1 / sqrt(head_dim)"),
+            real_argument("scale", 0.0, "factor of q k^T; 0 or less: 1 / sqrt(head_dim)"),
             real_argument("softcap", 0.0, "above 0; needed when the operator has a softcap"),
         ],
         run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the "

@@ -15,8 +15,8 @@ struct TileWork {
     std::int64_t tile_m = 0;
     std::int64_t tile_n = 0;
     std::int64_t warp_rows = 0;  ///< queries of a warp, which skips keys that none of them sees
-    double block_cycles = 0;     ///< of tile_n keys, on a multiprocessor that has nothing else to do
-    double overhead_cycles = 0;  ///< of a tile, before and behind its keys
+    double block_cycles = 0;     ///< cycles for tile_n keys, on a multiprocessor that has nothing else to do
+    double overhead_cycles = 0;  ///< cycles for a tile, before and behind its keys
     std::int64_t blocks_per_sm = 1;
 };
 /// Modelled time of a call in microseconds: rounds of tiles, and the memory.

@@ -31,7 +31,7 @@ embedding_operator = operator(
     fields=[
         taken("hidden", "elements of a row"),
         largest("tokens", 8192, "most tokens of one call"),
-        taken("dtype", "of the tables and out"),
+        taken("dtype", "element type of the tables and out"),
         taken("index"),
         taken("scale"),
         taken("positions"),
@@ -50,8 +50,8 @@ embedding_operator = operator(
             real_argument("scale", 1.0, "where the operator has one"),
         ],
         words={
-            "ids": "of type index",
-            "position_ids": "of type index; needed when the operator has positions",
+            "ids": "their type is index",
+            "position_ids": "their type is index; needed when the operator has positions",
         },
     ),
     torch=[

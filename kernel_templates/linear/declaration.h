@@ -21,7 +21,7 @@ enum CallScalar : int {
     up_stride,
     residual_stride,
     out_stride,
-    epsilon,  ///< of the norm
+    epsilon,  ///< the norm's
     scalar_count
 };
 
@@ -44,7 +44,7 @@ inline constexpr Field fields[] = {
      .choices = yes_no},
     {.name = "activation",
      .kind = Field::Kind::choice,
-     .meaning = "of x * weight^T + bias",
+     .meaning = "what x * weight^T + bias goes through",
      .min = 0,
      .max = 4,
      .default_value = 0,

@@ -18,8 +18,8 @@ namespace hone::linear::few_tokens {
 /// What the cost model needs of a candidate.
 struct Stream {
     std::int64_t registers = 0;  ///< a thread
-    double loads = 1;            ///< of 16 bytes, that a thread keeps in flight
-    double latency_us = 1;       ///< of a batch of them, and of what the thread then does with it
+    double loads = 1;            ///< loads of 16 bytes that a thread keeps in flight
+    double latency_us = 1;       ///< time of a batch of loads, and of what the thread then does with it
     double instructions = 1;     ///< for each 16 bytes of a weight
     double x_bytes = 0;          ///< through level 1, for each byte of a weight
     double bandwidth = 1;        ///< share of the memory's that such streams reach

@@ -8,7 +8,7 @@ linear = family(
     fields=[
         dtype("fp32 fp16 bf16", "element type of every tensor"),
         flag("norm", "takes x / sqrt(mean(x^2) + epsilon) * norm_weight for x"),
-        choice("activation", "none gelu_tanh gelu_erf silu relu", "of x * weight^T + bias", default="none",
+        choice("activation", "none gelu_tanh gelu_erf silu relu", "what x * weight^T + bias goes through", default="none",
                enum="Activation"),
         flag("gated", "multiplies the activation with x * up^T"),
         flag("bias", "adds bias[out] before the activation"),
@@ -27,7 +27,7 @@ linear = family(
         write("out", "tokens, out", strided=True),
         workspace(),
     ],
-    scalars=[size("tokens"), strides(), epsilon("of the norm")],
+    scalars=[size("tokens"), strides(), epsilon("the norm's")],
 )
 
 linear_operator = operator(
@@ -40,7 +40,7 @@ linear_operator = operator(
         taken("in", "elements of a row of x"),
         taken("out", "elements of a row of out"),
         largest("tokens", 8192, "most tokens of one call"),
-        taken("dtype", "of every tensor"),
+        taken("dtype", "element type of every tensor"),
         taken("activation"),
         taken("bias"),
         taken("residual"),
@@ -57,7 +57,7 @@ linear_operator = operator(
         sizes="tokens",
         arguments="x weight bias residual out workspace x_stride weight_stride residual_stride out_stride "
                   "norm_weight epsilon",
-        words={"epsilon": "of the norm, from 0"},
+        words={"epsilon": "the norm's, from 0"},
     ),
     torch=[torch_call("linear", "x weight bias residual activation | norm_weight epsilon",
                       instead="train with torch.nn.functional.linear")],
@@ -77,10 +77,10 @@ fused_ffn = operator(
         integer("hidden", 0, "elements of a row of x and out"),
         integer("intermediate", 0, "elements of a row between the halves"),
         integer("max_tokens", 8192, "most tokens of one call"),
-        dtype_field("of every tensor"),
+        dtype_field("element type of every tensor"),
         choice_field("activation", "Activation", "silu"),
         flag_field("gated", default=True),
-        flag_field("bias", "of both halves; not with `gated`"),
+        flag_field("bias", "biases of both halves; not with `gated`"),
         flag_field("residual", "added to out"),
         flag_field("norm", "x is normalized first"),
     ],
@@ -108,7 +108,7 @@ fused_ffn = operator(
             number_argument("out_stride"),
             tensor("norm_weight", "[hidden]", "needed when the operator has a norm", when="norm",
                    role="weight"),
-            real_argument("epsilon", 1e-5, "of the norm, from 0"),
+            real_argument("epsilon", 1e-5, "the norm's, from 0"),
         ],
         python="x gate up down",
     ),

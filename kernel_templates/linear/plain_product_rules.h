@@ -20,10 +20,10 @@ inline constexpr auto tunables = tunables_of({
 /// What constraints and cost need of a variant's problem and config.
 struct Operands {
     LinearProblem product;              ///< its sizes
-    double bytes = 0;                   ///< of weights, x and results
+    double bytes = 0;                   ///< bytes of weights, x and results
     std::int64_t weights_a_load = 1;    ///< elements of a weight that a load brings
-    std::int64_t x_registers = 1;       ///< of a load of x on its way to shared memory
-    std::int64_t weight_registers = 1;  ///< of a load of a weight, with its scales
+    std::int64_t x_registers = 1;       ///< registers that a load of x takes on its way to shared memory
+    std::int64_t weight_registers = 1;  ///< registers that a load of a weight takes, with its scales
     double stage_operations = 1;        ///< for each element of both, from registers to shared memory
 };
 

@@ -56,7 +56,7 @@ rms_norm = operator(
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
-        taken("dtype", "of x, residual, weight and sum"),
+        taken("dtype", "element type of x, residual, weight and sum"),
         taken("output"),
         taken("residual"),
     ],
@@ -79,7 +79,7 @@ layer_norm = operator(
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
-        taken("dtype", "of x, residual, weight, bias and sum"),
+        taken("dtype", "element type of x, residual, weight, bias and sum"),
         taken("output"),
         taken("residual"),
         taken("bias"),

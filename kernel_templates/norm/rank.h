@@ -48,7 +48,7 @@ struct Footprint {
 [[nodiscard]] double predict_us(const NormProblem&, const Footprint&, const DeviceTraits&);
 /// How one thread and block take part in keeping memory busy.
 struct MemoryShape {
-    double bytes_per_thread = 0;  ///< of a row
+    double bytes_per_thread = 0;  ///< bytes of a row
     double rows_per_block = 1;    ///< side by side
     double rows_in_flight = 1;    ///< one after another, all loaded first
 };

@@ -98,7 +98,7 @@ struct Choice {
 struct Range {
     float low;
     float high;
-    int exponent;  ///< of a unit: a power of two
+    int exponent;  ///< exponent of a unit, a power of two
 
     /// The range of values from `low` to `high`, one of them at least smallest_magnitude in size.
     static Range of(float low, float high) {

@@ -21,9 +21,9 @@ namespace hone::quantize_weights::warps {
 inline constexpr int threads = Tuned::threads;
 inline constexpr int warps_a_block = threads / 32;
 inline constexpr int clear_threads = 256;
-inline constexpr int block_threads = 128;  ///< of a block of codes
-inline constexpr int row_threads = 256;    ///< of 1024 codes of a row
-inline constexpr int row_codes = 4;        ///< of a thread
+inline constexpr int block_threads = 128;  ///< threads for a block of codes
+inline constexpr int row_threads = 256;    ///< threads for 1024 codes of a row
+inline constexpr int row_codes = 4;        ///< codes that a thread makes
 /// Columns that a warp finds the largest magnitude of.
 inline constexpr int span = has_groups ? width : 1024;
 inline constexpr int spans = (in + span - 1) / span;

@@ -38,7 +38,7 @@ enum CallScalar : int {
     scale_stride,  ///< w8a8 and fp8 without groups: 1, or 0 for one scale of the whole weight
     residual_stride,
     out_stride,
-    epsilon,  ///< of the norm
+    epsilon,  ///< the norm's
     scalar_count
 };
 
@@ -55,7 +55,7 @@ inline constexpr Field fields[] = {
      .choices = dtype_choices},
     {.name = "format",
      .kind = Field::Kind::choice,
-     .meaning = "of the weight's codes: docs/formats.md",
+     .meaning = "format of the weight's codes: docs/formats.md",
      .min = 0,
      .max = 3,
      .choices = format_choices},
@@ -85,7 +85,7 @@ inline constexpr Field fields[] = {
      .choices = yes_no},
     {.name = "activation",
      .kind = Field::Kind::choice,
-     .meaning = "of x * weight^T + bias",
+     .meaning = "what x * weight^T + bias goes through",
      .min = 0,
      .max = 4,
      .default_value = 0,

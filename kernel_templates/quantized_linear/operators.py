@@ -9,7 +9,7 @@ quantized_linear = family(
     fields=[
         dtype("fp32 fp16 bf16", "element type of results, bias and residual, and of x that is not codes",
               least="fp16"),
-        choice("format", "w4a16 w8a16 w8a8 fp8", "of the weight's codes: docs/formats.md",
+        choice("format", "w4a16 w8a16 w8a8 fp8", "format of the weight's codes: docs/formats.md",
                enum="QuantFormat"),
         extent("group", 0, 128, "columns of the weight that share a scale; 0: all", default=0),
         flag("zeros", "codes have zero points, one a group"),
@@ -46,7 +46,7 @@ quantized_linear = family(
         number("scale_stride", 1, "w8a8 and fp8 without groups: 1, or 0 for one scale of the whole weight"),
         stride("residual_stride", "out", of="residual"),
         stride("out_stride", "out", of="out"),
-        epsilon("of the norm"),
+        epsilon("the norm's"),
     ],
 )
 
@@ -65,7 +65,7 @@ quantized_linear_operator = operator(
         taken("in", "elements of a row of x"),
         taken("out", "elements of a row of out"),
         largest("tokens", 8192, "most tokens of one call"),
-        taken("dtype", "of x that is no codes, bias, residual, norm_weight and out"),
+        taken("dtype", "element type of x that is no codes, bias, residual, norm_weight and out"),
         taken("format", default="w4a16"),
         taken("group", "columns of the weight that share a scale; 0: all of a row. w4a16: 32, 64 or 128, "
                        "dividing `in`. fp8: 128, dividing `in`, for a scale each 128 x 128 of the weight and "
@@ -103,7 +103,7 @@ quantized_linear_operator = operator(
         words={
             "x_scale_stride": "between the scales of two tokens; one_x_scale: has no meaning",
             "weight_stride": "w8a8 and fp8; packed codes have no rows",
-            "epsilon": "of the norm, from 0",
+            "epsilon": "the norm's, from 0",
         },
         given={
             "x_scale_stride": "d.one_x_scale ? 0 : stride(args.x_scale_stride, "
@@ -134,13 +134,13 @@ quantized_ffn = operator(
         dtype_field("as in {QuantizedLinear}"),
         choice_field("format", "QuantFormat", "w4a16"),
         integer("group", 0, "as in {QuantizedLinear}; divides hidden and intermediate"),
-        flag_field("zeros", "of all weights"),
+        flag_field("zeros", "zero points of all weights"),
         flag_field("one_scale", "one for each weight"),
         flag_field("quantized_x", "x, and only x, comes as codes with scales; not with norm"),
         flag_field("one_x_scale"),
         choice_field("activation", "Activation", "silu"),
         flag_field("gated", default=True),
-        flag_field("bias", "of both halves; not with `gated`"),
+        flag_field("bias", "biases of both halves; not with `gated`"),
         flag_field("residual", "added to out"),
         flag_field("norm", "x is normalized first"),
     ],
@@ -170,7 +170,7 @@ quantized_ffn = operator(
             number_argument("out_stride"),
             tensor("norm_weight", "[hidden]", "needed when the operator has a norm", when="norm",
                    role="weight"),
-            real_argument("epsilon", 1e-5, "of the norm, from 0"),
+            real_argument("epsilon", 1e-5, "the norm's, from 0"),
         ],
     ),
     python="hidden intermediate format group",

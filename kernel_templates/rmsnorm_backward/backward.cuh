@@ -70,8 +70,8 @@ struct RowFactors {
 
 /// One thread's part of a row's sums, in two chains each that do not wait for one another.
 struct RowSums {
-    float squares[2] = {};   ///< of x
-    float products[2] = {};  ///< of g and x
+    float squares[2] = {};   ///< squares of x
+    float products[2] = {};  ///< products of g and x
 
     template <int vector>
     __device__ void add(const Packet<Element, vector>& dy_packet, const Packet<Element, vector>& x_packet,

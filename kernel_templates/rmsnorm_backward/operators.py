@@ -34,7 +34,7 @@ rms_norm_backward = operator(
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
-        taken("dtype", "of every tensor"),
+        taken("dtype", "element type of every tensor"),
         taken("residual", "dsum is added"),
     ],
     call=call(

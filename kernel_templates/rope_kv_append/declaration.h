@@ -43,13 +43,13 @@ enum CallScalar : int {
     v_head_stride,
     q_out_token_stride,
     q_out_head_stride,
-    cache_stride,  ///< of both caches: from one page, or one sequence, to the next
+    cache_stride,  ///< both caches' distance from one page, or one sequence, to the next
     cache_token_stride,
     cache_head_stride,
     page_table_stride,
     pool_pages,  ///< pages of the pool; sequences of a contiguous cache
     positions,   ///< rows of cos and sin
-    epsilon,     ///< of the norms
+    epsilon,     ///< the norms'
     scalar_count
 };
 
@@ -67,7 +67,7 @@ inline constexpr Field fields[] = {
      .choices = dtype_choices},
     {.name = "kv_dtype",
      .kind = Field::Kind::choice,
-     .meaning = "of the cache; fp8_e4m3: codes of value / scale, one scale a head",
+     .meaning = "element type of the cache; fp8_e4m3: codes of value / scale, one scale a head",
      .min = 0,
      .default_value = 0,
      .choices = kv_dtype_choices},

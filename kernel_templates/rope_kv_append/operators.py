@@ -7,7 +7,7 @@ rope_kv_append = family(
     problem="RopeProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of q, k, v, the norms' weights and the results"),
-        choice("kv_dtype", "same fp8_e4m3", "of the cache; fp8_e4m3: codes of value / scale, one scale a "
+        choice("kv_dtype", "same fp8_e4m3", "element type of the cache; fp8_e4m3: codes of value / scale, one scale a "
                                             "head",
                default="same", enum="KvDtype"),
         choice("style", "half interleaved",
@@ -55,13 +55,13 @@ rope_kv_append = family(
         number("kv_len", "p.tuning().sequence_tokens"),
         strides(),
         stride("cache_stride", "p.tuning().outer_tokens * kv_heads * head_dim", of="k_cache",
-               words="of both caches: from one page, or one sequence, to the next"),
+               words="both caches' distance from one page, or one sequence, to the next"),
         stride("cache_token_stride", "kv_heads * head_dim", of="k_cache"),
         stride("cache_head_stride", "head_dim", of="k_cache"),
         number("page_table_stride", "p.tuning().sequence_pages"),
         number("pool_pages", "p.tuning().pages()", "pages of the pool; sequences of a contiguous cache"),
         number("positions", "p.tuning().sequence_tokens", "rows of cos and sin"),
-        real("epsilon", "1e-6f", "of the norms"),
+        real("epsilon", "1e-6f", "the norms'"),
     ],
 )
 
@@ -74,13 +74,13 @@ rope_kv_append_operator = operator(
          "A token whose position is negative, or has no row in the tables, is left out altogether; of one "
          "for which the cache has no room, page or slot, only the query is written.",
     fields=[
-        integer("heads", 0, "of q"),
-        integer("kv_heads", 0, "of k and v; 0: as many"),
+        integer("heads", 0, "heads of q"),
+        integer("kv_heads", 0, "heads of k and v; 0: as many"),
         integer("head_dim", 0, allowed="1 to 256"),
         integer("rotary_dim", -1, "leading elements of a head that turn, even; 0: none; -1: all"),
         integer("max_tokens", 8192, "most tokens of one call, of all its sequences"),
-        dtype_field("of q, k, v and out"),
-        choice_field("kv_dtype", "KvDtype", "same", "of the cache"),
+        dtype_field("element type of q, k, v and out"),
+        choice_field("kv_dtype", "KvDtype", "same", "element type of the cache"),
         choice_field("style", "RopeStyle", "half"),
         flag_field("norm"),
         flag_field("slots", "each token has its position and its slot in the cache; else every sequence has "
@@ -138,7 +138,7 @@ rope_kv_append_operator = operator(
                                           "that without slots: tokens / q_len"),
             number_argument("table_rows", "positions that cos and sin know, from 1; needed when anything "
                                           "turns"),
-            real_argument("epsilon", 1e-5, "of the norm, from 0"),
+            real_argument("epsilon", 1e-5, "the norm's, from 0"),
         ],
         python="q k v k_cache v_cache",
         keywords="cos sin kv_lengths page_table positions slots k_scale v_scale q_weight k_weight epsilon=1e-5 "

@@ -7,10 +7,10 @@ namespace hone::rope_kv_append {
 
 /// What the cost model needs of a candidate.
 struct Footprint {
-    double threads = 0;       ///< of the whole launch
+    double threads = 0;       ///< threads of the whole launch
     double instructions = 0;  ///< a thread
     double latency_us = 0;    ///< from a block's start to its end
-    double slowdown = 1;      ///< of the memory's bandwidth
+    double slowdown = 1;      ///< factor on the time of the memory's stream
     bool programmatic = false;
 };
 /// Microseconds of one launch: launch and memory latency, plus bytes over bandwidth and instructions over

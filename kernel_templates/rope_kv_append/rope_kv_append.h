@@ -14,7 +14,7 @@ struct TuningCache {
     std::int64_t sequences = 1;
     std::int64_t sequence_tokens = 0;
     std::int64_t sequence_pages = 1;
-    std::int64_t outer_tokens = 0;  ///< of a page; of a sequence of a contiguous cache
+    std::int64_t outer_tokens = 0;  ///< tokens of a page, or of a sequence of a contiguous cache
 
     [[nodiscard]] std::int64_t pages() const { return sequences * sequence_pages; }
 };

@@ -30,7 +30,7 @@ struct Geometry {
 
 /// Histograms: the first; the second for top-k and for top-p, in one place where shared memory is short.
 constexpr int search_stages(bool is_short) { return is_short ? 2 : 3; }
-inline constexpr int most_parts = 4;  ///< of a block that counts values
+inline constexpr int most_parts = 4;  ///< parts of a block that counts values
 inline constexpr int searches = 4;    ///< each of two thresholds in two histograms
 
 /// Bytes of Scratch (scratch.cuh), a multiple of 16.

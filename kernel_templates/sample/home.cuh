@@ -275,7 +275,7 @@ struct ValueHome : SharedHome<Layout, hint> {
     static constexpr int pairs = Layout::vector / 2;
     static constexpr int parts = value_parts(Layout::geometry, has_filters);
     static constexpr int part_warps = Layout::geometry.warps() / parts;
-    static constexpr int part_steps = Layout::steps / parts;  ///< of a warp, where all look at one part
+    static constexpr int part_steps = Layout::steps / parts;  ///< steps of a warp where all look at one part
     static_assert(sizeof(Element) == 2 && pairs >= 1, "two elements a word");
 
     __device__ float load(const Tensors& tensors, int64 row, bool will_count) {

@@ -35,7 +35,7 @@ sample_operator = operator(
     fields=[
         taken("vocabulary"),
         largest("rows", 256, "most rows of one call", sequences=True),
-        taken("dtype", "of the logits"),
+        taken("dtype", "element type of the logits"),
         taken("filters"),
         taken("log_probability"),
     ],

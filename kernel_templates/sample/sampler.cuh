@@ -90,8 +90,8 @@ class Sampler {
 
     struct Totals {
         Masses all;
-        uint64 until;  ///< of the blocks up to lane i
-        uint64 own;    ///< of block i
+        uint64 until;  ///< mass of the blocks up to lane i
+        uint64 own;    ///< mass of block i
     };
     /// Tells all blocks the masses of this one, and adds up those of all.
     __device__ Totals exchange(const Masses& mine) {

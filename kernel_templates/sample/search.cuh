@@ -52,7 +52,7 @@ struct Target {
 /// One of the two histograms: what a bin of it means.
 struct Level {
     bool is_fine;
-    uint32 coarse_bin;  ///< of the fine histogram
+    uint32 coarse_bin;  ///< the bin that the fine histogram splits
 
     __device__ uint32 significand(uint32 bin) const {
         constexpr uint32 leading = group_bins;
@@ -350,7 +350,7 @@ class Search {
         uint32 least;
         int first_bin;
         int first_fine_bin;  ///< `bins`: none
-        int stage;           ///< of the second histogram; 0 before there is one
+        int stage;           ///< stage of the second histogram; 0 before there is one
     };
     Kept kept_{0, 0, bins, 0};
 };

@@ -45,15 +45,15 @@ class Attention(OfAttention):
     on the device: a captured graph may be replayed with others.
     """
 
-    heads: int  # of q and out
-    kv_heads: int  # of k and v, a divisor of heads; 0: as many
+    heads: int  # heads of q and out
+    kv_heads: int  # heads of k and v, a divisor of heads; 0: as many
     head_dim: int  # 1 to 256
     max_batch: int = 64  # most sequences of one call
     max_q_len: int = 8192  # most queries of a sequence
     max_kv_len: int = 8192  # most keys of a sequence: its capacity in a cache
     min_q_len: int = 1  # fewest queries of a call, from 1: kernels for fewer are not prepared
-    dtype: str = "bf16"  # of q and out, and of k and v; fp32, fp16 or bf16, or a torch.dtype
-    kv_dtype: str = "same"  # of k and v; fp8 for max_q_len up to 16, not packed; "same", "fp8"
+    dtype: str = "bf16"  # element type of q and out, and of k and v; fp32, fp16 or bf16, or a torch.dtype
+    kv_dtype: str = "same"  # element type of k and v; fp8 for max_q_len up to 16, not packed; "same", "fp8"
     causal: bool = True
     lengths: bool = False  # kv_lengths says how many keys each sequence has; else all have kv_len
     packed: bool = False  # q_starts and kv_starts cut packed tensors into sequences; not with lengths
@@ -81,7 +81,7 @@ class Embedding(Description):
 
     hidden: int  # elements of a row; 1 to 262144
     max_tokens: int = 8192  # most tokens of one call
-    dtype: str = "bf16"  # of the tables and out; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"  # element type of the tables and out; fp32, fp16 or bf16, or a torch.dtype
     index: str = "int32"  # "int32", "int64"
     scale: bool = False
     positions: bool = False
@@ -104,7 +104,7 @@ class Linear(Description):
     in_features: int  # elements of a row of x; 1 to 262144
     out_features: int  # elements of a row of out; 1 to 1048576
     max_tokens: int = 8192  # most tokens of one call
-    dtype: str = "bf16"  # of every tensor; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"  # element type of every tensor; fp32, fp16 or bf16, or a torch.dtype
     activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
     bias: bool = False
     residual: bool = False
@@ -131,10 +131,10 @@ class FusedFfn(Description):
     hidden: int  # elements of a row of x and out
     intermediate: int  # elements of a row between the halves
     max_tokens: int = 8192  # most tokens of one call
-    dtype: str = "bf16"  # of every tensor; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"  # element type of every tensor; fp32, fp16 or bf16, or a torch.dtype
     activation: str = "silu"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
     gated: bool = True
-    bias: bool = False  # of both halves; not with gated
+    bias: bool = False  # biases of both halves; not with gated
     residual: bool = False  # added to out
     norm: bool = False  # x is normalized first
 
@@ -153,7 +153,7 @@ class RmsNorm(OfNorm):
 
     hidden: int  # elements of a row; 1 to 262144
     max_rows: int = 8192  # most rows of one call
-    dtype: str = "bf16"  # of x, residual, weight and sum; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"  # element type of x, residual, weight and sum; fp32, fp16 or bf16, or a torch.dtype
     output: str = "same"  # "same", "int8", "fp8"
     residual: bool = False
 
@@ -171,7 +171,8 @@ class LayerNorm(OfNorm):
 
     hidden: int  # elements of a row; 1 to 262144
     max_rows: int = 8192  # most rows of one call
-    dtype: str = "bf16"  # of x, residual, weight, bias and sum; fp32, fp16 or bf16, or a torch.dtype
+    # element type of x, residual, weight, bias and sum; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"
     output: str = "same"  # "same", "int8", "fp8"
     residual: bool = False
     bias: bool = True
@@ -204,7 +205,7 @@ class QuantizedLinear(OfQuantizedLinear):
     # Others: 0; 0 to 128
     group: int = 0
     max_tokens: int = 8192  # most tokens of one call
-    # of x that is no codes, bias, residual, norm_weight and out; fp16 or bf16, or a torch.dtype
+    # element type of x that is no codes, bias, residual, norm_weight and out; fp16 or bf16, or a torch.dtype
     dtype: str = "bf16"
     zeros: bool = False  # w4a16: codes have zero points, one a group
     one_scale: bool = False  # w8a8, fp8 with group 0: one scale for the whole weight, not one a row
@@ -238,13 +239,13 @@ class QuantizedFfn(OfQuantizedFfn):
     group: int = 0  # as in QuantizedLinear; divides hidden and intermediate
     max_tokens: int = 8192  # most tokens of one call
     dtype: str = "bf16"  # as in QuantizedLinear; fp32, fp16 or bf16, or a torch.dtype
-    zeros: bool = False  # of all weights
+    zeros: bool = False  # zero points of all weights
     one_scale: bool = False  # one for each weight
     quantized_x: bool = False  # x, and only x, comes as codes with scales; not with norm
     one_x_scale: bool = False
     activation: str = "silu"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
     gated: bool = True
-    bias: bool = False  # of both halves; not with gated
+    bias: bool = False  # biases of both halves; not with gated
     residual: bool = False  # added to out
     norm: bool = False  # x is normalized first
 
@@ -266,7 +267,7 @@ class RmsNormBackward(Description):
 
     hidden: int  # elements of a row; 1 to 262144
     max_rows: int = 8192  # most rows of one call
-    dtype: str = "bf16"  # of every tensor; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"  # element type of every tensor; fp32, fp16 or bf16, or a torch.dtype
     residual: bool = False  # dsum is added
 
     C_NAME = "rms_norm_backward"
@@ -287,13 +288,13 @@ class RopeKvAppend(OfRopeKvAppend):
     the cache has no room, page or slot, only the query is written.
     """
 
-    heads: int  # of q
-    kv_heads: int  # of k and v; 0: as many
+    heads: int  # heads of q
+    kv_heads: int  # heads of k and v; 0: as many
     head_dim: int  # 1 to 256
     rotary_dim: int = -1  # leading elements of a head that turn, even; 0: none; -1: all
     max_tokens: int = 8192  # most tokens of one call, of all its sequences
-    dtype: str = "bf16"  # of q, k, v and out; fp32, fp16 or bf16, or a torch.dtype
-    kv_dtype: str = "same"  # of the cache; "same", "fp8"
+    dtype: str = "bf16"  # element type of q, k, v and out; fp32, fp16 or bf16, or a torch.dtype
+    kv_dtype: str = "same"  # element type of the cache; "same", "fp8"
     style: str = "half"  # "half", "interleaved"
     norm: bool = False
     # each token has its position and its slot in the cache; else every sequence has q_len new tokens, the
@@ -320,7 +321,7 @@ class Sample(Description):
 
     vocabulary: int  # 1 to 1048576
     max_rows: int = 256  # most rows of one call
-    dtype: str = "bf16"  # of the logits; fp32, fp16 or bf16, or a torch.dtype
+    dtype: str = "bf16"  # element type of the logits; fp32, fp16 or bf16, or a torch.dtype
     filters: bool = False
     log_probability: bool = False
 

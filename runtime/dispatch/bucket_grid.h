@@ -64,7 +64,7 @@ class BucketGrid {
     [[nodiscard]] Problem edge(std::size_t cell, Edge which) const;
 
     Problem largest_;
-    FieldIndices fields_;  ///< of the run-time fields
+    FieldIndices fields_;  ///< indices of the run-time fields
     Sizes maxima_{};
     std::array<Axis, max_dynamic_fields> axes_;
     std::size_t axis_count_ = 0;

@@ -28,15 +28,15 @@ namespace hone {
 /// that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and page tables are
 /// on the device: a captured graph may be replayed with others.
 struct Attention {
-    std::int64_t heads = 0;          ///< of q and out
-    std::int64_t kv_heads = 0;       ///< of k and v, a divisor of `heads`; 0: as many
+    std::int64_t heads = 0;          ///< heads of q and out
+    std::int64_t kv_heads = 0;       ///< heads of k and v, a divisor of `heads`; 0: as many
     std::int64_t head_dim = 0;       ///< 1 to 256
     std::int64_t max_batch = 64;     ///< most sequences of one call
     std::int64_t max_q_len = 8192;   ///< most queries of a sequence
     std::int64_t max_kv_len = 8192;  ///< most keys of a sequence: its capacity in a cache
     std::int64_t min_q_len = 1;      ///< fewest queries of a call, from 1: kernels for fewer are not prepared
-    Dtype dtype = Dtype::bf16;       ///< of q and out, and of k and v
-    KvDtype kv_dtype = KvDtype::same;  ///< of k and v; fp8 for max_q_len up to 16, not packed
+    Dtype dtype = Dtype::bf16;       ///< element type of q and out, and of k and v
+    KvDtype kv_dtype = KvDtype::same;  ///< element type of k and v; fp8 for max_q_len up to 16, not packed
     bool causal = true;
     bool lengths = false;  ///< kv_lengths says how many keys each sequence has; else all have kv_len
     bool packed = false;   ///< q_starts and kv_starts cut packed tensors into sequences; not with `lengths`
@@ -87,9 +87,9 @@ struct AttentionArgs {
     AttentionStrides out_strides{};
     std::int64_t page_table_stride = 0;  ///< entries of a row; 0: as many pages as kv_len takes
     std::int64_t pool_pages = 0;         ///< pages of the cache; needed when it is paged
-    std::int64_t q_tokens = 0;           ///< of all sequences of a packed call; 0: nothing is done
+    std::int64_t q_tokens = 0;           ///< tokens of all sequences of a packed call; 0: nothing is done
     std::int64_t kv_tokens = 0;          ///< the same of k and v, from 1
-    float scale = 0.0F;                  ///< of q k^T; 0 or less: 1 / sqrt(head_dim)
+    float scale = 0.0F;                  ///< factor of q k^T; 0 or less: 1 / sqrt(head_dim)
     float softcap = 0.0F;                ///< above 0; needed when the operator has a softcap
 };
 

@@ -22,7 +22,7 @@ namespace hone {
 struct Embedding {
     std::int64_t hidden = 0;         ///< elements of a row, 1 to 262144
     std::int64_t max_tokens = 8192;  ///< most tokens of one call
-    Dtype dtype = Dtype::bf16;       ///< of the tables and out; fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;       ///< element type of the tables and out; fp32, fp16 or bf16
     IndexType index = IndexType::int32;
     bool scale = false;
     bool positions = false;
@@ -31,9 +31,10 @@ struct Embedding {
 /// One call. Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning `hidden`.
 /// 16 bytes always suffice as alignment of tables, out and strides.
 struct EmbeddingArgs {
-    const void* ids = nullptr;           ///< [tokens]; of type index
-    const void* table = nullptr;         ///< [vocabulary, hidden], dtype
-    const void* position_ids = nullptr;  ///< [tokens]; of type index; needed when the operator has positions
+    const void* ids = nullptr;    ///< [tokens]; their type is index
+    const void* table = nullptr;  ///< [vocabulary, hidden], dtype
+    /// [tokens]; their type is index; needed when the operator has positions
+    const void* position_ids = nullptr;
     /// [position_rows, hidden], dtype; needed when the operator has positions
     const void* position_table = nullptr;
     void* out = nullptr;             ///< [tokens, hidden], dtype

@@ -26,10 +26,10 @@ struct FusedFfn {
     std::int64_t hidden = 0;         ///< elements of a row of x and out
     std::int64_t intermediate = 0;   ///< elements of a row between the halves
     std::int64_t max_tokens = 8192;  ///< most tokens of one call
-    Dtype dtype = Dtype::bf16;       ///< of every tensor
+    Dtype dtype = Dtype::bf16;       ///< element type of every tensor
     Activation activation = Activation::silu;
     bool gated = true;
-    bool bias = false;      ///< of both halves; not with `gated`
+    bool bias = false;      ///< biases of both halves; not with `gated`
     bool residual = false;  ///< added to out
     bool norm = false;      ///< x is normalized first
 };
@@ -49,7 +49,7 @@ struct FusedFfnArgs {
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
     const void* norm_weight = nullptr;  ///< [hidden]; needed when the operator has a norm
-    float epsilon = 1e-5F;              ///< of the norm, from 0
+    float epsilon = 1e-5F;              ///< the norm's, from 0
 };
 
 /// A prepared FusedFfn.

@@ -24,7 +24,7 @@ struct Linear {
     std::int64_t in = 0;             ///< elements of a row of x, 1 to 262144
     std::int64_t out = 0;            ///< elements of a row of out, 1 to 1048576
     std::int64_t max_tokens = 8192;  ///< most tokens of one call
-    Dtype dtype = Dtype::bf16;       ///< of every tensor; fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;       ///< element type of every tensor; fp32, fp16 or bf16
     Activation activation = Activation::none;
     bool bias = false;
     bool residual = false;
@@ -48,7 +48,7 @@ struct LinearArgs {
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
     const void* norm_weight = nullptr;  ///< [in], dtype; needed when the operator has a norm
-    float epsilon = 1e-5F;              ///< of the norm, from 0
+    float epsilon = 1e-5F;              ///< the norm's, from 0
 };
 
 /// A prepared Linear.

@@ -22,7 +22,7 @@ namespace hone {
 struct RmsNorm {
     std::int64_t hidden = 0;       ///< elements of a row, 1 to 262144
     std::int64_t max_rows = 8192;  ///< most rows of one call
-    Dtype dtype = Dtype::bf16;     ///< of x, residual, weight and sum; fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;     ///< element type of x, residual, weight and sum; fp32, fp16 or bf16
     NormOutput output = NormOutput::same;
     bool residual = false;
 };
@@ -31,7 +31,7 @@ struct RmsNorm {
 struct LayerNorm {
     std::int64_t hidden = 0;       ///< elements of a row, 1 to 262144
     std::int64_t max_rows = 8192;  ///< most rows of one call
-    Dtype dtype = Dtype::bf16;     ///< of x, residual, weight, bias and sum; fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;     ///< element type of x, residual, weight, bias and sum; fp32, fp16 or bf16
     NormOutput output = NormOutput::same;
     bool residual = false;
     bool bias = true;

@@ -12,12 +12,13 @@ namespace hone {
 struct QuantizeWeights {
     std::int64_t in = 0;           ///< columns, 1 to 262144
     std::int64_t max_out = 32768;  ///< most rows of one call; `in` x max_out is at most 2^36, 1 to 1048576
-    Dtype dtype = Dtype::bf16;     ///< of the weight: fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;     ///< element type of the weight: fp32, fp16 or bf16
     QuantFormat format = QuantFormat::w4a16;
     std::int64_t group = 0;  ///< as in QuantizedLinear
     bool zeros = false;      ///< w4a16: codes have zero points, one a group
     bool one_scale = false;  ///< w8a8, fp8 with group 0: one scale for the whole weight, not one a row
-    Dtype scale_dtype = Dtype::bf16;  ///< of w4a16's scales: fp16 or bf16; the other formats' are fp32 always
+    /// element type of w4a16's scales: fp16 or bf16; the other formats' are fp32 always
+    Dtype scale_dtype = Dtype::bf16;
     /// w4a16: takes the scale of each group that leaves the least squared error; else the one that clips
     /// nothing
     bool search = true;

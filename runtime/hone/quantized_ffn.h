@@ -28,13 +28,13 @@ struct QuantizedFfn {
     Dtype dtype = Dtype::bf16;       ///< as in QuantizedLinear
     QuantFormat format = QuantFormat::w4a16;
     std::int64_t group = 0;    ///< as in QuantizedLinear; divides hidden and intermediate
-    bool zeros = false;        ///< of all weights
+    bool zeros = false;        ///< zero points of all weights
     bool one_scale = false;    ///< one for each weight
     bool quantized_x = false;  ///< x, and only x, comes as codes with scales; not with norm
     bool one_x_scale = false;
     Activation activation = Activation::silu;
     bool gated = true;
-    bool bias = false;      ///< of both halves; not with `gated`
+    bool bias = false;      ///< biases of both halves; not with `gated`
     bool residual = false;  ///< added to out
     bool norm = false;      ///< x is normalized first
 };
@@ -56,7 +56,7 @@ struct QuantizedFfnArgs {
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
     const void* norm_weight = nullptr;  ///< [hidden]; needed when the operator has a norm
-    float epsilon = 1e-5F;              ///< of the norm, from 0
+    float epsilon = 1e-5F;              ///< the norm's, from 0
 };
 
 /// A prepared QuantizedFfn.

@@ -30,7 +30,8 @@ struct QuantizedLinear {
     std::int64_t in = 0;             ///< elements of a row of x, 1 to 262144
     std::int64_t out = 0;            ///< elements of a row of out, 1 to 1048576
     std::int64_t max_tokens = 8192;  ///< most tokens of one call
-    Dtype dtype = Dtype::bf16;  ///< of x that is no codes, bias, residual, norm_weight and out; fp16 or bf16
+    /// element type of x that is no codes, bias, residual, norm_weight and out; fp16 or bf16
+    Dtype dtype = Dtype::bf16;
     QuantFormat format = QuantFormat::w4a16;
     /// columns of the weight that share a scale; 0: all of a row. w4a16: 32, 64 or 128, dividing `in`. fp8:
     /// 128, dividing `in`, for a scale each 128 x 128 of the weight and each 128 columns of x. Others: 0, 0
@@ -67,7 +68,7 @@ struct QuantizedLinearArgs {
     std::int64_t residual_stride = 0;
     std::int64_t out_stride = 0;
     const void* norm_weight = nullptr;  ///< [in], dtype; needed when the operator has a norm
-    float epsilon = 1e-5F;              ///< of the norm, from 0
+    float epsilon = 1e-5F;              ///< the norm's, from 0
 };
 
 /// A prepared QuantizedLinear.

@@ -24,7 +24,7 @@ namespace hone {
 struct RmsNormBackward {
     std::int64_t hidden = 0;       ///< elements of a row, 1 to 262144
     std::int64_t max_rows = 8192;  ///< most rows of one call
-    Dtype dtype = Dtype::bf16;     ///< of every tensor; fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;     ///< element type of every tensor; fp32, fp16 or bf16
     bool residual = false;         ///< dsum is added
 };
 

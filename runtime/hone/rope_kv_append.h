@@ -25,13 +25,13 @@ namespace hone {
 /// A token whose position is negative, or has no row in the tables, is left out altogether; of one for which
 /// the cache has no room, page or slot, only the query is written.
 struct RopeKvAppend {
-    std::int64_t heads = 0;            ///< of q
-    std::int64_t kv_heads = 0;         ///< of k and v; 0: as many
+    std::int64_t heads = 0;            ///< heads of q
+    std::int64_t kv_heads = 0;         ///< heads of k and v; 0: as many
     std::int64_t head_dim = 0;         ///< 1 to 256
     std::int64_t rotary_dim = -1;      ///< leading elements of a head that turn, even; 0: none; -1: all
     std::int64_t max_tokens = 8192;    ///< most tokens of one call, of all its sequences
-    Dtype dtype = Dtype::bf16;         ///< of q, k, v and out
-    KvDtype kv_dtype = KvDtype::same;  ///< of the cache
+    Dtype dtype = Dtype::bf16;         ///< element type of q, k, v and out
+    KvDtype kv_dtype = KvDtype::same;  ///< element type of the cache
     RopeStyle style = RopeStyle::half;
     bool norm = false;
     /// each token has its position and its slot in the cache; else every sequence has q_len new tokens, the
@@ -75,7 +75,7 @@ struct RopeKvAppendArgs {
     /// pages of the cache, or sequences of one without pages; 0, for that without slots: tokens / q_len
     std::int64_t pool_pages = 0;
     std::int64_t table_rows = 0;  ///< positions that cos and sin know, from 1; needed when anything turns
-    float epsilon = 1e-5F;        ///< of the norm, from 0
+    float epsilon = 1e-5F;        ///< the norm's, from 0
 };
 
 /// A prepared RopeKvAppend.

@@ -28,12 +28,12 @@ struct RopeScaling {
 
     Kind kind = Kind::none;
     double factor = 1;                 ///< at least 1; new length over original length
-    double original_max_position = 0;  ///< of llama3 and yarn: positions that the model was first trained on
-    double low_freq_factor = 1;        ///< of llama3; less than high_freq_factor
-    double high_freq_factor = 4;       ///< of llama3
-    double beta_fast = 32;             ///< of yarn; more than beta_slow
-    double beta_slow = 1;              ///< of yarn
-    double attention_factor = 0;       ///< of yarn; 0: 0.1 ln(factor) + 1, as the paper recommends
+    double original_max_position = 0;  ///< llama3 and yarn: positions that the model was first trained on
+    double low_freq_factor = 1;        ///< llama3: less than high_freq_factor
+    double high_freq_factor = 4;       ///< llama3
+    double beta_fast = 32;             ///< yarn: more than beta_slow
+    double beta_slow = 1;              ///< yarn
+    double attention_factor = 0;       ///< yarn: 0 means 0.1 ln(factor) + 1, as the paper recommends
 };
 
 /// Radians a position of each pair, [rotary_dim / 2]. Throws Error (bad_argument) for an odd or negative

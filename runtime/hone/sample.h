@@ -25,7 +25,7 @@ namespace hone {
 struct Sample {
     std::int64_t vocabulary = 0;  ///< 1 to 1048576
     std::int64_t max_rows = 256;  ///< most rows of one call
-    Dtype dtype = Dtype::bf16;    ///< of the logits; fp32, fp16 or bf16
+    Dtype dtype = Dtype::bf16;    ///< element type of the logits; fp32, fp16 or bf16
     bool filters = false;
     bool log_probability = false;
 };

@@ -23,7 +23,7 @@ namespace hone::runtime {
 struct RowIds {
     const void* data = nullptr;  ///< nullptr: the operator has none
     bool is_wide = false;        ///< int64, else int32
-    std::int64_t rows = 0;       ///< of the table
+    std::int64_t rows = 0;       ///< rows of the table
 };
 
 /// Whether the `count` ids of each tensor have a row, after `kernels` has said whether `call` is right

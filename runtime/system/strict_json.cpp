@@ -54,7 +54,7 @@ class StructureCheck final : public nlohmann::json_sax<nlohmann::json> {
     }
 
     std::string file_name_;
-    std::vector<std::set<std::string>> keys_;  ///< of the objects, and none of arrays, that are open
+    std::vector<std::set<std::string>> keys_;  ///< keys of the objects that are open; arrays have none
 };
 
 }  // namespace

@@ -347,7 +347,7 @@ class AttentionCase {
     std::mt19937_64 random_;
     std::vector<Argument> arguments_ = problem_.family->arguments(problem_);
     std::vector<Sequence> sequences_;
-    std::int64_t q_tokens_ = 0;  ///< of all sequences
+    std::int64_t q_tokens_ = 0;  ///< tokens of all sequences
     std::int64_t kv_tokens_ = 0;
     std::int64_t pool_pages_ = 0;
     std::map<std::string, HostTensor, std::less<>> tensors_;

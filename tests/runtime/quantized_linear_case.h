@@ -23,7 +23,7 @@ using quantized_linear::QuantizedProblem;
 struct QuantizedLayout {
     std::int64_t behind_x = 0;
     std::int64_t behind_x_scales = 0;
-    std::int64_t behind_weight = 0;  ///< of w8a8 and fp8; up has twice as many
+    std::int64_t behind_weight = 0;  ///< elements behind a weight of w8a8 and fp8; up has twice as many
     std::int64_t behind_residual = 0;
     std::int64_t behind_out = 0;
     bool one_scale = false;    ///< for the whole weight

@@ -209,7 +209,7 @@ class Consumer {
     float scale_;
     float cap_scale_;
     float top_[thread_m];
-    float sum_[thread_m];  ///< of the thread's own weights
+    float sum_[thread_m];  ///< sums of the thread's own weights
     float scores_[thread_m][thread_n];
     float results_[thread_m][groups][width] = {};
 };

@@ -12,7 +12,7 @@ struct Geometry {
     int tile_m = 64;
     int tile_n = 64;
     int thread_m = 8;  ///< rows of a thread
-    int columns = 16;  ///< of the keys that a step brings, about
+    int columns = 16;  ///< columns of the keys that a step brings, about
     int vector = 1;    ///< elements an access to global memory
 
     constexpr int threads() const { return tile_m / thread_m * lanes; }

@@ -17,7 +17,7 @@ struct Geometry {
     int head_dim = 0;
     int consumers = 2;  ///< warpgroups of 64 queries each
     int tile_n = 0;     ///< keys of a stage
-    int stages = 2;     ///< of keys, and of values
+    int stages = 2;     ///< stages of keys, and as many of values
     int query_stages = 1;
     int blocks_per_sm = 1;
 
@@ -71,8 +71,8 @@ struct Place {
 /// `heads`, the last one with what remains), and the longest tiles of a section come first.
 struct Sections {
     int rows = 1;   ///< tiles of a head
-    int heads = 1;  ///< of a section
-    int count = 1;  ///< of sections
+    int heads = 1;  ///< heads in a section
+    int count = 1;  ///< number of sections
 
     constexpr Place by_heads(int index) const { return {index / rows, index % rows}; }
     constexpr Place by_sections(int index, int slots) const {

@@ -25,7 +25,7 @@ struct Geometry {
     int head_dim = 0;
     int consumers = 2;  ///< warpgroups of 64 queries each
     int tile_n = 0;     ///< keys of a stage
-    int stages = 1;     ///< of keys, and of values
+    int stages = 1;     ///< stages of keys, and as many of values
 
     constexpr int threads() const { return 128 * (1 + consumers); }
     constexpr int tile_m() const { return consumers * block_rows; }

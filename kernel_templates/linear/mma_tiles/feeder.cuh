@@ -65,7 +65,7 @@ class Chunks {
         for (int operand = 0; operand <= products; ++operand) from_[operand] += count * tile_k;
     }
 
-    uint32 place;  ///< of the first round, in a stage
+    uint32 place;  ///< where the first round stands in a stage
 
   private:
     __device__ void source(int operand, const Element* matrix, int64 stride, int row) {

@@ -32,7 +32,7 @@ struct Geometry {
     constexpr int chunks() const { return tile_k / 8; }
     constexpr int rows_a_round() const { return threads() / chunks(); }
     constexpr int x_rounds() const { return tile_m / rows_a_round(); }
-    constexpr int weight_rounds() const { return result_columns() / rows_a_round(); }  ///< of each weight
+    constexpr int weight_rounds() const { return result_columns() / rows_a_round(); }  ///< a weight
     constexpr int rounds() const { return (tile_m + tile_n) / rows_a_round(); }
 
     /// Two stages are filled through registers, more by asynchronous copies.

@@ -39,8 +39,8 @@ static_assert(in % 8 == 0 && out % 8 == 0, "rows start at multiples of 16 bytes"
 
 struct Tile {
     int token;
-    int column;  ///< of the result
-    int part;    ///< of the sum
+    int column;  ///< the result's column
+    int part;    ///< which part of the sum
     int first_k;
     int k_count;
 };

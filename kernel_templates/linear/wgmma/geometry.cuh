@@ -15,7 +15,7 @@ inline constexpr int max_stages = 12;
 /// What a stage of the ring holds. The default: 64 elements of 16 bits of each row, a swizzled row of 128
 /// bytes.
 struct Operands {
-    int columns = 64;      ///< of `in`
+    int columns = 64;      ///< columns of `in`
     int left_pitch = 128;  ///< bytes of a row
     int right_pitch = 128;
     int left_extra = 0;  ///< bytes beside each left row: scales

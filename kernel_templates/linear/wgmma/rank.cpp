@@ -75,7 +75,7 @@ double fix_up_us(const Geometry& g, double parts, double cycles_per_us) {
 struct Filling {
     double jobs;
     double resident;
-    double parts;  ///< of a tile of the last round
+    double parts;  ///< parts of a tile of the last round
     double rounds;
     double together;  ///< blocks that share a multiprocessor
     double busy;      ///< share of the multiprocessors that have a block

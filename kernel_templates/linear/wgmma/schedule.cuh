@@ -122,9 +122,9 @@ class Schedule {
     int block_;
     int rank_;
     int whole_ = 0;   ///< tiles that are not cut
-    int rounds_ = 0;  ///< of them, this block's
+    int rounds_ = 0;  ///< how many of them this block does
     int rest_ = 0;    ///< tiles that are
-    int parts_ = 1;   ///< of each of those
+    int parts_ = 1;   ///< parts of each of those
 };
 
 }  // namespace hone::linear::gemm

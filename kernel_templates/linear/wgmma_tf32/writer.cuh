@@ -123,7 +123,7 @@ class Writer {
 
     uint32 mine_;
     const Tensors& tensors_;
-    int row_;     ///< of this thread's first results in the tile
+    int row_;     ///< row of this thread's first results in the tile
     int column_;  ///< the same
 };
 

@@ -10,13 +10,13 @@ inline constexpr int panel = 64;
 inline constexpr int joined_tokens = 8;
 
 struct Geometry {
-    int tokens;     ///< of a block
-    int rows;       ///< of the weight, of a warp
+    int tokens;     ///< tokens of a block
+    int rows;       ///< rows of the weight that a warp takes
     int k_warps;    ///< that share rows
     int row_warps;  ///< groups of them
     int unroll;     ///< panels of a batch, a warp's
     int products;
-    int x_bytes;         ///< of an element
+    int x_bytes;         ///< bytes of an element
     bool blocks_scaled;  ///< x has a scale for each 128 columns
 
     constexpr int threads() const { return 32 * k_warps * row_warps; }

@@ -30,7 +30,7 @@ struct RowPanel {
     }
 
     uint4 rows[2];
-    float scale;  ///< of the block, fp8's
+    float scale;  ///< the block's scale, with fp8
 };
 
 using Panel = Conditional<is_packed, PackedPanel<Element>, RowPanel>::type;

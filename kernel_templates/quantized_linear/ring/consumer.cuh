@@ -211,7 +211,7 @@ class Consumer {
     Memory memory_;
     const Schedule& schedule_;
     int k_warp_;
-    int first_fragment_;  ///< of 16 rows of the tile
+    int first_fragment_;  ///< the first of the tile's fragments of 16 rows
     // Where this lane's begin in a stage; x's in a box of 64 columns.
     uint32 codes_at_;
     uint32 scales_at_;

@@ -17,12 +17,12 @@
 namespace hone::quantized_linear {
 
 struct RingGeometry {
-    int bits;   ///< of a code
+    int bits;   ///< bits of a code
     int group;  ///< columns that share a scale inside of the ring; 0: scales are not in the ring
     bool zeros;
     int products;
     int in;
-    int tokens;  ///< of a block, a multiple of 8
+    int tokens;  ///< tokens of a block, a multiple of 8
     int rows;
     int warp_rows;
     int k_warps;

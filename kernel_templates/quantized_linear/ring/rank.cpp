@@ -40,7 +40,7 @@ struct Spread {
     double sms;       ///< that take part
     double room;      ///< blocks that fit a multiprocessor
     double busiest;   ///< blocks of the busiest multiprocessor
-    double together;  ///< of them at once
+    double together;  ///< how many run at once
     double rounds;
     double ahead;  ///< share of the next call's blocks that find room beside this one's
 };

@@ -13,7 +13,7 @@ struct StreamGeometry {
     int products;
     int in;
     int tokens;
-    int rows;       ///< of the weight, of a warp
+    int rows;       ///< rows of the weight that a warp takes
     int k_warps;    ///< that share rows
     int row_warps;  ///< groups of them
     int unroll;     ///< panels that a warp has under way

@@ -156,9 +156,9 @@ class EmbeddingOperator(RowsOperator):
     ) -> Any:
         """Returns out.
 
-        ids: [...], of type index
+        ids: [...], their type is index
         table: [vocabulary, hidden], dtype
-        position_ids: [...], of type index; needed when the operator has positions
+        position_ids: [...], their type is index; needed when the operator has positions
         position_table: [position_rows, hidden], dtype; needed when the operator has positions
         out: [..., hidden], dtype
 
