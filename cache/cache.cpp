@@ -44,6 +44,10 @@ struct Cache::State {
                          "open the cache again in the child process");
     }
 
+    [[nodiscard]] bool may_need_recovery(const CacheError& error) const {
+        return mode == OpenMode::read_only && !database.unlocked && is_cured_by_recovery(error);
+    }
+
     const sqlite::Connection& writer() const {
         require_own_process();
         if (mode == OpenMode::read_write) return database.connection;
@@ -53,7 +57,7 @@ struct Cache::State {
     }
 
     /// Runs a query; when the file is read without locks and somebody wrote it meanwhile, opens it anew and
-    /// repeats.
+    /// repeats. The same when a reader's file has become one that must be recovered: its writer was killed.
     template <class Query>
     auto read(const Query& query) {
         require_own_process();
@@ -62,8 +66,9 @@ struct Cache::State {
             try {
                 auto result = query(database.connection);
                 if (database.unchanged() || attempt == read_attempts) return result;
-            } catch (const CacheError&) {
-                if (database.unchanged() || attempt == read_attempts) throw;
+            } catch (const CacheError& error) {
+                if (attempt == read_attempts || (database.unchanged() && !may_need_recovery(error))) throw;
+                if (mode == OpenMode::read_only) database = open_database(database.connection.file(), mode);
             }
         }
     }

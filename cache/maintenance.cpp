@@ -7,6 +7,7 @@
 
 #include "cache/image_store.h"
 #include "cache/in_flight_store.h"
+#include "cache/schema_check.h"
 #include "cache/trial_store.h"
 
 namespace hone::cache {
@@ -16,16 +17,6 @@ using sqlite::Connection;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-constexpr std::string_view schema_query =
-    "SELECT coalesce(group_concat(type || ' ' || name || ' ' || coalesce(sql, ''), char(10)), '')"
-    " FROM (SELECT * FROM sqlite_schema ORDER BY type, name)";
-
-std::string expected_schema() {
-    const Connection memory = Connection::open_in_memory();
-    for (const Migration& migration : migrations()) memory.execute(std::string(migration.sql));
-    return memory.text(std::string(schema_query));
-}
-
 /// What SQLite itself finds: pages, cells, indexes, constraints.
 void check_structure(const Connection& connection, VerifyReport& report) {
     Statement statement(connection, "PRAGMA integrity_check(20)");
@@ -33,8 +24,10 @@ void check_structure(const Connection& connection, VerifyReport& report) {
         const std::string line = statement.text();
         if (line != "ok") report.problems.push_back(line);
     }
-    if (connection.text(std::string(schema_query)) != expected_schema()) {
-        report.problems.emplace_back("the tables are not those that this version of Hone makes");
+    try {
+        require_schema(connection, migrations(), migrations().back().to);
+    } catch (const CacheError& error) {
+        report.problems.emplace_back(error.what());
     }
 }
 
