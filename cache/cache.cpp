@@ -13,6 +13,7 @@
 #include "cache/maintenance.h"
 #include "cache/process.h"
 #include "cache/trial_store.h"
+#include "cache/validator.h"
 
 namespace hone::cache {
 namespace {
@@ -87,18 +88,25 @@ void Cache::store(const Trial& trial) { store(std::span(&trial, 1)); }
 
 std::int64_t Cache::store(std::span<const Trial> trials) { return insert_trials(state_->writer(), trials); }
 
+std::int64_t Cache::store_imported(std::span<const Trial> trials) {
+    return insert_trials(state_->writer(), trials, Origin::elsewhere);
+}
+
 std::vector<Trial> Cache::trials(const Filter& filter) const {
-    return state_->read([&](const auto& connection) { return select_trials(connection, filter); });
+    return state_->read([&](const auto& connection) { return select_trials(connection, filter); }).trials;
 }
 
-std::vector<Trial> Cache::past_winners(const Filter& filter) const {
-    return state_->read([&](const auto& connection) { return select_past_winners(connection, filter); });
+std::vector<Trial> Cache::past_winners(const Filter& filter, std::int64_t* damaged) const {
+    Selected selected =
+        state_->read([&](const auto& connection) { return select_past_winners(connection, filter); });
+    if (damaged != nullptr) *damaged = selected.damaged;
+    return std::move(selected.trials);
 }
 
-std::vector<Trial> Cache::winners(const Filter& filter) const {
+std::vector<Trial> Cache::winners(const Filter& filter, std::int64_t* damaged) const {
     // Not from the view `winner`: when the row in first place is damaged, the next intact one takes its
     // place.
-    std::vector<Trial> ranked = past_winners(filter);
+    std::vector<Trial> ranked = past_winners(filter, damaged);
     const auto same_key = [](const Trial& a, const Trial& b) { return a.key == b.key; };
     ranked.erase(std::unique(ranked.begin(), ranked.end(), same_key), ranked.end());
     return ranked;
@@ -153,6 +161,17 @@ const std::filesystem::path& Cache::path() const { return state_->database.conne
 
 bool Cache::writable() const { return state_->mode == OpenMode::read_write; }
 
-std::int64_t merge(Cache& into, const Cache& from) { return into.store(from.trials()); }
+MergeReport merge(Cache& into, const Cache& from) {
+    MergeReport report;
+    const std::int64_t now = now_ms();
+    std::vector<Trial> trials = from.trials();
+    std::erase_if(trials, [&](const Trial& trial) {
+        const std::optional<Fault> fault = fault_of(trial, now);
+        if (fault) report.refused.push_back(describe(*fault, trial));
+        return fault.has_value();
+    });
+    report.added = into.store_imported(trials);
+    return report;
+}
 
 }  // namespace hone::cache

@@ -7,8 +7,10 @@
 
 #include "cache/image_store.h"
 #include "cache/in_flight_store.h"
+#include "cache/process.h"
 #include "cache/schema_check.h"
 #include "cache/trial_store.h"
+#include "cache/validator.h"
 
 namespace hone::cache {
 namespace {
@@ -32,11 +34,15 @@ void check_structure(const Connection& connection, VerifyReport& report) {
 }
 
 void check_content(const Connection& connection, VerifyReport& report) {
-    visit_trials(connection, [&](const std::string& identity, bool intact) {
+    const std::int64_t now = now_ms();
+    visit_trials(connection, [&](const std::string& identity, const Trial* trial) {
         ++report.trials_checked;
-        if (!intact)
+        if (trial == nullptr) {
             report.problems.push_back(
                 fmt::format("trial {}: its content does not match its identity", identity));
+        } else if (const std::optional<Fault> fault = fault_of(*trial, now)) {
+            report.problems.push_back(describe(*fault, *trial));
+        }
     });
     visit_images(connection, [&](const std::string& key, bool intact) {
         ++report.images_checked;
