@@ -172,13 +172,14 @@ bool can_be_read_in_place(const fs::path& log, std::int64_t bytes) {
 }
 
 /// A database in WAL mode is read through the log's index, which must exist already: making one would be
-/// writing. When nothing is in the log, the file alone is complete and may be read as it is.
+/// writing. When nothing is in the log, the file alone is complete and may be read as it is. SQLite looks
+/// into a log whatever the database's header says.
 Access access_for_reading(const RawHeader& header, const fs::path& file) {
-    if (!header.wal) return Access::read_only;
     const fs::path log = with_suffix(file, "-wal");
     const std::int64_t log_bytes = version_of(log).size;
     const bool has_index = version_of(with_suffix(file, "-shm")).size >= 0;
     if (has_index && log_bytes >= 0 && can_be_read_in_place(log, log_bytes)) return Access::read_only;
+    if (!header.wal) return log_bytes > 0 ? Access::recovered : Access::read_only;
     return log_bytes <= log_header_bytes ? Access::immutable : Access::recovered;
 }
 
