@@ -143,6 +143,8 @@ void Cache::store_image(const ImageKey& key, const Image& image) {
 
 void Cache::set_image_limit(std::int64_t bytes) { state_->image_limit_bytes = bytes; }
 
+void Cache::drop_lost_images() { cache::drop_lost_images(state_->writer()); }
+
 Stats Cache::stats() const {
     return state_->read([&](const auto&) { return stats_of(state_->database); });
 }

@@ -64,7 +64,7 @@ struct Stats {
     std::int64_t trials = 0;
     std::int64_t winners = 0;
     std::int64_t images = 0;
-    std::int64_t image_bytes = 0;
+    std::int64_t image_bytes = 0;  ///< as they are stored, compressed
     int schema_version = 0;
     std::string journal_mode;  ///< "wal" on local disks, "truncate" on network file systems
     bool network_file_system = false;
@@ -123,6 +123,10 @@ class Cache {
     /// Stores it and, when the size limit is passed, removes the images that were used least recently.
     void store_image(const ImageKey& key, const Image& image);
     void set_image_limit(std::int64_t bytes);
+
+    /// Removes images of candidates that were tried and are nobody's winner, finalist or default, as `gc`
+    /// does: what a tuner calls when a race is over. Their trials stay.
+    void drop_lost_images();
 
     [[nodiscard]] Stats stats() const;
     [[nodiscard]] VerifyReport verify() const;

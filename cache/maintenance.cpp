@@ -66,7 +66,7 @@ Stats stats_of(const Database& database) {
     stats.trials = connection.integer("SELECT count(*) FROM trial");
     stats.winners = connection.integer("SELECT count(*) FROM winner");
     stats.images = connection.integer("SELECT count(*) FROM image");
-    stats.image_bytes = connection.integer("SELECT coalesce(sum(length), 0) FROM image");
+    stats.image_bytes = connection.integer("SELECT coalesce(sum(length(cubin)), 0) FROM image");
     stats.schema_version = static_cast<int>(connection.integer("PRAGMA user_version"));
     stats.journal_mode = connection.text("PRAGMA journal_mode");
     return stats;
@@ -90,13 +90,21 @@ GcReport collect_garbage(const Connection& connection, std::int64_t image_limit_
     GcReport report;
     Transaction transaction(connection, Transaction::Kind::write);
     const RemovedImages damaged = delete_damaged_images(connection);
+    const RemovedImages lost = delete_lost_images(connection);
     const RemovedImages unused = delete_least_used_images(connection, image_limit_bytes);
-    report.images_removed = damaged.count + unused.count;
-    report.bytes_freed = damaged.bytes + unused.bytes;
+    report.images_removed = damaged.count + lost.count + unused.count;
+    report.bytes_freed = damaged.bytes + lost.bytes + unused.bytes;
     report.in_flight_removed = delete_abandoned(connection);
     transaction.commit();
     connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
     return report;
+}
+
+void drop_lost_images(const Connection& connection) {
+    Transaction transaction(connection, Transaction::Kind::write);
+    const RemovedImages lost = delete_lost_images(connection);
+    transaction.commit();
+    if (lost.count > 0) connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 std::int64_t clear_database(const Connection& connection, const Filter& filter, bool images) {
