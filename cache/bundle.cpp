@@ -9,7 +9,9 @@
 
 #include "cache/bundle_row.h"
 #include "cache/error.h"
+#include "cache/process.h"
 #include "cache/sha256.h"
+#include "cache/validator.h"
 
 namespace hone::cache {
 namespace {
@@ -152,7 +154,7 @@ std::string write_bundle(std::vector<Trial> winners) {
             throw BundleError(place + ": its key has another winner too");
         const std::string row = write_row(winners[i]);
         // What could not be read back is not written.
-        if (read_row(json::parse(row), place) != winners[i]) {
+        if (read_row(json::parse(row), place, std::nullopt) != winners[i]) {
             throw BundleError(place + ": is not a winner with the status ok");
         }
         rows += (rows.empty() ? "" : ",\n") + row;
@@ -162,7 +164,18 @@ std::string write_bundle(std::vector<Trial> winners) {
                        sha256_hex(array), array);
 }
 
-std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name) {
+std::optional<std::string> why_not_in_bundle(const Trial& winner) {
+    if (const std::optional<Fault> fault = fault_of(winner, now_ms())) return describe(*fault, winner);
+    try {
+        require_in_design_space(winner, "trial " + identity(winner));
+    } catch (const BundleError& error) {
+        return error.what();
+    }
+    return std::nullopt;
+}
+
+std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name,
+                               std::optional<std::int64_t> now_ms) {
     const json document = parse(text, file_name);
     check_schema(document, file_name);
     check_sum(document, text, file_name);
@@ -174,7 +187,7 @@ std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name
     std::set<TuningKey, KeyOrder> keys;
     for (const json& row : *rows) {
         const std::string place = fmt::format("{}: row {}", file_name, winners.size() + 1);
-        Trial winner = read_row(row, place);
+        Trial winner = read_row(row, place, now_ms);
         require_in_design_space(winner, place);
         if (!keys.insert(winner.key).second) {
             throw BundleError(

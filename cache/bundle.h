@@ -3,6 +3,8 @@
 // and takes all or nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +23,13 @@ inline constexpr std::string_view bundle_schema = "hone.tuned/1";
 /// Reads a bundle. Throws BundleError naming row and field when the text is too large (16 MiB), damaged
 /// (checksum), truncated, of another schema, has unknown or missing members, duplicate rows, or a row whose
 /// family, problem or candidate is not in this build's catalog and design space. Rows whose template hash
-/// differs are accepted: they load as stale.
-[[nodiscard]] std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name);
+/// differs are accepted: they load as stale. With `now_ms`, this machine's clock, rows from the future are
+/// refused; what a build ships with is read without, since it has to be of use where the clock is wrong.
+[[nodiscard]] std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name,
+                                             std::optional<std::int64_t> now_ms = std::nullopt);
+
+/// Why `write_bundle` cannot take this winner, so that it can be named and left out; nothing when it can.
+/// Rows from the future are among them.
+[[nodiscard]] std::optional<std::string> why_not_in_bundle(const Trial& winner);
 
 }  // namespace hone::cache

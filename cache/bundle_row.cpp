@@ -1,8 +1,6 @@
 #include "cache/bundle_row.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -10,29 +8,16 @@
 #include <nlohmann/json.hpp>
 
 #include "cache/error.h"
+#include "cache/validator.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 
 namespace hone::cache {
 namespace {
 
-constexpr std::size_t text_limit = 512;
-constexpr double real_limit = 1e15;  // microseconds or millijoules: thirty years
-constexpr std::int64_t year_10000_ms = 253'402'300'800'000;
-
 [[noreturn]] void refuse(std::string_view place, std::string_view field, std::string_view why) {
     throw BundleError(fmt::format("{}, field '{}': {}", place, field, why));
 }
-
-bool is_printable_ascii(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c <= 0x7e; });
-}
-
-bool is_hex(std::string_view text) {
-    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-enum class Empty : std::uint8_t { refused, allowed };
 
 /// Takes members out of a row one by one, so that what is left at the end is what does not belong there.
 class Members {
@@ -41,42 +26,34 @@ class Members {
         if (!row.is_object()) throw BundleError(fmt::format("{}: is not an object", place));
     }
 
-    std::string text(std::string_view field, Empty empty = Empty::refused) {
+    std::string text(std::string_view field) {
         const nlohmann::json& value = take(field);
         if (!value.is_string()) refuse(place_, field, "is not a string");
-        const auto& text = value.get_ref<const std::string&>();
-        if (text.empty() && empty == Empty::refused) refuse(place_, field, "is empty");
-        if (text.size() > text_limit)
-            refuse(place_, field, fmt::format("is longer than {} characters", text_limit));
-        if (!is_printable_ascii(text))
-            refuse(place_, field, "holds something else than printable ASCII characters");
-        return text;
+        return value.get<std::string>();
     }
 
-    std::int64_t integer(std::string_view field, std::int64_t low, std::int64_t high) {
+    /// The range is looked at here, where a number that no integer holds can still be shown.
+    std::int64_t integer(std::string_view field, const limits::Range& range) {
         const nlohmann::json& value = take(field);
         if (!value.is_number_integer()) refuse(place_, field, "is not an integer");
         const bool too_large =
             value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
         const std::int64_t number = too_large ? INT64_MAX : value.get<std::int64_t>();
-        if (number < low || number > high) {
-            refuse(place_, field, fmt::format("is {}, allowed: {} to {}", value.dump(), low, high));
+        if (number < range.low || number > range.high) {
+            refuse(place_, field,
+                   fmt::format("is {}, allowed: {} to {}", value.dump(), range.low, range.high));
         }
         return number;
     }
 
-    int small(std::string_view field, int low, int high) {
-        return static_cast<int>(integer(field, low, high));
+    int small(std::string_view field, const limits::Range& range) {
+        return static_cast<int>(integer(field, range));
     }
 
     double real(std::string_view field) {
         const nlohmann::json& value = take(field);
         if (!value.is_number()) refuse(place_, field, "is not a number");
-        const double number = value.get<double>();
-        if (!(number >= 0 && number <= real_limit)) {
-            refuse(place_, field, fmt::format("is {}, allowed: 0 to {}", value.dump(), real_limit));
-        }
-        return number;
+        return value.get<double>();
     }
 
     bool flag(std::string_view field) {
@@ -89,7 +66,7 @@ class Members {
     Enum named(std::string_view field, std::optional<Enum> (*from_name)(std::string_view)) {
         const std::string text = this->text(field);
         const std::optional<Enum> value = from_name(text);
-        if (!value) refuse(place_, field, fmt::format("has the unknown value '{}'", text));
+        if (!value) refuse(place_, field, fmt::format("has the unknown value '{}'", printable(text)));
         return *value;
     }
 
@@ -125,18 +102,11 @@ class Members {
 
 GpuKey read_gpu(Members& members) {
     return {.name = members.text("gpu_name"),
-            .compute_major = members.small("compute_major", 1, 99),
-            .compute_minor = members.small("compute_minor", 0, 99),
-            .sm_count = members.small("sm_count", 1, 1'000'000),
-            .memory_clock_mhz = members.small("memory_clock_mhz", 0, 1'000'000),
-            .mig_profile = members.text("mig_profile", Empty::allowed)};
-}
-
-std::string read_template_hash(Members& members, std::string_view place) {
-    std::string hash = members.text("template_hash");
-    if (hash.size() != 32 || !is_hex(hash))
-        refuse(place, "template_hash", "is not made of 32 lower-case hex digits");
-    return hash;
+            .compute_major = members.small("compute_major", limits::compute_major),
+            .compute_minor = members.small("compute_minor", limits::compute_minor),
+            .sm_count = members.small("sm_count", limits::sm_count),
+            .memory_clock_mhz = members.small("memory_clock_mhz", limits::memory_clock_mhz),
+            .mig_profile = members.text("mig_profile")};
 }
 
 }  // namespace
@@ -172,32 +142,33 @@ std::string write_row(const Trial& winner) {
     return row.dump();
 }
 
-Trial read_row(const nlohmann::json& row, std::string_view place) {
+Trial read_row(const nlohmann::json& row, std::string_view place, std::optional<std::int64_t> now_ms) {
     Members members(row, place);
     Trial trial;
     trial.key.family = members.text("family");
     trial.key.static_fields = members.text("static_fields");
-    trial.key.dynamic_fields = members.text("dynamic_fields", Empty::allowed);
+    trial.key.dynamic_fields = members.text("dynamic_fields");
     trial.key.gpu = read_gpu(members);
     trial.candidate = members.text("candidate");
     trial.timing.median_us = members.real("median_us");
     trial.timing.p10_us = members.real("p10_us");
     trial.timing.p90_us = members.real("p90_us");
-    trial.timing.samples = members.small("samples", 0, 1'000'000'000);
+    trial.timing.samples = members.small("samples", limits::samples);
     trial.stage = members.named("stage", stage_from_name);
     trial.provenance = members.named("provenance", provenance_from_name);
     trial.is_default = members.flag("is_default");
-    trial.resources.registers = members.small("registers", 0, 1024);
-    trial.resources.shared_bytes = members.small("shared_bytes", 0, 1 << 28);
-    trial.resources.spill_bytes = members.small("spill_bytes", 0, 1 << 28);
+    trial.resources.registers = members.small("registers", limits::registers);
+    trial.resources.shared_bytes = members.small("shared_bytes", limits::shared_bytes);
+    trial.resources.spill_bytes = members.small("spill_bytes", limits::spill_bytes);
     trial.energy_mj = members.real("energy_mj");
-    trial.toolchain.driver = members.text("driver", Empty::allowed);
-    trial.toolchain.nvrtc = members.text("nvrtc", Empty::allowed);
-    trial.template_hash = read_template_hash(members, place);
-    trial.created_at = members.integer("created_at", 0, year_10000_ms);
-    trial.tool_version = members.text("tool_version", Empty::allowed);
+    trial.toolchain.driver = members.text("driver");
+    trial.toolchain.nvrtc = members.text("nvrtc");
+    trial.template_hash = members.text("template_hash");
+    trial.created_at = members.integer("created_at", limits::created_at);
+    trial.tool_version = members.text("tool_version");
     members.require_none_left();
     trial.winner = true;
+    if (const std::optional<Fault> fault = fault_of(trial, now_ms)) refuse(place, fault->field, fault->why);
     return trial;
 }
 

@@ -1,7 +1,8 @@
 // One winner as a row of a bundle: its members, in order, with what each may hold. Internal to the cache.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,10 @@ namespace hone::cache {
 /// ok.
 [[nodiscard]] std::string write_row(const Trial& winner);
 
-/// Checks members, types, ranges and characters; throws BundleError beginning with `place` and naming the
-/// field.
-[[nodiscard]] Trial read_row(const nlohmann::json& row, std::string_view place);
+/// Checks members and types, and what the validator checks; throws BundleError beginning with `place` and
+/// naming the field. `now_ms` as for `fault_of`.
+[[nodiscard]] Trial read_row(const nlohmann::json& row, std::string_view place,
+                             std::optional<std::int64_t> now_ms);
 
 /// Throws BundleError unless this build has the family, and problem and candidate are in its design space,
 /// written the way this build writes them.

@@ -13,6 +13,7 @@
 #include "cache/maintenance.h"
 #include "cache/process.h"
 #include "cache/trial_store.h"
+#include "cache/validator.h"
 
 namespace hone::cache {
 namespace {
@@ -44,6 +45,10 @@ struct Cache::State {
                          "open the cache again in the child process");
     }
 
+    [[nodiscard]] bool may_need_recovery(const CacheError& error) const {
+        return mode == OpenMode::read_only && !database.unlocked && is_cured_by_recovery(error);
+    }
+
     const sqlite::Connection& writer() const {
         require_own_process();
         if (mode == OpenMode::read_write) return database.connection;
@@ -53,7 +58,7 @@ struct Cache::State {
     }
 
     /// Runs a query; when the file is read without locks and somebody wrote it meanwhile, opens it anew and
-    /// repeats.
+    /// repeats. The same when a reader's file has become one that must be recovered: its writer was killed.
     template <class Query>
     auto read(const Query& query) {
         require_own_process();
@@ -62,8 +67,9 @@ struct Cache::State {
             try {
                 auto result = query(database.connection);
                 if (database.unchanged() || attempt == read_attempts) return result;
-            } catch (const CacheError&) {
-                if (database.unchanged() || attempt == read_attempts) throw;
+            } catch (const CacheError& error) {
+                if (attempt == read_attempts || (database.unchanged() && !may_need_recovery(error))) throw;
+                if (mode == OpenMode::read_only) database = open_database(database.connection.file(), mode);
             }
         }
     }
@@ -82,18 +88,25 @@ void Cache::store(const Trial& trial) { store(std::span(&trial, 1)); }
 
 std::int64_t Cache::store(std::span<const Trial> trials) { return insert_trials(state_->writer(), trials); }
 
+std::int64_t Cache::store_imported(std::span<const Trial> trials) {
+    return insert_trials(state_->writer(), trials, Origin::elsewhere);
+}
+
 std::vector<Trial> Cache::trials(const Filter& filter) const {
-    return state_->read([&](const auto& connection) { return select_trials(connection, filter); });
+    return state_->read([&](const auto& connection) { return select_trials(connection, filter); }).trials;
 }
 
-std::vector<Trial> Cache::past_winners(const Filter& filter) const {
-    return state_->read([&](const auto& connection) { return select_past_winners(connection, filter); });
+std::vector<Trial> Cache::past_winners(const Filter& filter, std::int64_t* damaged) const {
+    Selected selected =
+        state_->read([&](const auto& connection) { return select_past_winners(connection, filter); });
+    if (damaged != nullptr) *damaged = selected.damaged;
+    return std::move(selected.trials);
 }
 
-std::vector<Trial> Cache::winners(const Filter& filter) const {
+std::vector<Trial> Cache::winners(const Filter& filter, std::int64_t* damaged) const {
     // Not from the view `winner`: when the row in first place is damaged, the next intact one takes its
     // place.
-    std::vector<Trial> ranked = past_winners(filter);
+    std::vector<Trial> ranked = past_winners(filter, damaged);
     const auto same_key = [](const Trial& a, const Trial& b) { return a.key == b.key; };
     ranked.erase(std::unique(ranked.begin(), ranked.end(), same_key), ranked.end());
     return ranked;
@@ -130,6 +143,8 @@ void Cache::store_image(const ImageKey& key, const Image& image) {
 
 void Cache::set_image_limit(std::int64_t bytes) { state_->image_limit_bytes = bytes; }
 
+void Cache::drop_lost_images() { cache::drop_lost_images(state_->writer()); }
+
 Stats Cache::stats() const {
     return state_->read([&](const auto&) { return stats_of(state_->database); });
 }
@@ -148,6 +163,17 @@ const std::filesystem::path& Cache::path() const { return state_->database.conne
 
 bool Cache::writable() const { return state_->mode == OpenMode::read_write; }
 
-std::int64_t merge(Cache& into, const Cache& from) { return into.store(from.trials()); }
+MergeReport merge(Cache& into, const Cache& from) {
+    MergeReport report;
+    const std::int64_t now = now_ms();
+    std::vector<Trial> trials = from.trials();
+    std::erase_if(trials, [&](const Trial& trial) {
+        const std::optional<Fault> fault = fault_of(trial, now);
+        if (fault) report.refused.push_back(describe(*fault, trial));
+        return fault.has_value();
+    });
+    report.added = into.store_imported(trials);
+    return report;
+}
 
 }  // namespace hone::cache

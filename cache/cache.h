@@ -64,7 +64,7 @@ struct Stats {
     std::int64_t trials = 0;
     std::int64_t winners = 0;
     std::int64_t images = 0;
-    std::int64_t image_bytes = 0;
+    std::int64_t image_bytes = 0;  ///< as they are stored, compressed
     int schema_version = 0;
     std::string journal_mode;  ///< "wal" on local disks, "truncate" on network file systems
     bool network_file_system = false;
@@ -91,16 +91,24 @@ class Cache {
     Cache& operator=(Cache&&) noexcept;
     ~Cache();
 
-    /// Committed when it returns. Storing an equal trial again changes nothing.
+    /// Committed when it returns. Storing an equal trial again changes nothing. For what was measured here.
     void store(const Trial& trial);
     std::int64_t store(std::span<const Trial> trials);  ///< all or nothing; returns how many were new
+    /// The same for trials from elsewhere, which rank behind those from here. Nothing is checked: see
+    /// cache/validator.h.
+    std::int64_t store_imported(std::span<const Trial> trials);
+    /// Those from elsewhere by time, then those from here in the order in which they were stored.
     [[nodiscard]] std::vector<Trial> trials(const Filter& filter = {}) const;
     /// The winner of each key: among rows with `winner` set and status ok, measured before replayed before
-    /// predicted, then the newest, then the smallest identity. Sorted by key.
-    [[nodiscard]] std::vector<Trial> winners(const Filter& filter = {}) const;
+    /// predicted, then what was measured here before what came from elsewhere, then the last one stored here
+    /// or the newest from elsewhere, then the smallest identity. Sorted by key. `damaged` is set to the
+    /// number of winners that could not be read.
+    [[nodiscard]] std::vector<Trial> winners(const Filter& filter = {},
+                                             std::int64_t* damaged = nullptr) const;
     /// Every trial that won a race, the best of each key first: another build or driver may prefer an older
     /// one.
-    [[nodiscard]] std::vector<Trial> past_winners(const Filter& filter = {}) const;
+    [[nodiscard]] std::vector<Trial> past_winners(const Filter& filter = {},
+                                                  std::int64_t* damaged = nullptr) const;
 
     void begin(const InFlight& row);
     void end(const InFlight& row);
@@ -115,6 +123,10 @@ class Cache {
     /// Stores it and, when the size limit is passed, removes the images that were used least recently.
     void store_image(const ImageKey& key, const Image& image);
     void set_image_limit(std::int64_t bytes);
+
+    /// Removes images of candidates that were tried and are nobody's winner, finalist or default, as `gc`
+    /// does: what a tuner calls when a race is over. Their trials stay.
+    void drop_lost_images();
 
     [[nodiscard]] Stats stats() const;
     [[nodiscard]] VerifyReport verify() const;
@@ -131,7 +143,13 @@ class Cache {
     std::unique_ptr<State> state_;
 };
 
-/// Union of `from` into `into`: commutative, associative, idempotent over trials. Returns how many were new.
-std::int64_t merge(Cache& into, const Cache& from);
+struct MergeReport {
+    std::int64_t added = 0;            ///< rows that were not there yet
+    std::vector<std::string> refused;  ///< what is wrong with each row that was left out, one sentence each
+};
+
+/// Union of `from` into `into`, without the rows that the validator refuses: commutative, associative,
+/// idempotent over the trials of both.
+MergeReport merge(Cache& into, const Cache& from);
 
 }  // namespace hone::cache

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "cache/error.h"
+#include "cache/schema_check.h"
+#include "cache/write_ahead_log.h"
 
 namespace hone::cache {
 namespace {
@@ -58,20 +60,21 @@ RawHeader settled_header(const Connection& connection, const fs::path& file) {
 /// The same again through SQLite, which also sees what is in the journal or the write-ahead log. The answers
 /// must be of one moment, or a file that another process is creating looks like that of another program: the
 /// caller holds a transaction.
-std::int64_t check_identity(const Connection& connection, std::int64_t newest) {
+std::int64_t check_identity(const Connection& connection, std::span<const Migration> schema) {
     const std::int64_t id = connection.integer("PRAGMA application_id");
     const std::int64_t version = connection.integer("PRAGMA user_version");
     const bool fresh =
         id == 0 && version == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0;
     if (id != application_id && !fresh) refuse_foreign(connection.file(), "is a database of another program");
-    require_known_version(connection.file(), version, newest);
+    require_known_version(connection.file(), version, schema.back().to);
+    if (!fresh) require_schema(connection, schema, version);
     return version;
 }
 
 /// The version, from one consistent view.
-std::int64_t identity_now(const Connection& connection, std::int64_t newest) {
+std::int64_t identity_now(const Connection& connection, std::span<const Migration> schema) {
     Transaction view(connection, Transaction::Kind::read);
-    return check_identity(connection, newest);
+    return check_identity(connection, schema);
 }
 
 /// A copy as it was before a migration, beside the file.
@@ -84,14 +87,17 @@ void back_up(const fs::path& file, std::int64_t version) {
     Connection::open(file, Access::read_write).copy_to(target);
 }
 
-void bring_up_to_date(const Connection& connection, std::span<const Migration> schema) {
+enum class Backup : std::uint8_t { beside_the_file, none };
+
+void bring_up_to_date(const Connection& connection, std::span<const Migration> schema, Backup backup) {
     const std::int64_t newest = schema.back().to;
     // Only for an empty file: an existing one would be written at each opening.
     if (connection.raw_header().empty) connection.execute("PRAGMA auto_vacuum = INCREMENTAL");
-    if (identity_now(connection, newest) == newest) return;
+    if (identity_now(connection, schema) == newest) return;
     Transaction transaction(connection, Transaction::Kind::write);
-    const std::int64_t version = check_identity(connection, newest);  // another process may have been faster
-    if (version > 0 && version < newest) back_up(connection.file(), version);
+    const std::int64_t version = check_identity(connection, schema);  // another process may have been faster
+    if (version > 0 && version < newest && backup == Backup::beside_the_file)
+        back_up(connection.file(), version);
     for (const Migration& migration : schema) {
         if (migration.to <= version) continue;
         connection.execute(std::string(migration.sql));
@@ -154,57 +160,83 @@ Database open_for_writing(const fs::path& name, const DatabaseOptions& options) 
     const RawHeader header = settled_header(connection, file);
     check_header(header, file, options.schema.back().to);
     if (network && header.wal) leave_wal(connection);
-    bring_up_to_date(connection, options.schema);
+    bring_up_to_date(connection, options.schema, Backup::beside_the_file);
     choose_journal(connection, network);
     return {.connection = std::move(connection), .network_file_system = network};
 }
 
-/// The header of a write-ahead log, as a process leaves it that was killed before it wrote a frame (SQLite,
-/// "Database File Format", 4.1). Its index knows nothing of it, and no reader may make another one: SQLite
-/// would wait for a writer to do so.
-constexpr std::int64_t log_header_bytes = 32;
+/// Whether a write-ahead log of this size is one that SQLite reads in place. It asks a log with another
+/// header again and again for ten seconds, since a writer might be at work on it.
+bool can_be_read_in_place(const fs::path& log, std::int64_t bytes) {
+    return bytes == 0 || (bytes > log_header_bytes && has_log_header(log));
+}
 
 /// A database in WAL mode is read through the log's index, which must exist already: making one would be
-/// writing. When nothing is in the log, the file alone is complete and may be read as it is.
+/// writing. When nothing is in the log, the file alone is complete and may be read as it is. SQLite looks
+/// into a log whatever the database's header says.
 Access access_for_reading(const RawHeader& header, const fs::path& file) {
-    const std::int64_t log_bytes = version_of(with_suffix(file, "-wal")).size;
+    const fs::path log = with_suffix(file, "-wal");
+    const std::int64_t log_bytes = version_of(log).size;
     const bool has_index = version_of(with_suffix(file, "-shm")).size >= 0;
-    const bool has_only_header = log_bytes > 0 && log_bytes <= log_header_bytes;
-    if (!header.wal || (log_bytes >= 0 && has_index && !has_only_header)) return Access::read_only;
-    if (log_bytes <= log_header_bytes) return Access::immutable;
-    throw CacheError(
-        Kind::read_only,
-        fmt::format("{}: its write-ahead log must be recovered, which takes write permission", file.string()),
-        "open it once as its owner (`hone cache stats`), or copy it together with its -wal and -shm files");
+    if (has_index && log_bytes >= 0 && can_be_read_in_place(log, log_bytes)) return Access::read_only;
+    if (!header.wal) return log_bytes > 0 ? Access::recovered : Access::read_only;
+    return log_bytes <= log_header_bytes ? Access::immutable : Access::recovered;
+}
+
+/// One look at the files. What has an older schema, or none yet, is brought up to date in memory.
+Database view_of(const fs::path& file, Access access, const DatabaseOptions& options) {
+    // The versions are those from before anything was read.
+    const FileVersion version = version_of(file);
+    const FileVersion log_version = version_of(with_suffix(file, "-wal"));
+    const FileVersion journal_version = version_of(with_suffix(file, "-journal"));
+    Connection connection = Connection::open(file, access);
+    if (identity_now(connection, options.schema) < options.schema.back().to) {
+        if (access != Access::recovered) return view_of(file, Access::recovered, options);
+        bring_up_to_date(connection, options.schema, Backup::none);
+    }
+    return {.connection = std::move(connection),
+            .unlocked = access != Access::read_only,
+            .version = version,
+            .log_version = log_version,
+            .journal_version = journal_version};
+}
+
+Database best_view_of(const fs::path& file, const DatabaseOptions& options) {
+    const Connection look = Connection::open(file, Access::read_only);
+    const RawHeader header = settled_header(look, file);
+    check_header(header, file, options.schema.back().to);
+    const Access access = access_for_reading(header, file);
+    try {
+        return view_of(file, access, options);
+    } catch (const CacheError& error) {
+        if (access != Access::read_only || !is_cured_by_recovery(error)) throw;
+    }
+    return view_of(file, Access::recovered, options);
 }
 
 Database open_for_reading(const fs::path& name, const DatabaseOptions& options) {
+    constexpr int attempts = 5;  // a writer that is at work meanwhile makes its files readable soon
     const fs::path file = resolved(name);
     require_safe(file, OpenMode::read_only);
-    const FileSystem system = file_system_of(file.parent_path());
-    const FileVersion version = version_of(file);
-    const FileVersion log_version = version_of(with_suffix(file, "-wal"));
-    Connection connection = Connection::open(file, Access::read_only);
-    const RawHeader header = settled_header(connection, file);
-    check_header(header, file, options.schema.back().to);
-    const Access access = access_for_reading(header, file);
-    if (access == Access::immutable) connection = Connection::open(file, access);
-    if (identity_now(connection, options.schema.back().to) < options.schema.back().to) {
-        throw CacheError(Kind::read_only, fmt::format("{}: is empty or has an older schema", file.string()),
-                         "open it once as its owner (`hone cache stats`), which brings it up to date");
+    const bool network = file_system_of(file.parent_path()).network;
+    for (int attempt = 1;; ++attempt) {
+        Database database = best_view_of(file, options);
+        database.network_file_system = options.network_file_system.value_or(network);
+        if (database.unchanged() || attempt == attempts) return database;
     }
-    return {.connection = std::move(connection),
-            .network_file_system = options.network_file_system.value_or(system.network),
-            .immutable = access == Access::immutable,
-            .version = version,
-            .log_version = log_version};
 }
 
 }  // namespace
 
 bool Database::unchanged() const {
-    return !immutable || (version == version_of(connection.file()) &&
-                          log_version == version_of(with_suffix(connection.file(), "-wal")));
+    const fs::path& file = connection.file();
+    return !unlocked ||
+           (version == version_of(file) && log_version == version_of(with_suffix(file, "-wal")) &&
+            journal_version == version_of(with_suffix(file, "-journal")));
+}
+
+bool is_cured_by_recovery(const CacheError& error) {
+    return error.kind() == Kind::busy || error.kind() == Kind::read_only || error.kind() == Kind::unusable;
 }
 
 Database open_database(const fs::path& file, OpenMode mode, const DatabaseOptions& options) {

@@ -21,14 +21,19 @@ struct DatabaseOptions {
 struct Database {
     sqlite::Connection connection;
     bool network_file_system = false;
-    bool immutable = false;     ///< read without locks, see `unchanged`
-    FileVersion version{};      ///< the file's when it was opened
-    FileVersion log_version{};  ///< that of its write-ahead log
+    bool unlocked = false;          ///< read without locks, see `unchanged`
+    FileVersion version{};          ///< the file's when it was opened
+    FileVersion log_version{};      ///< that of its write-ahead log
+    FileVersion journal_version{};  ///< that of its rollback journal
 
     /// False when a file that was opened without locks has been written since: what was read may be torn,
     /// open it anew.
     [[nodiscard]] bool unchanged() const;
 };
+
+/// What SQLite says of a file that somebody has to recover first, or that is locked all the time: opened for
+/// reading once more, it is read through a recovered view of it.
+[[nodiscard]] bool is_cured_by_recovery(const CacheError& error);
 
 [[nodiscard]] Database open_database(const std::filesystem::path& file, OpenMode mode,
                                      const DatabaseOptions& options = {});

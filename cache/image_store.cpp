@@ -1,10 +1,14 @@
 #include "cache/image_store.h"
 
+#include <set>
 #include <span>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cache/checksum.h"
+#include "cache/compression.h"
 #include "cache/process.h"
 
 namespace hone::cache {
@@ -33,6 +37,12 @@ std::string checksum_of(const ImageKey& key, const Image& image) {
     return print.hex();
 }
 
+/// Fewer bytes than `length` are compressed ones; what cannot be uncompressed comes back empty.
+std::vector<std::byte> uncompressed(std::vector<std::byte> stored, std::int64_t length) {
+    if (length <= static_cast<std::int64_t>(stored.size())) return stored;
+    return decompress(stored, static_cast<std::size_t>(length)).value_or(std::vector<std::byte>());
+}
+
 struct Row {
     ImageKey key;
     Image image;
@@ -50,7 +60,7 @@ Row read_row(Statement& from) {
         *field = from.small();
     const std::string checksum = from.text();
     const std::int64_t length = from.integer();
-    row.image.cubin = from.blob();
+    row.image.cubin = uncompressed(from.blob(), length);
     row.intact = length == static_cast<std::int64_t>(row.image.cubin.size()) &&
                  checksum == checksum_of(row.key, row.image);
     return row;
@@ -65,6 +75,8 @@ bool is_stored(const Connection& connection, const std::string& key, const std::
 void insert_row(const Connection& connection, const ImageKey& key, const Image& image,
                 const std::string& checksum) {
     const std::int64_t now = now_ms();
+    const std::vector<std::byte> compressed = compress(image.cubin);
+    const bool smaller = compressed.size() < image.cubin.size();
     Statement statement(connection,
                         "INSERT OR REPLACE INTO image (key, template_hash, static_fields, candidate, arch, "
                         "nvrtc, options, registers, shared_bytes, spill_bytes, checksum, created_at, "
@@ -74,7 +86,7 @@ void insert_row(const Connection& connection, const ImageKey& key, const Image& 
     statement.bind(image.resources.registers, image.resources.shared_bytes, image.resources.spill_bytes,
                    checksum);
     statement.bind(now, now, static_cast<std::int64_t>(image.cubin.size()),
-                   std::span<const std::byte>(image.cubin));
+                   std::span<const std::byte>(smaller ? compressed : image.cubin));
     statement.run();
 }
 
@@ -133,6 +145,49 @@ RemovedImages delete_least_used_images(const Connection& connection, std::int64_
         keys.push_back(statement.text());
         const std::int64_t length = statement.integer();
         total -= length;
+        removed.bytes += length;
+    }
+    statement.reset();
+    for (const std::string& key : keys) delete_key(connection, key);
+    removed.count = static_cast<std::int64_t>(keys.size());
+    return removed;
+}
+
+namespace {
+
+/// Static fields, candidate and template hash: what a trial and an image have in common.
+using Made = std::tuple<std::string, std::string, std::string>;
+
+std::set<Made> tried(const Connection& connection, std::string_view condition) {
+    Statement statement(
+        connection,
+        "SELECT DISTINCT static_fields, candidate, template_hash FROM trial WHERE " + std::string(condition));
+    std::set<Made> all;
+    while (statement.step()) {
+        std::string static_fields = statement.text();
+        std::string candidate = statement.text();
+        all.emplace(std::move(static_fields), std::move(candidate), statement.text());
+    }
+    return all;
+}
+
+}  // namespace
+
+RemovedImages delete_lost_images(const Connection& connection) {
+    const std::set<Made> known = tried(connection, "1");
+    const std::set<Made> kept =
+        tried(connection, "status = 'ok' AND (winner = 1 OR is_default = 1 OR stage = 'final_round')");
+    RemovedImages removed;
+    std::vector<std::string> keys;
+    Statement statement(connection, "SELECT key, length, static_fields, candidate, template_hash FROM image");
+    while (statement.step()) {
+        std::string key = statement.text();
+        const std::int64_t length = statement.integer();
+        std::string static_fields = statement.text();
+        std::string candidate = statement.text();
+        const Made made{std::move(static_fields), std::move(candidate), statement.text()};
+        if (!known.contains(made) || kept.contains(made)) continue;
+        keys.push_back(std::move(key));
         removed.bytes += length;
     }
     statement.reset();

@@ -34,6 +34,9 @@ struct RemovedImages {
 };
 /// The least recently used go until the rest fits.
 RemovedImages delete_least_used_images(const sqlite::Connection& connection, std::int64_t limit_bytes);
+/// Images of candidates that were tried and are nobody's winner, finalist or default. Those without a trial
+/// stay: reference kernels, and what dispatch compiled.
+RemovedImages delete_lost_images(const sqlite::Connection& connection);
 RemovedImages delete_damaged_images(const sqlite::Connection& connection);
 
 /// Calls back with each row's key and whether its content matches.

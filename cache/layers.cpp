@@ -31,6 +31,7 @@ std::string_view name(Layer layer) {
 struct Offer {
     LoadedWinner winner;
     Layer layer = Layer::packaged;
+    std::size_t place = 0;  ///< in its layer, whose better winners of a key come first
 };
 
 int preference(Trust trust) {
@@ -53,10 +54,11 @@ int preference(Provenance provenance) {
     return 2;
 }
 
-/// Later wins, so a layer's negative number; a tie inside one layer goes to the newer, then to the identity.
+/// Later wins, so a layer's negative number. Inside of a database its own order decides, which knows what was
+/// measured here; among bundles the newer, then the identity.
 auto rank(const Offer& offer) {
     return std::tuple(preference(offer.winner.trust), preference(offer.winner.trial.provenance),
-                      -static_cast<int>(offer.layer), -offer.winner.trial.created_at,
+                      -static_cast<int>(offer.layer), offer.place, -offer.winner.trial.created_at,
                       identity(offer.winner.trial));
 }
 
@@ -100,7 +102,15 @@ std::vector<Trial> read_file(const fs::path& file, Layer layer, Missing missing,
     try {
         std::error_code ignored;
         if (missing == Missing::is_fine && !fs::exists(fs::symlink_status(file, ignored))) return {};
-        return Cache::open(file, OpenMode::read_only).past_winners();
+        std::int64_t damaged = 0;
+        std::vector<Trial> winners = Cache::open(file, OpenMode::read_only).past_winners({}, &damaged);
+        if (damaged > 0 && warn) {
+            warn(fmt::format(
+                "{} winners of the {} cache are damaged and left out: {}; hone cache verify names "
+                "them, hone tune measures them again",
+                damaged, name(layer), file.string()));
+        }
+        return winners;
     } catch (const CacheError& error) {
         if (warn)
             warn(fmt::format("the {} cache is left out: {}; {}", name(layer), error.what(), error.hint()));
@@ -145,7 +155,8 @@ std::vector<LoadedWinner> load_winners(const std::optional<LayerPaths>& paths,
         for (Trial& trial : trials) {
             const Trust trust = trust_of(trial, gpu, toolchain);
             if (trust == Trust::unusable) continue;
-            offers.push_back({{std::move(trial), trust, std::string(name(layer))}, layer});
+            const std::size_t place = layer == Layer::packaged ? 0 : offers.size();
+            offers.push_back({{std::move(trial), trust, std::string(name(layer))}, layer, place});
         }
     };
     add(read_packaged(packaged, warn), Layer::packaged);

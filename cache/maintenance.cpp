@@ -7,7 +7,10 @@
 
 #include "cache/image_store.h"
 #include "cache/in_flight_store.h"
+#include "cache/process.h"
+#include "cache/schema_check.h"
 #include "cache/trial_store.h"
+#include "cache/validator.h"
 
 namespace hone::cache {
 namespace {
@@ -16,16 +19,6 @@ using sqlite::Connection;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-constexpr std::string_view schema_query =
-    "SELECT coalesce(group_concat(type || ' ' || name || ' ' || coalesce(sql, ''), char(10)), '')"
-    " FROM (SELECT * FROM sqlite_schema ORDER BY type, name)";
-
-std::string expected_schema() {
-    const Connection memory = Connection::open_in_memory();
-    for (const Migration& migration : migrations()) memory.execute(std::string(migration.sql));
-    return memory.text(std::string(schema_query));
-}
-
 /// What SQLite itself finds: pages, cells, indexes, constraints.
 void check_structure(const Connection& connection, VerifyReport& report) {
     Statement statement(connection, "PRAGMA integrity_check(20)");
@@ -33,17 +26,23 @@ void check_structure(const Connection& connection, VerifyReport& report) {
         const std::string line = statement.text();
         if (line != "ok") report.problems.push_back(line);
     }
-    if (connection.text(std::string(schema_query)) != expected_schema()) {
-        report.problems.emplace_back("the tables are not those that this version of Hone makes");
+    try {
+        require_schema(connection, migrations(), migrations().back().to);
+    } catch (const CacheError& error) {
+        report.problems.emplace_back(error.what());
     }
 }
 
 void check_content(const Connection& connection, VerifyReport& report) {
-    visit_trials(connection, [&](const std::string& identity, bool intact) {
+    const std::int64_t now = now_ms();
+    visit_trials(connection, [&](const std::string& identity, const Trial* trial) {
         ++report.trials_checked;
-        if (!intact)
+        if (trial == nullptr) {
             report.problems.push_back(
                 fmt::format("trial {}: its content does not match its identity", identity));
+        } else if (const std::optional<Fault> fault = fault_of(*trial, now)) {
+            report.problems.push_back(describe(*fault, *trial));
+        }
     });
     visit_images(connection, [&](const std::string& key, bool intact) {
         ++report.images_checked;
@@ -67,7 +66,7 @@ Stats stats_of(const Database& database) {
     stats.trials = connection.integer("SELECT count(*) FROM trial");
     stats.winners = connection.integer("SELECT count(*) FROM winner");
     stats.images = connection.integer("SELECT count(*) FROM image");
-    stats.image_bytes = connection.integer("SELECT coalesce(sum(length), 0) FROM image");
+    stats.image_bytes = connection.integer("SELECT coalesce(sum(length(cubin)), 0) FROM image");
     stats.schema_version = static_cast<int>(connection.integer("PRAGMA user_version"));
     stats.journal_mode = connection.text("PRAGMA journal_mode");
     return stats;
@@ -91,13 +90,21 @@ GcReport collect_garbage(const Connection& connection, std::int64_t image_limit_
     GcReport report;
     Transaction transaction(connection, Transaction::Kind::write);
     const RemovedImages damaged = delete_damaged_images(connection);
+    const RemovedImages lost = delete_lost_images(connection);
     const RemovedImages unused = delete_least_used_images(connection, image_limit_bytes);
-    report.images_removed = damaged.count + unused.count;
-    report.bytes_freed = damaged.bytes + unused.bytes;
+    report.images_removed = damaged.count + lost.count + unused.count;
+    report.bytes_freed = damaged.bytes + lost.bytes + unused.bytes;
     report.in_flight_removed = delete_abandoned(connection);
     transaction.commit();
     connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
     return report;
+}
+
+void drop_lost_images(const Connection& connection) {
+    Transaction transaction(connection, Transaction::Kind::write);
+    const RemovedImages lost = delete_lost_images(connection);
+    transaction.commit();
+    if (lost.count > 0) connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 std::int64_t clear_database(const Connection& connection, const Filter& filter, bool images) {

@@ -11,6 +11,7 @@ namespace hone::cache {
 [[nodiscard]] Stats stats_of(const Database& database);
 [[nodiscard]] VerifyReport verify_database(const sqlite::Connection& connection);
 GcReport collect_garbage(const sqlite::Connection& connection, std::int64_t image_limit_bytes);
+void drop_lost_images(const sqlite::Connection& connection);
 std::int64_t clear_database(const sqlite::Connection& connection, const Filter& filter, bool images);
 
 }  // namespace hone::cache

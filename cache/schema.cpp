@@ -9,7 +9,11 @@ constexpr std::string_view version_1 =
 #include "cache/schema.sql"
     ;
 
-constexpr std::array<Migration, 1> all_migrations{{{.to = 1, .sql = version_1}}};
+constexpr std::string_view version_2 =
+#include "cache/schema_2.sql"
+    ;
+
+constexpr std::array<Migration, 2> all_migrations{{{.to = 1, .sql = version_1}, {.to = 2, .sql = version_2}}};
 
 }  // namespace
 

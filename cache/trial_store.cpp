@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -11,6 +12,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "cache/validator.h"
 
 namespace hone::cache {
 namespace {
@@ -45,6 +48,8 @@ void bind_trial(Statement& to, const Trial& trial) {
 struct Row {
     std::string identity;
     std::optional<Trial> trial;  ///< empty when damaged
+    bool imported = true;
+    std::int64_t sequence = 0;  ///< grows with each row that is stored
 };
 
 /// False when one of the names is unknown, which only damage can cause.
@@ -86,7 +91,10 @@ Row read_trial(Statement& from) {
     trial.detail = from.text();
     trial.created_at = from.integer();
     trial.tool_version = from.text();
-    if (names_known && identity(trial) == row.identity) row.trial = std::move(trial);
+    row.imported = from.integer() != 0;
+    row.sequence = from.integer();
+    if (names_known && has_bearable_size(trial) && identity(trial) == row.identity)
+        row.trial = std::move(trial);
     return row;
 }
 
@@ -115,31 +123,53 @@ void bind_filter(Statement& to, const Filter& filter) {
     }
 }
 
-std::vector<Row> select(const Connection& connection, const Filter& filter, std::string_view condition) {
-    Statement statement(connection,
-                        fmt::format("SELECT {} FROM trial{}{}", columns, where(filter), condition));
+struct Rows {
+    std::vector<Row> intact;
+    std::int64_t damaged = 0;
+};
+
+Rows select(const Connection& connection, const Filter& filter, std::string_view condition) {
+    Statement statement(connection, fmt::format("SELECT {}, imported, rowid FROM trial{}{}", columns,
+                                                where(filter), condition));
     bind_filter(statement, filter);
-    std::vector<Row> rows;
+    Rows rows;
     while (statement.step()) {
         Row row = read_trial(statement);
-        if (row.trial) rows.push_back(std::move(row));
+        if (row.trial)
+            rows.intact.push_back(std::move(row));
+        else
+            ++rows.damaged;
     }
     return rows;
 }
 
+/// How many rows there are without the help of an index, which may have lost some.
+std::int64_t count_by_table(const Connection& connection, const Filter& filter, std::string_view condition) {
+    Statement statement(connection,
+                        fmt::format("SELECT count(*) FROM trial NOT INDEXED{}{}", where(filter), condition));
+    bind_filter(statement, filter);
+    return statement.step() ? statement.integer() : 0;
+}
+
 /// Sorting here is several times faster than in SQLite, whose sorter copies all columns of each row.
 template <class Order>
-std::vector<Trial> sorted(std::vector<Row> rows, Order order) {
+Selected sorted(Rows read, Order order) {
+    std::vector<Row>& rows = read.intact;
     std::vector<std::size_t> places(rows.size());
     std::iota(places.begin(), places.end(), std::size_t{0});
     std::ranges::sort(places, [&](std::size_t a, std::size_t b) { return order(rows[a]) < order(rows[b]); });
-    std::vector<Trial> trials;
-    trials.reserve(rows.size());
-    for (const std::size_t place : places) trials.push_back(std::move(*rows[place].trial));
-    return trials;
+    Selected selected{.trials = {}, .damaged = read.damaged};
+    selected.trials.reserve(rows.size());
+    for (const std::size_t place : places) selected.trials.push_back(std::move(*rows[place].trial));
+    return selected;
 }
 
-auto by_time(const Row& row) { return std::tie(row.trial->created_at, row.identity); }
+/// 0 for all imported ones, whose sequence is that of their arrival.
+std::int64_t sequence_here(const Row& row) { return row.imported ? 0 : row.sequence; }
+
+auto by_age(const Row& row) {
+    return std::tuple(sequence_here(row), row.trial->created_at, std::string_view(row.identity));
+}
 
 int preference(Provenance provenance) {
     switch (provenance) {
@@ -150,14 +180,17 @@ int preference(Provenance provenance) {
     return 2;
 }
 
-/// The order of the view `ranked_winner` in schema.sql.
+/// The negative number, of the smallest one too.
+std::int64_t newest_first(std::int64_t created_at) { return -std::max(created_at, -INT64_MAX); }
+
+/// The order of the view `ranked_winner` in schema_2.sql.
 auto by_key_and_place(const Row& row) {
     const TuningKey& key = row.trial->key;
     const GpuKey& gpu = key.gpu;
     return std::tuple(std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
                                gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile),
-                      preference(row.trial->provenance), -row.trial->created_at,
-                      std::string_view(row.identity));
+                      preference(row.trial->provenance), row.imported, -sequence_here(row),
+                      newest_first(row.trial->created_at), std::string_view(row.identity));
 }
 
 void require_finite(const Trial& trial) {
@@ -173,18 +206,20 @@ void require_finite(const Trial& trial) {
 
 }  // namespace
 
-std::int64_t insert_trials(const Connection& connection, std::span<const Trial> trials) {
+std::int64_t insert_trials(const Connection& connection, std::span<const Trial> trials, Origin origin) {
     for (const Trial& trial : trials) require_finite(trial);
-    std::string marks = "?";
+    std::string marks = "?, ?";
     for (const char c : columns) marks += c == ',' ? ", ?" : "";
     Transaction transaction(connection, Transaction::Kind::write);
     // Not INSERT OR IGNORE: that would also swallow a row that breaks a CHECK.
     Statement statement(
         connection,
-        fmt::format("INSERT INTO trial ({}) VALUES ({}) ON CONFLICT (identity) DO NOTHING", columns, marks));
+        fmt::format("INSERT INTO trial ({}, imported) VALUES ({}) ON CONFLICT (identity) DO NOTHING", columns,
+                    marks));
     std::int64_t added = 0;
     for (const Trial& trial : trials) {
         bind_trial(statement, trial);
+        statement.bind(origin == Origin::here ? 0 : 1);
         statement.run();
         added += connection.changes();
     }
@@ -192,12 +227,18 @@ std::int64_t insert_trials(const Connection& connection, std::span<const Trial> 
     return added;
 }
 
-std::vector<Trial> select_trials(const Connection& connection, const Filter& filter) {
-    return sorted(select(connection, filter, ""), by_time);
+Selected select_trials(const Connection& connection, const Filter& filter) {
+    return sorted(select(connection, filter, ""), by_age);
 }
 
-std::vector<Trial> select_past_winners(const Connection& connection, const Filter& filter) {
-    return sorted(select(connection, filter, " AND winner = 1 AND status = 'ok'"), by_key_and_place);
+Selected select_past_winners(const Connection& connection, const Filter& filter) {
+    constexpr std::string_view that_won = " AND winner = 1 AND status = 'ok'";
+    Rows rows = select(connection, filter, that_won);
+    // Through the index `trial_that_won` by now; a page of it or of the table that lost rows makes a
+    // difference.
+    const auto read = static_cast<std::int64_t>(rows.intact.size()) + rows.damaged;
+    rows.damaged += std::abs(count_by_table(connection, filter, that_won) - read);
+    return sorted(std::move(rows), by_key_and_place);
 }
 
 std::int64_t delete_trials(const Connection& connection, const Filter& filter) {
@@ -207,11 +248,12 @@ std::int64_t delete_trials(const Connection& connection, const Filter& filter) {
     return connection.changes();
 }
 
-void visit_trials(const Connection& connection, const std::function<void(const std::string&, bool)>& visit) {
-    Statement statement(connection, fmt::format("SELECT {} FROM trial", columns));
+void visit_trials(const Connection& connection,
+                  const std::function<void(const std::string&, const Trial*)>& visit) {
+    Statement statement(connection, fmt::format("SELECT {}, imported, rowid FROM trial", columns));
     while (statement.step()) {
         const Row row = read_trial(statement);
-        visit(row.identity, row.trial.has_value());
+        visit(row.identity, row.trial ? &*row.trial : nullptr);
     }
 }
 

@@ -9,12 +9,21 @@
 
 #include <fmt/format.h>
 
+#include "cache/sqlite/overlay.h"
+
 namespace hone::cache::sqlite {
 namespace {
 
 using Kind = CacheError::Kind;
 
 constexpr int busy_timeout_ms = 10'000;
+// A reader that finds the file locked for longer reads a recovered view instead.
+constexpr int reader_timeout_ms = 500;
+
+// Steps of SQLite's machine after which a statement is taken for endless: some seconds of work. Reading a
+// million trials takes a fifth of them.
+constexpr int steps_a_look = 1000;
+constexpr std::int64_t looks_a_statement = 200'000;
 
 static_assert(SQLITE_VERSION_NUMBER >= 3051003,
               "SQLite before 3.51.3 can corrupt a write-ahead log when it is reset");
@@ -31,7 +40,8 @@ Kind kind_of(int code, int system_error) {
         case SQLITE_PERM: return Kind::read_only;
         case SQLITE_NOTADB: return Kind::not_a_cache;
         case SQLITE_CORRUPT: return Kind::damaged;
-        case SQLITE_ERROR: return Kind::damaged;  // our own SQL is right, so a table or column is missing
+        case SQLITE_INTERRUPT: return Kind::damaged;  // no query of ours takes as long
+        case SQLITE_ERROR: return Kind::damaged;      // our own SQL is right, so a table or column is missing
         case SQLITE_IOERR: return is_out_of_space(system_error) ? Kind::full : Kind::unusable;
         case SQLITE_CANTOPEN:
             if (is_out_of_space(system_error)) return Kind::full;
@@ -97,14 +107,32 @@ std::int64_t big_endian(const unsigned char* bytes) {
 
 void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 
-Connection Connection::open_uri(const std::string& uri, int flags, const std::filesystem::path& file) {
+Connection Connection::open_uri(const std::string& uri, int flags, const std::filesystem::path& file,
+                                const char* vfs) {
     sqlite3* raw = nullptr;
     const auto here = std::source_location::current();
     const int code =
-        sqlite3_open_v2(uri.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+        sqlite3_open_v2(uri.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
     Connection connection(Handle(raw), file);
     check(code, raw, file, here);
+    connection.limit_steps();
     connection.restrict();
+    return connection;
+}
+
+Connection Connection::open_recovered(const std::filesystem::path& file) {
+    struct Below {
+        Connection connection;
+        Overlay overlay;
+        explicit Below(const std::filesystem::path& name)
+            : connection(open(name, Access::immutable)), overlay(connection.file_handle(), name) {}
+    };
+    const auto kept = std::make_shared<Below>(file);
+    Connection connection = open_uri(Overlay::database, SQLITE_OPEN_READWRITE, file, kept->overlay.name());
+    connection.handle_.get_deleter().kept_open = kept;
+    // Keeps the log's index on the heap; and what was recovered is not copied once more at the end.
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY");
+    sqlite3_db_config(connection.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     return connection;
 }
 
@@ -113,8 +141,12 @@ Connection Connection::open(const std::filesystem::path& file, Access access) {
     constexpr int common = SQLITE_OPEN_URI | SQLITE_OPEN_NOFOLLOW;
     switch (access) {
         case Access::read_write: return open_uri(path, common | SQLITE_OPEN_READWRITE, file);
-        case Access::read_only:
-            return open_uri(path + "?readonly_shm=1", common | SQLITE_OPEN_READONLY, file);
+        case Access::read_only: {
+            Connection reader = open_uri(path + "?readonly_shm=1", common | SQLITE_OPEN_READONLY, file);
+            sqlite3_busy_timeout(reader.get(), reader_timeout_ms);
+            return reader;
+        }
+        case Access::recovered: return open_recovered(file);
         case Access::immutable: break;
     }
     return open_uri(path + "?immutable=1", common | SQLITE_OPEN_READONLY, file);
@@ -141,7 +173,18 @@ void Connection::restrict() const {
     execute("PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON");
 }
 
+/// The backstop against what a damaged or a foreign file may hold: a loop of pages, a view without an end.
+void Connection::limit_steps() {
+    Close& owner = handle_.get_deleter();
+    owner.looks = std::make_shared<std::int64_t>(0);
+    const auto is_too_many = [](void* looks) {
+        return ++*static_cast<std::int64_t*>(looks) > looks_a_statement ? 1 : 0;
+    };
+    sqlite3_progress_handler(get(), steps_a_look, is_too_many, owner.looks.get());
+}
+
 void Connection::execute(const std::string& sql, std::source_location where) const {
+    begin_steps();
     check(sqlite3_exec(get(), sql.c_str(), nullptr, nullptr, nullptr), get(), file_, where);
 }
 
@@ -155,10 +198,16 @@ std::string Connection::text(const std::string& query, std::source_location wher
     return statement.step(where) ? statement.text() : std::string();
 }
 
-RawHeader Connection::raw_header() const {
+sqlite3_file* Connection::file_handle() const {
     sqlite3_file* file = nullptr;
+    check(sqlite3_file_control(get(), "main", SQLITE_FCNTL_FILE_POINTER, &file), get(), file_,
+          std::source_location::current());
+    return file;
+}
+
+RawHeader Connection::raw_header() const {
+    sqlite3_file* file = file_handle();
     const auto here = std::source_location::current();
-    check(sqlite3_file_control(get(), "main", SQLITE_FCNTL_FILE_POINTER, &file), get(), file_, here);
     if (file == nullptr || file->pMethods == nullptr) return {.empty = true};
     sqlite3_int64 size = 0;
     check(file->pMethods->xFileSize(file, &size), get(), file_, here);
@@ -190,12 +239,19 @@ void Connection::copy_to(const std::filesystem::path& file) const {
     check(finished, target.get(), file, here);
 }
 
+void Connection::leak() {
+    // What the handle reads through stays as well.
+    static_cast<void>(new Close(handle_.get_deleter()));
+    static_cast<void>(handle_.release());
+}
+
 std::int64_t Connection::changes() const { return sqlite3_changes64(get()); }
 
 void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept { sqlite3_finalize(handle); }
 
 Statement::Statement(const Connection& connection, std::string_view sql, std::source_location where)
     : connection_(&connection) {
+    connection.begin_steps();
     sqlite3_stmt* raw = nullptr;
     const int code =
         sqlite3_prepare_v2(connection.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);

@@ -1,6 +1,6 @@
-// SQLite behind three small types. The .cpp beside this is the only file of the project that includes
-// sqlite3.h. Every failure is thrown as a CacheError that names the file, what was being done, and what to do
-// about it. Not thread-safe: one connection, one thread at a time. Internal to the cache.
+// SQLite behind three small types. This folder alone includes sqlite3.h. Every failure is thrown as a
+// CacheError that names the file, what was being done, and what to do about it. Not thread-safe: one
+// connection, one thread at a time. Internal to the cache.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include "cache/error.h"
 
 struct sqlite3;
+struct sqlite3_file;
 struct sqlite3_stmt;
 
 namespace hone::cache::sqlite {
@@ -24,6 +25,7 @@ enum class Access : std::uint8_t {
     read_write,
     read_only,  ///< takes locks, writes nothing: needs an existing -shm file when the database is in WAL mode
     immutable,  ///< takes no locks: only for a file that nobody changes meanwhile
+    recovered,  ///< as recovery from log and journal leaves it, which happens in memory; no locks either
 };
 
 /// What the file's first 100 bytes say, read through SQLite's own descriptor (opening and closing another one
@@ -61,18 +63,27 @@ class Connection {
     [[nodiscard]] const std::filesystem::path& file() const { return file_; }
     [[nodiscard]] sqlite3* get() const { return handle_.get(); }
     /// Forgets the connection without closing it: all that may be done with one inherited over fork().
-    void leak() { (void)handle_.release(); }
+    void leak();
+    /// A new statement may take its own time.
+    void begin_steps() const { *handle_.get_deleter().looks = 0; }
 
   private:
     struct Close {
+        std::shared_ptr<void> kept_open;      ///< what the handle reads through
+        std::shared_ptr<std::int64_t> looks;  ///< how often the running statement was looked at
         void operator()(sqlite3* handle) const noexcept;
     };
     using Handle = std::unique_ptr<sqlite3, Close>;
 
     Connection(Handle handle, std::filesystem::path file)
         : handle_(std::move(handle)), file_(std::move(file)) {}
-    static Connection open_uri(const std::string& uri, int flags, const std::filesystem::path& file);
+    static Connection open_uri(const std::string& uri, int flags, const std::filesystem::path& file,
+                               const char* vfs = nullptr);
+    static Connection open_recovered(const std::filesystem::path& file);
     void restrict() const;
+    void limit_steps();
+    /// SQLite's own descriptor of the database.
+    [[nodiscard]] sqlite3_file* file_handle() const;
 
     Handle handle_;
     std::filesystem::path file_;

@@ -32,7 +32,8 @@ ImageProvider::ImageProvider(std::shared_ptr<const DeviceSession> session, Image
     : session_(std::move(session)),
       options_(std::move(options)),
       nvrtc_version_(options_.nvrtc ? options_.nvrtc->version() : ""),
-      arch_(session_->traits().arch()) {}
+      arch_(session_->traits().arch()),
+      cache_warned_(options_.cache_warned) {}
 
 ImageProvider::Result ImageProvider::load(const Problem& problem, const Candidate& candidate,
                                           const std::string& measured_with) {

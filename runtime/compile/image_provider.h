@@ -55,6 +55,7 @@ struct ImageOptions {
     std::string nvrtc_problem;           ///< why it is missing
     std::optional<cache::Cache> cache;   ///< nullopt: images are not kept
     WarningSink warn;
+    bool cache_warned = false;  ///< its trouble has been told already
 };
 
 class ImageProvider {
@@ -94,7 +95,7 @@ class ImageProvider {
     std::string nvrtc_version_;
     Arch arch_;
     std::map<std::string, std::weak_ptr<const LoadedImage>> loaded_;  ///< by static problem and candidate
-    bool cache_warned_ = false;
+    bool cache_warned_;
     std::atomic<bool> frozen_{false};
     std::atomic<std::uint64_t> compiles_{0};
     std::atomic<std::uint64_t> cache_hits_{0};

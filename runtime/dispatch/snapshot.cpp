@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace hone::runtime {
 namespace {
@@ -23,11 +24,12 @@ std::optional<cache::LayerPaths> cache_files(const RuntimeOptions& options, cons
     return paths;
 }
 
-std::optional<cache::Cache> open_image_cache(const std::filesystem::path& file, const WarningSink& warn) {
+std::optional<cache::Cache> open_image_cache(const std::filesystem::path& file, ImageOptions& images) {
     try {
         return cache::Cache::open(file, cache::OpenMode::read_write);
     } catch (const std::exception& error) {
-        warn(fmt::format("compiled images are not kept: {}", error.what()));
+        if (!std::exchange(images.cache_warned, true))
+            images.warn(fmt::format("compiled images are not kept: {}", error.what()));
     }
     try {
         return cache::Cache::open(file, cache::OpenMode::read_only);
@@ -68,8 +70,8 @@ Snapshot take_snapshot(const DeviceSession& session, const RuntimeOptions& optio
     const std::optional<cache::LayerPaths> paths = cache_files(options, noted);
     snapshot.winners = cache::load_winners(paths, session.gpu(), toolchain, noted);
     // One file, one warning: what made its results unreadable also makes its images so.
-    const WarningSink silent = [](const std::string&) {};
-    if (paths) snapshot.images.cache = open_image_cache(paths->user, warned ? silent : warn);
+    snapshot.images.cache_warned = warned;
+    if (paths) snapshot.images.cache = open_image_cache(paths->user, snapshot.images);
     return snapshot;
 }
 

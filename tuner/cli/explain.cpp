@@ -111,12 +111,9 @@ Problem largest_prepared(Problem problem, std::int64_t max) {
     return problem;
 }
 
-Outcome explain(const Options& options, const Console& console) {
-    const Problem problem = problem_from_words(options.words);
-    const tuner::DeviceInfo device = device_asked_about(options, console);
-    const runtime::WinnerTable winners(cache::load_winners(
-        device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
-    std::optional<cache::Cache> cache = readable_user_cache();
+/// The answer with what one user cache knows, or without any.
+Outcome answer(const Problem& problem, const Options& options, const tuner::DeviceInfo& device,
+               const runtime::WinnerTable& winners, std::optional<cache::Cache> cache) {
     const Explanation explained = runtime::explain(
         problem, largest_prepared(problem, options.max),
         {.winners = &winners, .traits = &device.traits, .trials = cache ? &*cache : nullptr});
@@ -128,6 +125,24 @@ Outcome explain(const Options& options, const Console& console) {
     outcome.data["failures"] = failures_of(problem, device.gpu, cache);
     outcome.text = tuner::escape_controls(to_string(explained) + facts_text(outcome.data), true);
     return outcome;
+}
+
+/// A damaged cache costs what it held and one warning, as it does for dispatch.
+Outcome explain(const Options& options, const Console& console) {
+    const Problem problem = problem_from_words(options.words);
+    const tuner::DeviceInfo device = device_asked_about(options, console);
+    bool warned = false;
+    const auto warn = [&](const std::string& warning) {
+        warned = true;
+        console.warn(warning);
+    };
+    const runtime::WinnerTable winners(cache::load_winners(device.gpu, device.toolchain, warn));
+    try {
+        return answer(problem, options, device, winners, readable_user_cache());
+    } catch (const cache::CacheError& error) {
+        if (!warned) warn(fmt::format("trials and images of the user cache are left out: {}", error.what()));
+    }
+    return answer(problem, options, device, winners, std::nullopt);
 }
 
 }  // namespace

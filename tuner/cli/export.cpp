@@ -37,21 +37,52 @@ void write_file(const fs::path& file, const std::string& text) {
     }
 }
 
+/// Winners that are in the cache and not in the file.
+struct Losses {
+    std::int64_t damaged = 0;          ///< could not be read
+    std::vector<std::string> refused;  ///< cannot be true, one sentence each
+
+    [[nodiscard]] bool any() const { return damaged > 0 || !refused.empty(); }
+    [[nodiscard]] ErrorInfo error() const {
+        return {"winners_left_out",
+                fmt::format("{} damaged winners and {} that cannot be true are not in the file", damaged,
+                            refused.size()),
+                "hone cache verify names them; hone tune --retune measures them again"};
+    }
+};
+
+/// What import would refuse is named and not written.
+void leave_out_bad(std::vector<cache::Trial>& winners, Losses& losses, const Console& console) {
+    std::erase_if(winners, [&](const cache::Trial& winner) {
+        const std::optional<std::string> why = cache::why_not_in_bundle(winner);
+        if (why) losses.refused.push_back(*why);
+        return why.has_value();
+    });
+    for (const std::string& why : losses.refused) console.warn("left out: " + why);
+}
+
 Outcome export_winners(const Options& options, const Console& console) {
     if (!options.family.empty()) static_cast<void>(family_named(options.family));
+    Losses losses;
     std::vector<cache::Trial> winners =
-        open_user_cache(cache::OpenMode::read_only).winners(filter_of(options.family));
+        open_user_cache(cache::OpenMode::read_only).winners(filter_of(options.family), &losses.damaged);
     std::erase_if(winners, [&](const cache::Trial& trial) {
         const bool left_out = !options.predicted && trial.provenance == cache::Provenance::predicted;
         return left_out || (!options.gpu.empty() && trial.key.gpu.name != options.gpu);
     });
+    leave_out_bad(winners, losses, console);
+    if (winners.empty() && losses.any()) throw Failure(ExitCode::cache_unusable, losses.error());
     if (winners.empty()) {
         throw Failure(ExitCode::failure,
                       {"nothing_to_export", "no winner matches", "hone list shows what there is"});
     }
     const std::size_t rows = winners.size();
     const std::string bundle = cache::write_bundle(std::move(winners));
-    Outcome outcome{.data = {{"rows", rows}}};
+    Outcome outcome{.data = {{"rows", rows}, {"left_out", losses.refused}, {"damaged", losses.damaged}}};
+    if (losses.any()) {
+        outcome.exit = ExitCode::cache_unusable;
+        outcome.error = losses.error();
+    }
     if (options.output.empty()) {
         outcome.data["bundle"] = bundle;
         outcome.text = bundle;

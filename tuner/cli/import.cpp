@@ -7,6 +7,7 @@
 
 #include "cache/bundle.h"
 #include "cache/layers.h"
+#include "cache/process.h"
 #include "runtime/system/text_file.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
@@ -40,13 +41,14 @@ std::map<std::string, std::int64_t> count_by_trust(const std::vector<cache::Tria
 }
 
 Outcome import_winners(const Options& options, const Console&) {
-    const std::vector<cache::Trial> trials = cache::read_bundle(read_bundle_text(options.file), options.file);
+    const std::vector<cache::Trial> trials =
+        cache::read_bundle(read_bundle_text(options.file), options.file, cache::now_ms());
     Outcome outcome{.data = {{"file", options.file}, {"rows", trials.size()}, {"dry_run", options.dry_run}}};
     std::int64_t added = 0;
     if (!options.dry_run) {
         cache::Cache cache = open_user_cache();
         const std::int64_t before = cache.stats().trials;
-        cache.store(trials);
+        cache.store_imported(trials);
         added = cache.stats().trials - before;
         outcome.data["cache"] = cache.path().string();
     }

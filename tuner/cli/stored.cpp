@@ -50,8 +50,15 @@ std::vector<StoredTrial> from_databases(Databases which, const Console& console,
 
 /// And the packaged ones.
 std::vector<StoredTrial> winners_of(Databases which, const cache::Filter& filter, const Console& console) {
-    std::vector<StoredTrial> all =
-        from_databases(which, console, [&](const cache::Cache& cache) { return cache.winners(filter); });
+    std::vector<StoredTrial> all = from_databases(which, console, [&](const cache::Cache& cache) {
+        std::int64_t damaged = 0;
+        std::vector<cache::Trial> winners = cache.winners(filter, &damaged);
+        if (damaged > 0) {
+            console.warn(fmt::format("{}: {} damaged winners left out; hone cache verify names them",
+                                     cache.path().string(), damaged));
+        }
+        return winners;
+    });
     for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
         try {
             std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);

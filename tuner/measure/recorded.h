@@ -99,9 +99,11 @@ class ReplayMeasurer final : public Measurer {
 
   private:
     [[nodiscard]] const RecordedCandidate* find(const Candidate& candidate) const;
+    void refuse_impossible(Samples& samples) const;
 
     Recording recording_;
     const RecordedProblem* current_ = nullptr;
+    std::optional<Problem> problem_;
     std::map<std::string, std::size_t> next_;  ///< index of the next sample, by candidate text
 };
 

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "cache/validator.h"
 #include "tuner/measure/recorded.h"
 
 namespace hone::tuner {
@@ -8,6 +11,7 @@ Verdict ReplayMeasurer::begin_problem(const Problem& problem) {
     const auto found = recording_.problems.find(to_string(problem));
     current_ = found == recording_.problems.end() ? nullptr : &found->second;
     next_.clear();
+    problem_ = problem;
     if (current_ != nullptr) return current_->begin;
     return {.status = cache::TrialStatus::launch_failed,
             .detail = "the recording has no sweep of this problem"};
@@ -44,7 +48,21 @@ Samples ReplayMeasurer::time(const CandidateImage& candidate, int replays) {
     if (recorded == nullptr || recorded->us.empty()) return samples;
     std::size_t& next = next_[to_string(candidate.candidate)];
     for (int i = 0; i < replays; ++i) samples.us.push_back(recorded->us[next++ % recorded->us.size()]);
+    refuse_impossible(samples);
     return samples;
+}
+
+/// A recording is a file from outside: what no device can do is a failure of the candidate, not its victory.
+void ReplayMeasurer::refuse_impossible(Samples& samples) const {
+    if (samples.verdict.status != cache::TrialStatus::ok) return;
+    for (const double us : samples.us) {
+        const std::optional<cache::Fault> fault = cache::fault_of_time(us, problem_);
+        if (!fault) continue;
+        samples = {.verdict = {.status = cache::TrialStatus::launch_failed,
+                               .detail = fmt::format("the recording is faulty: a time {}", fault->why)},
+                   .us = {}};
+        return;
+    }
 }
 
 std::vector<Samples> ReplayMeasurer::interleave(const std::vector<CandidateImage>& candidates, int rounds) {

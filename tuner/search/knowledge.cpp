@@ -66,25 +66,26 @@ Knowledge::Knowledge(const cache::Cache& cache, std::vector<Trial> lower_winners
                      Provenance provenance)
     : device_(device),
       provenance_(provenance),
-      winners_(cache.winners()),
+      winners_(cache.past_winners()),
       lower_winners_(std::move(lower_winners)),
       abandoned_(cache.abandoned()) {
     for (const Trial& trial :
          cache.trials({.gpu = device.gpu, .family = {}, .static_fields = {}, .dynamic_fields = {}})) {
-        learn(trial);
+        remember(trial);
     }
 }
 
 void Knowledge::learn(const Trial& trial) {
     if (trial.key.gpu != device_.gpu) return;
-    if (trial.winner) winners_.push_back(trial);
+    if (trial.winner) winners_.insert(winners_.begin(), trial);
+    remember(trial);
+}
+
+/// Trials come in the order in which they were stored, so that a later one knows more. Their clock is not
+/// asked.
+void Knowledge::remember(const Trial& trial) {
     if (trial.toolchain != device_.toolchain || trial.provenance != provenance_) return;
-    auto& known = trials_[problem_name(trial.key)];
-    const auto [place, fresh] = known.try_emplace(trial.candidate, trial);
-    if (fresh) return;
-    const bool further = std::tuple(trial.created_at, trial.stage) >=
-                         std::tuple(place->second.created_at, place->second.stage);
-    if (further) place->second = trial;
+    trials_[problem_name(trial.key)].insert_or_assign(trial.candidate, trial);
 }
 
 std::optional<Trial> Knowledge::finished_winner(const Problem& problem) const {
@@ -94,10 +95,8 @@ std::optional<Trial> Knowledge::finished_winner(const Problem& problem) const {
         if (trial.key != key || trial.stage != cache::Stage::final_round) continue;
         if (cache::trust_of(trial, device_.gpu, device_.toolchain) != cache::Trust::exact) continue;
         if (distance_from_reality(trial.provenance) > distance_from_reality(provenance_)) continue;
-        const auto rank = [](const Trial& of) {
-            return std::tuple(-distance_from_reality(of.provenance), of.created_at);
-        };
-        if (best == nullptr || rank(trial) > rank(*best)) best = &trial;
+        const int distance = distance_from_reality(trial.provenance);
+        if (best == nullptr || distance < distance_from_reality(best->provenance)) best = &trial;
     }
     return best == nullptr ? std::nullopt : std::optional(*best);
 }

@@ -52,7 +52,9 @@ class Knowledge {
 
     DeviceInfo device_;
     cache::Provenance provenance_;
-    std::vector<cache::Trial> winners_;        ///< the cache's, for all GPUs
+    void remember(const cache::Trial& trial);
+
+    std::vector<cache::Trial> winners_;        ///< the cache's, for all GPUs; of each key the best first
     std::vector<cache::Trial> lower_winners_;  ///< the lower layers', for all GPUs
     std::map<ProblemName, std::map<std::string, cache::Trial>>
         trials_;  ///< this GPU; newest valid by candidate text

@@ -35,7 +35,9 @@ class Run {
         for (std::size_t i = 0; i < workload_.problems.size(); ++i) {
             if (stop_reason() != StopReason::finished && !finished_[i]) continue;
             tune_problem(i);
+            if (is_last_of_its_images(i)) drop_lost_images();
         }
+        drop_lost_images();
         result_.stopped = all_finished() ? StopReason::finished : stop_reason();
         result_.compiles = context_.images.compiled() - compiled_before;
         result_.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - start_);
@@ -116,6 +118,28 @@ class Run {
             if (finished_[i]) continue;
             prefetch(workload_.problems[i], list_candidates(workload_.problems[i], context_));
             return;
+        }
+    }
+
+    /// Problems that differ in their dynamic fields alone share their images.
+    [[nodiscard]] bool is_last_of_its_images(std::size_t index) const {
+        const auto shares = [&](std::size_t i) {
+            return workload_.problems[i].family == workload_.problems[index].family &&
+                   static_text(workload_.problems[i]) == static_text(workload_.problems[index]);
+        };
+        for (std::size_t i = index + 1; i < workload_.problems.size(); ++i) {
+            if (!finished_[i] && shares(i)) return false;
+        }
+        return !finished_[index];
+    }
+
+    /// Nobody launches what lost a race: nine in ten images. A cache that is busy keeps them until the next
+    /// time.
+    void drop_lost_images() {
+        if (!context_.measurer.needs_images() || !context_.cache.writable()) return;
+        try {
+            context_.cache.drop_lost_images();
+        } catch (const cache::CacheError&) {
         }
     }
 
