@@ -47,6 +47,12 @@ struct Row {
     std::optional<Trial> trial;  ///< empty when damaged
 };
 
+/// What insert_trials() takes.
+bool is_finite(const Trial& trial) {
+    return std::isfinite(trial.timing.median_us) && std::isfinite(trial.timing.p10_us) &&
+           std::isfinite(trial.timing.p90_us) && std::isfinite(trial.energy_mj);
+}
+
 /// False when one of the names is unknown, which only damage can cause.
 bool read_names(Statement& from, Trial& trial) {
     const auto status = trial_status_from_name(from.text());
@@ -86,7 +92,7 @@ Row read_trial(Statement& from) {
     trial.detail = from.text();
     trial.created_at = from.integer();
     trial.tool_version = from.text();
-    if (names_known && identity(trial) == row.identity) row.trial = std::move(trial);
+    if (names_known && is_finite(trial) && identity(trial) == row.identity) row.trial = std::move(trial);
     return row;
 }
 
@@ -161,14 +167,9 @@ auto by_key_and_place(const Row& row) {
 }
 
 void require_finite(const Trial& trial) {
-    for (const double value :
-         {trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.energy_mj}) {
-        if (!std::isfinite(value)) {
-            throw std::invalid_argument(
-                fmt::format("trial of {} {} {}: a time or energy is not a finite number", trial.key.family,
-                            trial.key.static_fields, trial.candidate));
-        }
-    }
+    if (is_finite(trial)) return;
+    throw std::invalid_argument(fmt::format("trial of {} {} {}: a time or energy is not a finite number",
+                                            trial.key.family, trial.key.static_fields, trial.candidate));
 }
 
 }  // namespace

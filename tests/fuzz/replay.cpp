@@ -16,6 +16,9 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutator.h"
 
+/// Defined where a sanitizer is linked in: called before it ends the process.
+extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,12 +30,16 @@ constexpr std::uint64_t mutator_seed = 20240611;
 
 std::string current;  ///< the input at work
 
-/// Keeps the input that ended the process, as libFuzzer does.
-void keep_input(int) {
-    std::signal(SIGABRT, SIG_DFL);
+/// Keeps the input that ends the process, as libFuzzer does.
+void keep_input() {
     const std::string file = "crash-" + std::to_string(::getpid());
     std::ofstream(file, std::ios::binary) << current;
     std::fprintf(stderr, "the input is kept as %s\n", file.c_str());
+}
+
+void keep_input_of_abort(int) {
+    std::signal(SIGABRT, SIG_DFL);
+    keep_input();
     std::abort();
 }
 
@@ -112,7 +119,8 @@ void run_mutations(const std::vector<std::string>& corpus, const std::vector<std
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGABRT, keep_input);
+    std::signal(SIGABRT, keep_input_of_abort);
+    if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_input);
     if (argc < 2) return 2;
     const std::string first = argv[1];
     if (first == "--write-seeds" && argc == 3) {

@@ -105,19 +105,26 @@ std::string with_config(const std::string& config, const test::TensorFile& tenso
 
 std::string quantized(const std::string& values) { return R"({"quantization_config":{)" + values + "}}"; }
 
-/// A layer of 32 rows and 64 columns with groups of 32, `columns_in_order`: g_idx as activation order leaves
-/// it, or not.
-test::TensorFile gptq_layer(std::uint64_t numbers_in_word, std::uint32_t zeros, bool in_order) {
+/// Columns that share a scale, in the layers below.
+enum class Groups : std::uint8_t { whole_rows, of_32, of_32_in_activation_order };
+
+std::uint32_t group_of_column(std::uint32_t column, Groups groups) {
+    if (groups == Groups::whole_rows) return 0;
+    return groups == Groups::of_32 ? column / 32 : column % 2;
+}
+
+/// A layer of 32 rows and 64 columns, 4 or 8 numbers in a word.
+test::TensorFile gptq_layer(std::uint64_t in_word, std::uint32_t zeros, Groups groups) {
     test::TensorFile file;
-    const std::uint64_t words = 64 / numbers_in_word;
+    const std::uint64_t count = groups == Groups::whole_rows ? 1 : 2;
+    const std::uint64_t words = 64 / in_word;
     file.set("m.q_proj.qweight", {words, 32}, std::vector<std::uint32_t>(words * 32, 0x76543210));
-    file.set("m.q_proj.qzeros", {2, 32 / numbers_in_word},
-             std::vector<std::uint32_t>(2 * 32 / numbers_in_word, zeros));
-    file.set_halves("m.q_proj.scales", {2, 32}, std::vector<double>(64, 0.5));
-    std::vector<std::uint32_t> groups;
-    for (std::uint32_t column = 0; column < 64; ++column)
-        groups.push_back(in_order ? column / 32 : column % 2);
-    file.set("m.q_proj.g_idx", {64}, groups);
+    file.set("m.q_proj.qzeros", {count, 32 / in_word},
+             std::vector<std::uint32_t>(count * 32 / in_word, zeros));
+    file.set_halves("m.q_proj.scales", {count, 32}, std::vector<double>(count * 32, 0.5));
+    std::vector<std::uint32_t> index;
+    for (std::uint32_t column = 0; column < 64; ++column) index.push_back(group_of_column(column, groups));
+    file.set("m.q_proj.g_idx", {64}, index);
     return file;
 }
 
@@ -149,12 +156,15 @@ test::TensorFile number_layer() {
 const int hone::fuzz::mutations = 2500;
 
 std::vector<Seed> hone::fuzz::seeds() {
-    const std::string gptq = R"("quant_method":"gptq","group_size":32,)";
+    const std::string gptq = R"("quant_method":"gptq",)";
+    const std::string plain = gptq + R"("bits":4,"group_size":32,"desc_act":false)";
+    const std::string reordered = gptq + R"("bits":4,"group_size":32,"desc_act":true)";
+    const std::string wide = gptq + R"("bits":8,"group_size":-1,"desc_act":false)";
+    const Groups mixed = Groups::of_32_in_activation_order;
     return {
-        {"gptq", with_config(quantized(gptq + R"("bits":4,"desc_act":false)"), gptq_layer(8, 0x77777777, true))},
-        {"gptq_reordered",
-         with_config(quantized(gptq + R"("bits":4,"desc_act":true)"), gptq_layer(8, 0x77777777, false))},
-        {"gptq_8_bits", with_config(quantized(gptq + R"("bits":8,"desc_act":false)"), gptq_layer(4, 0x7F7F7F7F, true))},
+        {"gptq", with_config(quantized(plain), gptq_layer(8, 0x77777777, Groups::of_32))},
+        {"gptq_reordered", with_config(quantized(reordered), gptq_layer(8, 0x77777777, mixed))},
+        {"gptq_8_bits", with_config(quantized(wide), gptq_layer(4, 0x7F7F7F7F, Groups::whole_rows))},
         {"awq", with_config(quantized(R"("quant_method":"awq","bits":4,"group_size":32,"version":"gemm")"),
                             awq_layer())},
         {"fp8", with_config(quantized(R"("quant_method":"fp8")"), fp8_layer("weight_scale", {16}, 16))},

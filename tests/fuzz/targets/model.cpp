@@ -61,7 +61,7 @@ void check_sizes(const Model& model) {
 /// The problems of a model, which are all valid, or nothing where its operators are refused.
 std::optional<Workload> workload_of(const Model& model) {
     try {
-        const WorkloadOptions options{.tokens = {1, 64}, .dtype = {}, .tensor_parallel = 1};
+        const WorkloadOptions options{.tokens = {16}, .dtype = {}, .tensor_parallel = 1};
         Workload workload = model_workload(model, options);
         for (const Problem& problem : workload.problems)
             require(parse_problem(to_string(problem)) == problem, "a model's problems are valid");

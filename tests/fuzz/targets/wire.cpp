@@ -94,6 +94,7 @@ std::vector<hone::fuzz::Seed> hone::fuzz::seeds() {
     return {{"setup.json", to_json(made_setup(norm)).dump()},
             {"paged_setup.json", to_json(made_setup(decode)).dump()},
             {"call.json", to_json(made_call(norm)).dump()},
+            {"mapped_call.json", to_json(made_call(made_problem(*find_family("attention_prefill")))).dump()},
             {"plan.json", to_json(made_call(decode).plan).dump()},
             {"device.json", to_json(device).dump()},
             {"samples.json", to_json(samples).dump()},
