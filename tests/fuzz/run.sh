@@ -21,9 +21,10 @@ faults_of() { find "$1" -maxdepth 1 -type f \( -name 'crash-*' -o -name 'timeout
 
 # One run of libFuzzer; at most so many seconds.
 fuzz_once() {
-    local target=$1 folder=$2 budget=$3 log=$4 words=$sources/$target.dict
+    local target=$1 folder=$2 budget=$3 log=$4 words=()
+    [[ ! -e $sources/$target.dict ]] || words=("-dict=$sources/$target.dict")
     "$build/fuzz/hone_fuzz_$target" -max_total_time="$budget" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
-        -print_final_stats=1 -artifact_prefix="$folder/" ${words:+-dict="$words"} \
+        -print_final_stats=1 -artifact_prefix="$folder/" "${words[@]}" \
         "$folder/corpus" "$sources/corpus/$target" >"$log" 2>&1
 }
 

@@ -1,6 +1,8 @@
 // Compiled images. An input that begins with "ptxas" is the compiler's report on one, which is read for its
 // registers and bytes. Another one is an image in the cache as cells: six texts of its key, three numbers of
 // its resources, the column that is damaged afterwards ("": none) with its new cell, and the image's bytes.
+#include <optional>
+
 #include "runtime/compile/compiler.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/table_writer.h"
@@ -12,7 +14,7 @@ using namespace hone::fuzz;
 
 constexpr std::size_t cells_of_image = 12;
 
-constexpr const char* report =
+constexpr const char* ptxas_report =
     "ptxas info    : 0 bytes gmem\n"
     "ptxas info    : Compiling entry function 'group_rows' for 'sm_90a'\n"
     "ptxas info    : Function properties for group_rows\n"
@@ -96,7 +98,7 @@ std::vector<hone::fuzz::Seed> hone::fuzz::seeds() {
                        "\x7f"
                        "ELF bytes of an image"});
     };
-    return {{"report.txt", report},
+    return {{"report.txt", ptxas_report},
             {"sound", row("", "")},
             {"damaged_bytes", row("cubin", "bother bytes")},
             {"damaged_length", row("length", "i5")},
