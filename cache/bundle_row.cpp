@@ -139,7 +139,8 @@ std::string write_row(const Trial& winner) {
                                      {"template_hash", winner.template_hash},
                                      {"created_at", winner.created_at},
                                      {"tool_version", winner.tool_version}};
-    return row.dump();
+    // Bytes that are no UTF-8 become another character, which reading the row refuses by its field.
+    return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Trial read_row(const nlohmann::json& row, std::string_view place, std::optional<std::int64_t> now_ms) {

@@ -52,6 +52,12 @@ struct Row {
     std::int64_t sequence = 0;  ///< grows with each row that is stored
 };
 
+/// What insert_trials() takes.
+bool is_finite(const Trial& trial) {
+    return std::isfinite(trial.timing.median_us) && std::isfinite(trial.timing.p10_us) &&
+           std::isfinite(trial.timing.p90_us) && std::isfinite(trial.energy_mj);
+}
+
 /// False when one of the names is unknown, which only damage can cause.
 bool read_names(Statement& from, Trial& trial) {
     const auto status = trial_status_from_name(from.text());
@@ -93,8 +99,8 @@ Row read_trial(Statement& from) {
     trial.tool_version = from.text();
     row.imported = from.integer() != 0;
     row.sequence = from.integer();
-    if (names_known && has_bearable_size(trial) && identity(trial) == row.identity)
-        row.trial = std::move(trial);
+    const bool whole = names_known && has_bearable_size(trial) && is_finite(trial);
+    if (whole && identity(trial) == row.identity) row.trial = std::move(trial);
     return row;
 }
 
@@ -194,14 +200,9 @@ auto by_key_and_place(const Row& row) {
 }
 
 void require_finite(const Trial& trial) {
-    for (const double value :
-         {trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.energy_mj}) {
-        if (!std::isfinite(value)) {
-            throw std::invalid_argument(
-                fmt::format("trial of {} {} {}: a time or energy is not a finite number", trial.key.family,
-                            trial.key.static_fields, trial.candidate));
-        }
-    }
+    if (is_finite(trial)) return;
+    throw std::invalid_argument(fmt::format("trial of {} {} {}: a time or energy is not a finite number",
+                                            trial.key.family, trial.key.static_fields, trial.candidate));
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 include(CheckCXXCompilerFlag)
 
 option(HONE_WERROR "Treat warnings as errors" OFF)
-set(HONE_SANITIZE "" CACHE STRING "Comma-separated sanitizers for our own targets: address,undefined or thread")
+set(HONE_SANITIZE "" CACHE STRING
+    "Comma-separated sanitizers for our own targets: address,undefined or thread; with clang fuzzer-no-link as well")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -39,4 +40,18 @@ if(HONE_SANITIZE)
     target_compile_options(hone_options INTERFACE
         -fsanitize=${HONE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(hone_link_options INTERFACE -fsanitize=${HONE_SANITIZE})
+endif()
+
+# With fuzzer-no-link among the sanitizers, clang notes the way through our code for libFuzzer (tests/fuzz). Clang
+# before 16 crashes at lambdas in consteval functions and has no std::source_location.
+if(HONE_SANITIZE MATCHES "fuzzer")
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+        message(FATAL_ERROR "Fuzzing takes clang, which has libFuzzer: cmake --preset fuzz.")
+    endif()
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+        target_compile_definitions(hone_options INTERFACE consteval=constexpr)
+        target_include_directories(hone_options SYSTEM BEFORE INTERFACE
+            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tests/fuzz/old_clang>)
+        target_compile_options(hone_options INTERFACE -Wno-keyword-macro)
+    endif()
 endif()

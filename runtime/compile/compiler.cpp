@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <limits>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -34,15 +36,20 @@ std::vector<Nvrtc::Header> headers(const std::string& constants, std::vector<std
     return headers;
 }
 
-// The number that stands before `unit`, as in "48 bytes spill stores"; 0 when `unit` does not occur.
+// The number that stands before `unit`, as in "48 bytes spill stores"; 0 when `unit` does not occur, and the
+// largest one for what is larger.
 int number_before(std::string_view line, std::string_view unit) {
     const auto end = line.find(unit);
     if (end == std::string_view::npos) return 0;
     auto begin = end;
     while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1])) != 0) --begin;
     int value = 0;
-    for (auto i = begin; i < end; ++i) value = value * 10 + (line[i] - '0');
-    return value;
+    const auto parsed = std::from_chars(line.data() + begin, line.data() + end, value);
+    return parsed.ec == std::errc::result_out_of_range ? std::numeric_limits<int>::max() : value;
+}
+
+int saturated(std::int64_t value) {
+    return static_cast<int>(std::min<std::int64_t>(value, std::numeric_limits<int>::max()));
 }
 
 const EmbeddedSource& embedded_source(const std::string& path) {
@@ -105,11 +112,11 @@ cache::Resources parse_ptxas_report(const std::string& log) {
     for (std::size_t begin = 0; begin < log.size();) {
         const auto end = std::min(log.find('\n', begin), log.size());
         const std::string_view line(log.data() + begin, end - begin);
-        const int spills =
-            number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+        const std::int64_t spills = std::int64_t{number_before(line, " bytes spill stores")} +
+                                    number_before(line, " bytes spill loads");
         resources.registers = std::max(resources.registers, number_before(line, " registers"));
         resources.shared_bytes = std::max(resources.shared_bytes, number_before(line, " bytes smem"));
-        resources.spill_bytes = std::max(resources.spill_bytes, spills);
+        resources.spill_bytes = std::max(resources.spill_bytes, saturated(spills));
         begin = end + 1;
     }
     return resources;

@@ -138,8 +138,10 @@ Knowledge WinnerTable::find(const Problem& problem) const {
     const std::string family(problem.family->name);
     const std::string fields = static_text(problem);
     Knowledge knowledge;
-    for (const auto& winner : std::ranges::equal_range(winners_, std::tie(family, fields), {}, static_key)) {
-        add_record(problem, winner, knowledge);
+    const auto key = std::tie(family, fields);
+    for (auto winner = std::ranges::lower_bound(winners_, key, {}, static_key);
+         winner != winners_.end() && static_key(*winner) == key; ++winner) {
+        add_record(problem, *winner, knowledge);
     }
     std::ranges::stable_sort(knowledge.winners, [](const KnownWinner& a, const KnownWinner& b) {
         return by_sizes(a.problem, b.problem) < 0;

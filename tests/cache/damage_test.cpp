@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -139,4 +140,19 @@ TEST_CASE("damage to the write-ahead log loses at most what was in it, and never
         CHECK(cache.verify()
                   .ok);  // a log with a bad frame ends before it: the state is an older one, and sound
     }
+}
+
+// Such a row was read, and merging it threw what nobody catches, though verify called the cache sound.
+TEST_CASE("a stored time that is no finite number is damage, also under the right identity") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Trial trial = sample_trial(0);
+    Cache::open(file).store(trial);
+    trial.timing.p90_us = std::numeric_limits<double>::infinity();
+    run_sql(file, "UPDATE trial SET p90_us = 9e999, identity = '" + identity(trial) + "'");
+    const Cache cache = Cache::open(file, OpenMode::read_only);
+    CHECK(cache.trials().empty());
+    CHECK_FALSE(cache.verify().ok);
+    Cache other = Cache::open(directory / "other.db");
+    CHECK(merge(other, cache) == 0);
 }

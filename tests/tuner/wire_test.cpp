@@ -1,5 +1,5 @@
-// Messages between the measurer and its worker: nothing is lost on the way, and nothing that a worker says
-// can do harm.
+// Messages between the measurer and its worker: nothing is lost on the way. That nothing a worker says can do
+// harm is what tests/fuzz/targets/wire.cpp checks.
 #include "tuner/measure/wire.h"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <random>
 
 #include "tests/tuner/fake_gpu.h"
 #include "tuner/errors.h"
@@ -68,32 +67,6 @@ Plan plan_with_tensor_maps() {
     return plan;
 }
 
-/// Replaces, removes or retypes one value somewhere inside.
-void damage(json& object, std::mt19937_64& random) {
-    const json replacements[] = {nullptr,        -1,  18446744073709551615ULL, 1e300, "x", json::array(),
-                                 json::object(), true};
-    json* at = &object;
-    while (at->is_structured() && !at->empty() && random() % 4 != 0) {
-        auto item = at->begin();
-        std::advance(item, static_cast<std::ptrdiff_t>(random() % at->size()));
-        at = &*item;
-    }
-    *at = replacements[random() % std::size(replacements)];
-}
-
-template <class Parse>
-void survives(const json& whole, Parse parse) {
-    std::mt19937_64 random(5);
-    for (int i = 0; i < 3000; ++i) {
-        json damaged = whole;
-        damage(damaged, random);
-        try {
-            parse(damaged);
-        } catch (const ProtocolError&) {
-        }
-    }
-}
-
 /// A worker executable that runs this shell line.
 std::string script(const Scratch& scratch, const std::string& line) {
     const auto file = scratch.path("worker.sh");
@@ -124,21 +97,6 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     const json sustained = to_json(Sustained{
         .verdict = {.detail = "why"}, .us = 2.5, .power_w = 350, .counted = true, .seconds = 2, .calls = 7});
     CHECK(to_json(sustained_from_json(sustained)) == sustained);
-}
-
-TEST_CASE("a damaged message is a ProtocolError at worst") {
-    NameTable names;
-    survives(to_json(setup()), [&](const json& object) { (void)problem_setup_from_json(object, names); });
-    survives(to_json(setup(paged_problem())),
-             [&](const json& object) { (void)problem_setup_from_json(object, names); });
-    survives(to_json(setup().reference_plan),
-             [&](const json& object) { (void)plan_from_json(object, names); });
-    survives(to_json(plan_with_tensor_maps()),
-             [&](const json& object) { (void)plan_from_json(object, names); });
-    survives(to_json(Sustained{}), [](const json& object) { (void)sustained_from_json(object); });
-    survives(to_json(made_up_device()), [](const json& object) { (void)device_info_from_json(object); });
-    survives(to_json(Samples{.verdict = {}, .us = {1, 2, 3}}),
-             [](const json& object) { (void)samples_from_json(object); });
 }
 
 TEST_CASE("workers that die, are silent or talk nonsense end in an error that says so, not in a crash") {

@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double longest_us = 1e15;  // thirty years, as in bundles: rounding stays exact enough and finite
 constexpr std::size_t max_samples = 64;  // enough for every stage of a race; more would only repeat
 
 /// Nanoseconds are finer than the clock of CUDA events.
@@ -35,7 +36,7 @@ json candidate_json(const RecordedCandidate& recorded) {
 std::vector<double> samples_from(const json& object) {
     std::vector<double> us;
     for (const json& item : list(object, "us")) {
-        if (!item.is_number() || !std::isfinite(item.get<double>()) || item.get<double>() < 0) {
+        if (!item.is_number() || !(item.get<double>() >= 0 && item.get<double>() <= longest_us)) {
             throw ProtocolError("member 'us' holds something that is no time");
         }
         us.push_back(item.get<double>());
@@ -60,6 +61,7 @@ RecordedProblem problem_from(const json& object) {
     RecordedProblem recorded{.begin = verdict_from_json(member(object, "begin")),
                              .calls_per_replay = small_integer(object, "calls_per_replay"),
                              .candidates = {}};
+    if (recorded.calls_per_replay < 1) throw ProtocolError("member 'calls_per_replay' is less than 1");
     const json& candidates = member(object, "candidates");
     if (!candidates.is_object()) throw ProtocolError("member 'candidates' is no object");
     for (const auto& [name, value] : candidates.items())

@@ -204,6 +204,23 @@ json traits_json(const DeviceTraits& traits) {
             {"sm_clock_khz", traits.sm_clock_khz}};
 }
 
+constexpr bool within(std::int64_t value, std::int64_t low, std::int64_t high) {
+    return value >= low && value <= high;
+}
+
+/// Plans and predictions divide by these numbers and multiply them. The widest ranges that keep both defined:
+/// a block has up to 1024 threads, each of which needs a register.
+bool is_plausible(const DeviceTraits& traits) {
+    constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
+    return within(traits.compute_major, 1, 99) && within(traits.compute_minor, 0, 99) &&
+           within(traits.sm_count, 1, 1 << 14) && within(traits.max_threads_per_sm, 1, 1 << 14) &&
+           within(traits.max_blocks_per_sm, 1, 1 << 12) && within(traits.registers_per_sm, 1024, 1 << 24) &&
+           within(traits.shared_bytes_per_sm, 1, 1 << 30) &&
+           within(traits.max_shared_bytes_per_block, 0, 1 << 30) && within(traits.l2_bytes, 0, most_bytes) &&
+           within(traits.memory_bytes, 0, most_bytes) && traits.memory_bytes_per_s >= 0 &&
+           traits.memory_bytes_per_s <= 1e18 && within(traits.sm_clock_khz, 0, 100'000'000);
+}
+
 DeviceTraits traits_from_json(const json& object) {
     DeviceTraits traits{.name = text(object, "name"),
                         .compute_major = small_integer(object, "compute_major"),
@@ -218,12 +235,7 @@ DeviceTraits traits_from_json(const json& object) {
                         .memory_bytes = integer(object, "memory_bytes"),
                         .memory_bytes_per_s = number(object, "memory_bytes_per_s"),
                         .sm_clock_khz = small_integer(object, "sm_clock_khz")};
-    // Plans divide by these.
-    const bool plausible = traits.sm_count > 0 && traits.max_threads_per_sm > 0 &&
-                           traits.max_blocks_per_sm > 0 && traits.registers_per_sm > 0 &&
-                           traits.shared_bytes_per_sm > 0;
-    if (!plausible)
-        throw ProtocolError("a device without multiprocessors, threads, registers or shared memory");
+    if (!is_plausible(traits)) throw ProtocolError("a device that no GPU is: a number is out of range");
     return traits;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "kernel_templates/text.h"
 #include "runtime/system/strict_json.h"
@@ -17,9 +19,19 @@ constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
 constexpr std::string_view nested_key = "text_config";
 constexpr const char* quantization_key = "quantization_config";
 
-int line_of_key(const std::string& text, const std::string& key) {
-    const std::size_t offset = text.find('"' + key + '"');
-    return offset == std::string::npos ? 0 : runtime::line_at(text, offset);
+/// Lines of all texts between two quotation marks, of each the first: one pass, however many keys there are.
+std::unordered_map<std::string_view, int> lines_of_quoted(std::string_view text) {
+    std::unordered_map<std::string_view, int> lines;
+    int line = 1;
+    std::size_t begin = std::min(text.find('"'), text.size());
+    line += static_cast<int>(std::ranges::count(text.substr(0, begin), '\n'));
+    for (std::size_t end = 0; begin < text.size(); begin = end) {
+        end = std::min(text.find('"', begin + 1), text.size());
+        const std::string_view quoted = text.substr(begin + 1, end - begin - 1);
+        if (end < text.size()) lines.emplace(quoted, line);
+        line += static_cast<int>(std::ranges::count(quoted, '\n'));
+    }
+    return lines;
 }
 
 ModelDocument::Value value_of(const nlohmann::json& json) {
@@ -81,9 +93,11 @@ ModelDocument ModelDocument::from_json(const std::string& text, const std::strin
     const nlohmann::json root = runtime::parse_json_object(text, file_name);
     ModelDocument document;
     document.file_name_ = file_name;
+    const std::unordered_map<std::string_view, int> lines = lines_of_quoted(text);
     const auto fill = [&](const nlohmann::json& object, Entries& entries) {
         for (const auto& [key, value] : object.items()) {
-            entries[key] = {key, value_of(value), line_of_key(text, key)};
+            const auto line = lines.find(key);
+            entries[key] = {key, value_of(value), line == lines.end() ? 0 : line->second};
         }
     };
     fill(root, document.top_);

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of a build of the preset `fuzz`, as many at once as there are cores.
+#
+#   tests/fuzz/run.sh BUILD_FOLDER SECONDS_PER_TARGET OUT_FOLDER
+#
+# OUT_FOLDER/TARGET gets the inputs that found new ways (corpus/), those that ended the process (crash-*, timeout-*, oom-*)
+# and the logs; a second run with the same folder goes on from there. A target that stops at a fault goes on with the
+# rest of its time. Prints a line a target; exits with 1 when there is any fault, with 2 when a target could not run.
+set -euo pipefail
+
+[[ $# == 3 ]] || { sed -n '2,9p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+sources=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$(cd "$1" && pwd)
+seconds=$2
+mkdir -p "$3"
+out=$(cd "$3" && pwd)
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=0}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+
+faults_of() { find "$1" -maxdepth 1 -type f \( -name 'crash-*' -o -name 'timeout-*' -o -name 'oom-*' -o -name 'leak-*' \); }
+
+# One run of libFuzzer; at most so many seconds.
+fuzz_once() {
+    local target=$1 folder=$2 budget=$3 log=$4 words=()
+    [[ ! -e $sources/$target.dict ]] || words=("-dict=$sources/$target.dict")
+    "$build/fuzz/hone_fuzz_$target" -max_total_time="$budget" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
+        -print_final_stats=1 -artifact_prefix="$folder/" "${words[@]}" \
+        "$folder/corpus" "$sources/corpus/$target" >"$log" 2>&1
+}
+
+# A target's whole time, in several runs where faults end one.
+fuzz() {
+    local target=$1 folder=$out/$1 end=$((SECONDS + seconds)) round=0 before
+    mkdir -p "$folder/corpus"
+    rm -f "$folder"/log-*
+    while ((SECONDS < end && round < 20)); do
+        before=$(faults_of "$folder" | wc -l)
+        fuzz_once "$target" "$folder" $((end - SECONDS)) "$folder/log-$round" && break
+        # A run that ends without a kept input did not fuzz at all: the message is in its log.
+        (($(faults_of "$folder" | wc -l) > before)) || { echo "did not run" >"$folder/log-broken"; break; }
+        round=$((round + 1))
+    done
+}
+
+# Edges of the code's graph that the corpus of the tree reaches, and those at the end.
+coverage() { sed -nE 's/^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|RELOAD|DONE).* cov: ([0-9]+) .*/\1 \2/p' "$@"; }
+
+report() {
+    local target=$1 folder=$out/$1 executions first last faults
+    executions=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)/\1/p' "$folder"/log-* | awk '{n += $1} END {print n + 0}')
+    first=$(coverage "$folder"/log-* | awk '/^INITED/ {print $2; exit}')
+    last=$(coverage "$folder"/log-* | awk '$2 > n {n = $2} END {print n + 0}')
+    faults=$(faults_of "$folder" | wc -l)
+    printf '%-12s %10d executions  %7d/s  %5d edges (+%d)  %d faults\n' "$target" "$executions" \
+        $((executions / (seconds > 0 ? seconds : 1))) "$last" $((last - ${first:-0})) "$faults"
+    faults_of "$folder"
+    [[ ! -e $folder/log-broken ]] || { echo "$target did not run: $folder" && return 2; }
+    ((faults == 0))
+}
+
+targets=()
+for file in "$sources"/targets/*.cpp; do
+    target=$(basename "$file" .cpp)
+    [[ -x $build/fuzz/hone_fuzz_$target ]] || { echo "$build/fuzz has no $target: cmake --build --preset fuzz" >&2; exit 2; }
+    targets+=("$target")
+done
+
+jobs=$(nproc)
+for target in "${targets[@]}"; do
+    while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
+    fuzz "$target" &
+done
+wait
+
+code=0
+for target in "${targets[@]}"; do
+    status=0
+    report "$target" || status=$?
+    ((status <= code)) || code=$status
+done
+exit "$code"
