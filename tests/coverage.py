@@ -1,7 +1,8 @@
-"""Line coverage of folders from what gcc's --coverage left in a build folder: coverage.py BUILD [--out FILE] FOLDER...
+"""Line coverage of folders from what gcc's --coverage left in a build folder: coverage.py BUILD [--out FILE]
+FOLDER...
 
-A line that several objects have, as those of headers, counts once, and as run when one of them ran it. Prints the share of
-each file, the worst first, and of each folder.
+A line that several objects have, as those of headers, counts once, and as run when one of them ran it. Prints
+the share of each file, the worst first, and of each folder.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ SOURCE = Path(__file__).resolve().parent.parent
 def documents(build: Path):
     """What gcov says of every object that was run or could have been."""
     for notes in sorted(build.rglob("*.gcno")):
-        ended = subprocess.run(["gcov", "--json-format", "--stdout", str(notes)], cwd=build, capture_output=True,
-                               text=True, check=False)
+        ended = subprocess.run(["gcov", "--json-format", "--stdout", str(notes)], cwd=build,
+                               capture_output=True, text=True, check=False)
         for line in ended.stdout.splitlines():
             yield json.loads(line)
 
@@ -58,7 +59,8 @@ def main() -> int:
         missing = sorted(number for number, run in lines.items() if not run)
         print(f"{percent(list(lines.values())):6.1f} %  {name}  {len(missing)} lines not run")
     for folder in options.folders:
-        of_folder = [run for name, lines in found.items() if name.startswith(folder + "/") for run in lines.values()]
+        inside = [lines for name, lines in found.items() if name.startswith(folder + "/")]
+        of_folder = [run for lines in inside for run in lines.values()]
         if not of_folder:
             print(f"{folder}/: no object with coverage was found", file=sys.stderr)
             return 1

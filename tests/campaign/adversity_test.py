@@ -1,6 +1,6 @@
-"""Surroundings that are not as they should be: a clock that jumps, a full disk, no descriptors left, no folder for
-temporary files, a home that is read-only or another user's. Tuning ends with a documented code or succeeds, dispatch goes
-on with what it can read, and the cache is sound afterwards.
+"""Surroundings that are not as they should be: a clock that jumps, a full disk, no descriptors left, no
+folder for temporary files, a home that is read-only or another user's. Tuning ends with a documented code or
+succeeds, dispatch goes on with what it can read, and the cache is sound afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sandbox import ENGINE, EXIT_CODES, HONE, NORM, Box, Ended, Points, report, 
 NOBODY = 65534
 YEAR_S = 365 * 86400
 
-# Commands that do not say that the disk is full, or call it a usage error, by the number in the list of faults.
+# Commands that do not say that the disk is full, or call it a usage error, with the fault's number.
 SILENT_ABOUT_SPACE = {"export": 4, "quantize": 9}
 
 
@@ -160,7 +160,7 @@ class Adversity(sandbox.Case):
 
 
 class Writing(sandbox.Case):
-    """A file that gets its name by a rename has its bytes on the disk first: after a power cut it is the old or the new."""
+    """A file that gets its name by a rename has its bytes on the disk first: power cuts leave old or new."""
 
     def unsynced_renames(self, name: str) -> tuple[int, set[str]]:
         """How many renames a command makes, and what of the files that they publish was not synced before."""
@@ -189,7 +189,8 @@ class Writing(sandbox.Case):
         renamed, unsynced = self.unsynced_renames("export")
         self.assertGreater(renamed, 0)
         known = {"fault 4": len(unsynced)} if unsynced else {}  # mended by the one writer for all files
-        report(3, "adversity_test", "renames of export, each after a sync", renamed - len(unsynced), known=known)
+        synced = renamed - len(unsynced)
+        report(3, "adversity_test", "renames of export, each after a sync", synced, known=known)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The whole campaign within a budget: python3 campaign.py BUILD_FOLDER [--budget SECONDS] [--out FOLDER] [--coverage FILE].
+"""The whole campaign within a budget: python3 campaign.py BUILD_FOLDER [--budget SECONDS] [--out FOLDER]
+[--coverage FILE].
 
-Two lanes run side by side, each test with its share of the time. results.json and a log of each test go to the output
-folder; docs/reliability.md is written from results.json. Ends with 1 when anything failed.
+Two lanes run side by side, each test with its share of the time. results.json and a log of each test go to
+the output folder; docs/reliability.md is written from results.json. Ends with 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -43,10 +44,12 @@ def run_step(name: str, build: Path, seconds: float, out: Path) -> dict | None:
     if command is None:
         return None
     environment = {**os.environ, "HONE_BUILD": str(build), "HONE_CAMPAIGN_RESULTS": str(out / "lines.jsonl"),
-                   "HONE_CAMPAIGN_SECONDS": str(seconds), "HONE_CAMPAIGN_SOAK": str(seconds)}  # the soak comes on top
+                   "HONE_CAMPAIGN_SECONDS": str(seconds),
+                   "HONE_CAMPAIGN_SOAK": str(seconds)}  # comes on top of the test's other seconds
     start = time.monotonic()
     with open(out / f"{name}.log", "w", encoding="utf-8") as log:
-        code = subprocess.run(command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
+        ended = subprocess.run(command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)
+    code = ended.returncode
     print(f"{name}: {'held' if code == 0 else 'FAILED, ' + str(out / name) + '.log'}", flush=True)
     return {"name": name, "ok": code == 0, "seconds": round(time.monotonic() - start, 1)}
 
@@ -67,7 +70,8 @@ def run_campaign(build: Path, budget: float, out: Path) -> dict:
     (out / "lines.jsonl").write_text("")
     start = time.monotonic()
     with ThreadPoolExecutor(len(LANES)) as pool:
-        steps = [step for lane in pool.map(lambda lane: run_lane(lane, build, budget, out), LANES) for step in lane]
+        lanes = pool.map(lambda lane: run_lane(lane, build, budget, out), LANES)
+        steps = [step for lane in lanes for step in lane]
     lines = [json.loads(line) for line in (out / "lines.jsonl").read_text().splitlines()]
     lines.sort(key=lambda line: (line["promise"], line["test"], line["what"]))
     return {"date": date.today().isoformat(), "machine": machine(), "budget_s": budget,
@@ -80,7 +84,7 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=3600, help="seconds")
     parser.add_argument("--out", type=Path, default=Path("campaign"))
     parser.add_argument("--coverage", type=Path, help="what tests/coverage.sh has written")
-    parser.add_argument("--only-write", action="store_true", help="docs/reliability.md from an earlier results.json")
+    parser.add_argument("--only-write", action="store_true", help="the document from an earlier run")
     options = parser.parse_args()
     out = options.out.resolve()
     if options.only_write:

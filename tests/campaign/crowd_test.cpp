@@ -6,7 +6,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/cache/support.h"
 #include "tests/campaign/results.h"

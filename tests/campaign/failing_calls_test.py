@@ -1,7 +1,8 @@
-"""The n-th allocation fails, or the n-th I/O call, once or for ever: over nine commands and an engine on the C interface.
+"""The n-th allocation fails, or the n-th I/O call, once or for ever: over nine commands and an engine on the
+C interface.
 
-No process aborts, crashes or hangs, each ends with a code that the README lists, what it says it has done it has done,
-and the cache is sound afterwards and has all its rows.
+No process aborts, crashes or hangs, each ends with a code that the README lists, what it says it has done it
+has done, and the cache is sound afterwards and has all its rows.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ class FailingCalls(sandbox.Case):
             if ever:
                 settings["for_ever"] = 1
             box = self.fresh()
-            what = ("an allocation" if kind == "alloc" else "an I/O call") + (" and all later ones" if ever else "")
+            what = "an allocation" if kind == "alloc" else "an I/O call"
+            what += " and all later ones" if ever else ""
             try:
                 ended = box.under_shim(self.commands(box)[name], kind, self.point, TIMEOUT_S, **settings)
             except AssertionError as hangs:

@@ -1,8 +1,9 @@
 """SIGKILL at every I/O call of short runs, and in the middle of what one writes.
 
-After each kill, before anybody else opens the cache, a process that only dispatches must come up fast with every winner
-that was committed; as another user too, who may only read. Rows are all of an import or a merge or none, files that
-commands write are the old or the new ones, and after the next run nothing is left lying about.
+After each kill, before anybody else opens the cache, a process that only dispatches must come up fast with
+every winner that was committed; as another user too, who may only read. Rows are all of an import or a merge
+or none, files that commands write are the old or the new ones, and after the next run nothing is left lying
+about.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class Kills(sandbox.Case):
             report(3, "kill_points_test", name, self.tried, total=2 * self.total, known=known,
                    ready_ms_p99=quantile(self.ready, 0.99), ready_ms_max=max(self.ready))
 
-    def attack(self, name: str, command, check, sample: int, share: float, with_cache=True, leaves=frozenset()):
+    def attack(self, name: str, command, check, sample: int, share: float, with_cache=True,
+               leaves=frozenset()) -> None:
         """Kills at the points of command(box); check(box, before) looks at what the command works on."""
         box = self.fresh(with_cache)
         self.total = box.counts(command(box))["io"]
@@ -159,8 +161,8 @@ class Kills(sandbox.Case):
 
     def test_merge(self) -> None:
         added = Box(self.root / "other").rows()
-        self.attack("merge", lambda box: [HONE, "merge", str(self.other_cache)], self.check_all_or_nothing(added),
-                    40, 0.1)
+        check = self.check_all_or_nothing(added)
+        self.attack("merge", lambda box: [HONE, "merge", str(self.other_cache)], check, 40, 0.1)
 
     def test_gc(self) -> None:
         self.attack("cache gc", lambda box: [HONE, "cache", "gc"], self.check_all_or_nothing(set()), 30, 0.05)

@@ -1,7 +1,7 @@
 """SIGKILL at random moments of tuning runs, twenty on one cache, with nobody else who opens it in between.
 
-After each kill the first to open the cache is an engine, which only reads: it comes up in bounded time with every winner
-that was committed. Then the cache is sound, and no row of it that was seen before is gone.
+After each kill the first to open the cache is an engine, which only reads: it comes up in bounded time with
+every winner that was committed. Then the cache is sound, and no row of it that was seen before is gone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class RandomKills(sandbox.Case):
     def kill_soon(self, box: sandbox.Box, seconds: float) -> bool:
         """Whether the run was still under way."""
         process = subprocess.Popen(tune(4096, "--retune"), cwd=box.folder, env=box.environment,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
         time.sleep(seconds)
         running = process.poll() is None
         process.send_signal(signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""docs/reliability.md from the results of a campaign: each promise with its tests and the counts that were reached."""
+"""docs/reliability.md from the results of a campaign: each promise with its tests and the counts that were
+reached.
+"""
 
 from __future__ import annotations
 
@@ -103,4 +105,5 @@ def document(results: dict) -> str:
                                  minutes=round(results["seconds"] / 60), anchors=ANCHORS.rstrip())
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
-    return "\n".join(part for part in [beginning.rstrip() + "\n" + faults(results), *sections, fuzzing(results), coverage(results)] if part)
+    parts = [beginning.rstrip() + "\n" + faults(results), *sections, fuzzing(results), coverage(results)]
+    return "\n".join(part for part in parts if part)

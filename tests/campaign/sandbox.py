@@ -1,8 +1,9 @@
-"""What the campaign's tests share: the program in a folder of its own, on the fake driver, and under the shim.
+"""What the campaign's tests share: the program in a folder of its own, on the fake driver, and under the
+shim.
 
-HONE_BUILD names the build folder. Inside of tests/campaign.sh, HONE_CAMPAIGN_RESULTS names the file that gets what was
-reached, and HONE_CAMPAIGN_SECONDS how long one test may take: it goes through all of its points in a random order until
-then. Else a test takes a sample of its points, scaled by HONE_TEST_SCALE.
+HONE_BUILD names the build folder. Inside of tests/campaign.sh, HONE_CAMPAIGN_RESULTS names the file that gets
+what was reached, and HONE_CAMPAIGN_SECONDS how long one test may take: it goes through all of its points in a
+random order until then. Else a test takes a sample of its points, scaled by HONE_TEST_SCALE.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def report(promise: int, test: str, what: str, count: int, **details) -> None:
 
 @dataclass
 class Points:
-    """Which of the points 1 to `total` are tried: a seeded sample, or in the campaign all that time allows."""
+    """Which of the points from 1 to `total` are tried: a sample, or in the campaign all that time allows."""
 
     total: int
     sample: int
@@ -131,7 +132,7 @@ class Box:
         return dict(zip(("alloc", "io", "clock"), numbers))
 
     def rows(self) -> set[str]:
-        """Identities of the trials, read by SQLite itself from a copy: the cache's own files stay untouched."""
+        """Identities of the trials, read by SQLite from a copy: the cache's own files stay untouched."""
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as copy:
             for file in self.caches.glob("cache.db*"):
                 shutil.copy(file, copy)
@@ -164,7 +165,7 @@ def write_checkpoint(folder: Path, layers: int = 2, size: int = 128) -> None:
 
 
 class Case(unittest.TestCase):
-    """Has made once: a base cache with winners for hidden=4096, a bundle and a cache of other winners, a checkpoint."""
+    """Made once: a base cache with winners for hidden=4096, a bundle and a cache of others, a checkpoint."""
 
     @classmethod
     def setUpClass(cls) -> None:
