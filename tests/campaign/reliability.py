@@ -37,6 +37,7 @@ ANCHORS = """\
 FAULTS = {
     "fault 4": "`export` gives its file the name before the bytes are synced, and does not say that a disk is full",
     "fault 9": "`quantize` leaves its `.part` folder after a kill, and calls a full disk a usage error",
+    "fault 12": "`quantize` aborts where memory stays exhausted while it removes its unfinished folder",
     "fault of creating a cache": "a kill while a cache is created leaves an empty `cache.db.new-*` beside it",
 }
 
@@ -56,7 +57,8 @@ Against whom we measure ourselves:
 def summary_of(results: dict) -> str:
     failed = [step["name"] for step in results["steps"] if not step["ok"]]
     if failed:
-        return f"**{len(failed)} of {len(results['steps'])} parts of the campaign failed: {', '.join(failed)}.**"
+        parts = f"{len(failed)} of {len(results['steps'])} parts"
+        return f"**{parts} of the campaign failed: {', '.join(failed)}.**"
     return f"All {len(results['steps'])} parts of the campaign held, but for what is listed as not mended yet."
 
 
@@ -64,7 +66,8 @@ def faults(results: dict) -> str:
     known = sorted({fault for line in results["lines"] for fault in line.get("known", {})})
     if not known:
         return "\nNothing that the campaign knows of is left to mend.\n"
-    return "\nNot mended yet, and counted below:\n\n" + "".join(f"- {fault}: {FAULTS[fault]}\n" for fault in known)
+    listed = "".join(f"- {fault}: {FAULTS[fault]}\n" for fault in known)
+    return "\nNot mended yet, and counted below:\n\n" + listed
 
 
 def row(line: dict) -> str:
@@ -90,8 +93,8 @@ def section(number: int, lines: list[dict]) -> str:
 def coverage(results: dict) -> str:
     if not results.get("coverage"):
         return ""
-    text = "## Coverage\n\nLines run by the suites of cache, runtime, c_api, tuner and cli (`tests/coverage.sh`):\n\n"
-    return text + "".join(f"- `{folder}/`: {percent:.1f} %\n" for folder, percent in results["coverage"].items())
+    shares = "".join(f"- `{folder}/`: {share:.1f} %\n" for folder, share in results["coverage"].items())
+    return "## Coverage\n\nLines that the tests run (`tests/coverage.sh`):\n\n" + shares
 
 
 def fuzzing(results: dict) -> str:
