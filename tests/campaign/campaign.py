@@ -85,6 +85,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("campaign"))
     parser.add_argument("--coverage", type=Path, help="what tests/coverage.sh has written")
     parser.add_argument("--only-write", action="store_true", help="the document from an earlier run")
+    parser.add_argument("--note", help="a sentence for the document about how this run came about")
     options = parser.parse_args()
     out = options.out.resolve()
     if options.only_write:
@@ -93,6 +94,8 @@ def main() -> int:
         results = run_campaign(options.build.resolve(), options.budget, out)
     if options.coverage:
         results["coverage"] = json.loads(options.coverage.read_text())
+    if options.note:
+        results["note"] = options.note
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (SOURCE / "docs/reliability.md").write_text(reliability.document(results))
     return 0 if all(step["ok"] for step in results["steps"]) else 1

@@ -44,8 +44,8 @@ FAULTS = {
 BEGINNING = """\
 # How reliable is Hone?
 
-{summary} Made by `tests/campaign.sh` on {date} ({machine}) in
-{minutes} minutes; do not edit. "n of m" means that m points exist and time allowed n of them, drawn at random. What the words
+{summary}
+Made by `tests/campaign.sh` on {date} ({machine}) in {minutes} minutes; do not edit.{note} "n of m" means that m points exist and time allowed n of them, drawn at random. What the words
 in the tables mean stands at the top of each test.
 
 Against whom we measure ourselves:
@@ -77,8 +77,8 @@ def row(line: dict) -> str:
     if "ready_ms_p99" in line:
         notes.append(f"dispatch ready in {line['ready_ms_p99']:.0f} ms at the 99th percentile, "
                      f"{line['ready_ms_max']:.0f} at most")
-    notes += [f"{fault}: {times:,} times" for fault, times in line.get("known", {}).items()]
-    return f"| {line['what']} | {count} | {'; '.join(notes)} |"
+    notes += [f"{fault}: {times:,} x" for fault, times in line.get("known", {}).items()]
+    return f"| {line['what']} | {count} | {'; '.join(notes)} |".replace("  |", " |")
 
 
 def section(number: int, lines: list[dict]) -> str:
@@ -104,8 +104,9 @@ def fuzzing(results: dict) -> str:
 
 
 def document(results: dict) -> str:
+    note = f" {results['note']}" if results.get("note") else ""
     beginning = BEGINNING.format(summary=summary_of(results), date=results["date"], machine=results["machine"],
-                                 minutes=round(results["seconds"] / 60), anchors=ANCHORS.rstrip())
+                                 minutes=round(results["seconds"] / 60), note=note, anchors=ANCHORS.rstrip())
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
     parts = [beginning.rstrip() + "\n" + faults(results), *sections, fuzzing(results), coverage(results)]

@@ -25,7 +25,7 @@ class Document(unittest.TestCase):
 
     def test_counts_and_failures_are_told(self) -> None:
         text = reliability.document(RESULTS)
-        for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "fault 9: 7 times", "2026-01-02",
+        for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "fault 9: 7 x", "2026-01-02",
                       "1 of 2 parts of the campaign failed: two", reliability.FAULTS["fault 9"]):
             self.assertIn(words, text)
 
