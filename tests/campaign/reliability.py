@@ -45,7 +45,8 @@ BEGINNING = """\
 # How reliable is Hone?
 
 {summary}
-Made by `tests/campaign.sh` on {date} ({machine}) in {minutes} minutes; do not edit.{note} "n of m" means that m points exist and time allowed n of them, drawn at random. What the words
+Made by `tests/campaign.sh` on {date} ({machine}) in {minutes} minutes; do not edit.{note}
+"n of m" means that m points exist and time allowed n of them, drawn at random. What the words
 in the tables mean stands at the top of each test.
 
 Against whom we measure ourselves:
