@@ -1,5 +1,9 @@
 #include "runtime/c_api/guard.h"
 
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include <fmt/format.h>
@@ -7,10 +11,44 @@
 namespace hone::c_api {
 namespace {
 
-std::string& last_error() noexcept {
-    thread_local std::string text;
-    return text;
-}
+/// The last error's text of each thread. A thread_local object with a destructor would end the process where
+/// its first use finds no memory; these are two slots that every thread has.
+class LastError {
+  public:
+    LastError() noexcept {
+        usable_ = pthread_key_create(&owned_, std::free) == 0 && pthread_key_create(&shown_, nullptr) == 0;
+    }
+
+    [[nodiscard]] const char* text() const noexcept {
+        const void* shown = usable_ ? pthread_getspecific(shown_) : nullptr;
+        return shown == nullptr ? "" : static_cast<const char*>(shown);
+    }
+
+    /// Keeps a copy; `otherwise`, which lives for ever, where there is no memory for one.
+    void keep(std::string_view text, const char* otherwise) const noexcept {
+        if (!usable_) return;
+        auto* copy = text.empty() ? nullptr : static_cast<char*>(std::malloc(text.size() + 1));
+        if (copy != nullptr) {
+            std::memcpy(copy, text.data(), text.size());
+            copy[text.size()] = '\0';
+        }
+        void* old = pthread_getspecific(owned_);
+        if (pthread_setspecific(owned_, copy) != 0) {
+            std::free(copy);
+            copy = nullptr;
+            (void)pthread_setspecific(owned_, nullptr);
+        }
+        (void)pthread_setspecific(shown_, copy != nullptr ? copy : otherwise);
+        std::free(old);
+    }
+
+  private:
+    pthread_key_t owned_{};  ///< freed at the thread's end
+    pthread_key_t shown_{};  ///< what is owned, or a text that lives for ever
+    bool usable_ = false;
+};
+
+const LastError last_error;
 
 hone_status status_of(ErrorKind kind) {
     switch (kind) {
@@ -26,11 +64,7 @@ hone_status status_of(ErrorKind kind) {
 }  // namespace
 
 hone_status fail(hone_status status, std::string_view text) noexcept {
-    try {
-        last_error() = text.empty() ? hone_status_string(status) : text;
-    } catch (...) {
-        last_error().clear();
-    }
+    last_error.keep(text, hone_status_string(status));
     return status;
 }
 
@@ -55,4 +89,4 @@ hone_status fail_with_current_exception(std::string_view where) noexcept {
 
 }  // namespace hone::c_api
 
-const char* hone_last_error(void) { return hone::c_api::last_error().c_str(); }
+const char* hone_last_error(void) { return hone::c_api::last_error.text(); }

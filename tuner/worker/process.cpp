@@ -71,14 +71,14 @@ std::string describe_ending(int status) {
 }
 
 /// A process that the driver holds cannot be reaped; nothing is gained by waiting for it for ever.
-std::string reap(pid_t pid) {
+std::optional<int> reap(pid_t pid) {
     const Clock::time_point deadline = Clock::now() + std::chrono::seconds(30);
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (Clock::now() > deadline) return "still there 30 s after it was killed";
+        if (Clock::now() > deadline) return std::nullopt;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    return describe_ending(status);
+    return status;
 }
 
 /// The worker may be on its way out by itself, and its exit code says more than our signal.
@@ -115,21 +115,27 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
 
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
     if (this != &other) {
-        kill();
+        end();
         pid_ = std::exchange(other.pid_, -1);
         channel_ = std::move(other.channel_);
     }
     return *this;
 }
 
-WorkerProcess::~WorkerProcess() { kill(); }
+WorkerProcess::~WorkerProcess() { end(); }
 
-std::string WorkerProcess::kill() noexcept {
-    if (pid_ <= 0) return {};
+std::optional<int> WorkerProcess::end() noexcept {
+    if (pid_ <= 0) return std::nullopt;
     const bool ended = channel_.fd() >= 0 && ends_by_itself(pid_);
     ::kill(-pid_, SIGKILL);
     if (!ended) ::kill(pid_, SIGKILL);  // in case it has not reached its own group yet
     return reap(std::exchange(pid_, -1));
+}
+
+std::string WorkerProcess::kill() {
+    if (pid_ <= 0) return {};
+    const std::optional<int> status = end();
+    return status ? describe_ending(*status) : "still there 30 s after it was killed";
 }
 
 }  // namespace hone::tuner

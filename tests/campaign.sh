@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Everything that the campaign has, at full scale, within a budget (default an hour): tests/campaign.sh BUILD_FOLDER
+# [--budget SECONDS] [--out FOLDER] [--coverage FILE]. BUILD_FOLDER is a finished build of the release preset. Writes
+# FOLDER/results.json, a log of each test beside it, and docs/reliability.md; ends with 1 when anything failed.
+set -euo pipefail
+exec nice -n 10 python3 -B "$(dirname "${BASH_SOURCE[0]}")/campaign/campaign.py" "$@"
