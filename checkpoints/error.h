@@ -5,8 +5,8 @@
 
 namespace hone::checkpoints {
 
-/// A checkpoint that is damaged, of a format that is not read, or does not fit what is asked of it; a folder
-/// that cannot be written. `what()` starts with the file or the place in it, names the tensor or key and its
+/// A checkpoint that is damaged, of a format that is not read, or does not fit what is asked of it; an output
+/// that is there already. `what()` starts with the file or the place in it, names the tensor or key and its
 /// value, and says what is allowed.
 class CheckpointError : public runtime::InputError {
   public:

@@ -1,12 +1,17 @@
 #include "checkpoints/files/output_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
-#include <span>
+#include <cerrno>
+#include <new>
 
 #include "checkpoints/error.h"
-#include "checkpoints/files/unfinished_file.h"
+#include "runtime/system/atomic_file.h"
+#include "runtime/system/part.h"
+#include "runtime/system/write_error.h"
 
 namespace hone::checkpoints {
 namespace {
@@ -18,42 +23,63 @@ fs::path without_slash(const fs::path& folder) {
     return folder.has_filename() ? folder : folder.parent_path();
 }
 
-[[noreturn]] void fail(const fs::path& folder, const std::error_code& error) {
-    throw CheckpointError(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+[[noreturn]] void fail(const fs::path& folder, int error_number) {
+    runtime::throw_write_error(folder, "cannot be made", error_number);
+}
+
+/// As far as that is possible: without memory the next writer of the same folder does it.
+void remove_with_files(const fs::path& folder) noexcept {
+    try {
+        std::error_code ignored;
+        fs::remove_all(folder, ignored);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
 }
 
 }  // namespace
 
-OutputFolder::OutputFolder(const fs::path& folder)
-    : folder_(without_slash(folder)), temporary_(fmt::format("{}.part-{}", folder_.string(), ::getpid())) {
+OutputFolder::OutputFolder(const fs::path& folder) : folder_(without_slash(folder)) {
+    if (folder_.empty())
+        throw CheckpointError("'' is not the name of a folder; allowed: a name that is free");
     std::error_code error;
     if (fs::exists(fs::symlink_status(folder_, error)))
         throw CheckpointError(
             fmt::format("{}: is there already; allowed: a name that is free", folder_.string()));
-    error.clear();
-    if (!fs::create_directory(temporary_, error)) {
-        fail(folder_, error ? error : std::make_error_code(std::errc::file_exists));
+    runtime::remove_abandoned_parts(folder_);
+    make_part();
+}
+
+void OutputFolder::make_part() {
+    constexpr int attempts = 16;  // each is lost only to a process that removes abandoned parts just then
+    for (int i = 0; i < attempts; ++i) {
+        part_ = runtime::part_name(folder_);
+        if (::mkdir(part_.c_str(), 0777) != 0) {
+            if (errno != EEXIST) fail(folder_, errno);
+            continue;
+        }
+        lock_ = runtime::UniqueFd(::open(part_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (lock_ && runtime::lock_part(lock_.get(), part_)) return;
+        ::rmdir(part_.c_str());
     }
+    fail(folder_, EBUSY);
 }
 
 OutputFolder::~OutputFolder() {
-    if (published_) return;
-    std::error_code ignored;
-    fs::remove_all(temporary_, ignored);
+    if (!published_) remove_with_files(part_);
 }
 
 void OutputFolder::write_text(std::string_view name, std::string_view text) const {
-    UnfinishedFile file(temporary_ / name);
-    file.write_at(0, std::as_bytes(std::span(text)));
-    file.publish();
+    runtime::write_file(part_ / name, text);
 }
 
 void OutputFolder::publish() {
-    std::error_code error;
-    fs::rename(temporary_, folder_, error);
-    if (error) fail(folder_, error);
+    if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, folder_.c_str(), RENAME_NOREPLACE) != 0 &&
+        (errno != EINVAL || ::rename(part_.c_str(), folder_.c_str()) != 0)) {
+        fail(folder_, errno);
+    }
     published_ = true;
-    sync_folder(folder_.has_parent_path() ? folder_.parent_path() : fs::path("."));
+    runtime::sync_folder(runtime::folder_of(folder_));
 }
 
 }  // namespace hone::checkpoints

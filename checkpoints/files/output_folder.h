@@ -1,14 +1,19 @@
-// A folder that stands under another name until it is whole, beside the one that it becomes. One thread.
+// A folder that stands under another name (runtime/system/part.h) until it is whole, beside the one that it
+// becomes. One thread.
 #pragma once
 
 #include <filesystem>
 #include <string_view>
 
+#include "runtime/system/file_descriptor.h"
+
 namespace hone::checkpoints {
 
 class OutputFolder {
   public:
-    /// Makes "`folder`.part-PID". Throws CheckpointError when `folder` is there, or the other cannot be made.
+    /// Makes a part of it, and removes those that writers have left which were killed. Throws CheckpointError
+    /// when `folder` is there, InputError when its own folder is not, and WriteError, as the functions below
+    /// do, when it cannot be made or written.
     explicit OutputFolder(const std::filesystem::path& folder);
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
@@ -16,14 +21,17 @@ class OutputFolder {
     ~OutputFolder();
 
     /// Where its files go until it is published.
-    [[nodiscard]] const std::filesystem::path& path() const { return temporary_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return part_; }
     void write_text(std::string_view name, std::string_view text) const;
-    /// Gives it its name. Throws CheckpointError where another has taken that meanwhile.
+    /// Gives it its name, unless another has taken that meanwhile.
     void publish();
 
   private:
+    void make_part();
+
     std::filesystem::path folder_;
-    std::filesystem::path temporary_;
+    std::filesystem::path part_;
+    runtime::UniqueFd lock_;
     bool published_ = false;
 };
 

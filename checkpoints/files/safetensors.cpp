@@ -40,22 +40,31 @@ constexpr std::array<TypeRow, 15> types{{{"F64", 8},
                                          {"F8_E5M2", 1}}};
 static_assert(types.size() == static_cast<std::size_t>(StoredType::f8_e5m2) + 1);
 
-/// The header's JSON, its length checked against the limit and the file.
-std::string_view header_text(std::span<const std::byte> file, const std::string& file_name) {
-    if (file.size() < length_bytes) {
+/// Bytes of the header, checked against the limit and the file. `start` has 8 bytes, or all of a shorter
+/// file.
+std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t file_bytes,
+                            const std::string& file_name) {
+    if (file_bytes < length_bytes) {
         throw CheckpointError(fmt::format(
             "{}: {} bytes are too few for a safetensors file, which begins with 8 bytes of length", file_name,
-            file.size()));
+            file_bytes));
     }
     std::uint64_t length = 0;
-    std::memcpy(&length, file.data(), length_bytes);
-    const std::uint64_t most = std::min<std::uint64_t>(max_header_bytes, file.size() - length_bytes);
+    std::memcpy(&length, start.data(), length_bytes);
+    const std::uint64_t most = std::min<std::uint64_t>(max_header_bytes, file_bytes - length_bytes);
     if (length > most) {
         throw CheckpointError(fmt::format(
             "{}: a header of {} bytes; allowed are {}, {}", file_name, length, most,
             most == max_header_bytes ? "the format's limit" : "what the file has behind its first 8"));
     }
-    const auto* const text = reinterpret_cast<const char*>(file.data() + length_bytes);
+    return length;
+}
+
+/// The header's JSON.
+std::string_view header_text(std::span<const std::byte> start, std::uint64_t file_bytes,
+                             const std::string& file_name) {
+    const std::uint64_t length = header_length(start, file_bytes, file_name);
+    const auto* const text = reinterpret_cast<const char*>(start.data() + length_bytes);
     if (length == 0 || text[0] != '{')
         throw CheckpointError(fmt::format("{}: the header does not begin with '{{'", file_name));
     return {text, static_cast<std::size_t>(length)};
@@ -137,27 +146,45 @@ std::optional<std::uint64_t> tensor_bytes(StoredType type, std::span<const std::
     return bytes;
 }
 
-SafetensorsContents parse_safetensors(std::span<const std::byte> file, const std::string& file_name) {
-    const std::string_view text = header_text(file, file_name);
+std::vector<std::byte> StoredTensor::bytes() const {
+    std::vector<std::byte> all(size_bytes);
+    read_at(0, all);
+    return all;
+}
+
+void StoredTensor::read_at(std::uint64_t first, std::span<std::byte> out) const {
+    if (!out.empty()) file->read_at(offset + first, out);
+}
+
+SafetensorsContents parse_safetensors(std::span<const std::byte> start, std::uint64_t file_bytes,
+                                      const std::string& file_name) {
+    const std::string_view text = header_text(start, file_bytes, file_name);
     SafetensorsHeader header = parse_header(text, file_name);
-    const std::span<const std::byte> data = file.subspan(length_bytes + text.size());
-    check_layout(header, data.size(), file_name);
+    const std::uint64_t data_offset = length_bytes + text.size();
+    check_layout(header, file_bytes - data_offset, file_name);
     SafetensorsContents contents{.tensors = {}, .metadata = std::move(header.metadata)};
     for (auto& [name, entry] : header.entries) {
         contents.tensors.emplace_hint(
             contents.tensors.end(), name,
             StoredTensor{.type = entry.type,
                          .shape = std::move(entry.shape),
-                         .bytes = data.subspan(entry.begin, entry.end - entry.begin),
+                         .offset = data_offset + entry.begin,
+                         .size_bytes = entry.end - entry.begin,
                          .place = fmt::format("{}: tensor {}", file_name, shown(name))});
     }
     return contents;
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& file) {
-    MappedFile mapped = MappedFile::open(file);
-    SafetensorsContents contents = parse_safetensors(mapped.bytes(), file.string());
-    return {std::move(mapped), std::move(contents)};
+    const auto source = std::make_shared<const SourceFile>(file);
+    const std::uint64_t file_bytes = source->size_bytes();
+    std::vector<std::byte> start(std::min(file_bytes, length_bytes));
+    source->read_at(0, start);
+    start.resize(length_bytes + header_length(start, file_bytes, file.string()));
+    source->read_at(length_bytes, std::span(start).subspan(length_bytes));
+    SafetensorsContents contents = parse_safetensors(start, file_bytes, file.string());
+    for (auto& [_, tensor] : contents.tensors) tensor.file = source;
+    return SafetensorsFile(std::move(contents));
 }
 
 std::string shown(std::string_view text) {

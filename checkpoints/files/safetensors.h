@@ -9,13 +9,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "checkpoints/files/mapped_file.h"
+#include "checkpoints/files/source_file.h"
 
 namespace hone::checkpoints {
 
@@ -52,12 +53,19 @@ enum class StoredType : std::uint8_t {
 [[nodiscard]] std::optional<std::uint64_t> tensor_bytes(StoredType type,
                                                         std::span<const std::uint64_t> shape);
 
-/// A tensor of an open file. `bytes` are row-major, and need not be aligned to their type.
+/// A tensor of an open file. Its bytes, row-major, are read when they are asked for.
 struct StoredTensor {
     StoredType type = StoredType::u8;
     std::vector<std::uint64_t> shape;  ///< empty: one number
-    std::span<const std::byte> bytes;
-    std::string place;  ///< "model.safetensors: tensor 'a.weight'", for messages
+    std::uint64_t offset = 0;          ///< of its first byte in the file
+    std::uint64_t size_bytes = 0;
+    std::string place;                         ///< "model.safetensors: tensor 'a.weight'", for messages
+    std::shared_ptr<const SourceFile> file{};  ///< none after parse_safetensors()
+
+    /// Throw CheckpointError where the file cannot be read or has become shorter.
+    [[nodiscard]] std::vector<std::byte> bytes() const;
+    /// The bytes from the n-th on, as many as `out` has.
+    void read_at(std::uint64_t first, std::span<std::byte> out) const;
 };
 
 struct SafetensorsContents {
@@ -65,24 +73,23 @@ struct SafetensorsContents {
     std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// The contents of a whole file in memory; the tensors' bytes are views of it. Throws CheckpointError.
-[[nodiscard]] SafetensorsContents parse_safetensors(std::span<const std::byte> file,
-                                                    const std::string& file_name);
+/// What stands in a file of `file_bytes` of which `start` is the beginning, with the whole header at least.
+/// Throws CheckpointError.
+[[nodiscard]] SafetensorsContents parse_safetensors(std::span<const std::byte> start,
+                                                    std::uint64_t file_bytes, const std::string& file_name);
 
-/// A file of tensors, mapped.
+/// A file of tensors whose header is in memory.
 class SafetensorsFile {
   public:
     /// Throws CheckpointError.
     [[nodiscard]] static SafetensorsFile open(const std::filesystem::path& file);
 
-    /// Views that live as long as this, and stay valid when it is moved.
+    /// Lives as long as this; its tensors keep the file open themselves.
     [[nodiscard]] const SafetensorsContents& contents() const { return contents_; }
 
   private:
-    SafetensorsFile(MappedFile mapped, SafetensorsContents contents)
-        : mapped_(std::move(mapped)), contents_(std::move(contents)) {}
+    explicit SafetensorsFile(SafetensorsContents contents) : contents_(std::move(contents)) {}
 
-    MappedFile mapped_;
     SafetensorsContents contents_;
 };
 

@@ -87,7 +87,7 @@ void SafetensorsWriter::write_header(const std::map<std::string, std::string>& m
     for (auto& [_, place] : places_) place.offset += text.size();
 }
 
-void SafetensorsWriter::write(const std::string& name, std::span<const std::byte> bytes) {
+SafetensorsWriter::Place& SafetensorsWriter::take(const std::string& name, std::uint64_t bytes) {
     const auto found = places_.find(name);
     if (found == places_.end() || found->second.written) {
         throw CheckpointError(
@@ -95,13 +95,28 @@ void SafetensorsWriter::write(const std::string& name, std::span<const std::byte
                         found == places_.end() ? "the file has no such" : "is written already"));
     }
     Place& place = found->second;
-    if (bytes.size() != place.bytes) {
+    if (bytes != place.bytes) {
         throw CheckpointError(fmt::format("{}: {} bytes do not fill {} of shape {}",
-                                          place_of(file_name_, name), bytes.size(),
-                                          name_of(place.outline.type), shown(place.outline.shape)));
+                                          place_of(file_name_, name), bytes, name_of(place.outline.type),
+                                          shown(place.outline.shape)));
     }
-    file_.write_at(place.offset, bytes);
     place.written = true;
+    return place;
+}
+
+void SafetensorsWriter::write(const std::string& name, std::span<const std::byte> bytes) {
+    file_.write_at(take(name, bytes.size()).offset, bytes);
+}
+
+void SafetensorsWriter::copy(const std::string& name, const StoredTensor& from) {
+    constexpr std::uint64_t piece_bytes = std::uint64_t{8} << 20;
+    const Place& place = take(name, from.size_bytes);
+    std::vector<std::byte> piece(std::min(piece_bytes, from.size_bytes));
+    for (std::uint64_t done = 0; done < from.size_bytes; done += piece.size()) {
+        piece.resize(std::min(piece_bytes, from.size_bytes - done));
+        from.read_at(done, piece);
+        file_.write_at(place.offset + done, piece);
+    }
 }
 
 void SafetensorsWriter::publish() {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "checkpoints/files/safetensors.h"
-#include "checkpoints/files/unfinished_file.h"
+#include "runtime/system/atomic_file.h"
 
 namespace hone::checkpoints {
 
@@ -28,14 +28,16 @@ struct TensorOutline {
 class SafetensorsWriter {
   public:
     /// Throws CheckpointError, with nothing left behind, as the functions below do: for a name that is empty,
-    /// twice or "__metadata__", for a header that could not be read again, and when the file cannot be
-    /// written.
+    /// twice or "__metadata__", and for a header that could not be read again; InputError and WriteError as
+    /// AtomicFile does when the file cannot be written.
     SafetensorsWriter(const std::filesystem::path& file, const std::vector<TensorOutline>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
     /// All bytes of a tensor, row-major. Throws CheckpointError for one that the file is not to have or has,
     /// and for bytes that do not fit its shape.
     void write(const std::string& name, std::span<const std::byte> bytes);
+    /// The same, with the bytes of another file's tensor, of the same type and shape: a piece at a time.
+    void copy(const std::string& name, const StoredTensor& from);
     /// Replaces a file that is there. Throws CheckpointError while a tensor is missing.
     void publish();
 
@@ -48,11 +50,13 @@ class SafetensorsWriter {
     };
     static std::map<std::string, Place> places_of(std::vector<TensorOutline> tensors,
                                                   const std::string& file_name);
+    /// Where the bytes of a tensor go that is not written yet; it counts as written from now on.
+    Place& take(const std::string& name, std::uint64_t bytes);
     void write_header(const std::map<std::string, std::string>& metadata);
 
     std::string file_name_;
     std::map<std::string, Place> places_;
-    UnfinishedFile file_;
+    runtime::AtomicFile file_;
 };
 
 /// `bytes`: row-major, as many as type and shape need.

@@ -48,7 +48,7 @@ class Fp8Layers : public LayerSource {
                                               *negative));
         PackedLayer packed{
             .weight = {.shape = layer.shape}, .input_order = {}, .notes = std::move(weight.notes)};
-        packed.weight.codes.assign(weight.codes.begin(), weight.codes.end());
+        packed.weight.codes = std::move(weight.codes);
         const auto scales = std::as_bytes(std::span(weight.scales));
         packed.weight.scales.resize(scales.size());
         std::memcpy(packed.weight.scales.data(), scales.data(), scales.size());
@@ -70,7 +70,7 @@ class Fp8Layers : public LayerSource {
         if (checkpoint_.find(layer + ".weight_scale_inv") != nullptr) outline.shape.group = block;
         const StoredTensor* scale = checkpoint_.find(layer + ".weight_scale");
         outline.shape.one_scale =
-            outline.shape.group == 0 && scale != nullptr && scale->bytes.size() == bytes_of(scale->type);
+            outline.shape.group == 0 && scale != nullptr && scale->size_bytes == bytes_of(scale->type);
         return outline;
     }
 

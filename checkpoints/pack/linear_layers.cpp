@@ -27,7 +27,7 @@ std::optional<std::string> layer_named(std::string_view tensor, std::string_view
 bool is_linear(std::string_view layer, const StoredTensor& weight) {
     const bool number =
         weight.type == StoredType::f32 || weight.type == StoredType::f16 || weight.type == StoredType::bf16;
-    if (!number || weight.shape.size() != 2 || weight.bytes.empty()) return false;
+    if (!number || weight.shape.size() != 2 || weight.size_bytes == 0) return false;
     if (is_language_head(layer)) return true;
     const std::string_view word = last_word(layer);
     return layer.find("embed") == std::string_view::npos && !has(tables, word) && !has(expert_gates, word);

@@ -64,10 +64,10 @@ class NumberLayers : public LayerSource {
 
     PackedLayer pack(const LayerOutline& layer) const override {
         const StoredTensor& weight = checkpoint_.at(layer.tensors.front());
-        return {
-            .weight = quantize(weight.bytes, dtype_of(weight.type), layer.shape, {.search = request_.search}),
-            .input_order = {},
-            .notes = {}};
+        return {.weight =
+                    quantize(weight.bytes(), dtype_of(weight.type), layer.shape, {.search = request_.search}),
+                .input_order = {},
+                .notes = {}};
     }
 
   private:

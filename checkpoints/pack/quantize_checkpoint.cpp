@@ -32,7 +32,7 @@ struct OutputFile {
 std::int64_t bytes_in(const Checkpoint& checkpoint, const std::vector<std::string>& tensors) {
     std::int64_t bytes = 0;
     for (const std::string& name : tensors)
-        bytes += static_cast<std::int64_t>(checkpoint.at(name).bytes.size());
+        bytes += static_cast<std::int64_t>(checkpoint.at(name).size_bytes);
     return bytes;
 }
 
@@ -119,9 +119,9 @@ class Quantization {
         for (const std::string& name : file.copied) {
             if (stop_) return;
             const StoredTensor& tensor = checkpoint_.at(name);
-            writer.write(name, tensor.bytes);
+            writer.copy(name, tensor);
             ++report_.copied_tensors;
-            report_.copied_bytes += static_cast<std::int64_t>(tensor.bytes.size());
+            report_.copied_bytes += static_cast<std::int64_t>(tensor.size_bytes);
         }
         writer.publish();
     }

@@ -18,12 +18,13 @@ constexpr std::array<int, in_word> word_order{0, 2, 4, 6, 1, 3, 5, 7};
 
 /// Codes [out, in].
 std::vector<std::uint8_t> codes_of(const StoredTensor& qweight, const GroupedWeight& weight) {
+    const std::vector<std::uint32_t> words = words_of(qweight);
     std::vector<std::uint8_t> codes(static_cast<std::size_t>(weight.out * weight.in));
     for (std::int64_t first = 0; first < weight.out; first += unpacked_rows) {
         const std::int64_t last = std::min(first + unpacked_rows, weight.out);
         for (std::int64_t column = 0; column < weight.in; ++column) {
             for (std::int64_t row = first; row < last; row += in_word) {
-                std::uint32_t word = word_at(qweight, (column * weight.out + row) / in_word);
+                std::uint32_t word = words[static_cast<std::size_t>((column * weight.out + row) / in_word)];
                 for (const int offset : word_order) {
                     codes[static_cast<std::size_t>((row + offset) * weight.in + column)] =
                         static_cast<std::uint8_t>(word & 15U);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "checkpoints/error.h"
 #include "checkpoints/read/layer_tensors.h"
@@ -74,10 +75,10 @@ Fp8Weight read_fp8(const Checkpoint& checkpoint, const std::string& layer) {
     const StoredTensor& tensor = checkpoint.at(layer + ".weight");
     require_type(tensor, StoredType::f8_e4m3);
     require_matrix(tensor);
-    Fp8Weight weight{
-        .out = static_cast<std::int64_t>(tensor.shape[0]),
-        .in = static_cast<std::int64_t>(tensor.shape[1]),
-        .codes = {reinterpret_cast<const std::uint8_t*>(tensor.bytes.data()), tensor.bytes.size()}};
+    Fp8Weight weight{.out = static_cast<std::int64_t>(tensor.shape[0]),
+                     .in = static_cast<std::int64_t>(tensor.shape[1]),
+                     .codes = std::vector<std::uint8_t>(tensor.size_bytes)};
+    tensor.read_at(0, std::as_writable_bytes(std::span(weight.codes)));
     read_scales(checkpoint, layer, weight);
     check_codes(tensor, weight);
     if (const StoredTensor* fixed = checkpoint.find(layer + ".input_scale"))

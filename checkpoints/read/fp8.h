@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,7 @@ enum class Fp8Scales : std::uint8_t { tensor, row, block };
 struct Fp8Weight {
     std::int64_t out = 0;
     std::int64_t in = 0;
-    std::span<const std::uint8_t> codes;  ///< [out, in], none of them NaN; a view of the checkpoint
+    std::vector<std::uint8_t> codes;  ///< [out, in], none of them NaN
     Fp8Scales kind = Fp8Scales::tensor;
     std::vector<float> scales;       ///< finite and not 0: one, [out], or [ceil(out / 128), ceil(in / 128)]
     std::vector<std::string> notes;  ///< what of the layer was left aside, in words

@@ -27,7 +27,7 @@ std::vector<std::int32_t> group_indices(const Checkpoint& checkpoint, const std:
     require_type(*tensor, StoredType::i32);
     require_shape(*tensor, {weight.in});
     std::vector<std::int32_t> indices(static_cast<std::size_t>(weight.in));
-    std::memcpy(indices.data(), tensor->bytes.data(), tensor->bytes.size());
+    tensor->read_at(0, std::as_writable_bytes(std::span(indices)));
     for (std::size_t column = 0; column < indices.size(); ++column) {
         if (indices[column] >= 0 && indices[column] < weight.groups()) continue;
         throw CheckpointError(fmt::format("{}: column {} has group {}; allowed are 0 to {}", tensor->place,
@@ -75,6 +75,7 @@ GroupedWeight outlined(const Checkpoint& checkpoint, const std::string& layer, c
 /// Codes [out, in] with the columns in `weight`'s order.
 std::vector<std::uint8_t> codes_of(const StoredTensor& qweight, const GroupedWeight& weight) {
     const std::int64_t in_word = 32 / weight.bits;
+    const std::vector<std::uint32_t> words = words_of(qweight);
     std::vector<std::int64_t> place(static_cast<std::size_t>(weight.in));
     std::iota(place.begin(), place.end(), std::int64_t{0});
     for (std::size_t c = 0; c < weight.column_order.size(); ++c)
@@ -85,7 +86,7 @@ std::vector<std::uint8_t> codes_of(const StoredTensor& qweight, const GroupedWei
         const std::int64_t last = std::min(first + unpacked_rows, weight.out);
         for (std::int64_t column = 0; column < weight.in; column += in_word) {
             for (std::int64_t row = first; row < last; ++row) {
-                std::uint32_t word = word_at(qweight, column / in_word * weight.out + row);
+                std::uint32_t word = words[static_cast<std::size_t>(column / in_word * weight.out + row)];
                 for (std::int64_t i = 0; i < in_word; ++i, word >>= weight.bits) {
                     const std::int64_t at = row * weight.in + place[static_cast<std::size_t>(column + i)];
                     codes[static_cast<std::size_t>(at)] = static_cast<std::uint8_t>(word & mask);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "checkpoints/error.h"
 
@@ -12,17 +13,17 @@ namespace hone::checkpoints {
 namespace {
 
 template <class T>
-T element(const StoredTensor& tensor, std::size_t index) {
+T element(std::span<const std::byte> bytes, std::size_t index) {
     T value{};
-    std::memcpy(&value, tensor.bytes.data() + index * sizeof(T), sizeof(T));
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
     return value;
 }
 
-float scale_at(const StoredTensor& tensor, std::size_t index) {
+float scale_at(const StoredTensor& tensor, std::span<const std::byte> bytes, std::size_t index) {
     switch (tensor.type) {
-        case StoredType::f32: return element<float>(tensor, index);
-        case StoredType::f16: return half_value(element<std::uint16_t>(tensor, index));
-        case StoredType::bf16: return bfloat_value(element<std::uint16_t>(tensor, index));
+        case StoredType::f32: return element<float>(bytes, index);
+        case StoredType::f16: return half_value(element<std::uint16_t>(bytes, index));
+        case StoredType::bf16: return bfloat_value(element<std::uint16_t>(bytes, index));
         default: break;
     }
     throw CheckpointError(
@@ -45,15 +46,22 @@ void require_shape(const StoredTensor& tensor, std::initializer_list<std::int64_
 }
 
 void require_matrix(const StoredTensor& tensor) {
-    if (tensor.shape.size() == 2 && !tensor.bytes.empty()) return;
+    if (tensor.shape.size() == 2 && tensor.size_bytes != 0) return;
     throw CheckpointError(fmt::format("{}: shape {}; needed is a matrix with rows and columns", tensor.place,
                                       shown(tensor.shape)));
 }
 
+std::vector<std::uint32_t> words_of(const StoredTensor& tensor) {
+    std::vector<std::uint32_t> words(tensor.size_bytes / sizeof(std::uint32_t));
+    tensor.read_at(0, std::as_writable_bytes(std::span(words)));
+    return words;
+}
+
 std::vector<float> scales_of(const StoredTensor& tensor) {
-    std::vector<float> scales(tensor.bytes.size() / bytes_of(tensor.type));
+    const std::vector<std::byte> bytes = tensor.bytes();
+    std::vector<float> scales(bytes.size() / bytes_of(tensor.type));
     for (std::size_t i = 0; i < scales.size(); ++i) {
-        scales[i] = scale_at(tensor, i);
+        scales[i] = scale_at(tensor, bytes, i);
         if (std::isfinite(scales[i]) && scales[i] != 0) continue;
         throw CheckpointError(fmt::format("{}: scale {} of {} is {}; allowed are finite numbers but 0",
                                           tensor.place, i, scales.size(), scales[i]));
@@ -79,10 +87,11 @@ std::vector<std::uint8_t> group_zeros(const StoredTensor& words, std::int64_t gr
     const auto bits = static_cast<int>(32 / in_word);
     require_type(words, StoredType::i32);
     require_shape(words, {groups, out / in_word});
+    const std::vector<std::uint32_t> packed = words_of(words);
     std::vector<std::uint8_t> zeros(static_cast<std::size_t>(out * groups));
     for (std::int64_t g = 0; g < groups; ++g) {
         for (std::int64_t row = 0; row < out; row += in_word) {
-            std::uint32_t word = word_at(words, (g * out + row) / in_word);
+            std::uint32_t word = packed[static_cast<std::size_t>((g * out + row) / in_word)];
             for (const int offset : order) {
                 zeros[static_cast<std::size_t>((row + offset) * groups + g)] =
                     static_cast<std::uint8_t>(word & ((1U << bits) - 1));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -19,12 +18,8 @@ void require_shape(const StoredTensor& tensor, std::initializer_list<std::int64_
 /// A matrix that has elements.
 void require_matrix(const StoredTensor& tensor);
 
-/// Word `index` of a tensor of 32-bit words.
-[[nodiscard]] inline std::uint32_t word_at(const StoredTensor& tensor, std::int64_t index) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, tensor.bytes.data() + index * 4, sizeof(word));
-    return word;
-}
+/// A tensor of 32-bit words. Throws CheckpointError, as the functions below do, where it cannot be read.
+[[nodiscard]] std::vector<std::uint32_t> words_of(const StoredTensor& tensor);
 
 /// Rows that are unpacked side by side: a block of the result that stays in the cache.
 inline constexpr std::int64_t unpacked_rows = 64;

@@ -37,6 +37,17 @@ inline Bytes raw_safetensors(const std::string& header, std::size_t data_bytes) 
     return file;
 }
 
+/// What stands in a file that is in memory.
+inline checkpoints::SafetensorsContents parsed(const Bytes& file, const std::string& name) {
+    return checkpoints::parse_safetensors(file, file.size(), name);
+}
+
+inline Bytes bytes_of_file(const std::filesystem::path& file) {
+    Bytes bytes(std::filesystem::file_size(file));
+    checkpoints::SourceFile(file).read_at(0, bytes);
+    return bytes;
+}
+
 inline void write_bytes(const std::filesystem::path& file, std::span<const std::byte> bytes) {
     std::ofstream stream(file, std::ios::binary | std::ios::trunc);
     stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -32,7 +32,7 @@ TEST_CASE("a checkpoint is a folder with one file, or the file") {
     for (const fs::path& path : {scratch.path(""), scratch.path("model.safetensors")}) {
         const Checkpoint checkpoint = Checkpoint::open(path);
         CHECK(checkpoint.tensors().size() == 1);
-        CHECK(checkpoint.at("a").bytes[0] == std::byte{7});
+        CHECK(checkpoint.at("a").bytes()[0] == std::byte{7});
         CHECK(checkpoint.find("b") == nullptr);
         CHECK(contains(refusal([&] { return checkpoint.at("b").type; }), "no tensor 'b'"));
         CHECK(checkpoint.file_of("a") == "model.safetensors");
@@ -52,7 +52,7 @@ TEST_CASE("shards are read by their index; tensors that it does not list are not
     Checkpoint opened = Checkpoint::open(scratch.path(""));
     const Checkpoint checkpoint = std::move(opened);  // views stay
     CHECK(checkpoint.tensors().size() == 2);
-    CHECK(checkpoint.at("a").bytes[0] == std::byte{1});
+    CHECK(checkpoint.at("a").bytes()[0] == std::byte{1});
     CHECK(contains(checkpoint.at("b").place, "x-2.safetensors: tensor 'b'"));
     CHECK(checkpoint.find("extra") == nullptr);
     CHECK(checkpoint.is_sharded());

@@ -65,9 +65,10 @@ struct Coded {
     }
 };
 
-std::span<const std::uint8_t> bytes_of_tensor(const checkpoints::StoredTensor* tensor) {
-    if (tensor == nullptr) return {};
-    return {reinterpret_cast<const std::uint8_t*>(tensor->bytes.data()), tensor->bytes.size()};
+std::vector<std::uint8_t> bytes_of_tensor(const checkpoints::StoredTensor* tensor) {
+    std::vector<std::uint8_t> bytes(tensor == nullptr ? 0 : tensor->size_bytes);
+    if (tensor != nullptr) tensor->read_at(0, std::as_writable_bytes(std::span(bytes)));
+    return bytes;
 }
 
 /// Column c of `values` [out, in] goes to column order[c].
@@ -170,16 +171,16 @@ std::vector<float> packed_values(const fs::path& folder, const std::string& laye
         .one_scale = format >= 2 && packing["group"] == 0 && scales.shape == std::vector<std::uint64_t>{1},
         .scale_dtype = packing["dtype"] == "fp16" ? Dtype::fp16 : Dtype::bf16};
     std::vector<float> values(static_cast<std::size_t>(shape.out * shape.in));
-    dequantize(shape,
-               {bytes_of_tensor(checkpoint.find(layer + ".codes")), bytes_of_tensor(&scales),
-                bytes_of_tensor(checkpoint.find(layer + ".zeros"))},
-               values);
+    const std::vector<std::uint8_t> codes = bytes_of_tensor(checkpoint.find(layer + ".codes"));
+    const std::vector<std::uint8_t> scale_bytes = bytes_of_tensor(&scales);
+    const std::vector<std::uint8_t> zeros = bytes_of_tensor(checkpoint.find(layer + ".zeros"));
+    dequantize(shape, {codes, scale_bytes, zeros}, values);
     if (!packing["input_order"]) return values;
     const checkpoints::StoredTensor& order = checkpoint.at(layer + ".input_order");
     REQUIRE(order.type == StoredType::i32);
     REQUIRE(order.shape == std::vector<std::uint64_t>{static_cast<std::uint64_t>(shape.in)});
     std::vector<std::int32_t> columns(static_cast<std::size_t>(shape.in));
-    std::memcpy(columns.data(), order.bytes.data(), order.bytes.size());
+    order.read_at(0, std::as_writable_bytes(std::span(columns)));
     return in_order_of_x(values, columns);
 }
 

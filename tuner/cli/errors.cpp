@@ -8,6 +8,7 @@
 #include "runtime/nvrtc/nvrtc.h"
 #include "runtime/system/input_error.h"
 #include "runtime/system/shared_library.h"
+#include "runtime/system/write_error.h"
 #include "tuner/errors.h"
 
 namespace hone::cli {
@@ -48,6 +49,9 @@ Outcome outcome_of(const std::exception_ptr& exception) {
         return {.exit = failure.exit(), .data = nullptr, .text = {}, .error = failure.info()};
     } catch (const runtime::InputError& bad) {
         return usage_error("bad_input", bad.what(), "");
+    } catch (const runtime::WriteError& write) {
+        return error(ExitCode::failure, write.disk_full() ? "disk_full" : "cannot_write", write.what(),
+                     write.hint());
     } catch (const tuner::NoDeviceError& none) {
         return error(ExitCode::no_gpu, "no_gpu", none.what(), none.hint());
     } catch (const runtime::LibraryError& missing) {

@@ -1,10 +1,8 @@
 // hone export: the user's winners as one text file (docs/cache-format.md).
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "cache/bundle.h"
+#include "runtime/system/atomic_file.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
@@ -12,30 +10,12 @@
 namespace hone::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Options {
     std::string output;
     std::string family;
     std::string gpu;
     bool predicted = false;
 };
-
-/// Whole or not at all: a reader never sees half a file.
-void write_file(const fs::path& file, const std::string& text) {
-    const fs::path temporary = file.string() + ".part";
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream << text;
-    stream.close();
-    std::error_code error;
-    if (stream) fs::rename(temporary, file, error);
-    if (!stream || error) {
-        std::error_code ignored;
-        fs::remove(temporary, ignored);
-        throw Failure(ExitCode::failure,
-                      {"cannot_write", fmt::format("{}: cannot be written", file.string()), ""});
-    }
-}
 
 /// Winners that are in the cache and not in the file.
 struct Losses {
@@ -88,7 +68,7 @@ Outcome export_winners(const Options& options, const Console& console) {
         outcome.text = bundle;
         return outcome;
     }
-    write_file(options.output, bundle);
+    runtime::write_file(options.output, bundle);
     outcome.data["file"] = options.output;
     console.note(fmt::format("{} winners written to {}", rows, options.output));
     return outcome;

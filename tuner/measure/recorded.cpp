@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "tuner/errors.h"
 #include "tuner/measure/wire.h"
@@ -101,6 +102,15 @@ void check_recording_file(const std::filesystem::path& file) {
             fmt::format("{}: {} bytes; allowed are up to {}", file.string(), bytes, max_recording_bytes));
 }
 
+/// The file of a recording that this device's sweeps may be added to.
+const std::filesystem::path& checked_for(const DeviceInfo& device, const std::filesystem::path& file) {
+    if (!std::filesystem::exists(file)) return file;
+    check_recording_file(file);
+    if (std::filesystem::file_size(file) != 0 && !same_device(read_recording(file).device, device))
+        throw ConfigError(file.string() + ": holds the sweep of another GPU");
+    return file;
+}
+
 }  // namespace
 
 std::string header_line(const DeviceInfo& device) {
@@ -138,17 +148,7 @@ Recording read_recording(const std::filesystem::path& file) {
 }
 
 RecordingMeasurer::RecordingMeasurer(Measurer& measurer, const std::filesystem::path& file)
-    : measurer_(measurer) {
-    const bool exists = std::filesystem::exists(file);
-    if (exists) check_recording_file(file);
-    const bool fresh = !exists || std::filesystem::file_size(file) == 0;
-    if (!fresh && !same_device(read_recording(file).device, device())) {
-        throw ConfigError(file.string() + ": holds the sweep of another GPU");
-    }
-    file_.open(file, std::ios::app);
-    if (fresh) file_ << header_line(device()) << '\n' << std::flush;
-    if (!file_) throw ConfigError(file.string() + ": cannot be written");
-}
+    : measurer_(measurer), file_(checked_for(measurer.device(), file), header_line(measurer.device())) {}
 
 RecordingMeasurer::~RecordingMeasurer() = default;
 
@@ -200,7 +200,7 @@ void RecordingMeasurer::note_rejected(const Candidate& candidate, const Verdict&
 }
 
 void RecordingMeasurer::end_problem() {
-    file_ << problem_line(problem_, current_) << '\n' << std::flush;
+    file_.append_line(problem_line(problem_, current_));
     measurer_.end_problem();
 }
 

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/system/appended_file.h"
 #include "tuner/measure/measurer.h"
 
 namespace hone::tuner {
@@ -42,8 +42,9 @@ struct Recording {
 /// Passes everything on to another measurer and writes each problem to the file as it ends.
 class RecordingMeasurer final : public Measurer {
   public:
-    /// Appends to a recording of the same device, else begins a new file. Throws ConfigError when it cannot
-    /// be written or holds another device's sweep.
+    /// Appends to a recording of the same device, else begins a new file. Throws ConfigError when it holds
+    /// another device's sweep, and InputError or WriteError, as end_problem() does, when it cannot be
+    /// written.
     RecordingMeasurer(Measurer& measurer, const std::filesystem::path& file);
     ~RecordingMeasurer() override;
 
@@ -71,7 +72,7 @@ class RecordingMeasurer final : public Measurer {
     void add(const CandidateImage& candidate, const Samples& samples);
 
     Measurer& measurer_;
-    std::ofstream file_;
+    runtime::AppendedFile file_;
     std::string problem_;
     RecordedProblem current_;
 };

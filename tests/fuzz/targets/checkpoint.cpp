@@ -37,12 +37,12 @@ void check_contents(const SafetensorsContents& contents, std::span<const std::by
     std::memcpy(&header, file.data(), length_bytes);
     std::size_t sum = 0;
     for (const auto& [name, tensor] : contents.tensors) {
-        require(tensor_bytes(tensor.type, tensor.shape) == tensor.bytes.size(),
+        require(tensor_bytes(tensor.type, tensor.shape) == tensor.size_bytes,
                 "a tensor has the bytes of its shape");
-        sum += tensor.bytes.size();
-        if (tensor.bytes.empty()) continue;
-        require(tensor.bytes.data() >= file.data() + length_bytes + header &&
-                    tensor.bytes.data() + tensor.bytes.size() <= file.data() + file.size(),
+        sum += tensor.size_bytes;
+        if (tensor.size_bytes == 0) continue;
+        require(tensor.offset >= length_bytes + header && tensor.offset <= file.size() &&
+                    tensor.size_bytes <= file.size() - tensor.offset,
                 "a tensor lies behind the header, in the file");
     }
     require(length_bytes + header + sum == file.size(), "tensors fill the file");
@@ -95,11 +95,11 @@ void read_layers(const std::filesystem::path& folder) {
 std::string with_config(const std::string& config, const test::TensorFile& tensors) {
     const std::filesystem::path path = hone::fuzz::scratch_folder() / "seed.safetensors";
     tensors.write(path);
-    const MappedFile mapped = MappedFile::open(path);
-    const auto* bytes = reinterpret_cast<const char*>(mapped.bytes().data());
+    const test::Bytes bytes = test::bytes_of_file(path);
     std::uint64_t header = 0;
-    std::memcpy(&header, bytes, length_bytes);
-    const std::string file(bytes + length_bytes, mapped.bytes().size() - length_bytes);
+    std::memcpy(&header, bytes.data(), length_bytes);
+    const std::string file(reinterpret_cast<const char*>(bytes.data()) + length_bytes,
+                           bytes.size() - length_bytes);
     return config + '\n' + file.substr(0, header) + '\n' + file.substr(header);
 }
 
@@ -178,7 +178,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string file = file_of(rest);
     const auto bytes = std::as_bytes(std::span(file));
     try {
-        check_contents(parse_safetensors(bytes, "input"), bytes);
+        check_contents(parse_safetensors(bytes, bytes.size(), "input"), bytes);
     } catch (const runtime::InputError& error) {
         require(std::string_view(error.what()).starts_with("input: "), "a refusal names the file");
         return 0;
