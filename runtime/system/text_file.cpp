@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <system_error>
 
@@ -9,6 +10,19 @@
 
 namespace hone::runtime {
 namespace fs = std::filesystem;
+namespace {
+
+/// Most files are smaller: their reader does not clear room for the largest that may be.
+constexpr std::size_t piece_bytes = std::size_t{64} << 10;
+
+void append_piece(std::ifstream& stream, std::size_t bytes, std::string& text) {
+    const std::size_t before = text.size();
+    text.resize(before + bytes);
+    stream.read(text.data() + before, static_cast<std::streamsize>(bytes));
+    text.resize(before + static_cast<std::size_t>(stream.gcount()));
+}
+
+}  // namespace
 
 std::string read_text_file(const fs::path& file, std::size_t max_bytes) {
     std::error_code error;
@@ -17,10 +31,10 @@ std::string read_text_file(const fs::path& file, std::size_t max_bytes) {
     if (!fs::is_regular_file(status)) throw InputError(fmt::format("{}: not a regular file", file.string()));
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw InputError(fmt::format("{}: cannot be read", file.string()));
-    std::string text(max_bytes + 1, '\0');
-    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+    std::string text;
+    while (stream && text.size() <= max_bytes)
+        append_piece(stream, std::min(piece_bytes, max_bytes + 1 - text.size()), text);
     if (stream.bad()) throw InputError(fmt::format("{}: cannot be read to its end", file.string()));
-    text.resize(static_cast<std::size_t>(stream.gcount()));
     if (text.size() > max_bytes) {
         throw InputError(
             fmt::format("{}: longer than {} bytes, the most that is read", file.string(), max_bytes));
