@@ -33,7 +33,8 @@ double real_in(const Cell& cell) {
     return real == nullptr ? static_cast<double>(integer_in(cell)) : *real;
 }
 
-/// The trial that the cells of a row mean; the order is that of schema.sql.
+/// The trial that the cells of a row mean; the order is that of schema.sql. Version 2 adds `imported` behind
+/// them.
 Trial trial_of(const std::vector<Cell>& c) {
     Trial trial;
     trial.key = {.gpu = {.name = text_in(c[1]),
@@ -119,6 +120,8 @@ std::size_t fill(TableWriter& writer, std::string_view input) {
         for (std::size_t i = 1; i < parts.size(); ++i) cells.push_back(cell_from(parts[i]));
         if (parts[0] == "trial" && cells.size() == trial_cells && parts[1] == "=")
             cells[0] = identity(trial_of(cells));
+        if (parts[0] == "trial" && cells.size() == trial_cells)
+            cells.emplace_back(std::int64_t{1});  // imported
         rows += writer.insert(std::string(parts[0]), cells) ? 1 : 0;
     }
     writer.commit();
@@ -136,10 +139,11 @@ struct Caches {
 /// What `verify` calls sound can be merged, all of it, and is the same afterwards.
 void check_merge(Caches& caches, const std::vector<Trial>& trials) {
     caches.into.clear({}, false);
-    const std::int64_t added = merge(caches.into, caches.from);
-    require(added == static_cast<std::int64_t>(trials.size()), "sound trials are merged, all of them");
+    const MergeReport merged = merge(caches.into, caches.from);
+    require(merged.refused.empty(), "sound trials are refused by nobody");
+    require(merged.added == static_cast<std::int64_t>(trials.size()), "sound trials are merged, all of them");
     require(caches.into.trials() == trials, "merged trials are those that were there");
-    require(merge(caches.into, caches.from) == 0, "merging again changes nothing");
+    require(merge(caches.into, caches.from).added == 0, "merging again changes nothing");
 }
 
 /// A winner that is no text of ours is a refusal that says so.
