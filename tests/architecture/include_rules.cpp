@@ -27,7 +27,7 @@ struct ThirdParty {
 
 const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> rules{
-        {"sqlite3.h", {"cache", "tests/cache", "tests/fuzz", "tests/regressions"}},
+        {"sqlite3.h", {"cache", "tests/cache", "tests/campaign", "tests/fuzz", "tests/regressions"}},
         {"xxhash.h", {"cache", "tests/cache"}},
         {"cuda.h", {"runtime", "tests/runtime", "tests/fake_driver", "bench", "examples"}},
         {"nvrtc.h", {"runtime", "tests/runtime", "tests/fake_driver", "bench"}},
