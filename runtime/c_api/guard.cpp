@@ -1,5 +1,9 @@
 #include "runtime/c_api/guard.h"
 
+#include <pthread.h>
+
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include <fmt/format.h>
@@ -7,10 +11,51 @@
 namespace hone::c_api {
 namespace {
 
-std::string& last_error() noexcept {
-    thread_local std::string text;
-    return text;
-}
+constexpr char no_memory[] = "out of memory, also for the text of the error";
+
+/// The text of each thread, by the C library's keys. No thread_local: a library that is opened late gets
+/// memory for those at their first use in a thread, and where there is none the loader ends the process.
+class LastError {
+  public:
+    LastError() noexcept { has_key_ = ::pthread_key_create(&key_, &LastError::release) == 0; }
+    LastError(const LastError&) = delete;
+    LastError& operator=(const LastError&) = delete;
+    /// The library may be closed before its threads end.
+    ~LastError() {
+        if (has_key_) ::pthread_key_delete(key_);
+    }
+
+    [[nodiscard]] const char* get() const noexcept {
+        const void* const text = has_key_ ? ::pthread_getspecific(key_) : nullptr;
+        return text == nullptr ? "" : static_cast<const char*>(text);
+    }
+    void set(std::string_view text) noexcept {
+        if (!has_key_) return;
+        void* const former = ::pthread_getspecific(key_);
+        char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+        if (copy != nullptr) {
+            std::memcpy(copy, text.data(), text.size());
+            copy[text.size()] = '\0';
+        }
+        const void* const now = copy == nullptr ? no_memory : copy;
+        if (::pthread_setspecific(key_, now) == 0) {
+            release(former);
+        } else {
+            std::free(copy);
+        }
+    }
+
+  private:
+    static void release(void* text) noexcept {
+        if (text != no_memory) std::free(text);
+    }
+
+    pthread_key_t key_{};
+    bool has_key_ = false;
+};
+
+/// Made when the library is loaded: a function's static would ask at each call whether it is.
+LastError last_error;
 
 hone_status status_of(ErrorKind kind) {
     switch (kind) {
@@ -26,11 +71,7 @@ hone_status status_of(ErrorKind kind) {
 }  // namespace
 
 hone_status fail(hone_status status, std::string_view text) noexcept {
-    try {
-        last_error() = text.empty() ? hone_status_string(status) : text;
-    } catch (...) {
-        last_error().clear();
-    }
+    last_error.set(text.empty() ? hone_status_string(status) : text);
     return status;
 }
 
@@ -55,4 +96,4 @@ hone_status fail_with_current_exception(std::string_view where) noexcept {
 
 }  // namespace hone::c_api
 
-const char* hone_last_error(void) { return hone::c_api::last_error().c_str(); }
+const char* hone_last_error(void) { return hone::c_api::last_error.get(); }

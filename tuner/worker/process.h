@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,9 +31,12 @@ class WorkerProcess {
 
     /// SIGKILL to the whole group, then waits until it is gone. Returns how it ended: "exit code 3", "signal
     /// 9 (Killed)".
-    std::string kill() noexcept;
+    std::string kill();
 
   private:
+    /// The same without words, which take memory: the status of waitpid(), or nothing where it does not end.
+    std::optional<int> end() noexcept;
+
     WorkerProcess(pid_t pid, Channel channel);
 
     pid_t pid_ = -1;
