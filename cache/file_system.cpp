@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -85,6 +86,41 @@ void require_ours(const fs::path& path, const struct stat& status, OpenMode mode
     }
 }
 
+/// In a user namespace without all users, root and everybody else who is not mapped show as this user: a
+/// container whose folders are its host's. Nobody then knows whose they are.
+bool is_unknown_owner(uid_t owner) {
+    constexpr uid_t overflow_uid = 65534;
+    constexpr std::uint64_t all_users = 4294967295;
+    if (owner != overflow_uid) return false;
+    std::ifstream map("/proc/self/uid_map");
+    std::uint64_t inside = 0;
+    std::uint64_t outside = 0;
+    std::uint64_t count = all_users;
+    map >> inside >> outside >> count;
+    return count != all_users;
+}
+
+/// Whoever may write a folder that the cache is below, or owns it, can put another cache in its place.
+void require_safe_parents(const fs::path& directory) {
+    for (fs::path parent = directory; parent != parent.parent_path();) {
+        parent = parent.parent_path();
+        const struct stat status = status_of(parent);
+        const uid_t owner = status.st_uid;
+        if (owner != 0 && owner != ::geteuid() && !is_unknown_owner(owner)) {
+            refuse(parent, fmt::format("belongs to user {}, who could put another cache below it", owner),
+                   "set HONE_CACHE to a file whose parent folders belong to root or to you");
+        }
+        if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
+            refuse(
+                parent,
+                fmt::format("may be written by everybody (mode {:04o}), who could put another cache below it",
+                            status.st_mode & 07777),
+                fmt::format("run: chmod o-w '{}' (or +t), or set HONE_CACHE to another place",
+                            parent.string()));
+        }
+    }
+}
+
 /// Publishes an empty file under its name without ever holding a descriptor of that name: false when the file
 /// system cannot do that.
 bool publish_by_rename(const fs::path& file) {
@@ -148,6 +184,7 @@ fs::path resolved(const fs::path& file) {
 
 void require_safe(const fs::path& file, OpenMode mode) {
     require_ours(file.parent_path(), status_of(file.parent_path()), mode);
+    require_safe_parents(file.parent_path());
     const struct stat status = status_of(file);
     if (S_ISLNK(status.st_mode)) {
         refuse(file, "is a symbolic link, under which locks and the write-ahead log can go astray",

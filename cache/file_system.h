@@ -30,8 +30,9 @@ void create_private_file(const std::filesystem::path& file);
 [[nodiscard]] std::filesystem::path resolved(const std::filesystem::path& file);
 
 /// Throws CacheError (unsafe_permissions) unless directory and file belong to this user (read-only also:
-/// root) and nobody else may write them, and the file is a regular one with one name. Throws `unusable` when
-/// the file does not exist.
+/// root) and nobody else may write them, all folders above belong to this user or root and are not
+/// everybody's to write (but with the sticky bit, as /tmp), and the file is a regular one with one name.
+/// Throws `unusable` when the file does not exist.
 void require_safe(const std::filesystem::path& file, OpenMode mode);
 
 /// True when this process can create files in the directory and write the file.

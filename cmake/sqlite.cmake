@@ -26,5 +26,6 @@ target_compile_definitions(hone_sqlite PRIVATE
     SQLITE_OMIT_SHARED_CACHE
 )
 target_compile_options(hone_sqlite PRIVATE -O2 -w)
+target_link_libraries(hone_sqlite PRIVATE $<BUILD_INTERFACE:hone_hardening>)  # it reads files of others
 set_target_properties(hone_sqlite PROPERTIES C_VISIBILITY_PRESET hidden EXPORT_NAME sqlite)
 target_link_libraries(hone_sqlite PRIVATE Threads::Threads ${CMAKE_DL_LIBS} $<$<PLATFORM_ID:Linux>:m>)

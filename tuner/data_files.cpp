@@ -1,8 +1,9 @@
 #include "tuner/data_files.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <system_error>
+
+#include "runtime/system/environment.h"
 
 namespace hone::tuner {
 
@@ -19,8 +20,7 @@ fs::path find_data_dir(const fs::path& override_dir, const fs::path& program) {
 
 fs::path data_dir() {
     std::error_code unreadable;
-    const char* override_dir = std::getenv("HONE_DATA_DIR");
-    return find_data_dir(override_dir == nullptr ? "" : override_dir,
+    return find_data_dir(runtime::environment_variable("HONE_DATA_DIR"),
                          fs::read_symlink("/proc/self/exe", unreadable));
 }
 

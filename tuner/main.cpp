@@ -1,38 +1,18 @@
 // The hone program: one of its own worker processes, or the command line.
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <new>
-#include <string_view>
-
+#include "runtime/system/out_of_memory.h"
 #include "runtime/system/standard_streams.h"
 #include "tuner/cli/cli.h"
 #include "tuner/worker/entry.h"
 
 namespace {
 
-/// Some functions of libraries (CLI11, nlohmann/json) cannot pass on that memory is exhausted: a failure like
-/// others, not a crash. Nothing is left to repair, for the cache survives being killed.
-[[noreturn]] void end_without_memory() {
-    try {
-        if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
-    } catch (const std::bad_alloc&) {
-        constexpr std::string_view words = "error: out of memory\n";
-        (void)!write(STDERR_FILENO, words.data(), words.size());
-        _exit(EXIT_FAILURE);
-    } catch (const std::exception& other) {
-        std::fprintf(stderr, "%s\n", other.what());
-    } catch (...) {
-    }
-    std::abort();
-}
+/// Static objects allocate, and are made before main() could catch anything.
+[[gnu::constructor(101)]] void before_static_objects() { hone::runtime::end_in_words_without_memory(); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::set_terminate(end_without_memory);
+    hone::runtime::static_objects_are_made();
     hone::runtime::open_standard_streams();
     if (hone::tuner::is_worker(argc, argv)) return hone::tuner::worker_main(argc, argv);
     return hone::cli::run(argc, argv);

@@ -11,44 +11,51 @@
 namespace hone::c_api {
 namespace {
 
-/// The last error's text of each thread. A thread_local object with a destructor would end the process where
-/// its first use finds no memory; these are two slots that every thread has.
+constexpr char no_memory[] = "out of memory, also for the text of the error";
+
+/// The text of each thread, by the C library's keys. No thread_local: a library that is opened late gets
+/// memory for those at their first use in a thread, and where there is none the loader ends the process.
 class LastError {
   public:
-    LastError() noexcept {
-        usable_ = pthread_key_create(&owned_, std::free) == 0 && pthread_key_create(&shown_, nullptr) == 0;
+    LastError() noexcept { has_key_ = ::pthread_key_create(&key_, &LastError::release) == 0; }
+    LastError(const LastError&) = delete;
+    LastError& operator=(const LastError&) = delete;
+    /// The library may be closed before its threads end.
+    ~LastError() {
+        if (has_key_) ::pthread_key_delete(key_);
     }
 
-    [[nodiscard]] const char* text() const noexcept {
-        const void* shown = usable_ ? pthread_getspecific(shown_) : nullptr;
-        return shown == nullptr ? "" : static_cast<const char*>(shown);
+    [[nodiscard]] const char* get() const noexcept {
+        const void* const text = has_key_ ? ::pthread_getspecific(key_) : nullptr;
+        return text == nullptr ? "" : static_cast<const char*>(text);
     }
-
-    /// Keeps a copy; `otherwise`, which lives for ever, where there is no memory for one.
-    void keep(std::string_view text, const char* otherwise) const noexcept {
-        if (!usable_) return;
-        auto* copy = text.empty() ? nullptr : static_cast<char*>(std::malloc(text.size() + 1));
+    void set(std::string_view text) noexcept {
+        if (!has_key_) return;
+        void* const former = ::pthread_getspecific(key_);
+        char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
         if (copy != nullptr) {
             std::memcpy(copy, text.data(), text.size());
             copy[text.size()] = '\0';
         }
-        void* old = pthread_getspecific(owned_);
-        if (pthread_setspecific(owned_, copy) != 0) {
+        const void* const now = copy == nullptr ? no_memory : copy;
+        if (::pthread_setspecific(key_, now) == 0) {
+            release(former);
+        } else {
             std::free(copy);
-            copy = nullptr;
-            (void)pthread_setspecific(owned_, nullptr);
         }
-        (void)pthread_setspecific(shown_, copy != nullptr ? copy : otherwise);
-        std::free(old);
     }
 
   private:
-    pthread_key_t owned_{};  ///< freed at the thread's end
-    pthread_key_t shown_{};  ///< what is owned, or a text that lives for ever
-    bool usable_ = false;
+    static void release(void* text) noexcept {
+        if (text != no_memory) std::free(text);
+    }
+
+    pthread_key_t key_{};
+    bool has_key_ = false;
 };
 
-const LastError last_error;
+/// Made when the library is loaded: a function's static would ask at each call whether it is.
+LastError last_error;
 
 hone_status status_of(ErrorKind kind) {
     switch (kind) {
@@ -64,7 +71,7 @@ hone_status status_of(ErrorKind kind) {
 }  // namespace
 
 hone_status fail(hone_status status, std::string_view text) noexcept {
-    last_error.keep(text, hone_status_string(status));
+    last_error.set(text.empty() ? hone_status_string(status) : text);
     return status;
 }
 
@@ -89,4 +96,4 @@ hone_status fail_with_current_exception(std::string_view where) noexcept {
 
 }  // namespace hone::c_api
 
-const char* hone_last_error(void) { return hone::c_api::last_error.text(); }
+const char* hone_last_error(void) { return hone::c_api::last_error.get(); }

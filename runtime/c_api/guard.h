@@ -11,8 +11,8 @@
 
 namespace hone::c_api {
 
-/// Remembers the text for this thread and returns `status`. Never throws: where a text does not fit into
-/// memory, the status's own is remembered.
+/// Remembers the text for this thread and returns `status`. Never throws: a text that does not fit into
+/// memory is replaced by one that says so.
 hone_status fail(hone_status status, std::string_view text = {}) noexcept;
 /// The same, for the exception that is being handled. `where` is the C function.
 hone_status fail_with_current_exception(std::string_view where) noexcept;

@@ -79,8 +79,10 @@ void hone_runtime_destroy(hone_runtime* runtime) { destroy(runtime); }
 
 hone_status hone_runtime_freeze(hone_runtime* runtime) {
     if (const hone_status status = check_handle(runtime); status != HONE_OK) return status;
-    runtime->runtime->freeze();
-    return HONE_OK;
+    return guarded("hone_runtime_freeze", [&] {
+        runtime->runtime->freeze();
+        return HONE_OK;
+    });
 }
 
 const char* hone_runtime_device_name(const hone_runtime* runtime) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -64,6 +65,7 @@ void for_each_piece(std::int64_t count, int threads, const std::function<void(st
     try {
         for (std::int64_t i = 1; i < workers; ++i) helpers.emplace_back([&pieces] { pieces.work(); });
     } catch (const std::system_error&) {  // the threads that there are do all of it
+    } catch (const std::bad_alloc&) {     // the same
     }
     pieces.work();
     for (std::thread& helper : helpers) helper.join();

@@ -3,26 +3,23 @@
 #include <cstdlib>
 
 namespace hone::runtime {
-namespace {
 
-std::string variable(const char* name) {
-    const char* value = std::getenv(name);
+std::string environment_variable(const char* name) {
+    const char* value = ::secure_getenv(name);
     return value == nullptr ? std::string() : std::string(value);
 }
 
-}  // namespace
-
 Environment read_environment() {
     return {
-        .cuda_library = variable("HONE_CUDA_LIBRARY"),
-        .nvrtc_library = variable("HONE_NVRTC_LIBRARY"),
-        .nvml_library = variable("HONE_NVML_LIBRARY"),
-        .cuda_home = variable("CUDA_HOME"),
-        .cuda_path = variable("CUDA_PATH"),
-        .virtual_env = variable("VIRTUAL_ENV"),
-        .conda_prefix = variable("CONDA_PREFIX"),
-        .home = variable("HOME"),
-        .check_indices = variable("HONE_CHECK_INDICES"),
+        .cuda_library = environment_variable("HONE_CUDA_LIBRARY"),
+        .nvrtc_library = environment_variable("HONE_NVRTC_LIBRARY"),
+        .nvml_library = environment_variable("HONE_NVML_LIBRARY"),
+        .cuda_home = environment_variable("CUDA_HOME"),
+        .cuda_path = environment_variable("CUDA_PATH"),
+        .virtual_env = environment_variable("VIRTUAL_ENV"),
+        .conda_prefix = environment_variable("CONDA_PREFIX"),
+        .home = environment_variable("HOME"),
+        .check_indices = environment_variable("HONE_CHECK_INDICES"),
     };
 }
 

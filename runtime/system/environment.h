@@ -21,4 +21,8 @@ struct Environment {
 
 [[nodiscard]] Environment read_environment();
 
+/// What every variable of ours is read with, also by the tuner: "" when it is not set, and in a program that
+/// runs with more rights than its caller, who could name libraries and programs otherwise.
+[[nodiscard]] std::string environment_variable(const char* name);
+
 }  // namespace hone::runtime

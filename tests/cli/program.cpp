@@ -95,22 +95,27 @@ std::string Sandbox::read(const std::string& name) const {
     return text.str();
 }
 
-void Sandbox::exec(const Words& arguments) const {
+void Sandbox::exec(const std::string& program, const Words& arguments) const {
     std::vector<std::string> variables;
     for (const auto& [name, value] : environment_) variables.push_back(name + "=" + value);
     std::vector<char*> environment;
     for (std::string& variable : variables) environment.push_back(variable.data());
     environment.push_back(nullptr);
-    std::vector<std::string> words{HONE_PROGRAM};
+    std::vector<std::string> words{program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    if (chdir(folder_.c_str()) == 0) execve(HONE_PROGRAM, argv.data(), environment.data());
+    if (chdir(folder_.c_str()) == 0) execve(program.c_str(), argv.data(), environment.data());
     _exit(126);
 }
 
 Ended Sandbox::run(const Words& arguments, const std::function<void(pid_t)>& while_running) const {
+    return run_other(HONE_PROGRAM, arguments, while_running);
+}
+
+Ended Sandbox::run_other(const std::string& program, const Words& arguments,
+                         const std::function<void(pid_t)>& while_running) const {
     std::array<int, 2> out{};
     std::array<int, 2> err{};
     REQUIRE(pipe(out.data()) == 0);
@@ -121,7 +126,7 @@ Ended Sandbox::run(const Words& arguments, const std::function<void(pid_t)>& whi
         dup2(err[1], STDERR_FILENO);
         for (const int fd : {out[0], out[1], err[0], err[1]}) close(fd);
         close(STDIN_FILENO);
-        exec(arguments);
+        exec(program, arguments);
     }
     close(out[1]);
     close(err[1]);
@@ -137,7 +142,7 @@ Ended Sandbox::run(const Words& arguments, const std::function<void(pid_t)>& whi
 Ended Sandbox::run_on_terminal(const Words& arguments) const {
     int terminal = -1;
     const pid_t pid = forkpty(&terminal, nullptr, nullptr, nullptr);
-    if (pid == 0) exec(arguments);
+    if (pid == 0) exec(HONE_PROGRAM, arguments);
     Ended ended;
     drain(terminal, -1, ended);
     close(terminal);

@@ -39,6 +39,9 @@ class Sandbox {
     /// started.
     [[nodiscard]] Ended run(const Words& arguments,
                             const std::function<void(pid_t)>& while_running = {}) const;
+    /// The same for another program, by its path.
+    [[nodiscard]] Ended run_other(const std::string& program, const Words& arguments,
+                                  const std::function<void(pid_t)>& while_running = {}) const;
     /// With stdout and stderr on one terminal; everything is in `out`.
     [[nodiscard]] Ended run_on_terminal(const Words& arguments) const;
 
@@ -52,7 +55,7 @@ class Sandbox {
     [[nodiscard]] std::string read(const std::string& name) const;
 
   private:
-    [[noreturn]] void exec(const Words& arguments) const;
+    [[noreturn]] void exec(const std::string& program, const Words& arguments) const;
 
     std::filesystem::path folder_;
     std::map<std::string, std::string> environment_;

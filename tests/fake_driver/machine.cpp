@@ -10,7 +10,7 @@
 
 namespace hone::fake {
 
-thread_local std::vector<CUctx_st*> context_stack;
+thread_local constinit ContextStack context_stack;
 
 namespace {
 

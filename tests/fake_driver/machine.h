@@ -74,8 +74,22 @@ struct CUevent_st {
 
 namespace hone::fake {
 
+/// Contexts of a thread. No std::vector: the C library ends a process that has no memory for noting that a
+/// thread's object is to be destroyed.
+class ContextStack {
+  public:
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] CUctx_st* back() const { return contexts_[size_ - 1]; }
+    void push_back(CUctx_st* context) { contexts_.at(size_++) = context; }
+    void pop_back() { --size_; }
+
+  private:
+    std::array<CUctx_st*, 64> contexts_{};
+    std::size_t size_ = 0;
+};
+
 /// The calling thread's contexts, the current one last.
-extern thread_local std::vector<CUctx_st*> context_stack;
+extern thread_local constinit ContextStack context_stack;
 
 struct LaunchRequest {
     CUfunction function = nullptr;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <new>
 #include <span>
 
 #include "kernel_templates/text.h"
+#include "runtime/system/out_of_memory.h"
+#include "runtime/system/short_text.h"
 #include "tuner/cli/command.h"
 #include "tuner/cli/errors.h"
 #include "tuner/report/report_text.h"
@@ -94,7 +97,16 @@ std::string envelope(const std::string& command, const Outcome& outcome) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-int present(const std::string& command, const Outcome& outcome, const Console& console) {
+/// Errors quote what they were given, however long that was.
+Outcome with_short_error(Outcome outcome) {
+    if (!outcome.error) return outcome;
+    outcome.error->message = runtime::with_short_words(outcome.error->message);
+    outcome.error->hint = runtime::with_short_words(outcome.error->hint);
+    return outcome;
+}
+
+int present(const std::string& command, Outcome given, const Console& console) {
+    const Outcome outcome = with_short_error(std::move(given));
     const bool printed = print(console.json ? envelope(command, outcome) : outcome.text);
     if (outcome.error && !console.json) {
         console.note(fmt::format("{}: {}", outcome.exit == ExitCode::usage ? "usage error" : "error",
@@ -157,7 +169,7 @@ int parse_and_run(std::span<char* const> arguments, const Console& console) {
     } catch (...) {
         outcome = outcome_of(std::current_exception());
     }
-    return present(parsed.command, outcome, console);
+    return present(parsed.command, std::move(outcome), console);
 }
 
 }  // namespace
@@ -168,9 +180,13 @@ int run(int argc, char** argv) {
     const std::span<char* const> arguments(argv + 1, argv + std::max(argc, 1));
     const Console console = Console::of_process(asks_for_json(arguments));
     try {
-        return parse_and_run(arguments, console);
-    } catch (...) {
-        return present("hone", outcome_of(std::current_exception()), console);
+        try {
+            return parse_and_run(arguments, console);
+        } catch (...) {
+            return present("hone", outcome_of(std::current_exception()), console);
+        }
+    } catch (const std::bad_alloc&) {  // no memory for saying what happened
+        return runtime::say_out_of_memory(console.json);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "cache/layers.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/nvml/nvml.h"
+#include "runtime/system/environment.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
@@ -160,7 +161,8 @@ void check_rest(Findings& findings) {
          data.empty() ? "HONE_DATA_DIR can name it; without it no model is known by name" : ""});
     std::vector<std::string> set;
     for (const char* variable : environment_variables) {
-        if (const char* value = std::getenv(variable)) set.push_back(fmt::format("{}={}", variable, value));
+        const std::string value = runtime::environment_variable(variable);
+        if (!value.empty()) set.push_back(fmt::format("{}={}", variable, value));
     }
     findings.push_back({"environment", Level::ok, fmt::format("{}", fmt::join(set, " "))});
 }

@@ -1,6 +1,7 @@
 // hone import: winners of an exported file into the user's cache, all or nothing.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -24,7 +25,15 @@ struct Options {
 };
 
 std::string read_bundle_text(const std::string& file) {
-    if (file != "-") return runtime::read_text_file(file, max_bundle_bytes);
+    if (file != "-") {
+        std::error_code unreadable;  // read_text_file says why
+        const std::uintmax_t bytes = std::filesystem::file_size(file, unreadable);
+        if (!unreadable && bytes > max_bundle_bytes) {
+            throw cache::BundleError(
+                fmt::format("{}: {} bytes; allowed are up to {}", file, bytes, max_bundle_bytes));
+        }
+        return runtime::read_text_file(file, max_bundle_bytes);
+    }
     std::string text(max_bundle_bytes + 1, '\0');
     std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::cin.gcount()));

@@ -212,6 +212,9 @@ ImageSource::Result CompilePool::compile(std::optional<WorkerProcess>& worker,
             case Received::cancelled: cause = "the run was stopped"; break;
             case Received::end_of_file: cause = "the compiler died"; break;
         }
+    } catch (const std::bad_alloc&) {  // a thread has nobody to throw to
+        worker.reset();
+        return {.status = TrialStatus::compile_failed, .detail = "out of memory", .image = {}};
     } catch (const WorkerError& error) {
         return failed(error.what());
     } catch (const ProtocolError& error) {

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
+#include "runtime/system/environment.h"
 #include "tuner/errors.h"
 #include "tuner/worker/entry.h"
 
@@ -71,7 +71,7 @@ std::string describe_ending(int status) {
 }
 
 /// A process that the driver holds cannot be reaped; nothing is gained by waiting for it for ever.
-std::optional<int> reap(pid_t pid) {
+std::optional<int> reap(pid_t pid) noexcept {
     const Clock::time_point deadline = Clock::now() + std::chrono::seconds(30);
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
@@ -82,7 +82,7 @@ std::optional<int> reap(pid_t pid) {
 }
 
 /// The worker may be on its way out by itself, and its exit code says more than our signal.
-bool ends_by_itself(pid_t pid) {
+bool ends_by_itself(pid_t pid) noexcept {
     const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(20);
     siginfo_t info{};
     while (Clock::now() < deadline) {
@@ -98,8 +98,8 @@ bool ends_by_itself(pid_t pid) {
 }  // namespace
 
 std::filesystem::path worker_executable() {
-    const char* named = std::getenv("HONE_WORKER_EXECUTABLE");
-    return named != nullptr && *named != '\0' ? named : "/proc/self/exe";
+    const std::string named = runtime::environment_variable("HONE_WORKER_EXECUTABLE");
+    return named.empty() ? "/proc/self/exe" : named;
 }
 
 WorkerProcess WorkerProcess::start(std::string_view kind) {
@@ -124,18 +124,18 @@ WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
 
 WorkerProcess::~WorkerProcess() { end(); }
 
+std::string WorkerProcess::kill() {
+    if (pid_ <= 0) return {};
+    const std::optional<int> status = end();
+    return status ? describe_ending(*status) : "still there 30 s after it was killed";
+}
+
 std::optional<int> WorkerProcess::end() noexcept {
     if (pid_ <= 0) return std::nullopt;
     const bool ended = channel_.fd() >= 0 && ends_by_itself(pid_);
     ::kill(-pid_, SIGKILL);
     if (!ended) ::kill(pid_, SIGKILL);  // in case it has not reached its own group yet
     return reap(std::exchange(pid_, -1));
-}
-
-std::string WorkerProcess::kill() {
-    if (pid_ <= 0) return {};
-    const std::optional<int> status = end();
-    return status ? describe_ending(*status) : "still there 30 s after it was killed";
 }
 
 }  // namespace hone::tuner

@@ -34,8 +34,7 @@ class WorkerProcess {
     std::string kill();
 
   private:
-    /// The same without words, which take memory: the status as waitpid() gives it, or nothing when there is
-    /// no process or it cannot be reaped.
+    /// The same without words, which take memory: the status of waitpid(), or nothing where it does not end.
     std::optional<int> end() noexcept;
 
     WorkerProcess(pid_t pid, Channel channel);
