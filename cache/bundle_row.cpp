@@ -81,13 +81,6 @@ class Members {
     }
 
   private:
-    static std::string printable(std::string_view text) {
-        std::string out(text.substr(0, 64));
-        std::ranges::replace_if(
-            out, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-        return out;
-    }
-
     const nlohmann::json& take(std::string_view field) {
         taken_.push_back(field);
         const auto found = row_.find(field);

@@ -121,21 +121,6 @@ void require_safe_parents(const fs::path& directory) {
     }
 }
 
-/// Publishes an empty file under its name without ever holding a descriptor of that name: false when the file
-/// system cannot do that.
-bool publish_by_rename(const fs::path& file) {
-    std::string temporary = file.string() + ".new-XXXXXX";
-    const int descriptor = ::mkstemp(temporary.data());  // 0600 by definition
-    if (descriptor < 0) fail(errno, file, "create it");
-    ::fchmod(descriptor, 0600);
-    ::close(descriptor);
-    const bool done = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0;
-    const int error = errno;
-    if (!done) ::unlink(temporary.c_str());
-    if (!done && error != EEXIST && error != EINVAL && error != ENOSYS) fail(error, file, "create it");
-    return done || error == EEXIST;
-}
-
 }  // namespace
 
 bool is_network_file_system(std::int64_t f_type) {
@@ -159,15 +144,17 @@ void create_private_directory(const fs::path& directory) {
     if (::chmod(directory.c_str(), 0700) != 0) fail(errno, directory, "make the directory private");
 }
 
+/// By mknod(), which makes a regular file without a descriptor of it: closing one would release the locks
+/// that SQLite holds on the file elsewhere in this process. Nothing is left behind by a kill but an empty
+/// file, which is an empty cache.
 void create_private_file(const fs::path& file) {
     struct stat status {};
     if (::lstat(file.c_str(), &status) == 0) return;
-    if (publish_by_rename(file)) return;
-    const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor < 0 && errno == EEXIST) return;
-    if (descriptor < 0) fail(errno, file, "create it");
-    ::fchmod(descriptor, 0600);
-    ::close(descriptor);
+    if (::mknod(file.c_str(), S_IFREG | 0600, 0) != 0) {
+        if (errno == EEXIST) return;
+        fail(errno, file, "create it");
+    }
+    if (::chmod(file.c_str(), 0600) != 0) fail(errno, file, "make it private");
 }
 
 fs::path resolved(const fs::path& file) {

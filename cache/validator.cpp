@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/text.h"
 
 namespace hone::cache {
 namespace {
@@ -193,14 +194,6 @@ Found times_fault(const Trial& trial) {
     return std::nullopt;
 }
 
-/// At most 160 characters, all of them printable.
-std::string shown(std::string_view text) {
-    std::string out(text.substr(0, 160));
-    std::ranges::replace_if(
-        out, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-    return out;
-}
-
 }  // namespace
 
 double least_us(const Problem& problem) {
@@ -237,9 +230,10 @@ bool has_bearable_size(const Trial& trial) {
 }
 
 std::string describe(const Fault& fault, const Trial& trial) {
-    return fmt::format("trial {} ({} {} {}: {}): field '{}': {}", identity(trial), shown(trial.key.family),
-                       shown(trial.key.static_fields), shown(trial.key.dynamic_fields),
-                       shown(trial.candidate), fault.field, fault.why);
+    return fmt::format("trial {} ({} {} {}: {}): field '{}': {}", identity(trial),
+                       printable(trial.key.family), printable(trial.key.static_fields),
+                       printable(trial.key.dynamic_fields), printable(trial.candidate), fault.field,
+                       fault.why);
 }
 
 }  // namespace hone::cache

@@ -24,6 +24,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string printable(std::string_view text) {
+    std::string out(text.substr(0, 160));
+    std::ranges::replace_if(
+        out, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+    return out;
+}
+
 std::pair<std::string_view, std::string_view> split_first_word(std::string_view text) {
     const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
     const std::size_t end = std::min(text.find(' ', begin), text.size());

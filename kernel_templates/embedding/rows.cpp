@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel_templates/embedding/rows_plan.h"
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/kit/rules.h"
 
 namespace hone::embedding {
@@ -19,13 +20,6 @@ constexpr auto packet_tunables = tunables_of(
 constexpr auto element_tunables = tunables_of(
     {threads, lanes, tunable<&RowsConfig::vector>("elements a memory access", {1}), programmatic});
 
-/// Widest access in elements that fits 16 bytes and divides a row.
-std::int64_t widest_vector(const EmbeddingProblem& p) {
-    std::int64_t vector = 16 / p.element_bytes();
-    while (p.hidden % vector != 0) vector /= 2;
-    return vector;
-}
-
 constexpr Constraint lanes_own_columns =
     rule("at least half of the lanes must own columns", [](const EmbeddingProblem& p, const RowsConfig& c) {
         return c.lanes == 8 || c.lanes * c.vector < 2 * p.hidden;
@@ -34,8 +28,7 @@ constexpr Constraint packet_constraints[] = {
     lanes_fit_block<RowsConfig>,
     rule("accesses are the widest that divide hidden and fit 16 bytes, or half of that",
          [](const EmbeddingProblem& p, const RowsConfig& c) {
-             const std::int64_t widest = widest_vector(p);
-             return c.vector == widest || (c.vector * 2 == widest && c.vector * p.element_bytes() >= 4);
+             return is_wide_access(p.hidden, p.element_bytes(), c.vector);
          }),
     lanes_own_columns,
     programmatic_needs_sm_90<RowsConfig>,
@@ -72,7 +65,7 @@ RowsConfig in_one_round(const EmbeddingProblem& p, std::int64_t vector, const De
     return c;
 }
 std::optional<RowsConfig> packet_fallback(const EmbeddingProblem& p, const DeviceTraits& traits) {
-    return in_one_round(p, widest_vector(p), traits);
+    return in_one_round(p, widest_vector(p.hidden, p.element_bytes()), traits);
 }
 std::optional<RowsConfig> element_fallback(const EmbeddingProblem& p, const DeviceTraits& traits) {
     return in_one_round(p, 1, traits);

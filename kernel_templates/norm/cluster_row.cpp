@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/norm/cluster_row_plan.h"
 #include "kernel_templates/norm/rules.h"
 

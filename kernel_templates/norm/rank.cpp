@@ -5,17 +5,6 @@
 
 namespace hone::norm {
 
-std::int64_t widest_vector(std::int64_t hidden, std::int64_t element_bytes) {
-    std::int64_t vector = 16 / element_bytes;
-    while (hidden % vector != 0) vector /= 2;
-    return vector;
-}
-
-bool vector_is_sensible(std::int64_t hidden, std::int64_t element_bytes, std::int64_t vector) {
-    const std::int64_t widest = widest_vector(hidden, element_bytes);
-    return vector == widest || (vector * 2 == widest && vector * element_bytes >= 4);
-}
-
 double work_factor(const NormProblem& problem) {
     return (1.0 + (problem.residual ? 0.4 : 0.0) + (problem.quantized() ? 0.5 : 0.0)) *
            (problem.layernorm ? 1.3 : 1.0);

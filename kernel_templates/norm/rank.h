@@ -8,11 +8,6 @@
 
 namespace hone::norm {
 
-/// Widest access in elements that fits 16 bytes and divides `hidden`.
-[[nodiscard]] std::int64_t widest_vector(std::int64_t hidden, std::int64_t element_bytes);
-/// Whether accesses have that width or half of it: narrower ones never win.
-[[nodiscard]] bool vector_is_sensible(std::int64_t hidden, std::int64_t element_bytes, std::int64_t vector);
-
 /// 32-bit registers for one copy of a thread's share, `packets` of `vector` elements, of a row.
 [[nodiscard]] constexpr std::int64_t row_registers(std::int64_t packets, std::int64_t vector,
                                                    std::int64_t element_bytes) {

@@ -1,6 +1,7 @@
 // Constraints that the norms' variants share. C is the config's struct.
 #pragma once
 
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/norm/rank.h"
 
@@ -10,6 +11,6 @@ namespace hone::norm {
 template <class C, class P = NormProblem>
 inline constexpr Constraint vector_is_widest =
     rule("accesses are the widest that divide hidden and fit 16 bytes, or half of that",
-         [](const P& p, const C& c) { return vector_is_sensible(p.hidden, p.element_bytes(), c.vector); });
+         [](const P& p, const C& c) { return is_wide_access(p.hidden, p.element_bytes(), c.vector); });
 
 }  // namespace hone::norm

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/rmsnorm_backward/held_rows_plan.h"
 #include "kernel_templates/rmsnorm_backward/rank.h"
 
@@ -89,7 +90,7 @@ double predict(const BackwardProblem& norm, const HeldRowsConfig& c, const Devic
 std::optional<HeldRowsConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const BackwardProblem norm(problem);
     HeldRowsConfig c;
-    c.vector = norm::widest_vector(norm.hidden, norm.element_bytes());
+    c.vector = widest_vector(norm.hidden, norm.element_bytes());
     c.sum_lanes = 8;
     c.programmatic = traits.has_programmatic_launch() ? 1 : 0;
     std::optional<HeldRowsConfig> best;

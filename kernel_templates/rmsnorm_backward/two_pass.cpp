@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/rmsnorm_backward/rank.h"
 #include "kernel_templates/rmsnorm_backward/two_pass_plan.h"
 
@@ -47,7 +48,7 @@ std::optional<TwoPassConfig> fallback(const Problem& problem, const DeviceTraits
     const BackwardProblem norm(problem);
     TwoPassConfig c;
     c.threads = 256;
-    c.vector = norm::widest_vector(norm.hidden, norm.element_bytes());
+    c.vector = widest_vector(norm.hidden, norm.element_bytes());
     c.sum_lanes = 8;
     c.programmatic = traits.has_programmatic_launch() ? 1 : 0;
     for (const std::int64_t count : tunables[index_of(&TwoPassConfig::chunks)].values.span()) {

@@ -4,19 +4,13 @@
 #include <cmath>
 #include <vector>
 
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/sample/row_plan.h"
 
 namespace hone::sample {
 namespace {
-
-/// Widest access in elements that fits 16 bytes and divides the vocabulary.
-std::int64_t widest_vector(const SampleProblem& p) {
-    std::int64_t vector = 16 / p.element_bytes();
-    while (p.vocabulary % vector != 0) vector /= 2;
-    return vector;
-}
 
 constexpr auto threads = tunable<&RowConfig::threads>("threads a block", {128, 256, 512, 1024});
 constexpr auto vector = tunable<&RowConfig::vector>("elements a memory access", {1, 2, 4, 8});
@@ -47,8 +41,7 @@ std::int64_t held(const SampleProblem& p, const RowConfig& c) { return geometry(
 constexpr Constraint vector_is_widest =
     rule("accesses are the widest that divide the vocabulary and fit 16 bytes, or half of that",
          [](const SampleProblem& p, const RowConfig& c) {
-             const std::int64_t widest = widest_vector(p);
-             return c.vector == widest || (c.vector * 2 == widest && c.vector * p.element_bytes() >= 4);
+             return is_wide_access(p.vocabulary, p.element_bytes(), c.vector);
          });
 /// A block alone has the fewest threads at 128, a cluster at two such blocks.
 constexpr Constraint threads_own_logits = rule(
@@ -170,7 +163,10 @@ std::int64_t access_elements(const SampleProblem&, const RowConfig& c) { return 
 
 std::optional<RowConfig> cluster_fallback(const Problem& problem, const DeviceTraits& traits) {
     const SampleProblem p(problem);
-    const RowConfig start{.threads = 128, .cluster = 2, .vector = widest_vector(p), .programmatic = 1};
+    const RowConfig start{.threads = 128,
+                          .cluster = 2,
+                          .vector = widest_vector(p.vocabulary, p.element_bytes()),
+                          .programmatic = 1};
     const std::vector<RowConfig> configs =
         combinations({start}, cluster_tunables, {&RowConfig::threads, &RowConfig::cluster, &RowConfig::home});
     return best_of(problem, cluster_row, std::span<const RowConfig>(configs), traits);
@@ -178,7 +174,7 @@ std::optional<RowConfig> cluster_fallback(const Problem& problem, const DeviceTr
 std::optional<RowConfig> plain_fallback(const SampleProblem& p, const DeviceTraits& traits) {
     RowConfig c{.threads = 1024,
                 .cluster = 1,
-                .vector = widest_vector(p),
+                .vector = widest_vector(p.vocabulary, p.element_bytes()),
                 .home = 3,
                 .programmatic = traits.has_programmatic_launch() ? 1 : 0};
     while (c.threads > 128 && c.threads * c.vector >= 2 * p.vocabulary) c.threads /= 2;

@@ -16,9 +16,6 @@ import sandbox
 from sandbox import ENGINE, EXIT_CODES, HONE, Box, Points, report
 from kill_points_test import same_folder
 
-# Faults of the program that are known and not mended yet: what shows, and the number in the list of faults.
-KNOWN = {"quantize: an allocation and all later ones fails ends it with signal 6": 12}
-
 WRITERS = {"tune", "import", "merge", "gc", "engine"}
 TIMEOUT_S = 60
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE)
@@ -109,17 +106,11 @@ class FailingCalls(sandbox.Case):
         self.reached: list[tuple[str, str, int, int]] = []
         for name in self.commands(self.fresh()):
             self.attack(kind, name, sample)
-        known: Counter[str] = Counter()
-        for fault, count in self.faults.items():
-            if fault in KNOWN:
-                known[f"fault {KNOWN[fault]}"] += count
         word = "failed allocations" if kind == "alloc" else "failed I/O calls"
         for _, name, tried, total in self.reached:
             report(5, "failing_calls_test", f"{word} of {name}", tried, total=total)
-        if known:
-            report(5, "failing_calls_test", f"{word}: known faults", sum(known.values()), known=known)
-        unknown = {fault: self.examples.get(fault) for fault in self.faults if fault not in KNOWN}
-        self.assertEqual(unknown, {}, dict(self.faults))
+        examples = {fault: self.examples.get(fault) for fault in self.faults}
+        self.assertEqual(examples, {}, dict(self.faults))
 
     def test_allocations(self) -> None:
         self.attack_all("alloc", 12)

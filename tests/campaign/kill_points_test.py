@@ -21,13 +21,6 @@ from sandbox import ENGINE, HONE, Box, Points, quantile, report, tune
 
 READY_MS = 1000  # for a machine with much else to do; the campaign reports the 99th percentile
 
-# Faults of the program that are known and not mended yet: what shows, and the number in the list of faults.
-KNOWN = {
-    "quantize: left behind packed.part": "9",
-    "import without a cache: left behind cache.db.new": "of creating a cache",
-    "tune without a cache: left behind cache.db.new": "of creating a cache",
-}
-
 NOBODY = 65534
 
 
@@ -83,12 +76,9 @@ class Kills(sandbox.Case):
             self.faults[f"{name}: left behind {word.split('-')[0]}"] += 1
 
     def settle(self, name: str, words: list[str]) -> None:
-        """Fails for what is not known, says what is."""
-        unknown = {fault: count for fault, count in self.faults.items() if fault not in KNOWN}
-        known = {f"fault {KNOWN[fault]}": count for fault, count in self.faults.items() if fault in KNOWN}
-        self.assertEqual(unknown, {}, words)
+        self.assertEqual(dict(self.faults), {}, words)
         if self.ready:
-            report(3, "kill_points_test", name, self.tried, total=2 * self.total, known=known,
+            report(3, "kill_points_test", name, self.tried, total=2 * self.total,
                    ready_ms_p99=quantile(self.ready, 0.99), ready_ms_max=max(self.ready))
 
     def attack(self, name: str, command, check, sample: int, share: float, with_cache=True,

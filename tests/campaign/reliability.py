@@ -33,14 +33,6 @@ ANCHORS = """\
 - LevelDB drops what was not synced (its `fault_injection_test`): here an SQLite VFS does, piece by piece.
 """
 
-# What the tests know of and count instead of failing, until it is mended.
-FAULTS = {
-    "fault 4": "`export` gives its file the name before the bytes are synced, and does not say that a disk is full",
-    "fault 9": "`quantize` leaves its `.part` folder after a kill, and calls a full disk a usage error",
-    "fault 12": "`quantize` aborts where memory stays exhausted while it removes its unfinished folder",
-    "fault of creating a cache": "a kill while a cache is created leaves an empty `cache.db.new-*` beside it",
-}
-
 BEGINNING = """\
 # How reliable is Hone?
 
@@ -60,26 +52,17 @@ def summary_of(results: dict) -> str:
     if failed:
         parts = f"{len(failed)} of {len(results['steps'])} parts"
         return f"**{parts} of the campaign failed: {', '.join(failed)}.**"
-    return f"All {len(results['steps'])} parts of the campaign held, but for what is listed as not mended yet."
-
-
-def faults(results: dict) -> str:
-    known = sorted({fault for line in results["lines"] for fault in line.get("known", {})})
-    if not known:
-        return "\nNothing that the campaign knows of is left to mend.\n"
-    listed = "".join(f"- {fault}: {FAULTS[fault]}\n" for fault in known)
-    return "\nNot mended yet, and counted below:\n\n" + listed
+    return f"All {len(results['steps'])} parts of the campaign held."
 
 
 def row(line: dict) -> str:
     total = line.get("total")
     count = f"{line['count']:,}" + (f" of {total:,}" if total and total != line["count"] else "")
-    notes = []
+    note = ""
     if "ready_ms_p99" in line:
-        notes.append(f"dispatch ready in {line['ready_ms_p99']:.0f} ms at the 99th percentile, "
-                     f"{line['ready_ms_max']:.0f} at most")
-    notes += [f"{fault}: {times:,} x" for fault, times in line.get("known", {}).items()]
-    return f"| {line['what']} | {count} | {'; '.join(notes)} |".replace("  |", " |")
+        note = (f" dispatch ready in {line['ready_ms_p99']:.0f} ms at the 99th percentile, "
+                f"{line['ready_ms_max']:.0f} at most")
+    return f"| {line['what']} | {count} |{note} |"
 
 
 def section(number: int, lines: list[dict]) -> str:
@@ -110,5 +93,5 @@ def document(results: dict) -> str:
                                  minutes=round(results["seconds"] / 60), note=note, anchors=ANCHORS.rstrip())
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
-    parts = [beginning.rstrip() + "\n" + faults(results), *sections, fuzzing(results), coverage(results)]
+    parts = [beginning.rstrip() + "\n", *sections, fuzzing(results), coverage(results)]
     return "\n".join(part for part in parts if part)

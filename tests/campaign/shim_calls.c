@@ -107,6 +107,7 @@ IO_FILE(fallocate64, (int file, int how, off64_t at, off64_t bytes), (file, how,
 IO_MAKE(int, errno, posix_fallocate, (int file, off_t at, off_t bytes), (file, at, bytes))
 IO_MAKE(int, errno, posix_fallocate64, (int file, off64_t at, off64_t bytes), (file, at, bytes))
 IO_MAKE(int, -1, mkdir, (const char* name, mode_t mode), (name, mode))
+IO_MAKE(int, -1, mknod, (const char* name, mode_t mode, dev_t device), (name, mode, device))
 IO_MAKE(int, -1, mkdirat, (int folder, const char* name, mode_t mode), (folder, name, mode))
 IO_MAKE(int, -1, mkstemp, (char* name), (name))
 IO_MAKE(int, -1, mkostemp, (char* name, int flags), (name, flags))

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/kit/accesses.h"
 #include "kernel_templates/norm/rank.h"
 #include "kernel_templates/space.h"
 
@@ -57,7 +58,7 @@ TEST_CASE("arguments and scalars stand where the kernels expect them") {
 TEST_CASE("accesses are as wide as hidden allows, up to sixteen bytes") {
     const auto widest = [](const std::string& text) {
         const norm::NormProblem norm(problem_of(text));
-        return norm::widest_vector(norm.hidden, norm.element_bytes());
+        return widest_vector(norm.hidden, norm.element_bytes());
     };
     CHECK(widest("rmsnorm dtype=bf16 hidden=4096 rows=1") == 8);
     CHECK(widest("rmsnorm dtype=fp32 hidden=4096 rows=1") == 4);

@@ -50,10 +50,10 @@ class Knowledge {
   private:
     using ProblemName = std::string;  ///< family, static and dynamic fields
 
-    DeviceInfo device_;
-    cache::Provenance provenance_;
     void remember(const cache::Trial& trial);
 
+    DeviceInfo device_;
+    cache::Provenance provenance_;
     std::vector<cache::Trial> winners_;        ///< the cache's, for all GPUs; of each key the best first
     std::vector<cache::Trial> lower_winners_;  ///< the lower layers', for all GPUs
     std::map<ProblemName, std::map<std::string, cache::Trial>>

@@ -124,8 +124,7 @@ class Run {
     /// Problems that differ in their dynamic fields alone share their images.
     [[nodiscard]] bool is_last_of_its_images(std::size_t index) const {
         const auto shares = [&](std::size_t i) {
-            return workload_.problems[i].family == workload_.problems[index].family &&
-                   static_text(workload_.problems[i]) == static_text(workload_.problems[index]);
+            return static_part(workload_.problems[i]) == static_part(workload_.problems[index]);
         };
         for (std::size_t i = index + 1; i < workload_.problems.size(); ++i) {
             if (!finished_[i] && shares(i)) return false;
