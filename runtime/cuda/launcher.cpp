@@ -1,11 +1,14 @@
 #include "runtime/cuda/launcher.h"
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "kernel_templates/kit/ceil_div.h"
 
 namespace hone::runtime {
 namespace {
@@ -184,37 +187,62 @@ void make_values(const Plan& plan, const Call& call, MadeValues& values) noexcep
 static_assert(std::endian::native == std::endian::little && sizeof(Scalar) == 8 &&
               sizeof(CUtensorMap) == 128);
 
-/// Where parameters of a kind stand, one behind the other.
-struct Source {
-    const void* first;
-    std::size_t bytes;
-};
-/// By KernelArg::Kind.
-using Sources = std::array<Source, 7>;
-
-Sources sources_of(const Call& call, const EncodedMaps& maps, const MadeValues& values) noexcept {
-    const Source scalars{call.scalars.data(), sizeof(Scalar)};
-    const Source made{values.data(), sizeof(std::int64_t)};
-    return {Source{call.pointers.data(), sizeof(void*)}, scalars, scalars, scalars,
-            Source{maps.data(), sizeof(CUtensorMap)},    made,    made};
-}
-
 /// A pointer to each parameter. The driver copies from there: where a parameter lies among the others depends
 /// on the architecture, whose constant bank does not begin at a multiple of a tensor map's alignment.
 using Parameters = std::array<void*, max_kernel_args>;
 
-void point(Parameters& parameters, const Launch& launch, const Sources& sources) noexcept {
-    const std::span<const KernelArg> args = launch.kernel->args;
-    for (std::size_t i = 0; i < args.size(); ++i) {
-        const Source& source = sources[static_cast<std::size_t>(args[i].kind)];
-        parameters[i] = const_cast<std::byte*>(static_cast<const std::byte*>(source.first) +
-                                               args[i].index * source.bytes);
+constexpr std::size_t parameters_a_step = 4;
+static_assert(max_kernel_args % parameters_a_step == 0);
+
+bool is_in_call(KernelArg::Kind kind) {
+    return kind == KernelArg::Kind::pointer || kind == KernelArg::Kind::scalar ||
+           kind == KernelArg::Kind::narrow || kind == KernelArg::Kind::real;
+}
+
+std::uint16_t offset_in_call(const KernelArg& arg) {
+    const bool is_pointer = arg.kind == KernelArg::Kind::pointer;
+    const std::size_t first = is_pointer ? offsetof(Call, pointers) : offsetof(Call, scalars);
+    return static_cast<std::uint16_t>(first + arg.index * (is_pointer ? sizeof(void*) : sizeof(Scalar)));
+}
+
+LoadedPlan::Entry entry_of(const Kernel& kernel, CUfunction function) {
+    LoadedPlan::Entry entry{.function = function};
+    const std::size_t count = kernel.args.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        if (is_in_call(kernel.args[i].kind)) {
+            entry.offsets[i] = offset_in_call(kernel.args[i]);
+        } else {
+            entry.made[entry.made_count++] = static_cast<std::uint8_t>(i);
+        }
     }
-    const Source& made = sources[static_cast<std::size_t>(KernelArg::Kind::value)];
+    const auto steps = ceil_div(static_cast<std::int64_t>(count), parameters_a_step);
+    entry.offset_count = static_cast<std::uint8_t>(steps * parameters_a_step);
+    return entry;
+}
+
+void* made_parameter(const KernelArg& arg, EncodedMaps& maps, MadeValues& values) noexcept {
+    if (arg.kind == KernelArg::Kind::tensor_map) return &maps[arg.index];
+    return &values[arg.index];
+}
+
+void point(Parameters& parameters, const LoadedPlan::Entry& entry, const Launch& launch, const Call& call,
+           EncodedMaps& maps, MadeValues& values) noexcept {
+    auto* const first = reinterpret_cast<std::byte*>(const_cast<Call*>(&call));
+    const std::uint16_t* const offsets = entry.offsets.data();
+    void** const places = parameters.data();
+    for (std::size_t i = 0; i < entry.offset_count; i += parameters_a_step) {
+        places[i] = first + offsets[i];
+        places[i + 1] = first + offsets[i + 1];
+        places[i + 2] = first + offsets[i + 2];
+        places[i + 3] = first + offsets[i + 3];
+    }
+    for (std::size_t i = 0; i < entry.made_count; ++i) {
+        const std::size_t arg = entry.made[i];
+        parameters[arg] = made_parameter(launch.kernel->args[arg], maps, values);
+    }
     for (std::size_t i = 0; i < launch.substitution_count; ++i) {
         const Substitution& taken = launch.substitutions[i];
-        parameters[taken.arg] =
-            const_cast<std::byte*>(static_cast<const std::byte*>(made.first) + taken.value * made.bytes);
+        parameters[taken.arg] = &values[taken.value];
     }
 }
 
@@ -259,7 +287,7 @@ LoadedPlan::LoadedPlan(const Driver& driver, std::span<const std::byte> cubin, c
         check_block(driver, function, launch, kernel);
         raise_shared_limit(driver, function, launch, kernel);
         allow_cluster(driver, function, launch, kernel);
-        functions_[static_cast<std::size_t>(i)] = function;
+        entries_[static_cast<std::size_t>(i)] = entry_of(*launch.kernel, function);
     }
 }
 
@@ -270,12 +298,12 @@ CUresult launch(const Driver& driver, const LoadedPlan& loaded, const Plan& plan
         return result;
     MadeValues values;
     make_values(plan, call, values);
-    const Sources sources = sources_of(call, maps, values);
     Parameters parameters;
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];
-        point(parameters, launch, sources);
-        const CUresult result = launch_one(driver, loaded.function(i), launch, parameters, stream);
+        const LoadedPlan::Entry& entry = loaded.entry(i);
+        point(parameters, entry, launch, call, maps, values);
+        const CUresult result = launch_one(driver, entry.function, launch, parameters, stream);
         if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;

@@ -27,13 +27,7 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
       grid_(std::move(grid)),
       buckets_(std::move(buckets)),
       report_(std::move(report)) {
-    const std::vector<Argument> arguments = problem.family->arguments(problem);
-    pointer_count_ = arguments.size();
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) rules_.push_back(rules_for(bucket));
-    for (const RowStride where : problem.family->row_strides) {
-        const Argument& argument = arguments[where.pointer];
-        if (argument.present) strides_.push_back({where, argument.shape.back(), size_bytes(argument.dtype)});
-    }
     const std::vector<ScalarArgument> scalars = problem.family->scalars(problem);
     for (std::size_t i = 0; i < scalars.size(); ++i) {
         if (scalars[i].name == "epsilon") epsilon_ = i;
@@ -43,12 +37,22 @@ PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
 PreparedOperator::Rules PreparedOperator::rules_for(std::size_t bucket) const {
     const bool has_workspace = plan_of(buckets_[bucket], grid_.last(bucket)).workspace_bytes > 0;
     const std::vector<Argument> arguments = problem_.family->arguments(problem_);
+    const auto alignment = [&](std::size_t argument) {
+        return alignment_bytes(problem_, buckets_[bucket].candidate, argument);
+    };
     Rules rules;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         if (!arguments[i].present) continue;
-        const std::int64_t alignment = alignment_bytes(problem_, buckets_[bucket].candidate, i);
-        rules.pointers[i] = {static_cast<std::uint64_t>(alignment - 1),
-                             arguments[i].role != Role::workspace || has_workspace};
+        rules.all_pointers[rules.pointer_count++] = {static_cast<std::uint8_t>(i),
+                                                     static_cast<std::uint8_t>(alignment(i) - 1),
+                                                     arguments[i].role != Role::workspace || has_workspace};
+    }
+    for (const RowStride where : problem_.family->row_strides) {
+        const Argument& argument = arguments[where.pointer];
+        if (!argument.present) continue;
+        const std::int64_t elements = alignment(where.pointer) / size_bytes(argument.dtype);
+        rules.all_strides[rules.stride_count++] = {argument.shape.back(), where,
+                                                   static_cast<std::uint8_t>(elements - 1)};
     }
     return rules;
 }
@@ -92,16 +96,16 @@ Plan PreparedOperator::plan_of(const Bucket& bucket, const Problem& problem) con
 Status PreparedOperator::check_call(const Rules& rules, const Call& call) const noexcept {
     std::uint64_t misaligned = 0;
     bool missing = false;
-    for (std::size_t i = 0; i < pointer_count_; ++i) {
-        missing |= rules.pointers[i].required && call.pointers[i] == nullptr;
-        misaligned |= reinterpret_cast<std::uintptr_t>(call.pointers[i]) & rules.pointers[i].alignment_mask;
+    for (const PointerRule& rule : rules.pointers()) {
+        void* const pointer = call.pointers[rule.pointer];
+        missing |= rule.required & (pointer == nullptr);
+        misaligned |= reinterpret_cast<std::uintptr_t>(pointer) & rule.alignment_mask;
     }
     bool too_short = false;
-    for (const StrideRule& rule : strides_) {
+    for (const StrideRule& rule : rules.strides()) {
         const std::uint64_t stride = call.scalars[rule.where.scalar].bits;
         too_short |= (static_cast<std::int64_t>(stride) < rule.minimum) & (stride != 0);
-        misaligned |= stride * static_cast<std::uint64_t>(rule.element_bytes) &
-                      rules.pointers[rule.where.pointer].alignment_mask;
+        misaligned |= stride & rule.alignment_mask;
     }
     if (missing) return Status::null_pointer;
     if (epsilon_ && !is_epsilon(call.scalars[*epsilon_])) return Status::bad_epsilon;
@@ -114,30 +118,27 @@ std::string PreparedOperator::refusal(const Call& call, const Sizes& sizes, Call
     if (grid_.nothing_in(sizes)) return {};
     const Rules& rules = rules_[grid_.find(sizes)];
     const CallText text(problem_, names);
-    for (std::size_t i = 0; i < pointer_count_; ++i) {
-        if (rules.pointers[i].required && call.pointers[i] == nullptr) return text.missing(i);
+    for (const PointerRule& rule : rules.pointers()) {
+        if (rule.required && call.pointers[rule.pointer] == nullptr) return text.missing(rule.pointer);
     }
     if (epsilon_ && !is_epsilon(call.scalars[*epsilon_])) return text.bad_epsilon(call.scalars[*epsilon_]);
-    for (const StrideRule& rule : strides_) {
+    for (const StrideRule& rule : rules.strides()) {
         const auto stride = static_cast<std::int64_t>(call.scalars[rule.where.scalar].bits);
         if (stride != 0 && stride < rule.minimum) return text.short_stride(rule.where, stride, rule.minimum);
     }
-    for (std::size_t i = 0; i < pointer_count_; ++i) {
-        const std::uint64_t mask = rules.pointers[i].alignment_mask;
-        if ((reinterpret_cast<std::uintptr_t>(call.pointers[i]) & mask) != 0)
-            return text.misaligned(i, call.pointers[i], mask + 1);
-    }
-    return misaligned_stride(rules, call, text);
+    return misalignment(rules, call, text);
 }
 
-std::string PreparedOperator::misaligned_stride(const Rules& rules, const Call& call,
-                                                const CallText& text) const {
-    for (const StrideRule& rule : strides_) {
+std::string PreparedOperator::misalignment(const Rules& rules, const Call& call, const CallText& text) {
+    for (const PointerRule& rule : rules.pointers()) {
+        void* const pointer = call.pointers[rule.pointer];
+        if ((reinterpret_cast<std::uintptr_t>(pointer) & rule.alignment_mask) != 0)
+            return text.misaligned(rule.pointer, pointer, rule.alignment_mask + 1U);
+    }
+    for (const StrideRule& rule : rules.strides()) {
         const std::uint64_t stride = call.scalars[rule.where.scalar].bits;
-        const std::uint64_t mask = rules.pointers[rule.where.pointer].alignment_mask;
-        const auto element_bytes = static_cast<std::uint64_t>(rule.element_bytes);
-        if ((stride * element_bytes & mask) != 0)
-            return text.misaligned_stride(rule.where, stride, (mask + 1) / element_bytes);
+        if ((stride & rule.alignment_mask) != 0)
+            return text.misaligned_stride(rule.where, stride, rule.alignment_mask + 1U);
     }
     return {};
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,35 +54,46 @@ class PreparedOperator final : public Prepared {
     [[nodiscard]] const DeviceSession& session() const { return *session_; }
 
   private:
-    /// How a pointer has to be in one bucket. `alignment_mask` is alignment - 1 in bytes.
+    /// How a pointer that the problem has must be in one bucket. `alignment_mask` is alignment - 1 in bytes.
     struct PointerRule {
-        std::uint64_t alignment_mask = 0;
+        std::uint8_t pointer = 0;  ///< index in Call::pointers
+        std::uint8_t alignment_mask = 0;
         bool required = false;
     };
+    /// `alignment_mask` is alignment - 1 in elements.
     struct StrideRule {
-        RowStride where;
         std::int64_t minimum = 0;  ///< or 0: one row for all, or none
-        std::int64_t element_bytes = 1;
+        RowStride where;
+        std::uint8_t alignment_mask = 0;
     };
+    /// What a call is checked against in one bucket: close together, since a driver's launch leaves little of
+    /// a cache.
     struct Rules {
-        std::array<PointerRule, max_call_pointers> pointers{};
+        std::uint8_t pointer_count = 0;
+        std::uint8_t stride_count = 0;
+        std::array<PointerRule, max_call_pointers> all_pointers{};
+        std::array<StrideRule, max_call_scalars> all_strides{};
+
+        [[nodiscard]] std::span<const PointerRule> pointers() const noexcept {
+            return std::span(all_pointers).first(pointer_count);
+        }
+        [[nodiscard]] std::span<const StrideRule> strides() const noexcept {
+            return std::span(all_strides).first(stride_count);
+        }
     };
 
     [[nodiscard]] Rules rules_for(std::size_t bucket) const;
     [[nodiscard]] Plan plan_of(const Bucket& bucket, const Problem& problem) const noexcept;
     [[nodiscard]] Status check_call(const Rules& rules, const Call& call) const noexcept;
-    [[nodiscard]] std::string misaligned_stride(const Rules& rules, const Call& call,
-                                                const CallText& text) const;
+    [[nodiscard]] static std::string misalignment(const Rules& rules, const Call& call, const CallText& text);
     [[nodiscard]] CUresult enqueue(const Bucket& bucket, const Plan& plan, const Call& call,
                                    CUstream stream) const noexcept;
 
     std::shared_ptr<const DeviceSession> session_;
     Problem problem_;
-    std::size_t pointer_count_ = 0;
     BucketGrid grid_;
     std::vector<Bucket> buckets_;
     std::vector<Rules> rules_;
-    std::vector<StrideRule> strides_;
     std::optional<std::size_t> epsilon_;  ///< index in Call::scalars
     PrepareReport report_;
 };

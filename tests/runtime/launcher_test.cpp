@@ -68,7 +68,7 @@ TEST_CASE("a plan's launches reach the driver in order, with the call's argument
     plan.launch_count = 2;
     plan.launches[1] = Launch{.kernel = &second_kernel};
     const LoadedPlan loaded(*gpu.driver, gpu.cubin, plan);
-    CHECK(loaded.function(0) != loaded.function(1));
+    CHECK(loaded.entry(0).function != loaded.entry(1).function);
 
     Call call;
     call.pointers = {reinterpret_cast<void*>(0x1000), reinterpret_cast<void*>(0x2000),
