@@ -55,6 +55,10 @@ milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
     return std::min(longest, shortest + milliseconds(static_cast<std::int64_t>(ms)));
 }
 
+bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
+
+}  // namespace
+
 ProblemSetup setup_of(const Problem& problem) {
     const Family& family = *problem.family;
     ProblemSetup setup{.arguments = family.arguments(problem),
@@ -70,10 +74,6 @@ ProblemSetup setup_of(const Problem& problem) {
     for (const ScalarArgument& scalar : family.scalars(problem)) setup.scalars.push_back(scalar.tuning_value);
     return setup;
 }
-
-bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
-
-}  // namespace
 
 GpuMeasurer::GpuMeasurer(GpuMeasurerOptions options, std::string nvrtc_version) : options_(options) {
     ensure_worker();

@@ -30,6 +30,9 @@ struct GpuMeasurerOptions {
     int deaths_in_a_row = 5;                 ///< workers that died before they were ready: then the run stops
 };
 
+/// What a worker needs for a problem, with inputs from a fresh seed.
+[[nodiscard]] ProblemSetup setup_of(const Problem& problem);
+
 class GpuMeasurer final : public Measurer {
   public:
     /// Starts a worker and asks it for its device. Throws NoDeviceError when there is none, WorkerError when
