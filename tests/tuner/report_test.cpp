@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tuner/report/report_text.h"
 
 using namespace hone;
@@ -52,8 +54,34 @@ TEST_CASE("a table lines up its columns and escapes its cells") {
     Table table({{"name"}, {"us", Align::right}});
     table.add({"a", "1.5"});
     table.add({"\x1b[31m", "12.25"});
-    CHECK(table.render(false, " ") == " name         us\n a           1.5\n \\x1b[31m  12.25\n");
-    CHECK(table.render(true).starts_with("\033[1mname"));
+    CHECK(table.render({}, " ") == " name         us\n a           1.5\n \\x1b[31m  12.25\n");
+    CHECK(table.render({.colour = true}).starts_with("\033[1mname"));
+}
+
+TEST_CASE("a table is never wider than its page: the widest texts are cut, numbers are not") {
+    Table table({{"name"}, {"us", Align::right}, {"config"}});
+    table.add({"short", "1234567.5", std::string(60, 'c')});
+    table.add({"a name of 22 characters", "2", "d"});
+    CHECK(table.render({.columns = 40}) ==
+          "name                     us  config\n"
+          "short             1234567.5  ccccccccccc\u2026\n"
+          "a name of 22 ch\u2026          2  d\n");
+    for (std::size_t columns = 12; columns < 120; ++columns) {
+        std::string text = table.render({.columns = columns}, "  ");
+        for (std::size_t end = 0; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {
+            const auto characters =
+                std::count_if(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end),
+                              [](char c) { return (c & 0xC0) != 0x80; });
+            CHECK(static_cast<std::size_t>(characters) <= columns);
+        }
+    }
+}
+
+TEST_CASE("a text that is cut off ends in an ellipsis, between characters") {
+    CHECK(fitted("abc", 3) == "abc");
+    CHECK(fitted("abcd", 3) == "ab\u2026");
+    CHECK(fitted("\u00e4\u00f6\u00fc\u00df", 3) == "\u00e4\u00f6\u2026");
+    CHECK(fitted("abcd", 0) == "abcd");
 }
 
 TEST_CASE("the report has a table for each static problem with speed-up and share of the floor") {
@@ -73,7 +101,7 @@ TEST_CASE("the report has a table for each static problem with speed-up and shar
     ProblemResult none{
         .problem = rmsnorm(64), .winner = {}, .fallback = {}, .runner_up = {}, .failure = "all wrong"};
     result.problems = {one, two, none};
-    const std::string text = tables(result, traits, false);
+    const std::string text = tables(result, traits, {});
     CHECK(text.starts_with("rmsnorm dtype=bf16"));
     CHECK(text.find("1.50x") != std::string::npos);
     CHECK(text.find("safe (default)") != std::string::npos);
@@ -92,7 +120,7 @@ TEST_CASE("the report has a column for each size of a call") {
     TuneResult result;
     result.problems = {
         {.problem = *problem, .winner = {}, .fallback = {}, .runner_up = {}, .failure = "all wrong"}};
-    const std::string text = tables(result, DeviceTraits{}, false);
+    const std::string text = tables(result, DeviceTraits{}, {});
     CHECK(text.find("  batch  kv_len  q_len  winner") != std::string::npos);
     CHECK(text.find("      4     256      1  - all wrong") != std::string::npos);
 }

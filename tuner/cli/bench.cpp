@@ -174,12 +174,12 @@ void report(const Problem& problem, const DeviceTraits& traits, const std::vecto
     outcome.data["problems"].push_back(
         {{"problem", to_string(problem)}, {"floor_us", floor}, {"rows", std::move(rows)}});
     outcome.text += fmt::format("{} (floor {} us)\n{}\n", to_string(problem), tuner::format_us(floor),
-                                table.render(console.stdout_colour, "  "));
+                                table.render(console.page, "  "));
 }
 
 void report_energy(const std::vector<EnergyRow>& rows, const Console& console, Outcome& outcome) {
     outcome.data["problems"].back()["energy"] = energy_json(rows);
-    outcome.text += energy_text(rows, console.stdout_colour) + '\n';
+    outcome.text += energy_text(rows, console.page) + '\n';
 }
 
 bool bench_problem(const Problem& problem, const Bench& bench, Outcome& outcome) {

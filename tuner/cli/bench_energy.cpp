@@ -72,7 +72,7 @@ Json energy_json(const std::vector<EnergyRow>& rows) {
     return list;
 }
 
-std::string energy_text(const std::vector<EnergyRow>& rows, bool colour) {
+std::string energy_text(const std::vector<EnergyRow>& rows, const tuner::Page& page) {
     using tuner::Align;
     tuner::Table table({{"energy"},
                         {"candidate"},
@@ -94,7 +94,7 @@ std::string energy_text(const std::vector<EnergyRow>& rows, bool colour) {
                    fmt::format("{} over {:.1f} s", taken.counted ? "counter" : "power", taken.seconds),
                    taken.verdict.detail});
     }
-    return table.render(colour, "  ");
+    return table.render(page, "  ");
 }
 
 }  // namespace hone::cli

@@ -28,6 +28,6 @@ void check_energy(const tuner::DeviceInfo& device);
 /// docs/json-output.md.
 [[nodiscard]] Json energy_json(const std::vector<EnergyRow>& rows);
 /// A table; what could not be measured says why.
-[[nodiscard]] std::string energy_text(const std::vector<EnergyRow>& rows, bool colour);
+[[nodiscard]] std::string energy_text(const std::vector<EnergyRow>& rows, const tuner::Page& page);
 
 }  // namespace hone::cli

@@ -44,7 +44,7 @@ Outcome stats() {
                      {"schema_version", stats.schema_version},
                      {"journal_mode", stats.journal_mode},
                      {"network_file_system", stats.network_file_system}},
-            .text = table.render(false)};
+            .text = table.render({})};
 }
 
 Outcome verify() {

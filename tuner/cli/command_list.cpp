@@ -12,7 +12,7 @@ const std::vector<Command>& commands() {
          "  hone tune llama-3-8b --dry-run            what would be tuned\n"
          "  hone tune llama-3-8b --offline --arch sm_90a   predict, without a GPU\n",
          declare_tune},
-        {"list", "Winners that are known, by GPU", "  hone list\n  hone list rmsnorm --json\n", declare_list},
+        {"list", "Winners that are known, by GPU", "  hone list\n  hone list rmsnorm hidden=4096 --gpu H100\n  hone list --csv > winners.csv\n", declare_list},
         {"show", "All trials of one problem", "  hone show rmsnorm dtype=bf16 hidden=4096 rows=16\n",
          declare_show},
         {"explain", "Which kernel a call would run, and why",

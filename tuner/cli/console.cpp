@@ -1,10 +1,15 @@
 #include "tuner/cli/console.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 
+#include "kernel_templates/text.h"
 #include "runtime/system/environment.h"
 #include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
@@ -19,13 +24,24 @@ bool terminal_is_smart() {
 
 bool colours_wanted() { return runtime::environment_variable("NO_COLOR").empty() && terminal_is_smart(); }
 
+std::size_t page_columns() {
+    constexpr std::size_t elsewhere = 120;
+    constexpr std::int64_t least = 40;
+    const std::string said = runtime::environment_variable("COLUMNS");
+    if (const std::optional<std::int64_t> columns = parse_integer(said); columns && *columns > 0)
+        return static_cast<std::size_t>(std::max(*columns, least));
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return elsewhere;
+    return std::max<std::size_t>(size.ws_col, least);
+}
+
 }  // namespace
 
 Console Console::of_process(bool json) {
     const bool colours = colours_wanted();
     const bool stderr_terminal = isatty(STDERR_FILENO) != 0;
     return {.json = json,
-            .stdout_colour = colours && !json && isatty(STDOUT_FILENO) != 0,
+            .page = {.colour = colours && !json && isatty(STDOUT_FILENO) != 0, .columns = page_columns()},
             .stderr_colour = colours && stderr_terminal,
             .stderr_terminal = stderr_terminal && terminal_is_smart()};
 }

@@ -4,15 +4,18 @@
 
 #include <string_view>
 
+#include "tuner/report/report_text.h"
+
 namespace hone::cli {
 
 struct Console {
     bool json = false;
-    bool stdout_colour = false;
+    tuner::Page page;  ///< stdout's
     bool stderr_colour = false;
     bool stderr_terminal = false;  ///< cursor movement works: a progress bar, else plain lines
 
-    /// Colours only on a terminal, without NO_COLOR (non-empty) and with a TERM that is not "dumb".
+    /// Colours only on a terminal, without NO_COLOR (non-empty) and with a TERM that is not "dumb". Pages are
+    /// as wide as COLUMNS says, else as the terminal; 120 columns where stdout is none.
     [[nodiscard]] static Console of_process(bool json);
 
     /// One line on stderr, control characters escaped.

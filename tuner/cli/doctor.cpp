@@ -186,12 +186,12 @@ Outcome report(const Findings& findings, const Console& console) {
                                             {"level", name(finding.level)},
                                             {"text", finding.text},
                                             {"hint", finding.hint}});
-        const char* colour = !console.stdout_colour       ? ""
+        const char* colour = !console.page.colour       ? ""
                              : finding.level == Level::ok ? "\033[32m"
                                                           : "\033[33m";
         outcome.text +=
             fmt::format("{}{:<8}{} {:<18} {}\n", colour, name(finding.level),
-                        console.stdout_colour ? "\033[0m" : "", finding.what, indented(finding.text));
+                        console.page.colour ? "\033[0m" : "", finding.what, indented(finding.text));
         if (!finding.hint.empty()) outcome.text += fmt::format("{}-> {}\n", indent, indented(finding.hint));
     }
     for (const Finding& finding : findings) {

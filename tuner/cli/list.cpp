@@ -1,8 +1,13 @@
-// hone list: the winners of every cache layer, grouped by GPU.
+// hone list: the winners of every cache layer, by GPU and static problem.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
+#include <set>
+#include <utility>
 
+#include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
@@ -13,46 +18,235 @@ namespace hone::cli {
 namespace {
 
 using tuner::Align;
+using tuner::Table;
 
-Outcome list(const std::string& family, const Console& console) {
-    if (!family.empty()) static_cast<void>(family_named(family));
+struct Options {
+    std::vector<std::string> words;  ///< an operator and fields that winners must have
+    std::string gpu;                 ///< part of a GPU's name
+    bool wide = false;
+    bool csv = false;
+};
+
+/// A winner with what is shown of it.
+struct Row {
+    StoredTrial stored;
+    std::string trust;
+    std::vector<std::pair<std::string, std::string>> sizes;  ///< of `stored`: rows, 16
+};
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return lower;
+}
+
+/// The operator that the words name, "" for all; the others are fields.
+std::string family_of(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+        if (word.find('=') == std::string::npos) return std::string(family_named(word).name);
+    }
+    return {};
+}
+
+/// Throws Failure for a field that no operator at hand has.
+std::vector<KeyValue> wanted_fields(const std::vector<std::string>& words, const std::string& family) {
+    std::set<std::string_view> known;
+    for (const Family* one : families()) {
+        if (!family.empty() && one->name != family) continue;
+        for (const Field& field : one->fields) known.insert(field.name);
+    }
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    std::vector<KeyValue> wanted;
+    for (const std::string& word : words) {
+        const std::size_t equals = word.find('=');
+        if (equals == std::string::npos) continue;
+        const std::string_view name = std::string_view(word).substr(0, equals);
+        if (!known.contains(name)) {
+            throw Failure(ExitCode::usage,
+                          {"unknown_field",
+                           fmt::format("no field '{}'{}: {} has {}", name, did_you_mean(name, names),
+                                       family.empty() ? "an operator" : family, join(names)),
+                           ""});
+        }
+        wanted.push_back({name, std::string_view(word).substr(equals + 1)});
+    }
+    return wanted;
+}
+
+bool has_field(const std::string& fields, const KeyValue& wanted) {
+    const std::optional<std::vector<KeyValue>> pairs = parse_key_values(fields, nullptr);
+    return pairs && std::ranges::any_of(*pairs, [&](const KeyValue& pair) {
+               return pair.key == wanted.key && lower_case(pair.value) == lower_case(wanted.value);
+           });
+}
+
+std::vector<Row> rows_of(const Options& options, const Console& console,
+                         const std::vector<tuner::DeviceInfo>& devices) {
+    const std::string family = family_of(options.words);
+    const std::vector<KeyValue> wanted = wanted_fields(options.words, family);
+    std::vector<Row> rows;
+    for (StoredTrial& stored : stored_winners(filter_of(family), console)) {
+        const cache::TuningKey& key = stored.trial.key;
+        const bool is_wanted = std::ranges::all_of(wanted, [&](const KeyValue& field) {
+            return has_field(key.static_fields, field) || has_field(key.dynamic_fields, field);
+        });
+        if (!is_wanted || lower_case(key.gpu.name).find(lower_case(options.gpu)) == std::string::npos)
+            continue;
+        Row row{.stored = std::move(stored), .trust = {}, .sizes = {}};
+        row.trust = trust_here(row.stored.trial, devices);
+        const auto sizes = parse_key_values(row.stored.trial.key.dynamic_fields, nullptr);
+        for (const KeyValue& size : sizes.value_or(std::vector<KeyValue>()))
+            row.sizes.emplace_back(size.key, size.value);
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+/// Numbers by their value.
+bool smaller_sizes(const Row& left, const Row& right) {
+    const auto less = [](const auto& a, const auto& b) {
+        const std::optional<std::int64_t> x = parse_integer(a.second);
+        const std::optional<std::int64_t> y = parse_integer(b.second);
+        return x && y ? *x < *y : a.second < b.second;
+    };
+    return std::ranges::lexicographical_compare(left.sizes, right.sizes, less);
+}
+
+/// A column beside sizes, time and winner.
+struct Remark {
+    std::string title;
+    std::string (*text)(const Row& row);
+};
+const Remark remarks[] = {
+    {"provenance", [](const Row& row) { return std::string(name(row.stored.trial.provenance)); }},
+    {"layer", [](const Row& row) { return row.stored.layer; }},
+    {"trust here", [](const Row& row) { return row.trust; }},
+};
+
+bool is_uniform(const Remark& remark, const std::vector<Row>& rows) {
+    return std::ranges::all_of(rows,
+                               [&](const Row& row) { return remark.text(row) == remark.text(rows.front()); });
+}
+
+/// What holds for all rows stands in the heading, and is no column.
+std::string heading(const std::vector<Row>& rows, const Options& options) {
+    const cache::TuningKey& key = rows.front().stored.trial.key;
+    std::vector<std::string> common;
+    for (const Remark& remark : remarks) {
+        if (!options.wide && is_uniform(remark, rows) && remark.text(rows.front()) != "-")
+            common.push_back(remark.text(rows.front()));
+    }
+    return fmt::format("{} {}{}", key.family, key.static_fields,
+                       common.empty() ? "" : fmt::format("  ({})", fmt::join(common, ", ")));
+}
+
+std::string table_of(std::vector<Row> rows, const Options& options, const tuner::Page& page) {
+    std::ranges::stable_sort(rows, smaller_sizes);
+    std::vector<Table::Column> columns;
+    for (const auto& [name, _] : rows.front().sizes) columns.push_back({name, Align::right});
+    columns.push_back({"us", Align::right});
+    std::vector<Remark> shown;
+    for (const Remark& remark : remarks) {
+        if (!options.wide && is_uniform(remark, rows)) continue;
+        columns.push_back({remark.title, Align::right});
+        shown.push_back(remark);
+    }
+    if (options.wide) columns.push_back({"tuned at (UTC)", Align::right});
+    columns.push_back({"winner"});
+    Table table(columns);
+    for (const Row& row : rows) {
+        const cache::Trial& trial = row.stored.trial;
+        std::vector<std::string> cells;
+        for (const auto& [_, value] : row.sizes) cells.push_back(value);
+        cells.push_back(tuner::format_us(trial.timing.median_us));
+        for (const Remark& remark : shown) cells.push_back(remark.text(row));
+        if (options.wide) cells.push_back(tuner::format_time(trial.created_at));
+        cells.push_back(trial.candidate);
+        table.add(std::move(cells));
+    }
+    return table.render(page, "  ");
+}
+
+std::string text_of(const std::vector<Row>& rows, const Options& options, tuner::Page page) {
+    if (options.wide) page.columns = 0;
+    std::map<std::string, std::map<std::string, std::vector<Row>>> groups;  // by GPU, by static problem
+    for (const Row& row : rows) {
+        const cache::TuningKey& key = row.stored.trial.key;
+        groups[describe(key.gpu)][key.family + ' ' + key.static_fields].push_back(row);
+    }
+    std::string text;
+    for (const auto& [gpu, problems] : groups) {
+        text += tuner::fitted(tuner::escape_controls(gpu), page.columns) + "\n\n";
+        for (const auto& [_, group] : problems) {
+            text += tuner::fitted(tuner::escape_controls(heading(group, options)), page.columns) + '\n' +
+                    table_of(group, options, page) + '\n';
+        }
+    }
+    return text;
+}
+
+/// As RFC 4180 has it.
+std::string quoted(const std::string& cell) {
+    if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+    std::string text = "\"";
+    for (const char c : cell) text += c == '"' ? "\"\"" : std::string(1, c);
+    return text + '"';
+}
+
+std::string csv_of(const std::vector<Row>& rows) {
+    std::string text = "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at\r\n";
+    for (const Row& row : rows) {
+        const cache::Trial& trial = row.stored.trial;
+        const std::string cells[] = {describe(trial.key.gpu),
+                                     row.stored.layer,
+                                     trial.key.family,
+                                     trial.key.static_fields,
+                                     trial.key.dynamic_fields,
+                                     trial.candidate,
+                                     fmt::format("{}", trial.timing.median_us),
+                                     std::string(name(trial.provenance)),
+                                     row.trust,
+                                     tuner::format_time(trial.created_at)};
+        std::vector<std::string> line;
+        for (const std::string& cell : cells) line.push_back(quoted(cell));
+        text += fmt::format("{}\r\n", fmt::join(line, ","));
+    }
+    return text;
+}
+
+std::string nothing(const Options& options) {
+    const bool asked = !options.words.empty() || !options.gpu.empty();
+    return asked ? "no winner is like that: hone list shows all\n"
+                 : "nothing is tuned yet: hone tune MODEL\n";
+}
+
+Outcome list(const Options& options, const Console& console) {
     const std::vector<tuner::DeviceInfo> devices = find_gpus().devices;
+    const std::vector<Row> rows = rows_of(options, console, devices);
     Outcome outcome{.data = {{"winners", Json::array()}}};
-    std::map<std::string, tuner::Table> by_gpu;
-    for (const StoredTrial& stored : stored_winners(filter_of(family), console)) {
-        const cache::Trial& trial = stored.trial;
-        const std::string trust = trust_here(trial, devices);
-        Json row = tuner::as_json(trial);
-        row["layer"] = stored.layer;
-        row["trust"] = devices.empty() ? Json(nullptr) : Json(trust);
-        outcome.data["winners"].push_back(std::move(row));
-        auto [table, added] = by_gpu.try_emplace(describe(trial.key.gpu),
-                                                 std::vector<tuner::Table::Column>{{"problem"},
-                                                                                   {"winner"},
-                                                                                   {"us", Align::right},
-                                                                                   {"provenance"},
-                                                                                   {"layer"},
-                                                                                   {"trust here"},
-                                                                                   {"tuned at (UTC)"}});
-        table->second.add(
-            {fmt::format("{} {} {}", trial.key.family, trial.key.static_fields, trial.key.dynamic_fields),
-             trial.candidate, tuner::format_us(trial.timing.median_us), std::string(name(trial.provenance)),
-             stored.layer, trust, tuner::format_time(trial.created_at)});
+    for (const Row& row : rows) {
+        Json object = tuner::as_json(row.stored.trial);
+        object["layer"] = row.stored.layer;
+        object["trust"] = devices.empty() ? Json(nullptr) : Json(row.trust);
+        outcome.data["winners"].push_back(std::move(object));
     }
-    for (const auto& [gpu, table] : by_gpu) {
-        outcome.text +=
-            fmt::format("{}\n{}\n", tuner::escape_controls(gpu), table.render(console.stdout_colour, "  "));
-    }
-    if (by_gpu.empty()) outcome.text = "nothing is tuned yet: hone tune MODEL\n";
+    if (options.csv)
+        outcome.text = csv_of(rows);
+    else
+        outcome.text = rows.empty() ? nothing(options) : text_of(rows, options, console.page);
     return outcome;
 }
 
 }  // namespace
 
 Runner declare_list(CLI::App& app) {
-    const auto family = std::make_shared<std::string>();
-    app.add_option("FAMILY", *family, "Only this operator");
-    return [family](const Console& console) { return list(*family, console); };
+    const auto options = std::make_shared<Options>();
+    app.add_option("FILTER", options->words, "An operator, and FIELD=VALUE that winners must have");
+    app.add_option("--gpu", options->gpu, "Only GPUs with this in their name");
+    auto* const wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
+    app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line")->excludes(wide);
+    return [options](const Console& console) { return list(*options, console); };
 }
 
 }  // namespace hone::cli

@@ -89,7 +89,7 @@ std::string share(std::int64_t bytes, std::int64_t source_bytes) {
 
 std::string error_text(double error) { return error == 0 ? "0" : fmt::format("{:.3g}", error); }
 
-std::string table_of(const QuantizeReport& report, bool colour) {
+std::string table_of(const QuantizeReport& report, const tuner::Page& page) {
     using tuner::Align;
     tuner::Table table({{"layer"},
                         {"out", Align::right},
@@ -103,7 +103,7 @@ std::string table_of(const QuantizeReport& report, bool colour) {
                    error_text(layer.loss.relative_l2), error_text(layer.loss.largest),
                    tuner::format_bytes(layer.bytes), share(layer.bytes, layer.source_bytes)});
     }
-    return table.render(colour);
+    return table.render(page);
 }
 
 /// "w4a16, groups of 128, zero points, scales of bf16, an order of x"
@@ -131,11 +131,11 @@ std::string notes_of(const QuantizeReport& report) {
 }
 
 std::string text_of(const QuantizeReport& report, const checkpoints::LayerSource& source,
-                    const Options& options, bool colour) {
+                    const Options& options, const tuner::Page& page) {
     return fmt::format(
         "{}\n{} layers, {} to {}: relative error {}\n{} tensors copied as they are\n{}{}: {} "
         "of tensors, {} of the {} before\n",
-        table_of(report, colour), report.layers.size(), source.kind(),
+        table_of(report, page), report.layers.size(), source.kind(),
         described(report.layers.front().shape, source.layers().front().input_order),
         error_text(report.relative_error()), report.copied_tensors, notes_of(report),
         tuner::escape_controls(options.output), tuner::format_bytes(report.bytes()),
@@ -157,7 +157,7 @@ Outcome quantize(const Options& options, const Console& console) {
     if (!report)
         throw Failure(ExitCode::interrupted, {"interrupted", "stopped by Ctrl-C; nothing was written", ""});
     return {.data = as_json(*report, *source, options),
-            .text = text_of(*report, *source, options, console.stdout_colour)};
+            .text = text_of(*report, *source, options, console.page)};
 }
 
 }  // namespace

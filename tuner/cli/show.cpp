@@ -70,7 +70,7 @@ Outcome show(const std::vector<std::string>& words, const Console& console) {
     outcome.text = to_string(problem) + "\n";
     for (const auto& [gpu, table] : by_gpu) {
         outcome.text +=
-            fmt::format("\n{}\n{}", tuner::escape_controls(gpu), table.render(console.stdout_colour, "  "));
+            fmt::format("\n{}\n{}", tuner::escape_controls(gpu), table.render(console.page, "  "));
     }
     if (trials.empty()) outcome.text += "no trials stored\n";
     return outcome;

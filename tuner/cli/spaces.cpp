@@ -117,7 +117,7 @@ Json variant_json(const Variant& variant, const SpaceCount& count) {
     return json;
 }
 
-std::string variant_text(const Variant& variant, const SpaceCount& count, bool colour) {
+std::string variant_text(const Variant& variant, const SpaceCount& count, const tuner::Page& page) {
     std::string text =
         fmt::format("  {}: {}\n    from {}, {} of {} configs allowed\n", variant.name, variant.summary,
                     to_string(variant.min_arch), count.allowed, count.declared);
@@ -126,7 +126,7 @@ std::string variant_text(const Variant& variant, const SpaceCount& count, bool c
         tunables.add({std::string(tunable.name), fmt::format("{}", fmt::join(tunable.values.span(), " ")),
                       std::string(tunable.meaning)});
     }
-    if (!tunables.empty()) text += tunables.render(colour, "      ");
+    if (!tunables.empty()) text += tunables.render(page, "      ");
     for (std::size_t i = 0; i < variant.constraints.size(); ++i) {
         const std::size_t rejects = i < count.rejected_by.size() ? count.rejected_by[i] : 0;
         text += fmt::format("      rule: {} (forbids {} here)\n", variant.constraints[i].reason, rejects);
@@ -134,8 +134,8 @@ std::string variant_text(const Variant& variant, const SpaceCount& count, bool c
     return text + "\n";
 }
 
-void add_family(const Family& family, const Options& options, const DeviceTraits& traits, bool colour,
-                Outcome& outcome) {
+void add_family(const Family& family, const Options& options, const DeviceTraits& traits,
+                const tuner::Page& page, Outcome& outcome) {
     const Problem problem = problem_for(family, options.fields);
     Json json{{"name", family.name},
               {"summary", family.summary},
@@ -148,11 +148,11 @@ void add_family(const Family& family, const Options& options, const DeviceTraits
                     std::string(field.meaning)});
     }
     outcome.text += fmt::format("{}: {}\n{}\n  counted for {} on {}\n\n", family.name, family.summary,
-                                fields.render(colour, "  "), to_string(problem), traits.name);
+                                fields.render(page, "  "), to_string(problem), traits.name);
     for (const Variant* variant : family.variants) {
         const SpaceCount count = count_space(problem, *variant, traits);
         json["variants"].push_back(variant_json(*variant, count));
-        outcome.text += variant_text(*variant, count, colour);
+        outcome.text += variant_text(*variant, count, page);
     }
     outcome.data["families"].push_back(std::move(json));
 }
@@ -165,11 +165,10 @@ Outcome spaces(const Options& options, const Console& console) {
                       {"no_target", "--fields needs an operator", "hone spaces rmsnorm --fields ..."});
     }
     if (!options.family.empty()) {
-        add_family(family_named(options.family), options, traits, console.stdout_colour, outcome);
+        add_family(family_named(options.family), options, traits, console.page, outcome);
         return outcome;
     }
-    for (const Family* family : families())
-        add_family(*family, options, traits, console.stdout_colour, outcome);
+    for (const Family* family : families()) add_family(*family, options, traits, console.page, outcome);
     return outcome;
 }
 

@@ -47,7 +47,7 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
     }
     outcome.text =
         fmt::format("{} on {}: {} problems; nothing is tuned (--dry-run)\n\n{}", workload.name, traits.name,
-                    workload.problems.size(), table.render(console.stdout_colour, "  "));
+                    workload.problems.size(), table.render(console.page, "  "));
     const std::string missing = missing_families(workload.without_family);
     if (!missing.empty()) outcome.text += "\n" + missing + "\n";
     return outcome;
@@ -150,7 +150,7 @@ Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
         json.update(tuner::as_json(run.result, run.device.traits));
         outcome.data["runs"].push_back(std::move(json));
         outcome.text += tuner::escape_controls(summary(run), true) +
-                        tables(run.result, run.device.traits, console.stdout_colour);
+                        tables(run.result, run.device.traits, console.page);
     }
     const std::string missing = missing_families(workload.without_family);
     if (!missing.empty()) outcome.text += missing + "\n";

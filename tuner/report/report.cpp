@@ -64,7 +64,7 @@ std::optional<double> speedup_over_default(const ProblemResult& result) {
     return result.fallback->timing.median_us / result.winner->timing.median_us;
 }
 
-std::string tables(const TuneResult& result, const DeviceTraits& traits, bool colour) {
+std::string tables(const TuneResult& result, const DeviceTraits& traits, const Page& page) {
     std::string text;
     for (auto first = result.problems.begin(); first != result.problems.end();) {
         const auto same = [&](const ProblemResult& other) {
@@ -78,7 +78,7 @@ std::string tables(const TuneResult& result, const DeviceTraits& traits, bool co
             table.add(std::move(cells));
         }
         text += fmt::format("{} {}\n{}\n", first->problem.family->name, static_text(first->problem),
-                            table.render(colour, "  "));
+                            table.render(page, "  "));
         first = last;
     }
     return text;

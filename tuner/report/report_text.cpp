@@ -39,15 +39,25 @@ std::size_t width(std::string_view text) {
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+constexpr std::string_view gap = "  ";  // between columns
+
 void append_cell(std::string& line, std::string_view cell, std::size_t column_width, Align align, bool last) {
     const std::string padding(column_width - width(cell), ' ');
     if (align == Align::right) line += padding;
     line += cell;
     if (align == Align::left && !last) line += padding;
-    if (!last) line += "  ";
+    if (!last) line += gap;
 }
 
 }  // namespace
+
+std::string fitted(std::string_view text, std::size_t columns) {
+    if (columns == 0 || width(text) <= columns) return std::string(text);
+    std::size_t end = 0;
+    for (std::size_t taken = 0; taken + 1 < columns; ++taken)
+        end += std::max<std::size_t>(1, utf8_length(text.substr(end)));
+    return std::string(text.substr(0, end)) + "\u2026";
+}
 
 std::string escape_controls(std::string_view text, bool keep_newlines) {
     std::string out;
@@ -105,28 +115,44 @@ void Table::add(std::vector<std::string> cells) {
     rows_.push_back(std::move(cells));
 }
 
-std::string Table::render(bool colour, std::string_view indent) const {
+std::vector<std::size_t> Table::widths(std::size_t most) const {
+    constexpr std::size_t narrowest = 8;
     std::vector<std::size_t> widths;
+    std::size_t total = 0;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
         std::size_t widest = width(columns_[c].title);
         for (const auto& row : rows_) widest = std::max(widest, width(row[c]));
         widths.push_back(widest);
+        total += widest + (c == 0 ? 0 : gap.size());
     }
-    std::string header;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-        append_cell(header, columns_[c].title, widths[c], columns_[c].align, c + 1 == columns_.size());
-    }
-    header.erase(header.find_last_not_of(' ') + 1);
-    std::string text =
-        fmt::format("{}{}{}{}\n", indent, colour ? "\033[1m" : "", header, colour ? "\033[0m" : "");
-    for (const auto& row : rows_) {
-        std::string line(indent);
+    for (; most > 0 && total > most; --total) {
+        std::size_t* cut = nullptr;
         for (std::size_t c = 0; c < columns_.size(); ++c) {
-            append_cell(line, row[c], widths[c], columns_[c].align, c + 1 == columns_.size());
+            const bool can_be_cut = columns_[c].align == Align::left && widths[c] > narrowest;
+            if (can_be_cut && (cut == nullptr || widths[c] >= *cut)) cut = &widths[c];
         }
-        line.erase(line.find_last_not_of(' ') + 1);
-        text += line + '\n';
+        if (cut == nullptr) break;
+        --*cut;
     }
+    return widths;
+}
+
+std::string Table::render(const Page& page, std::string_view indent) const {
+    const std::size_t most = page.columns > indent.size() ? page.columns - indent.size() : 0;
+    const std::vector<std::size_t> widths = this->widths(most);
+    const auto line_of = [&](const auto& cell) {
+        std::string line;
+        for (std::size_t c = 0; c < columns_.size(); ++c)
+            append_cell(line, fitted(cell(c), widths[c]), widths[c], columns_[c].align,
+                        c + 1 == columns_.size());
+        line.erase(line.find_last_not_of(' ') + 1);
+        return fitted(line, most);
+    };
+    const std::string header = line_of([&](std::size_t c) { return columns_[c].title; });
+    std::string text =
+        fmt::format("{}{}{}{}\n", indent, page.colour ? "\033[1m" : "", header, page.colour ? "\033[0m" : "");
+    for (const auto& row : rows_)
+        text += fmt::format("{}{}\n", indent, line_of([&](std::size_t c) { return row[c]; }));
     return text;
 }
 

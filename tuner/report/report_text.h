@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,15 @@ namespace hone::tuner {
     std::chrono::milliseconds time);                          ///< "850 ms", "12.3 s", "4 min 05 s"
 [[nodiscard]] std::string format_time(std::int64_t unix_ms);  ///< "2026-03-01 12:34:56" UTC; "-" for 0
 
+/// What text is printed on.
+struct Page {
+    bool colour = false;
+    std::size_t columns = 0;  ///< 0: as many as it takes
+};
+
+/// At most so many columns, the last one "…" where something is cut off; 0: all of it.
+[[nodiscard]] std::string fitted(std::string_view text, std::size_t columns);
+
 enum class Align : std::uint8_t { left, right };
 
 /// Columns with a title each; cells are escaped.
@@ -35,10 +45,13 @@ class Table {
     /// As many cells as there are columns; missing ones are empty.
     void add(std::vector<std::string> cells);
     [[nodiscard]] bool empty() const { return rows_.empty(); }
-    /// One line a row, two blanks between columns, titles bold when `colour`. Ends with a line feed.
-    [[nodiscard]] std::string render(bool colour, std::string_view indent = "") const;
+    /// One line a row, two blanks between columns, titles bold on a page with colours. Cells of the widest
+    /// left-aligned columns are cut until a line fits the page. Ends with a line feed.
+    [[nodiscard]] std::string render(const Page& page, std::string_view indent = "") const;
 
   private:
+    [[nodiscard]] std::vector<std::size_t> widths(std::size_t most) const;
+
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> rows_;
 };
