@@ -12,6 +12,12 @@ const std::vector<Command>& commands() {
          "  hone tune llama-3-8b --dry-run            what would be tuned\n"
          "  hone tune llama-3-8b --offline --arch sm_90a   predict, without a GPU\n",
          declare_tune},
+        {"model", "What is understood of a model: layers, operators, sizes, and which have a kernel",
+         "  hone model llama-3-8b\n"
+         "  hone model path/to/config.json\n"
+         "  hone model config.json --tp 2 --json\n"
+         "  hone model                                known models\n",
+         declare_model},
         {"list", "Winners that are known, by GPU", "  hone list\n  hone list rmsnorm --json\n", declare_list},
         {"show", "All trials of one problem", "  hone show rmsnorm dtype=bf16 hidden=4096 rows=16\n",
          declare_show},

@@ -102,6 +102,7 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch,
 
 Outcome compile(const Options& options, const Console& console) {
     const tuner::Workload workload = options.target.workload();
+    warn_of(workload, console);
     const Arch arch = arch_to_compile_for(options.arch);
     const CompilerInfo compiler = find_compiler();
     if (compiler.nvrtc == nullptr)

@@ -1,6 +1,6 @@
-// How a model_type is read: which keys say what, what holds where they are left out, and how a layer is built.
-// One entry a model_type in architectures.cpp, and nothing else to edit for a new one. Names and defaults are
-// those of the configuration classes in Hugging Face's transformers.
+// How a model_type is read: which keys say what, what holds where they are left out, and how a layer is
+// built. One entry a model_type in architectures.cpp, and nothing else to edit for a new one. Names and
+// defaults are those of the configuration classes in Hugging Face's transformers.
 #pragma once
 
 #include <cstdint>
@@ -122,9 +122,9 @@ struct Experts {
     bool shared_gate = false;
     bool router_bias = false;
     Spread layers;
-    Spellings dense_first;   ///< so many layers without experts come first
-    Spellings dense_list;    ///< numbers of layers without experts
-    Spellings expert_list;   ///< numbers of layers with experts, in place of `layers`
+    Spellings dense_first;  ///< so many layers without experts come first
+    Spellings dense_list;   ///< numbers of layers without experts
+    Spellings expert_list;  ///< numbers of layers with experts, in place of `layers`
 };
 
 struct Head {
@@ -132,7 +132,8 @@ struct Head {
     Kind kind = Kind::language;
     FlagKey tied = {{"tie_word_embeddings"}, true};
     FlagKey bias = never;
-    FlagKey cap = never;  ///< the key has a number, or null
+    FlagKey cap = never;             ///< the key has a number, or null
+    FlagKey transform_bias = never;  ///< masked: of the dense layer before the head
 };
 
 /// A value that has to be so: others build a model that the entry does not describe.
@@ -143,7 +144,7 @@ struct OnlyValue {
 
 struct Architecture {
     std::string_view model_type;
-    std::string_view says;           ///< for people: "Gemma 2"
+    std::string_view says;                 ///< for people: "Gemma 2"
     std::string_view language_model = {};  ///< a multimodal model's: the entry that reads its text_config
     Sizes sizes = {};
     Norms norms = {};
@@ -167,12 +168,13 @@ struct Architecture {
 [[nodiscard]] const std::vector<Architecture>& architectures();
 
 // The table in parts; one file each in architectures/.
-[[nodiscard]] std::vector<Architecture> llama_architectures();       ///< RMSNorm in front, dense
-[[nodiscard]] std::vector<Architecture> norm_architectures();        ///< norms elsewhere: Gemma, OLMo 2, GLM-4
+[[nodiscard]] std::vector<Architecture> llama_architectures();  ///< RMSNorm in front, dense
+[[nodiscard]] std::vector<Architecture> norm_architectures();   ///< norms elsewhere: Gemma, OLMo 2, GLM-4
 [[nodiscard]] std::vector<Architecture> layer_norm_architectures();  ///< GPT-2 and what followed it
 [[nodiscard]] std::vector<Architecture> expert_architectures();      ///< mixtures of experts
 [[nodiscard]] std::vector<Architecture> encoder_architectures();
-[[nodiscard]] std::vector<Architecture> multimodal_architectures();  ///< what has its language model in text_config
+[[nodiscard]] std::vector<Architecture>
+multimodal_architectures();  ///< what has its language model in text_config
 
 /// Throws ConfigError for a model_type that has no entry, naming it, the nearest names and what to do.
 [[nodiscard]] const Architecture& architecture_of(const Keys& keys);

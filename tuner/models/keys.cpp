@@ -23,9 +23,9 @@ std::optional<std::int64_t> Keys::whole(const Spellings& spellings, std::int64_t
     if (entry == nullptr) return std::nullopt;
     const auto* value = std::get_if<std::int64_t>(&entry->value);
     if (value == nullptr)
-        fail(*entry, fmt::format("has to be a whole number from {} to {}", least, max_model_size));
+        fail_at(*entry, fmt::format("has to be a whole number from {} to {}", least, max_model_size));
     if (*value < least || *value > max_model_size)
-        fail(*entry, fmt::format("is {}, allowed is {} to {}", *value, least, max_model_size));
+        fail_at(*entry, fmt::format("is {}, allowed is {} to {}", *value, least, max_model_size));
     return *value;
 }
 
@@ -42,7 +42,7 @@ std::string Keys::text(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return {};
     const auto* value = std::get_if<std::string>(&entry->value);
-    if (value == nullptr) fail(*entry, "has to be a text");
+    if (value == nullptr) fail_at(*entry, "has to be a text");
     return *value;
 }
 
@@ -50,7 +50,7 @@ std::optional<bool> Keys::flag(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return std::nullopt;
     const auto* value = std::get_if<bool>(&entry->value);
-    if (value == nullptr) fail(*entry, "has to be true or false");
+    if (value == nullptr) fail_at(*entry, "has to be true or false");
     return *value;
 }
 
@@ -61,7 +61,7 @@ std::optional<double> Keys::fraction(const Spellings& spellings) const {
         return 1.0;
     const auto* value = std::get_if<double>(&entry->value);
     if (value == nullptr || !(*value > 0) || *value > 1)
-        fail(*entry, "has to be a number above 0 and at most 1");
+        fail_at(*entry, "has to be a number above 0 and at most 1");
     return *value;
 }
 
@@ -69,7 +69,7 @@ const ModelDocument::List* Keys::list(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return nullptr;
     const auto* value = std::get_if<ModelDocument::List>(&entry->value);
-    if (value == nullptr) fail(*entry, "has to be a list of numbers or words");
+    if (value == nullptr) fail_at(*entry, "has to be a list of numbers or words");
     return value;
 }
 
@@ -82,8 +82,8 @@ std::string_view Keys::one_of(const Spellings& spellings, std::span<const NamedV
         if (named.spelling == word) return named.meaning;
         names.push_back(named.spelling);
     }
-    fail(spellings, fmt::format("is '{}', allowed is {}{}", word, fmt::join(names, ", "),
-                                did_you_mean(word, names)));
+    fail(spellings,
+         fmt::format("is '{}', allowed is {}{}", word, fmt::join(names, ", "), did_you_mean(word, names)));
 }
 
 std::vector<std::string> Keys::unread() const {
@@ -101,11 +101,11 @@ void Keys::missing(const Spellings& spellings) const {
 
 void Keys::fail(const Spellings& spellings, const std::string& what) const {
     const Entry* entry = document_.find(spellings);
-    if (entry != nullptr) fail(*entry, what);
+    if (entry != nullptr) fail_at(*entry, what);
     throw ConfigError(fmt::format("{}: {} {}", document_.file_name(), spellings.front(), what));
 }
 
-void Keys::fail(const Entry& entry, const std::string& what) const {
+void Keys::fail_at(const Entry& entry, const std::string& what) const {
     throw ConfigError(fmt::format("{}{} {}", document_.place(entry), entry.key, what));
 }
 

@@ -58,7 +58,7 @@ class Keys {
     [[noreturn]] void missing(const Spellings& spellings) const;
     /// Throws with the place and name of the key: "config.json:3: vocab_size has to be ...".
     [[noreturn]] void fail(const Spellings& spellings, const std::string& what) const;
-    [[noreturn]] void fail(const Entry& entry, const std::string& what) const;
+    [[noreturn]] void fail_at(const Entry& entry, const std::string& what) const;
 
     [[nodiscard]] const ModelDocument& document() const { return document_; }
 

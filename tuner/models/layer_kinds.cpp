@@ -66,10 +66,10 @@ class LayerReader {
     }
 
     PerLayer spread(const Spread& spread) const {
-        const std::int64_t n = spread.keys.empty()
-                                   ? spread.otherwise
-                                   : keys_.count(spread.keys).value_or(spread.otherwise);
-        if (n == 0 && spread.rule != Spread::Rule::from) keys_.fail(spread.keys, "is 0, allowed is 1 and more");
+        const std::int64_t n =
+            spread.keys.empty() ? spread.otherwise : keys_.count(spread.keys).value_or(spread.otherwise);
+        if (n == 0 && spread.rule != Spread::Rule::from)
+            keys_.fail(spread.keys, "is 0, allowed is 1 and more");
         PerLayer chosen(layers_);
         for (std::size_t i = 0; i < layers_; ++i)
             chosen[i] = follows(spread.rule, static_cast<std::int64_t>(i), n);
@@ -88,7 +88,8 @@ class LayerReader {
     }
 
     /// Newer files name each layer's attention, which then holds.
-    void read_layer_types(std::int64_t window, std::int64_t chunk, PerLayer& windows, PerLayer& chunks) const {
+    void read_layer_types(std::int64_t window, std::int64_t chunk, PerLayer& windows,
+                          PerLayer& chunks) const {
         const Spellings names{"layer_types"};
         const ModelDocument::List* types = keys_.list(names);
         if (types == nullptr) return;
@@ -113,7 +114,8 @@ class LayerReader {
             set_listed(experts.expert_list, true, chosen);
         }
         if (!experts.dense_list.empty()) set_listed(experts.dense_list, false, chosen);
-        const std::int64_t first = experts.dense_first.empty() ? 0 : keys_.count(experts.dense_first).value_or(0);
+        const std::int64_t first =
+            experts.dense_first.empty() ? 0 : keys_.count(experts.dense_first).value_or(0);
         std::fill_n(chosen.begin(), std::min<std::int64_t>(first, model_.num_hidden_layers), false);
         return chosen;
     }

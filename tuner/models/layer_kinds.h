@@ -8,8 +8,8 @@
 
 namespace hone::tuner {
 
-/// Also sets what `model` has in all layers: sliding_window. Empty where all layers are alike, and as those of
-/// a model without groups. Throws ConfigError for lists that do not fit the number of layers, or that name
+/// Also sets what `model` has in all layers: sliding_window. Empty where all layers are alike, and as those
+/// of a model without groups. Throws ConfigError for lists that do not fit the number of layers, or that name
 /// layers which the architecture does not have.
 [[nodiscard]] std::vector<LayerGroup> read_layer_groups(const Architecture& architecture, const Keys& keys,
                                                         Model& model);

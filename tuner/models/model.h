@@ -1,6 +1,6 @@
-// What a model file says that decides problems: sizes, and how a layer of the model is built. A file that names
-// its model_type is read by that architecture's entry in architectures.cpp; one without is read by its keys.
-// docs/models.md has both.
+// What a model file says that decides problems: sizes, and how a layer of the model is built. A file that
+// names its model_type is read by that architecture's entry in architectures.cpp; one without is read by its
+// keys. docs/models.md has both.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ struct LatentSizes {
 struct Model {
     std::string name;
     std::string architecture;  ///< model_type; empty: the file does not say
-    std::string activation;  ///< "silu", "gelu_tanh", ...
-    std::string norm;        ///< "rmsnorm" or "layernorm"
+    std::string activation;    ///< "silu", "gelu_tanh", ...
+    std::string norm;          ///< "rmsnorm" or "layernorm"
     Dtype dtype = Dtype::bf16;
     std::int64_t hidden_size = 0;
     std::int64_t intermediate_size = 0;
@@ -102,6 +102,7 @@ struct Model {
     bool tied_head = false;              ///< the language head's weight is the embedding's
     bool head_bias = false;              ///< the language head has one
     bool head_transform = false;         ///< masked language models: a dense layer and a norm before the head
+    bool transform_bias = false;         ///< with head_transform: that dense layer has one
     bool has_head = true;                ///< false: an encoder whose output is its last layer
     bool logit_cap = false;              ///< logits have a cap
     bool router_bias = false;            ///< with experts
@@ -115,8 +116,9 @@ struct Model {
     std::optional<checkpoints::QuantizationConfig> quantization;
 };
 
-/// Throws ConfigError naming file, line and key for a model_type that is not in the table, a missing key (with
-/// every accepted spelling), a value of the wrong kind, out of 1 .. 2^24, or sizes that contradict each other.
+/// Throws ConfigError naming file, line and key for a model_type that is not in the table, a missing key
+/// (with every accepted spelling), a value of the wrong kind, out of 1 .. 2^24, or sizes that contradict each
+/// other.
 [[nodiscard]] Model model_from(const ModelDocument& document, const std::string& name);
 
 /// Kinds of the model's layers with their counts, which add up to num_hidden_layers.

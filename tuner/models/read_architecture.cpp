@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tuner/models/file_words.h"
 #include "tuner/models/architecture.h"
+#include "tuner/models/file_words.h"
 #include "tuner/models/layer_kinds.h"
 
 namespace hone::tuner {
@@ -178,7 +178,8 @@ class Reader {
         if (model_.experts == 0) return;
         model_.experts_per_token = size(experts.per_token);
         model_.router_bias = experts.router_bias;
-        model_.expert_width = experts.width.empty() ? model_.intermediate_size : keys_.needed_size(experts.width);
+        model_.expert_width =
+            experts.width.empty() ? model_.intermediate_size : keys_.needed_size(experts.width);
         if (!experts.dense_width.empty()) model_.intermediate_size = keys_.needed_size(experts.dense_width);
         model_.shared_width = shared_width(experts);
         model_.shared_gate = experts.shared_gate && model_.shared_width > 0;
@@ -197,6 +198,7 @@ class Reader {
         model_.logit_cap = has_number(entry_.head.cap, keys_);
         if (entry_.head.kind != Head::Kind::masked) return;
         model_.head_transform = model_.has_head = names_masked_model();
+        model_.transform_bias = holds(entry_.head.transform_bias, keys_);
     }
 
     /// `architectures` says which head a checkpoint of an encoder has.
@@ -212,16 +214,18 @@ class Reader {
         for (const OnlyValue& only : entry_.only) {
             const Keys::Entry* found = keys_.find({only.key});
             if (found != nullptr && !equals(found->value, only.value))
-                keys_.fail(*found, fmt::format("has to be {} for model_type {}: Hone does not know the layers "
-                                               "that another value makes",
-                                               words_of(only), entry_.model_type));
+                keys_.fail_at(*found,
+                              fmt::format("has to be {} for model_type {}: Hone does not know the layers "
+                                          "that another value makes",
+                                          words_of(only), entry_.model_type));
         }
     }
 
     static bool equals(const ModelDocument::Value& value, const decltype(OnlyValue::value)& wanted) {
         return std::visit(
             [&]<class Wanted>(const Wanted& one) {
-                using Kept = std::conditional_t<std::is_same_v<Wanted, std::string_view>, std::string, Wanted>;
+                using Kept =
+                    std::conditional_t<std::is_same_v<Wanted, std::string_view>, std::string, Wanted>;
                 const auto* given = std::get_if<Kept>(&value);
                 return given != nullptr && *given == one;
             },

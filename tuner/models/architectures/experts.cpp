@@ -8,8 +8,9 @@ const FlagKey attention_bias{{"attention_bias"}};
 const FlagKey not_tied{{"tie_word_embeddings"}, false};
 
 /// What says how tokens choose experts, which is part of their kernel.
-const Spellings routing{"norm_topk_prob", "routed_scaling_factor", "scoring_func", "topk_method",
-                        "n_group",        "topk_group",            "ep_size"};
+const Spellings routing{
+    "norm_topk_prob", "routed_scaling_factor", "scoring_func", "topk_method", "n_group", "topk_group",
+    "ep_size"};
 
 /// As DeepSeek counts them: some dense layers first, then experts and shared ones.
 const Experts deepseek_experts{.number = {{"n_routed_experts"}, Otherwise::none},
@@ -71,7 +72,8 @@ std::vector<Architecture> expert_architectures() {
          .attention = {.qkv_bias = attention_bias, .output_bias = attention_bias},
          .experts = {.number = {{"num_local_experts"}, 8}, .per_token = {{"num_experts_per_tok"}, 2}},
          .head = {.tied = not_tied},
-         .numbers = {"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"}},
+         .numbers = {"attention_multiplier", "embedding_multiplier", "logits_scaling",
+                     "residual_multiplier"}},
         {.model_type = "glm4_moe",
          .says = "GLM-4.5",
          .rotation = {.otherwise = 0.5},

@@ -1,0 +1,193 @@
+#include "tuner/report/model_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "kernel_templates/dtype.h"
+#include "tuner/models/architecture.h"
+#include "tuner/models/workload.h"
+#include "tuner/report/report_text.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr std::size_t columns = 80;
+
+std::string_view says(const Model& model) {
+    const auto found = std::ranges::find(architectures(), model.architecture, &Architecture::model_type);
+    return found == architectures().end() ? "no model_type" : found->says;
+}
+
+std::string_view words_of(NormPlaces places) {
+    switch (places) {
+        case NormPlaces::before: return "in front";
+        case NormPlaces::around: return "in front and behind";
+        case NormPlaces::behind: return "behind";
+        case NormPlaces::after_sum: return "after the sum";
+    }
+    return "in front";
+}
+
+std::string attention_of(const Model& model, const LayerKind& kind) {
+    if (model.latent_attention) return "latent";
+    if (kind.window > 0) return fmt::format(model.encoder ? "{} around" : "window {}", kind.window);
+    if (kind.chunk > 0) return fmt::format("chunks of {}", kind.chunk);
+    return "all tokens";
+}
+
+std::string positions_of(const Model& model, const LayerKind& kind) {
+    if (model.learned_positions) return "learned";
+    if (model.alibi) return "ALiBi";
+    if (!kind.rotary || model.rotary_dim == 0) return "none";
+    return fmt::format("rotary {}{}", model.rotary_dim, model.interleaved_rotary ? ", interleaved" : "");
+}
+
+std::string network_of(const Model& model, const LayerKind& kind) {
+    if (!kind.experts) return fmt::format("{}", model.intermediate_size);
+    const std::int64_t width = model.expert_width > 0 ? model.expert_width : model.intermediate_size;
+    std::string text = fmt::format("{} experts of {}", model.experts, width);
+    if (model.experts_per_token > 0) text += fmt::format(", {} a token", model.experts_per_token);
+    if (model.shared_width > 0) text += fmt::format(" + {}", model.shared_width);
+    return text;
+}
+
+/// What holds for all layers, in the order in which it is said.
+std::vector<std::string> facts(const Model& model) {
+    std::vector<std::string> list{fmt::format("hidden {}", model.hidden_size),
+                                  fmt::format("{} heads", model.num_attention_heads),
+                                  fmt::format("{} kv heads of {}", model.num_key_value_heads, model.head_dim),
+                                  fmt::format("vocabulary {}", model.vocab_size)};
+    const auto add = [&](bool holds, std::string words) {
+        if (holds) list.push_back(std::move(words));
+    };
+    add(model.max_position_embeddings > 0, fmt::format("{} positions", model.max_position_embeddings));
+    list.push_back(fmt::format("{} {}", model.norm, words_of(model.norms)));
+    add(model.parallel, model.two_norms ? "parallel block with two norms" : "parallel block");
+    add(model.qk_norm, "norm of queries and keys");
+    list.push_back(fmt::format("{}{}", model.gated_ffn ? "gated " : "", model.activation));
+    add(model.qkv_bias, "bias of q, k, v");
+    add(model.output_bias, "bias of output");
+    add(model.ffn_bias, "bias of feed-forward");
+    add(model.softcap, "cap of scores");
+    add(model.sinks, "sinks");
+    add(model.has_head, model.tied_head ? "head tied to the embedding" : "head of its own");
+    return list;
+}
+
+/// Facts with commas between, as many a line as fit.
+std::string wrapped(const std::vector<std::string>& facts) {
+    constexpr std::string_view indent = "  ";
+    std::string text;
+    std::string line(indent);
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const std::string word = facts[i] + (i + 1 < facts.size() ? "," : "");
+        if (line.size() + 1 + word.size() > columns) {
+            text += line + '\n';
+            line = indent;
+        }
+        line += line.size() > indent.size() ? " " + word : word;
+    }
+    return text + line + '\n';
+}
+
+/// At most `width` columns; names of models may have characters of several bytes, which are not cut in two.
+std::string cut(const std::string& text, std::size_t width) {
+    const auto starts = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; };
+    if (static_cast<std::size_t>(std::ranges::count_if(text, starts)) <= width) return text;
+    std::string kept;
+    for (const char byte : text) {
+        if (starts(byte) && width-- == 1) break;
+        kept += byte;
+    }
+    return kept + "…";
+}
+
+std::string layers_table(const Model& model, bool colour) {
+    Table table({{"layers", Align::right}, {"attention"}, {"positions"}, {"feed-forward"}});
+    for (const LayerGroup& group : layer_groups(model)) {
+        table.add({std::to_string(group.count), attention_of(model, group.kind),
+                   positions_of(model, group.kind), cut(network_of(model, group.kind), 32)});
+    }
+    return table.render(colour, "  ");
+}
+
+/// Says nothing that the row before it does not.
+bool is_alternative(const ModelOperator& op) {
+    return op.role.ends_with(", paged cache") || op.role.ends_with(", filters");
+}
+
+std::string operators_table(const std::vector<ModelOperator>& operators, bool colour) {
+    constexpr std::size_t role_width = 36;
+    constexpr std::size_t kernel_width = 17;  // "attention_prefill"
+    constexpr std::size_t count_width = 5;
+    constexpr std::size_t gaps = 2 + 3 * 2;  // in front of the line, and between columns
+    std::size_t longest = 0;
+    for (const ModelOperator& op : operators) longest = std::max(longest, op.role.size());
+    const std::size_t role = std::min(longest, role_width);
+    const std::size_t shape = columns - gaps - role - kernel_width - count_width;
+    Table table({{"operator"}, {"sizes"}, {"count", Align::right}, {"kernel"}});
+    for (const ModelOperator& op : operators) {
+        if (is_alternative(op)) continue;
+        table.add({cut(op.role, role), cut(op.shape, shape), std::to_string(op.count),
+                   has_kernel(op) ? op.family : "none"});
+    }
+    return table.render(colour, "  ");
+}
+
+std::string missing_line(const std::vector<ModelOperator>& operators) {
+    std::vector<std::string> names;
+    for (const ModelOperator& op : operators) {
+        if (!has_kernel(op)) names.push_back(op.role);
+    }
+    if (names.empty()) return "Hone has a kernel for every operator.\n";
+    return fmt::format("No kernel for:\n{}", wrapped(names));
+}
+
+Json layers_json(const Model& model) {
+    Json layers = Json::array();
+    for (const LayerGroup& group : layer_groups(model)) {
+        layers.push_back({{"count", group.count},
+                          {"attention", attention_of(model, group.kind)},
+                          {"window", group.kind.window},
+                          {"chunk", group.kind.chunk},
+                          {"positions", positions_of(model, group.kind)},
+                          {"experts", group.kind.experts},
+                          {"feed_forward", network_of(model, group.kind)}});
+    }
+    return layers;
+}
+
+}  // namespace
+
+Json model_json(const Model& model, const std::vector<ModelOperator>& operators) {
+    Json json{{"name", model.name},
+              {"model_type", model.architecture.empty() ? Json(nullptr) : Json(model.architecture)},
+              {"architecture", says(model)},
+              {"kind", model.encoder ? "encoder" : "decoder"},
+              {"dtype", name(model.dtype)},
+              {"facts", facts(model)},
+              {"layers", layers_json(model)},
+              {"operators", Json::array()},
+              {"warnings", model.warnings}};
+    for (const ModelOperator& op : operators) {
+        Json row = as_json(op);
+        row["fields"] = op.fields.empty() ? Json(nullptr) : Json(op.fields);
+        row["kernel"] = has_kernel(op);
+        json["operators"].push_back(std::move(row));
+    }
+    return json;
+}
+
+std::string model_text(const Model& model, const std::vector<ModelOperator>& operators, bool colour) {
+    const std::string type =
+        model.architecture.empty() ? "" : fmt::format(" (model_type {})", model.architecture);
+    const std::string title = fmt::format("{}: {}{}, {}, {}", escape_controls(model.name), says(model), type,
+                                          model.encoder ? "encoder" : "decoder", name(model.dtype));
+    return fmt::format("{}\n{}\n{}\n{}\n{}", cut(title, columns), wrapped(facts(model)),
+                       layers_table(model, colour), operators_table(operators, colour),
+                       missing_line(operators));
+}
+
+}  // namespace hone::tuner
