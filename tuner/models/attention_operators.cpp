@@ -132,7 +132,7 @@ class AttentionOperators {
     /// Without fields: what no family covers.
     ModelOperator untuned(const Part& part, std::string family) const {
         std::string shape =
-            fmt::format("{} heads, {} kv heads of {}", shape_.heads, shape_.kv_heads, shape_.head_dim);
+            fmt::format("{}/{} heads of {}", shape_.heads, shape_.kv_heads, shape_.head_dim);
         if (part.window > 0) shape += fmt::format(", window {}", part.window);
         if (part.chunk > 0) shape += fmt::format(", chunks of {}", part.chunk);
         return {.role = part.role,

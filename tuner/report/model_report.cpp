@@ -32,7 +32,7 @@ std::string_view words_of(NormPlaces places) {
 
 std::string attention_of(const Model& model, const LayerKind& kind) {
     if (model.latent_attention) return "latent";
-    if (kind.window > 0) return fmt::format(model.encoder ? "{} around" : "window {}", kind.window);
+    if (kind.window > 0) return fmt::format("window {}{}", kind.window, model.encoder ? " around" : "");
     if (kind.chunk > 0) return fmt::format("chunks of {}", kind.chunk);
     return "all tokens";
 }
@@ -124,7 +124,8 @@ std::string operators_table(const std::vector<ModelOperator>& operators, bool co
     constexpr std::size_t count_width = 5;
     constexpr std::size_t gaps = 2 + 3 * 2;  // in front of the line, and between columns
     std::size_t longest = 0;
-    for (const ModelOperator& op : operators) longest = std::max(longest, op.role.size());
+    for (const ModelOperator& op : operators)
+        longest = std::max(longest, is_alternative(op) ? 0 : op.role.size());
     const std::size_t role = std::min(longest, role_width);
     const std::size_t shape = columns - gaps - role - kernel_width - count_width;
     Table table({{"operator"}, {"sizes"}, {"count", Align::right}, {"kernel"}});

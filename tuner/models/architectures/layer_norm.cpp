@@ -75,7 +75,7 @@ std::vector<Architecture> layer_norm_architectures() {
          .only = {{"add_cross_attention", false}},
          .numbers = {"scale_attn_weights", "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32",
                      "inference_runner", "validate_runner_input", "pre_allocate_kv_cache",
-                     "max_sequence_length", "max_batch_size"},
+                     "max_sequence_length", "max_batch_size", "pad_key_length"},
          .more = read_gpt_bigcode},
         {.model_type = "gptj",
          .says = "GPT-J",

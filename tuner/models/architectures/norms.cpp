@@ -27,7 +27,7 @@ std::vector<Architecture> norm_architectures() {
          .embedding_scale = true,
          .attention = {.qkv_bias = attention_bias,
                        .output_bias = attention_bias,
-                       .window = {.size = {{"sliding_window"}, 4096},
+                       .window = {.size = {{"sliding_window", "sliding_window_size"}, 4096},
                                   .layers = {Spread::Rule::not_last_of, {}, 2}},
                        .softcap = {{"attn_logit_softcapping"}, true}},
          .feed_forward = {.activation = {"hidden_activation", "hidden_act"}, .otherwise = "gelu_tanh"},
