@@ -111,7 +111,10 @@ class AttentionOperators {
     void add_attention(const Part& part, std::vector<ModelOperator>& list) const {
         if (const std::string_view family = uncovered(part); !family.empty()) {
             Part named = part;
-            named.role = "attention" + part.role;
+            named.role = std::string(model_.alibi   ? "attention with ALiBi"
+                                     : model_.sinks ? "attention with sinks"
+                                                    : "attention") +
+                         part.role;
             list.push_back(untuned(named, std::string(family)));
             return;
         }
@@ -131,8 +134,7 @@ class AttentionOperators {
 
     /// Without fields: what no family covers.
     ModelOperator untuned(const Part& part, std::string family) const {
-        std::string shape =
-            fmt::format("{}/{} heads of {}", shape_.heads, shape_.kv_heads, shape_.head_dim);
+        std::string shape = fmt::format("{}/{} heads of {}", shape_.heads, shape_.kv_heads, shape_.head_dim);
         if (part.window > 0) shape += fmt::format(", window {}", part.window);
         if (part.chunk > 0) shape += fmt::format(", chunks of {}", part.chunk);
         return {.role = part.role,

@@ -33,10 +33,10 @@ class LayerReader {
         const std::int64_t window = window_size();
         const std::int64_t chunk = optional_size(entry_.attention.chunk);
         const PerLayer rotary = rotary_layers();
-        PerLayer windows(layers_, false);
-        PerLayer chunks(layers_, false);
-        if (window > 0) windows = spread(entry_.attention.window.layers);
-        if (chunk > 0) chunks = rotary;
+        const PerLayer none(layers_, false);
+        const PerLayer windowed = spread(entry_.attention.window.layers);
+        PerLayer windows = window > 0 ? windowed : none;
+        PerLayer chunks = chunk > 0 ? rotary : none;
         read_layer_types(window, chunk, windows, chunks);
         const PerLayer experts = expert_layers();
         std::vector<LayerKind> kinds(layers_);

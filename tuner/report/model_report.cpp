@@ -47,7 +47,7 @@ std::string positions_of(const Model& model, const LayerKind& kind) {
 std::string network_of(const Model& model, const LayerKind& kind) {
     if (!kind.experts) return fmt::format("{}", model.intermediate_size);
     const std::int64_t width = model.expert_width > 0 ? model.expert_width : model.intermediate_size;
-    std::string text = fmt::format("{} experts of {}", model.experts, width);
+    std::string text = fmt::format("{} x {}", model.experts, width);
     if (model.experts_per_token > 0) text += fmt::format(", {} a token", model.experts_per_token);
     if (model.shared_width > 0) text += fmt::format(" + {}", model.shared_width);
     return text;
@@ -76,13 +76,13 @@ std::vector<std::string> facts(const Model& model) {
     return list;
 }
 
-/// Facts with commas between, as many a line as fit.
-std::string wrapped(const std::vector<std::string>& facts) {
+/// Words with separators between, as many a line as fit.
+std::string wrapped(const std::vector<std::string>& words, std::string_view separator) {
     constexpr std::string_view indent = "  ";
     std::string text;
     std::string line(indent);
-    for (std::size_t i = 0; i < facts.size(); ++i) {
-        const std::string word = facts[i] + (i + 1 < facts.size() ? "," : "");
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string word = words[i] + std::string(i + 1 < words.size() ? separator : "");
         if (line.size() + 1 + word.size() > columns) {
             text += line + '\n';
             line = indent;
@@ -108,7 +108,7 @@ std::string layers_table(const Model& model, bool colour) {
     Table table({{"layers", Align::right}, {"attention"}, {"positions"}, {"feed-forward"}});
     for (const LayerGroup& group : layer_groups(model)) {
         table.add({std::to_string(group.count), attention_of(model, group.kind),
-                   positions_of(model, group.kind), cut(network_of(model, group.kind), 32)});
+                   positions_of(model, group.kind), cut(network_of(model, group.kind), 29)});
     }
     return table.render(colour, "  ");
 }
@@ -143,7 +143,7 @@ std::string missing_line(const std::vector<ModelOperator>& operators) {
         if (!has_kernel(op)) names.push_back(op.role);
     }
     if (names.empty()) return "Hone has a kernel for every operator.\n";
-    return fmt::format("No kernel for:\n{}", wrapped(names));
+    return fmt::format("No kernel for:\n{}", wrapped(names, ";"));
 }
 
 Json layers_json(const Model& model) {
@@ -184,9 +184,10 @@ Json model_json(const Model& model, const std::vector<ModelOperator>& operators)
 std::string model_text(const Model& model, const std::vector<ModelOperator>& operators, bool colour) {
     const std::string type =
         model.architecture.empty() ? "" : fmt::format(" (model_type {})", model.architecture);
-    const std::string title = fmt::format("{}: {}{}, {}, {}", escape_controls(model.name), says(model), type,
-                                          model.encoder ? "encoder" : "decoder", name(model.dtype));
-    return fmt::format("{}\n{}\n{}\n{}\n{}", cut(title, columns), wrapped(facts(model)),
+    const std::string title =
+        fmt::format("{}{}, {}, {}: {}", says(model), type, model.encoder ? "encoder" : "decoder",
+                    name(model.dtype), escape_controls(model.name));
+    return fmt::format("{}\n{}\n{}\n{}\n{}", cut(title, columns), wrapped(facts(model), ","),
                        layers_table(model, colour), operators_table(operators, colour),
                        missing_line(operators));
 }

@@ -116,7 +116,7 @@ std::vector<Architecture> expert_architectures() {
                    .intermediate = {{"intermediate_size"}, 8192},
                    .heads = {{"num_attention_heads"}, 40},
                    .kv_heads = {{"num_key_value_heads"}, 8},
-                   .head_dim = {{"head_dim"}, Otherwise::head_share},
+                   .head_dim = {{"head_dim"}, 128},
                    .layers = {{"num_hidden_layers"}, 48},
                    .vocabulary = {{"vocab_size"}, 202048},
                    .positions = {{"max_position_embeddings"}, 131072}},
