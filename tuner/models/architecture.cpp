@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "kernel_templates/text.h"
 
@@ -98,7 +99,7 @@ const std::vector<Architecture>& architectures() {
         std::vector<Architecture> list;
         for (const auto& part : {llama_architectures, norm_architectures, layer_norm_architectures,
                                  expert_architectures, encoder_architectures, multimodal_architectures})
-            std::ranges::move(part(), std::back_inserter(list));
+            std::ranges::copy(part(), std::back_inserter(list));
         return list;
     }();
     return all;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -168,11 +169,11 @@ struct Architecture {
 [[nodiscard]] const std::vector<Architecture>& architectures();
 
 // The table in parts; one file each in architectures/.
-[[nodiscard]] std::vector<Architecture> llama_architectures();  ///< RMSNorm in front, dense
-[[nodiscard]] std::vector<Architecture> norm_architectures();   ///< norms elsewhere: Gemma, OLMo 2, GLM-4
-[[nodiscard]] std::vector<Architecture> layer_norm_architectures();  ///< GPT-2 and what followed it
-[[nodiscard]] std::vector<Architecture> expert_architectures();      ///< mixtures of experts
-[[nodiscard]] std::vector<Architecture> encoder_architectures();
+[[nodiscard]] std::span<const Architecture> llama_architectures();  ///< RMSNorm in front, dense
+[[nodiscard]] std::span<const Architecture> norm_architectures();   ///< norms elsewhere: Gemma, OLMo 2, GLM-4
+[[nodiscard]] std::span<const Architecture> layer_norm_architectures();  ///< GPT-2 and what followed it
+[[nodiscard]] std::span<const Architecture> expert_architectures();      ///< mixtures of experts
+[[nodiscard]] std::span<const Architecture> encoder_architectures();
 [[nodiscard]] std::vector<Architecture>
 multimodal_architectures();  ///< what has its language model in text_config
 
