@@ -174,8 +174,7 @@ struct Architecture {
 [[nodiscard]] std::span<const Architecture> layer_norm_architectures();  ///< GPT-2 and what followed it
 [[nodiscard]] std::span<const Architecture> expert_architectures();      ///< mixtures of experts
 [[nodiscard]] std::span<const Architecture> encoder_architectures();
-[[nodiscard]] std::vector<Architecture>
-multimodal_architectures();  ///< what has its language model in text_config
+[[nodiscard]] std::span<const Architecture> multimodal_architectures();  ///< what has text_config
 
 /// Throws ConfigError for a model_type that has no entry, naming it, the nearest names and what to do.
 [[nodiscard]] const Architecture& architecture_of(const Keys& keys);
