@@ -81,6 +81,8 @@ constexpr std::array harmless = std::to_array<std::string_view>({
     "use_cache",
     "cache_implementation",
     "task_specific_params",
+    "output_past",
+    "predict_special_tokens",
     "prefix",
     "temperature",
     "top_k",
