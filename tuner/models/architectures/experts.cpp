@@ -26,6 +26,12 @@ const Window qwen_window{.size = {{"sliding_window"}, 4096},
                          .used = {{"use_sliding_window"}, false},
                          .layers = {Spread::Rule::from, {"max_window_layers"}, 28}};
 
+/// Qwen 3's files have a key of Qwen 2's that its layers pass over.
+Spellings with_window_layers(Spellings keys) {
+    keys.emplace_back("max_window_layers");
+    return keys;
+}
+
 Experts with_shared_width(Experts experts) {
     experts.shared_width = {"shared_expert_intermediate_size"};
     experts.shared_gate = true;
@@ -49,13 +55,13 @@ const std::vector<Architecture> entries{
      .attention = {.qkv_bias = attention_bias,
                    .output_bias = attention_bias,
                    .qk_norm = always,
-                   .window = qwen_window},
+                   .window = {.size = {{"sliding_window"}, 4096}, .used = {{"use_sliding_window"}, false}}},
      .experts = qwen_experts,
      .head = {.tied = not_tied},
      .only = {{"qkv_bias", false},
               {"use_qk_norm", true},
               {"shared_expert_intermediate_size", std::int64_t{0}}},
-     .numbers = routing},
+     .numbers = with_window_layers(routing)},
     {.model_type = "olmoe",
      .says = "OLMoE",
      .attention = {.qkv_bias = attention_bias,
