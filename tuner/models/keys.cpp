@@ -38,6 +38,12 @@ std::int64_t Keys::needed_size(const Spellings& spellings) const {
     missing(spellings);
 }
 
+std::int64_t Keys::needed_count(const Spellings& spellings) const {
+    if (const auto value = count(spellings)) return *value;
+    if (is_null(spellings)) return 0;
+    missing(spellings);
+}
+
 std::string Keys::text(const Spellings& spellings) const {
     const Entry* entry = find(spellings);
     if (entry == nullptr) return {};

@@ -33,6 +33,8 @@ class Keys {
     /// The same from 0.
     [[nodiscard]] std::optional<std::int64_t> count(const Spellings& spellings) const;
     [[nodiscard]] std::int64_t needed_size(const Spellings& spellings) const;
+    /// null: 0.
+    [[nodiscard]] std::int64_t needed_count(const Spellings& spellings) const;
     /// Empty: not there, or null.
     [[nodiscard]] std::string text(const Spellings& spellings) const;
     [[nodiscard]] std::optional<bool> flag(const Spellings& spellings) const;

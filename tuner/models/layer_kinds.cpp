@@ -114,8 +114,7 @@ class LayerReader {
             set_listed(experts.expert_list, true, chosen);
         }
         if (!experts.dense_list.empty()) set_listed(experts.dense_list, false, chosen);
-        const std::int64_t first =
-            experts.dense_first.empty() ? 0 : keys_.count(experts.dense_first).value_or(0);
+        const std::int64_t first = experts.dense_first.empty() ? 0 : keys_.needed_count(experts.dense_first);
         std::fill_n(chosen.begin(), std::min<std::int64_t>(first, model_.num_hidden_layers), false);
         return chosen;
     }

@@ -187,9 +187,9 @@ class Reader {
 
     std::int64_t shared_width(const Experts& experts) const {
         if (experts.shared_as_others) return model_.expert_width;
-        if (!experts.shared_width.empty()) return keys_.count(experts.shared_width).value_or(0);
+        if (!experts.shared_width.empty()) return keys_.needed_count(experts.shared_width);
         if (experts.shared_number.empty()) return 0;
-        return keys_.count(experts.shared_number).value_or(0) * model_.expert_width;
+        return keys_.needed_count(experts.shared_number) * model_.expert_width;
     }
 
     void read_head() {

@@ -118,6 +118,12 @@ bool is_alternative(const ModelOperator& op) {
     return op.role.ends_with(", paged cache") || op.role.ends_with(", filters");
 }
 
+/// A role in fewer letters where a window stands behind it, so that the table has room for both.
+std::string short_role(const std::string& role) {
+    constexpr std::string_view longer = "attention over ";
+    return role.starts_with(longer) ? "attention, " + role.substr(longer.size()) : role;
+}
+
 std::string operators_table(const std::vector<ModelOperator>& operators, bool colour) {
     constexpr std::size_t role_width = 36;
     constexpr std::size_t kernel_width = 17;  // "attention_prefill"
@@ -125,13 +131,13 @@ std::string operators_table(const std::vector<ModelOperator>& operators, bool co
     constexpr std::size_t gaps = 2 + 3 * 2;  // in front of the line, and between columns
     std::size_t longest = 0;
     for (const ModelOperator& op : operators)
-        longest = std::max(longest, is_alternative(op) ? 0 : op.role.size());
+        longest = std::max(longest, is_alternative(op) ? 0 : short_role(op.role).size());
     const std::size_t role = std::min(longest, role_width);
     const std::size_t shape = columns - gaps - role - kernel_width - count_width;
     Table table({{"operator"}, {"sizes"}, {"count", Align::right}, {"kernel"}});
     for (const ModelOperator& op : operators) {
         if (is_alternative(op)) continue;
-        table.add({cut(op.role, role), cut(op.shape, shape), std::to_string(op.count),
+        table.add({cut(short_role(op.role), role), cut(op.shape, shape), std::to_string(op.count),
                    has_kernel(op) ? op.family : "none"});
     }
     return table.render(colour, "  ");

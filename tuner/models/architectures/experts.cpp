@@ -13,22 +13,19 @@ const Spellings routing{
     "ep_size"};
 
 /// As DeepSeek counts them: some dense layers first, then experts and shared ones.
-const Experts deepseek_experts{.number = {{"n_routed_experts"}, Otherwise::none},
+const Experts deepseek_experts{.number = {{"n_routed_experts"}},
                                .width = {"moe_intermediate_size"},
                                .shared_number = {"n_shared_experts"},
                                .dense_first = {"first_k_dense_replace"}};
 /// As Qwen does.
-const Experts qwen_experts{.number = {{"num_experts", "num_local_experts"}, Otherwise::none},
+const Experts qwen_experts{.number = {{"num_experts", "num_local_experts"}},
                            .width = {"moe_intermediate_size"},
                            .layers = {Spread::Rule::last_of, {"decoder_sparse_step"}, 1},
                            .dense_list = {"mlp_only_layers"}};
-const Window qwen_window{.size = {{"sliding_window"}, 4096},
-                         .used = {{"use_sliding_window"}, false},
-                         .layers = {Spread::Rule::from, {"max_window_layers"}, 28}};
 
-/// Qwen 3's files have a key of Qwen 2's that its layers pass over.
-Spellings with_window_layers(Spellings keys) {
-    keys.emplace_back("max_window_layers");
+/// Keys that all their files have, and that say nothing where windows are off.
+Spellings with_windows(Spellings keys) {
+    keys.insert(keys.end(), {"sliding_window", "max_window_layers"});
     return keys;
 }
 
@@ -46,10 +43,11 @@ const std::vector<Architecture> entries{
      .head = {.tied = not_tied}},
     {.model_type = "qwen2_moe",
      .says = "Qwen 2 with experts",
-     .attention = {.qkv_bias = {{"qkv_bias"}, true}, .window = qwen_window},
+     .attention = {.qkv_bias = {{"qkv_bias"}, true}},
      .experts = with_shared_width(qwen_experts),
      .head = {.tied = not_tied},
-     .numbers = routing},
+     .only = {{"use_sliding_window", false}},
+     .numbers = with_windows(routing)},
     {.model_type = "qwen3_moe",
      .says = "Qwen 3 with experts",
      .attention = {.qkv_bias = attention_bias,
@@ -61,7 +59,7 @@ const std::vector<Architecture> entries{
      .only = {{"qkv_bias", false},
               {"use_qk_norm", true},
               {"shared_expert_intermediate_size", std::int64_t{0}}},
-     .numbers = with_window_layers(routing)},
+     .numbers = with_windows(routing)},
     {.model_type = "olmoe",
      .says = "OLMoE",
      .attention = {.qkv_bias = attention_bias,
