@@ -8,7 +8,7 @@ using namespace hone::test;
 
 TEST_CASE("help starts with examples, for the program and for each command") {
     const Sandbox sandbox;
-    for (const char* command : {"", "tune", "list", "show", "explain", "bench", "export", "import", "merge",
+    for (const char* command : {"", "tune", "model", "list", "show", "explain", "bench", "export", "import", "merge",
                                 "compile", "quantize", "cache", "spaces", "doctor"}) {
         CAPTURE(command);
         const Ended help = *command == '\0' ? sandbox.run({"--help"}) : sandbox.run({command, "--help"});

@@ -152,6 +152,8 @@ Ended Sandbox::run_on_terminal(const Words& arguments) const {
 
 std::vector<Sandbox::Words> sample_commands() {
     return {{"tune", "llama-3-8b", "--dry-run"},
+            {"model"},
+            {"model", "gemma-3-4b"},
             {"list"},
             {"show", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16"},
             {"explain", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16"},

@@ -48,13 +48,15 @@ struct Contender {
     tuner::Samples samples{};
 };
 
-std::vector<Problem> problems_of(const Options& options) {
+std::vector<Problem> problems_of(const Options& options, const Console& console) {
     if (options.words.empty() == options.target.model.empty()) {
         throw Failure(ExitCode::usage, {"no_target", "give a problem or --model",
                                         "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16"});
     }
     if (!options.words.empty()) return {problem_from_words(options.words)};
-    return options.target.workload().problems;
+    const tuner::Workload workload = options.target.workload();
+    warn_of(workload, console);
+    return workload.problems;
 }
 
 /// Candidates that dispatch knows, each once.
@@ -202,7 +204,7 @@ bool bench_problem(const Problem& problem, const Bench& bench, Outcome& outcome)
 }
 
 Outcome bench(const Options& options, const Console& console) {
-    const std::vector<Problem> problems = problems_of(options);
+    const std::vector<Problem> problems = problems_of(options, console);
     const tuner::DeviceInfo device = chosen_gpus(find_gpus(), options.gpu).front();
     if (options.energy) check_energy(device);
     const std::atomic<bool>& stop = stop_on_interrupt();

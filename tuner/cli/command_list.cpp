@@ -12,7 +12,15 @@ const std::vector<Command>& commands() {
          "  hone tune llama-3-8b --dry-run            what would be tuned\n"
          "  hone tune llama-3-8b --offline --arch sm_90a   predict, without a GPU\n",
          declare_tune},
-        {"list", "Winners that are known, by GPU", "  hone list\n  hone list rmsnorm hidden=4096 --gpu H100\n  hone list --csv > winners.csv\n", declare_list},
+        {"model", "What is understood of a model: layers, operators, sizes, and which have a kernel",
+         "  hone model llama-3-8b\n"
+         "  hone model path/to/config.json\n"
+         "  hone model config.json --tp 2 --json\n"
+         "  hone model                                known models\n",
+         declare_model},
+        {"list", "Winners that are known, by GPU",
+         "  hone list\n  hone list rmsnorm hidden=4096 --gpu H100\n  hone list --csv > winners.csv\n",
+         declare_list},
         {"show", "All trials of one problem", "  hone show rmsnorm dtype=bf16 hidden=4096 rows=16\n",
          declare_show},
         {"explain", "Which kernel a call would run, and why",

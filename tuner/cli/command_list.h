@@ -7,6 +7,7 @@
 namespace hone::cli {
 
 Runner declare_tune(CLI::App& app);
+Runner declare_model(CLI::App& app);
 Runner declare_list(CLI::App& app);
 Runner declare_show(CLI::App& app);
 Runner declare_explain(CLI::App& app);

@@ -78,14 +78,14 @@ Arch arch_to_compile_for(const std::string& name) {
                   {"no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a"});
 }
 
-Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch,
-                 const std::vector<tuner::ModelOperator>& missing) {
+Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tuner::Workload& workload) {
     Outcome outcome{.data = {{"arch", to_string(arch)},
                              {"images", tally.images},
                              {"from_cache", tally.from_cache},
                              {"compiled", compiled},
                              {"failed", tally.failed},
-                             {"without_family", tuner::list_json(missing)}}};
+                             {"without_family", tuner::list_json(workload.without_family)},
+                             {"warnings", warnings_of(workload)}}};
     outcome.text =
         fmt::format("{} images for {}, {} of them compiled now\n", tally.images, to_string(arch), compiled);
     for (const Json& failure : tally.failed) {
@@ -102,6 +102,7 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch,
 
 Outcome compile(const Options& options, const Console& console) {
     const tuner::Workload workload = options.target.workload();
+    warn_of(workload, console);
     const Arch arch = arch_to_compile_for(options.arch);
     const CompilerInfo compiler = find_compiler();
     if (compiler.nvrtc == nullptr)
@@ -133,7 +134,7 @@ Outcome compile(const Options& options, const Console& console) {
                         .finished_winner = std::nullopt});
     }
     display.finish();
-    Outcome outcome = describe(tally, pool.compiled(), arch, workload.without_family);
+    Outcome outcome = describe(tally, pool.compiled(), arch, workload);
     if (stop) {
         outcome.exit = ExitCode::interrupted;
         outcome.error = {"interrupted", "stopped by Ctrl-C; what was compiled is kept",

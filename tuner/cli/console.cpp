@@ -25,13 +25,11 @@ bool terminal_is_smart() {
 bool colours_wanted() { return runtime::environment_variable("NO_COLOR").empty() && terminal_is_smart(); }
 
 std::size_t page_columns() {
-    constexpr std::size_t elsewhere = 120;
-    constexpr std::int64_t least = 40;
-    const std::string said = runtime::environment_variable("COLUMNS");
-    if (const std::optional<std::int64_t> columns = parse_integer(said); columns && *columns > 0)
-        return static_cast<std::size_t>(std::max(*columns, least));
+    constexpr std::size_t least = 40;
+    const std::optional<std::int64_t> said = parse_integer(runtime::environment_variable("COLUMNS"));
+    if (said && *said > 0) return std::max(static_cast<std::size_t>(*said), least);
     winsize size{};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return elsewhere;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
     return std::max<std::size_t>(size.ws_col, least);
 }
 

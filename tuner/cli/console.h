@@ -15,7 +15,7 @@ struct Console {
     bool stderr_terminal = false;  ///< cursor movement works: a progress bar, else plain lines
 
     /// Colours only on a terminal, without NO_COLOR (non-empty) and with a TERM that is not "dumb". Pages are
-    /// as wide as COLUMNS says, else as the terminal; 120 columns where stdout is none.
+    /// as wide as COLUMNS says, else as the terminal; what goes elsewhere is not cut.
     [[nodiscard]] static Console of_process(bool json);
 
     /// One line on stderr, control characters escaped.

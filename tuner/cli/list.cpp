@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"

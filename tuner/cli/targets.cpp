@@ -91,14 +91,17 @@ tuner::Workload Target::workload() const {
     }
     if (!fields.empty() && (op.empty() || !model.empty()))
         throw usage("no_target", "--fields goes with --op and without a MODEL");
-    const tuner::WorkloadOptions options{.tokens = tokens_from(tokens),
-                                         .dtype = parsed_dtype(dtype),
-                                         .tensor_parallel = tensor_parallel,
-                                         .weights = weights()};
-    if (model.empty()) return tuner::operator_workload(op, fields, options);
-    tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options);
+    if (model.empty()) return tuner::operator_workload(op, fields, options());
+    tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options());
     if (!op.empty()) keep_only(family_named(op), workload);
     return workload;
+}
+
+tuner::WorkloadOptions Target::options() const {
+    return {.tokens = tokens_from(tokens),
+            .dtype = parsed_dtype(dtype),
+            .tensor_parallel = tensor_parallel,
+            .weights = weights()};
 }
 
 std::string Target::command_words() const {
@@ -113,6 +116,10 @@ std::string Target::command_words() const {
     if (zeros) words += " --zeros";
     if (lm_head) words += " --lm-head";
     return words;
+}
+
+void warn_of(const tuner::Workload& workload, const Console& console) {
+    for (const std::string& warning : tuner::warnings_of(workload)) console.warn(warning);
 }
 
 std::size_t chosen(std::string_view option, const std::string& text,

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/cli/console.h"
 #include "tuner/models/workload.h"
 
 namespace hone::cli {
@@ -34,12 +35,17 @@ struct Target {
     /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither
     /// is given, --fields goes with a model or a format with none, and ConfigError.
     [[nodiscard]] tuner::Workload workload() const;
+    /// What the options say beside the target itself. Throws Failure (usage).
+    [[nodiscard]] tuner::WorkloadOptions options() const;
     /// The same target as words of a command line.
     [[nodiscard]] std::string command_words() const;
 
   private:
     [[nodiscard]] std::optional<checkpoints::WeightFormat> weights() const;
 };
+
+/// On stderr: what of a model is not understood, and what has no kernel.
+void warn_of(const tuner::Workload& workload, const Console& console);
 
 /// The place of `text` among `names`. Throws Failure (usage) with the option, the nearest name, and all.
 [[nodiscard]] std::size_t chosen(std::string_view option, const std::string& text,

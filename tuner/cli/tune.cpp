@@ -35,7 +35,8 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
                              {"device", traits.name},
                              {"problems", Json::array()},
                              {"operators", tuner::list_json(workload.tuned)},
-                             {"without_family", tuner::list_json(workload.without_family)}}};
+                             {"without_family", tuner::list_json(workload.without_family)},
+                             {"warnings", warnings_of(workload)}}};
     tuner::Table table({{"problem"}, {"candidates", tuner::Align::right}, {"default"}});
     for (const Problem& problem : workload.problems) {
         const std::size_t candidates = ranked_space(problem, traits).size();
@@ -144,6 +145,7 @@ Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
     Outcome outcome{.data = {{"name", workload.name},
                              {"runs", Json::array()},
                              {"without_family", tuner::list_json(workload.without_family)},
+                             {"warnings", warnings_of(workload)},
                              {"cache", cache}}};
     for (const TuneRun& run : runs) {
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
@@ -163,6 +165,7 @@ Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
 Outcome tune(const TuneCommandOptions& options, const Console& console) {
     options.check();
     const Workload workload = options.target.workload();
+    warn_of(workload, console);
     check_not_empty(workload);
     if (options.dry_run) return dry_run(workload, options, console);
     const TuneContext context{.options = options,

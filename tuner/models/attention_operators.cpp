@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string>
 
 #include "runtime/operators/attention_problem.h"
 #include "runtime/operators/describe_problem.h"
@@ -43,32 +44,109 @@ class AttentionOperators {
           usual_tokens_(tokens.empty()) {}
 
     std::vector<ModelOperator> list() const {
-        if (model_.latent_attention) return {untuned("latent attention", "attention_latent")};
+        if (model_.latent_attention)
+            return {
+                untuned({.role = "latent attention", .count = model_.num_hidden_layers}, "attention_latent")};
         std::vector<ModelOperator> list;
-        for (const CacheLayout& layout : cache_layouts) {
-            if (model_.rotary_dim > 0) list.push_back(append(layout));
-        }
-        list.push_back(prompt());
-        for (const CacheLayout& layout : cache_layouts) list.push_back(decode(layout));
+        add_positions(list);
+        const std::vector<Part> parts = parts_of_layers();
+        for (const Part& part : parts) add_attention(part, list);
         return list;
     }
 
   private:
-    /// Without fields: what no family covers.
-    ModelOperator untuned(std::string role, std::string family) const {
-        const std::string window =
-            model_.sliding_window > 0 ? fmt::format(", window {}", model_.sliding_window) : "";
-        return {.role = std::move(role),
-                .family = std::move(family),
-                .fields = {},
-                .count = model_.num_hidden_layers,
-                .shape = fmt::format("{} heads, {} kv heads of {}{}", shape_.heads, shape_.kv_heads,
-                                     shape_.head_dim, window)};
+    /// Layers whose attention is alike.
+    struct Part {
+        std::string role;  ///< what follows the operator's name: ", window 4096"
+        std::int64_t window = 0;
+        std::int64_t chunk = 0;
+        std::int64_t count = 0;
+    };
+
+    /// A role says a window or chunks where not all layers have the same.
+    std::vector<Part> parts_of_layers() const {
+        std::vector<Part> parts;
+        for (const LayerGroup& group : layer_groups(model_)) {
+            const auto found = std::ranges::find_if(parts, [&](const Part& part) {
+                return part.window == group.kind.window && part.chunk == group.kind.chunk;
+            });
+            if (found != parts.end())
+                found->count += group.count;
+            else
+                parts.push_back({{}, group.kind.window, group.kind.chunk, group.count});
+        }
+        if (parts.size() == 1) return parts;
+        for (Part& part : parts) {
+            if (part.window > 0) part.role = fmt::format(", window {}", part.window);
+            if (part.chunk > 0) part.role += fmt::format(", chunks of {}", part.chunk);
+        }
+        return parts;
     }
 
-    ModelOperator tuned(std::string role, std::string family, std::string_view fields,
+    std::int64_t layers_with_rotation(bool rotary) const {
+        std::int64_t layers = 0;
+        for (const LayerGroup& group : layer_groups(model_))
+            layers += group.kind.rotary == rotary ? group.count : 0;
+        return layers;
+    }
+
+    /// What happens to queries and keys before attention, and the append to the cache.
+    void add_positions(std::vector<ModelOperator>& list) const {
+        if (model_.rotary_dim == 0) return;
+        const std::int64_t rotated = layers_with_rotation(true);
+        const std::int64_t others = layers_with_rotation(false);
+        if (model_.encoder) {
+            list.push_back(untuned({.role = "rotary embedding", .count = rotated}, "rotary_embedding"));
+            return;
+        }
+        for (const CacheLayout& layout : cache_layouts) {
+            if (rotated > 0)
+                list.push_back(append("rotary embedding and cache append", rotated, true, layout));
+            if (others > 0) list.push_back(append("cache append", others, false, layout));
+        }
+        if (others > 0 && model_.scaled_queries)
+            list.push_back(untuned({.role = "scale of queries by position", .count = others}, "scale"));
+    }
+
+    void add_attention(const Part& part, std::vector<ModelOperator>& list) const {
+        if (const std::string_view family = uncovered(part); !family.empty()) {
+            Part named = part;
+            named.role = std::string(model_.alibi   ? "attention with ALiBi"
+                                     : model_.sinks ? "attention with sinks"
+                                                    : "attention") +
+                         part.role;
+            list.push_back(untuned(named, std::string(family)));
+            return;
+        }
+        list.push_back(prompt(part));
+        if (model_.encoder) return;
+        for (const CacheLayout& layout : cache_layouts) list.push_back(decode(part, layout));
+    }
+
+    /// The name of attention that no family computes; empty: attention_prefill and attention_decode do.
+    std::string_view uncovered(const Part& part) const {
+        if (model_.alibi) return "attention_alibi";
+        if (model_.sinks) return "attention_sinks";
+        if (part.chunk > 0) return "attention_chunked";
+        if (model_.encoder && part.window > 0) return "attention_around";
+        return {};
+    }
+
+    /// Without fields: what no family covers.
+    ModelOperator untuned(const Part& part, std::string family) const {
+        std::string shape = fmt::format("{}/{} heads of {}", shape_.heads, shape_.kv_heads, shape_.head_dim);
+        if (part.window > 0) shape += fmt::format(", window {}", part.window);
+        if (part.chunk > 0) shape += fmt::format(", chunks of {}", part.chunk);
+        return {.role = part.role,
+                .family = std::move(family),
+                .fields = {},
+                .count = part.count,
+                .shape = std::move(shape)};
+    }
+
+    ModelOperator tuned(const Part& part, std::string family, std::string_view fields,
                         std::vector<std::string> sizes) const {
-        ModelOperator op = untuned(std::move(role), std::move(family));
+        ModelOperator op = untuned(part, std::move(family));
         if (shape_.head_dim > most_head_dim) return op;
         op.fields = fmt::format("dtype={} heads={} kv_heads={} head_dim={} {}", name(shape_.dtype),
                                 shape_.heads, shape_.kv_heads, shape_.head_dim, fields);
@@ -76,15 +154,20 @@ class AttentionOperators {
         return op;
     }
 
-    ModelOperator append(const CacheLayout& layout) const {
-        return tuned(fmt::format("rotary embedding and cache append{}", layout.name), "rope_kv_append",
-                     fmt::format("style=half norm={} rotary_dim={} {}", yes_no(model_.qk_norm),
-                                 model_.rotary_dim, layout.append),
+    /// Its norm has one weight for all heads; other norms of queries and keys stand apart.
+    ModelOperator append(std::string_view role, std::int64_t layers, bool rotary,
+                         const CacheLayout& layout) const {
+        const bool norm = model_.qk_norm && model_.norm == "rmsnorm" &&
+                          model_.head_norm == HeadNorm::shared && (rotary || !model_.qk_norm_with_rotation);
+        return tuned({.role = fmt::format("{}{}", role, layout.name), .count = layers}, "rope_kv_append",
+                     fmt::format("style={} norm={} rotary_dim={} {}",
+                                 model_.interleaved_rotary && rotary ? "interleaved" : "half", yes_no(norm),
+                                 rotary ? model_.rotary_dim : 0, layout.append),
                      sizes_at("rope_kv_append", tokens_));
     }
 
     /// One sequence, all of whose keys are new.
-    ModelOperator prompt() const {
+    ModelOperator prompt(const Part& part) const {
         std::set<std::int64_t> lengths;
         for (const std::int64_t count : tokens_) {
             if (count > runtime::most_decode_queries) lengths.insert(std::min(count, positions(count)));
@@ -92,19 +175,22 @@ class AttentionOperators {
         std::vector<std::string> sizes;
         for (const std::int64_t length : lengths)
             sizes.push_back(fmt::format("batch=1 q_len={} kv_len={}", length, length));
-        return tuned("attention over a prompt", "attention_prefill",
-                     fmt::format("causal=yes window={} softcap={} lengths=none", model_.sliding_window,
-                                 yes_no(model_.softcap)),
+        Part named = part;
+        named.role = (model_.encoder ? "attention over a text" : "attention over a prompt") + part.role;
+        return tuned(named, "attention_prefill",
+                     fmt::format("causal={} window={} softcap={} lengths=none", yes_no(!model_.encoder),
+                                 part.window, yes_no(model_.softcap)),
                      std::move(sizes));
     }
 
     /// A single query sees all keys: only a window needs to know where it stands.
-    ModelOperator decode(const CacheLayout& layout) const {
-        return tuned(
-            fmt::format("attention over one token{}", layout.name), "attention_decode",
-            fmt::format("causal={} window={} softcap={} q_tokens=1 {}", yes_no(model_.sliding_window > 0),
-                        model_.sliding_window, yes_no(model_.softcap), layout.decode),
-            decode_sizes());
+    ModelOperator decode(const Part& part, const CacheLayout& layout) const {
+        Part named = part;
+        named.role = fmt::format("attention over one token{}{}", part.role, layout.name);
+        return tuned(named, "attention_decode",
+                     fmt::format("causal={} window={} softcap={} q_tokens=1 {}", yes_no(part.window > 0),
+                                 part.window, yes_no(model_.softcap), layout.decode),
+                     decode_sizes());
     }
 
     std::vector<std::string> decode_sizes() const {

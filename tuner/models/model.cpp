@@ -3,81 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-#include <initializer_list>
+#include <algorithm>
+#include <iterator>
 
 #include "kernel_templates/text.h"
 #include "tuner/data_files.h"
 #include "tuner/errors.h"
+#include "tuner/models/architecture.h"
+#include "tuner/models/file_words.h"
+#include "tuner/models/unread_keys.h"
 
 namespace hone::tuner {
 namespace {
-
-using Spellings = std::vector<std::string_view>;
-using Entry = ModelDocument::Entry;
-
-/// One document with typed look-ups whose errors say file, line, key and what is allowed.
-class Keys {
-  public:
-    explicit Keys(const ModelDocument& document) : document_(document) {}
-
-    [[nodiscard]] std::optional<std::int64_t> size(const Spellings& spellings) const {
-        const Entry* entry = document_.find(spellings);
-        if (entry == nullptr) return std::nullopt;
-        const auto* value = std::get_if<std::int64_t>(&entry->value);
-        if (value == nullptr)
-            fail(*entry, fmt::format("has to be a whole number from 1 to {}", max_model_size));
-        if (*value < 1 || *value > max_model_size) {
-            fail(*entry, fmt::format("is {}, allowed is 1 to {}", *value, max_model_size));
-        }
-        return *value;
-    }
-    [[nodiscard]] std::int64_t needed_size(const Spellings& spellings) const {
-        if (const auto value = size(spellings)) return *value;
-        missing(spellings);
-    }
-    [[nodiscard]] std::string text(const Spellings& spellings) const {
-        const Entry* entry = document_.find(spellings);
-        if (entry == nullptr) return {};
-        const auto* value = std::get_if<std::string>(&entry->value);
-        if (value == nullptr) fail(*entry, "has to be a text");
-        return *value;
-    }
-    [[nodiscard]] std::optional<bool> flag(const Spellings& spellings) const {
-        const Entry* entry = document_.find(spellings);
-        if (entry == nullptr) return std::nullopt;
-        const auto* value = std::get_if<bool>(&entry->value);
-        if (value == nullptr) fail(*entry, "has to be true or false");
-        return *value;
-    }
-    [[nodiscard]] std::optional<double> fraction(const Spellings& spellings) const {
-        const Entry* entry = document_.find(spellings);
-        if (entry == nullptr) return std::nullopt;
-        if (const auto* whole = std::get_if<std::int64_t>(&entry->value); whole != nullptr && *whole == 1)
-            return 1.0;
-        const auto* value = std::get_if<double>(&entry->value);
-        if (value == nullptr || !(*value > 0) || *value > 1)
-            fail(*entry, "has to be a number above 0 and at most 1");
-        return *value;
-    }
-    [[nodiscard]] bool has(const Spellings& spellings) const { return document_.find(spellings) != nullptr; }
-    [[noreturn]] void missing(const Spellings& spellings) const {
-        throw ConfigError(fmt::format("{}: key {} is missing (accepted spellings: {})", document_.file_name(),
-                                      spellings.front(), fmt::join(spellings, ", ")));
-    }
-    [[noreturn]] void fail(const Spellings& spellings, const std::string& what) const {
-        const Entry* entry = document_.find(spellings);
-        if (entry != nullptr) fail(*entry, what);
-        throw ConfigError(fmt::format("{}: {} {}", document_.file_name(), spellings.front(), what));
-    }
-
-  private:
-    [[noreturn]] void fail(const Entry& entry, const std::string& what) const {
-        throw ConfigError(fmt::format("{}{} {}", document_.place(entry), entry.key, what));
-    }
-
-    const ModelDocument& document_;
-};
 
 const Spellings hidden_keys{"hidden_size", "n_embd", "d_model"};
 const Spellings intermediate_keys{"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"};
@@ -92,41 +29,6 @@ const Spellings rotation_base_keys{"rope_theta", "rotary_emb_base"};
 const Spellings activation_keys{"hidden_act", "hidden_activation", "activation_function"};
 const Spellings dtype_keys{"dtype", "torch_dtype"};
 
-struct Named {
-    std::string_view spelling;
-    std::string_view meaning;
-};
-constexpr std::array<Named, 8> activations{{{"silu", "silu"},
-                                            {"swish", "silu"},
-                                            {"gelu", "gelu_erf"},
-                                            {"gelu_new", "gelu_tanh"},
-                                            {"gelu_fast", "gelu_tanh"},
-                                            {"gelu_tanh", "gelu_tanh"},
-                                            {"gelu_pytorch_tanh", "gelu_tanh"},
-                                            {"relu", "relu"}}};
-constexpr std::array<Named, 9> dtypes{{{"bfloat16", "bf16"},
-                                       {"bf16", "bf16"},
-                                       {"float16", "fp16"},
-                                       {"fp16", "fp16"},
-                                       {"half", "fp16"},
-                                       {"float32", "fp32"},
-                                       {"fp32", "fp32"},
-                                       {"float", "fp32"},
-                                       {"torch.bfloat16", "bf16"}}};
-
-std::string_view one_of(const Keys& keys, const Spellings& spellings, std::span<const Named> allowed,
-                        std::string_view fallback) {
-    const std::string text = keys.text(spellings);
-    if (text.empty()) return fallback;
-    Spellings names;
-    for (const Named& named : allowed) {
-        if (named.spelling == text) return named.meaning;
-        names.push_back(named.spelling);
-    }
-    keys.fail(spellings, fmt::format("is '{}', allowed is {}{}", text, fmt::join(names, ", "),
-                                     did_you_mean(text, names)));
-}
-
 void read_norm(const Keys& keys, Model& model) {
     const std::optional<double> rms = keys.fraction(rms_keys);
     const std::optional<double> layer = keys.fraction(layer_norm_keys);
@@ -138,13 +40,12 @@ void read_norm(const Keys& keys, Model& model) {
     model.norm = rms ? "rmsnorm" : "layernorm";
     model.norm_epsilon = rms ? *rms : *layer;
     model.norm_bias = !rms && keys.flag({"norm_bias"}).value_or(true);
-    const std::string type = keys.text({"model_type"});
-    model.qk_norm = keys.flag({"qk_norm", "use_qk_norm"}).value_or(type.starts_with("qwen3"));
+    model.qk_norm = keys.flag({"qk_norm", "use_qk_norm"}).value_or(false);
 }
 
 void read_feed_forward(const Keys& keys, Model& model) {
     model.activation =
-        one_of(keys, activation_keys, activations, model.norm == "rmsnorm" ? "silu" : "gelu_erf");
+        keys.one_of(activation_keys, activations, model.norm == "rmsnorm" ? "silu" : "gelu_erf");
     model.gated_ffn = model.activation == "silu" || model.norm == "rmsnorm";
     model.experts = keys.size({"num_local_experts", "num_experts", "n_routed_experts"}).value_or(0);
     // GPT-2 leaves it out (or null) where it is four times the width.
@@ -156,23 +57,19 @@ void read_feed_forward(const Keys& keys, Model& model) {
     model.intermediate_size = given ? *given : keys.needed_size(intermediate_keys);
 }
 
-/// Hugging Face's Llama has a key for the biases of attention and one for those of the feed-forward network;
-/// Qwen2 always has the first three of attention; models with LayerNorm usually have all.
+/// Llama has a key for the biases of attention and one for those of the feed-forward network; models with
+/// LayerNorm usually have all.
 void read_biases(const Keys& keys, Model& model) {
     const bool all = model.norm == "layernorm";
-    const bool qwen2 = keys.text({"model_type"}).starts_with("qwen2");
     model.output_bias = keys.flag({"attention_bias"}).value_or(all);
-    model.qkv_bias = keys.flag({"qkv_bias", "add_qkv_bias"}).value_or(qwen2 || model.output_bias);
+    model.qkv_bias = keys.flag({"qkv_bias", "add_qkv_bias"}).value_or(model.output_bias);
     model.ffn_bias = keys.flag({"mlp_bias", "ffn_bias"}).value_or(all);
 }
 
 void read_attention(const Keys& keys, Model& model) {
     model.num_attention_heads = keys.needed_size(heads_keys);
     model.num_key_value_heads = keys.size(kv_heads_keys).value_or(model.num_attention_heads);
-    if (model.num_attention_heads % model.num_key_value_heads != 0) {
-        keys.fail(kv_heads_keys, fmt::format("is {}, which does not divide the {} attention heads",
-                                             model.num_key_value_heads, model.num_attention_heads));
-    }
+    check_kv_heads(keys, model, kv_heads_keys);
     const std::optional<std::int64_t> head_dim = keys.size({"head_dim", "attention_head_dim"});
     if (!head_dim && model.hidden_size % model.num_attention_heads != 0) {
         keys.fail(heads_keys,
@@ -190,7 +87,8 @@ void read_attention(const Keys& keys, Model& model) {
 /// Models with RMSNorm rotate queries and keys; of those with LayerNorm some do, and say so.
 void read_rotation(const Keys& keys, Model& model) {
     const std::optional<double> part = keys.fraction(rotated_part_keys);
-    if (model.norm != "rmsnorm" && !part && !keys.has(rotation_base_keys)) return;
+    model.learned_positions = model.norm != "rmsnorm" && !part && !keys.has(rotation_base_keys);
+    if (model.learned_positions) return;
     const double pairs = part.value_or(1) * static_cast<double>(model.head_dim) / 2;
     model.rotary_dim = 2 * static_cast<std::int64_t>(pairs);
 }
@@ -212,23 +110,56 @@ Model read_model_file(const std::filesystem::path& file, const std::string& name
     return model;
 }
 
-}  // namespace
-
-Model model_from(const ModelDocument& document, const std::string& name) {
-    const Keys keys(document);
+/// A file without model_type: a decoder with norms in front, as far as its keys tell.
+Model read_by_keys(const Keys& keys) {
     Model model;
-    model.name = name;
     model.hidden_size = keys.needed_size(hidden_keys);
     model.num_hidden_layers = keys.needed_size(layers_keys);
+    if (model.num_hidden_layers > max_layers)
+        keys.fail(layers_keys, fmt::format("is {}, allowed is 1 to {}", model.num_hidden_layers, max_layers));
     model.vocab_size = keys.needed_size({"vocab_size"});
     read_norm(keys, model);
     read_attention(keys, model);
     read_rotation(keys, model);
     read_feed_forward(keys, model);
     read_biases(keys, model);
-    model.dtype = *dtype_from_name(one_of(keys, dtype_keys, dtypes, "bf16"));
-    read_quantization(document, model);
+    keys.skip({"tie_word_embeddings"});
+    model.warnings.push_back(
+        fmt::format("{}: no model_type: read by its keys, as a decoder with norms in front of attention and "
+                    "feed-forward network; hone model shows what was understood",
+                    keys.document().file_name()));
     return model;
+}
+
+}  // namespace
+
+void check_kv_heads(const Keys& keys, const Model& model, const Spellings& spellings) {
+    if (model.num_attention_heads % model.num_key_value_heads == 0) return;
+    keys.fail(spellings, fmt::format("is {}, which does not divide the {} attention heads",
+                                     model.num_key_value_heads, model.num_attention_heads));
+}
+
+Model model_from(const ModelDocument& document, const std::string& name) {
+    const Keys keys(document);
+    Model model =
+        keys.has({"model_type"}) ? read_architecture(architecture_of(keys), keys) : read_by_keys(keys);
+    model.name = name;
+    model.dtype = *dtype_from_name(keys.one_of(dtype_keys, dtypes, "bf16"));
+    read_quantization(document, model);
+    std::ranges::move(unread_warnings(keys), std::back_inserter(model.warnings));
+    return model;
+}
+
+std::vector<LayerGroup> layer_groups(const Model& model) {
+    if (!model.layers.empty()) return model.layers;
+    const LayerKind kind{.window = model.sliding_window, .experts = model.experts > 1};
+    return {{kind, model.num_hidden_layers}};
+}
+
+std::int64_t expert_layers(const Model& model) {
+    std::int64_t layers = 0;
+    for (const LayerGroup& group : layer_groups(model)) layers += group.kind.experts ? group.count : 0;
+    return layers;
 }
 
 std::vector<std::string> known_models() {

@@ -4,6 +4,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -18,6 +19,10 @@ namespace {
 constexpr std::size_t max_file_bytes = std::size_t{4} << 20;
 constexpr std::string_view nested_key = "text_config";
 constexpr const char* quantization_key = "quantization_config";
+/// Objects whose members count as keys, with a dot between.
+constexpr std::array<std::string_view, 2> opened_keys{"rope_parameters", "attn_config"};
+
+bool is_opened(std::string_view key) { return std::ranges::find(opened_keys, key) != opened_keys.end(); }
 
 /// Lines of all texts between two quotation marks, of each the first: one pass, however many keys there are.
 std::unordered_map<std::string_view, int> lines_of_quoted(std::string_view text) {
@@ -34,6 +39,29 @@ std::unordered_map<std::string_view, int> lines_of_quoted(std::string_view text)
     return lines;
 }
 
+ModelDocument::Value value_of(const nlohmann::json& json);
+ModelDocument::Value value_of(const YAML::Node& node);
+
+/// A list where all of `items` are scalars.
+template <class Items>
+ModelDocument::Value list_of(const Items& items) {
+    ModelDocument::List list;
+    for (const auto& item : items) {
+        const ModelDocument::Value value = value_of(item);
+        const bool scalar = std::visit(
+            [&](const auto& one) {
+                if constexpr (std::is_constructible_v<ModelDocument::Scalar, decltype(one)>) {
+                    list.emplace_back(one);
+                    return true;
+                }
+                return false;
+            },
+            value);
+        if (!scalar) return ModelDocument::Other{};
+    }
+    return list;
+}
+
 ModelDocument::Value value_of(const nlohmann::json& json) {
     if (json.is_null()) return std::monostate{};
     if (json.is_boolean()) return json.get<bool>();
@@ -42,11 +70,13 @@ ModelDocument::Value value_of(const nlohmann::json& json) {
     if (json.is_number_integer()) return json.get<std::int64_t>();
     if (json.is_number_float()) return json.get<double>();
     if (json.is_string()) return json.get<std::string>();
+    if (json.is_array()) return list_of(json);
     return ModelDocument::Other{};
 }
 
 ModelDocument::Value value_of(const YAML::Node& node) {
     if (node.IsNull()) return std::monostate{};
+    if (node.IsSequence()) return list_of(node);
     if (!node.IsScalar()) return ModelDocument::Other{};
     const std::string& text = node.Scalar();
     if (node.Tag() == "!") return text;  // quoted
@@ -73,7 +103,8 @@ nlohmann::json object_of(const YAML::Node& map, const std::string& place) {
     for (const auto& item : map) {
         const std::string& key = item.first.Scalar();
         const ModelDocument::Value value = value_of(item.second);
-        if (std::holds_alternative<ModelDocument::Other>(value))
+        if (std::holds_alternative<ModelDocument::Other>(value) ||
+            std::holds_alternative<ModelDocument::List>(value))
             throw ConfigError(
                 fmt::format("{}: {} is a list or a map; allowed in YAML are scalars", place, key));
         object[key] = json_of(value);
@@ -97,7 +128,13 @@ ModelDocument ModelDocument::from_json(const std::string& text, const std::strin
     const auto fill = [&](const nlohmann::json& object, Entries& entries) {
         for (const auto& [key, value] : object.items()) {
             const auto line = lines.find(key);
-            entries[key] = {key, value_of(value), line == lines.end() ? 0 : line->second};
+            const int number = line == lines.end() ? 0 : line->second;
+            entries[key] = {key, value_of(value), number};
+            if (!is_opened(key) || !value.is_object()) continue;
+            for (const auto& [inner, of_inner] : value.items()) {
+                const std::string name = key + '.' + inner;
+                entries[name] = {name, value_of(of_inner), number};
+            }
         }
     };
     fill(root, document.top_);
@@ -125,6 +162,11 @@ ModelDocument ModelDocument::from_yaml(const std::string& text, const std::strin
             const std::string& key = item.first.Scalar();
             if (!entries.emplace(key, Entry{key, value_of(item.second), line}).second) {
                 throw ConfigError(fmt::format("{}:{}: key \"{}\" stands twice", file_name, line, key));
+            }
+            if (!is_opened(key) || !item.second.IsMap()) continue;
+            for (const auto& inner : item.second) {
+                const std::string name = key + '.' + inner.first.Scalar();
+                entries.emplace(name, Entry{name, value_of(inner.second), line});
             }
         }
     };
@@ -161,6 +203,32 @@ const ModelDocument::Entry* ModelDocument::find(std::span<const std::string_view
         }
     }
     return nullptr;
+}
+
+const ModelDocument::Entry* ModelDocument::find_or_null(std::span<const std::string_view> spellings) const {
+    if (const Entry* entry = find(spellings)) return entry;
+    for (const Entries* entries : {&nested_, &top_}) {
+        for (const std::string_view spelling : spellings) {
+            const auto found = entries->find(spelling);
+            if (found != entries->end()) return &found->second;
+        }
+    }
+    return nullptr;
+}
+
+const ModelDocument::Entry* ModelDocument::find_at_top(std::string_view key) const {
+    const auto found = top_.find(key);
+    return found == top_.end() ? nullptr : &found->second;
+}
+
+std::vector<const ModelDocument::Entry*> ModelDocument::entries() const {
+    std::vector<const Entry*> all;
+    for (const Entries* entries : {&nested_, &top_}) {
+        for (const auto& [key, entry] : *entries) {
+            if (!std::holds_alternative<std::monostate>(entry.value)) all.push_back(&entry);
+        }
+    }
+    return all;
 }
 
 std::string ModelDocument::place(const Entry& entry) const {

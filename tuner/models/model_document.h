@@ -1,6 +1,6 @@
 // A model file as keys with values, whatever its syntax: Hugging Face's config.json, or YAML with the same
-// keys. Reads syntax only; model.cpp knows what the keys mean. Nothing in a file can make reading it slow or
-// deep.
+// keys. Reads syntax only; read_architecture.cpp and model.cpp know what the keys mean. Nothing in a file can
+// make reading it slow or deep.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "checkpoints/read/quantization_config.h"
 
@@ -17,9 +18,12 @@ namespace hone::tuner {
 
 class ModelDocument {
   public:
-    /// monostate: null. `other`: a list or an object, which no key that decides shapes may be.
+    /// An object, or a list of other things than scalars.
     struct Other {};
-    using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, Other>;
+    using Scalar = std::variant<bool, std::int64_t, double, std::string>;
+    using List = std::vector<Scalar>;
+    /// monostate: null.
+    using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Other>;
     struct Entry {
         std::string key;
         Value value;
@@ -35,6 +39,13 @@ class ModelDocument {
 
     /// The first of `spellings` that is there and not null; in `text_config` first, then at the top level.
     [[nodiscard]] const Entry* find(std::span<const std::string_view> spellings) const;
+    /// The same, null or not.
+    [[nodiscard]] const Entry* find_or_null(std::span<const std::string_view> spellings) const;
+    /// Outside of `text_config`.
+    [[nodiscard]] const Entry* find_at_top(std::string_view key) const;
+    /// All that are not null, those of `text_config` first, by name. Members of `rope_parameters` and
+    /// `attn_config` stand besides as "attn_config.alibi".
+    [[nodiscard]] std::vector<const Entry*> entries() const;
     /// The object quantization_config, which says how weights are stored; found as other keys are.
     [[nodiscard]] const std::optional<checkpoints::QuantizationConfig>& quantization() const {
         return quantization_;

@@ -90,23 +90,42 @@ void check_sizes(const Family& family, const std::vector<const Field*>& open,
                                   family.name, fmt::join(names, " and ")));
 }
 
+/// "experts (fused_moe), 48 a forward pass".
+std::string missing_words(const std::vector<ModelOperator>& missing) {
+    std::vector<std::string> words;
+    for (const ModelOperator& op : missing)
+        words.push_back(fmt::format("{} ({}), {} a forward pass", op.role, op.family, op.count));
+    return fmt::format("{}", fmt::join(words, "; "));
+}
+
 }  // namespace
 
+bool has_kernel(const ModelOperator& op) { return !op.fields.empty() && find_family(op.family) != nullptr; }
+
 Workload model_workload(const Model& model, const WorkloadOptions& options) {
-    Workload workload{.name = model.name, .problems = {}, .tuned = {}, .without_family = {}};
+    Workload workload{
+        .name = model.name, .problems = {}, .tuned = {}, .without_family = {}, .warnings = model.warnings};
     for (const ModelOperator& op : operators(model, options)) {
-        const Family* family = find_family(op.family);
-        if (family == nullptr || op.fields.empty()) {
+        if (!has_kernel(op)) {
             workload.without_family.push_back(op);
             continue;
         }
-        std::vector<Problem> problems = problems_of(op, *family, model.name);
+        std::vector<Problem> problems = problems_of(op, *find_family(op.family), model.name);
         if (problems.empty()) continue;  // no call has as few tokens, or as many
         workload.tuned.push_back({.role = op.role, .problem = problems.front(), .count = op.count});
         append_new(workload.problems, std::move(problems));
     }
     group_by_static_part(workload.problems);
     return workload;
+}
+
+std::vector<std::string> warnings_of(const Workload& workload) {
+    std::vector<std::string> warnings = workload.warnings;
+    if (!workload.without_family.empty()) {
+        warnings.push_back(
+            fmt::format("{}: no kernel for {}", workload.name, missing_words(workload.without_family)));
+    }
+    return warnings;
 }
 
 Workload operator_workload(const std::string& family_name, const std::string& fields,

@@ -22,7 +22,14 @@ struct Workload {
     std::vector<Problem> problems;              ///< grouped by static part, sizes ascending; no duplicates
     std::vector<TunedOperator> tuned;           ///< whom the problems of a model are for
     std::vector<ModelOperator> without_family;  ///< listed to the user as "not tuned with a model yet"
+    std::vector<std::string> warnings{};        ///< what of the model is not understood
 };
+
+/// A family of this build computes it.
+[[nodiscard]] bool has_kernel(const ModelOperator& op);
+
+/// A sentence each about what is not understood or has no kernel.
+[[nodiscard]] std::vector<std::string> warnings_of(const Workload& workload);
 
 [[nodiscard]] Workload model_workload(const Model& model, const WorkloadOptions& options);
 /// One family: `fields` as parse_problem takes them. They say all sizes of a call, or all but one, which is

@@ -42,6 +42,17 @@ sliding_window: null
 quantization_config: {quant_method: awq, bits: 4, group_size: 64, zero_point: true}
 )";
 
+constexpr const char* latent =
+    R"("model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
+ "num_attention_heads": 128, "num_hidden_layers": 61, "vocab_size": 129280, "q_lora_rank": 1536, "kv_lora_rank": 512,
+ "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 256,
+ "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "n_shared_experts": 1, "first_k_dense_replace": 3,
+ "moe_layer_freq": 1, "rms_norm_eps": 1e-06)";
+constexpr const char* chunks = R"("model_type": "llama4", "text_config": {"model_type": "llama4_text",
+ "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0], "moe_layers": [1, 3], "attention_chunk_size": 8192,
+ "intermediate_size_mlp": 16384, "layer_types": ["chunked_attention", "chunked_attention", "chunked_attention",
+ "full_attention"]}, "torch_dtype": "bfloat16")";
+
 std::string object(const std::string& members) { return "{\n " + members + "\n}\n"; }
 
 ModelDocument document(const std::string& text) {
@@ -88,6 +99,8 @@ std::vector<hone::fuzz::Seed> hone::fuzz::seeds() {
     return {{"gpt2.yaml", gpt2_yaml},
             {"nested.yaml", nested_yaml},
             {"plain.json", object(sizes)},
+            {"latent.json", object(latent)},
+            {"chunks.json", object(chunks)},
             {"nested.json", object("\"text_config\": " + object(sizes))},
             {"gptq.json", object(std::string(sizes) + gptq)},
             {"awq.json", object(std::string(sizes) + awq)},

@@ -1,0 +1,191 @@
+// The linear layers of a model: projections of attention, feed-forward networks, experts, and the head.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/operators/describe_problem.h"
+#include "tuner/errors.h"
+#include "tuner/models/model_part.h"
+
+namespace hone::tuner {
+namespace {
+
+using runtime::yes_no;
+
+struct LinearShape {
+    std::int64_t in = 0;
+    std::int64_t out = 0;
+    bool bias = false;
+    std::string_view activation = "none";
+    bool gated = false;
+    bool residual = false;
+};
+
+/// Fields that only layers with codes have.
+std::string format_fields(const checkpoints::WeightFormat& weights) {
+    if (!weights.format) return {};
+    return fmt::format(" format={} group={} zeros={}", name(*weights.format), weights.group,
+                       yes_no(weights.zeros));
+}
+
+class LinearOperators {
+  public:
+    explicit LinearOperators(const ModelPart& part) : part_(part), model_(part.model) {}
+
+    std::vector<ModelOperator> list() {
+        if (model_.latent_attention)
+            add_latent_projections();
+        else
+            add_projections();
+        const std::int64_t with_experts = expert_layers(model_);
+        const std::int64_t dense = model_.num_hidden_layers - with_experts;
+        if (dense > 0) add_feed_forward("feed-forward", part_.intermediate, dense);
+        if (with_experts > 0) add_experts(with_experts);
+        if (model_.head_transform) add_head_transform();
+        if (model_.has_head) list_.push_back(language_head());
+        return std::move(list_);
+    }
+
+  private:
+    void add(std::string_view role, std::int64_t count, const LinearShape& shape) {
+        list_.push_back(linear(role, count, shape, part_.weights));
+    }
+
+    ModelOperator linear(std::string_view role, std::int64_t count, const LinearShape& shape,
+                         const checkpoints::WeightFormat& weights) const {
+        const std::string_view family = weights.format ? "quantized_linear" : "linear";
+        std::string fields = fmt::format("dtype={}{} activation={} gated={} bias={} in={} out={}",
+                                         name(part_.dtype), format_fields(weights), shape.activation,
+                                         yes_no(shape.gated), yes_no(shape.bias), shape.in, shape.out);
+        if (shape.residual) fields += " residual=yes";
+        return {.role = std::string(role),
+                .family = std::string(family),
+                .fields = std::move(fields),
+                .sizes = sizes_at(family, part_.tokens),
+                .count = count,
+                .shape = fmt::format("{} -> {}", shape.in, shape.out)};
+    }
+
+    void add_projections() {
+        const std::int64_t layers = model_.num_hidden_layers;
+        add("query, key, value projection", layers,
+            {.in = model_.hidden_size,
+             .out = (part_.heads + 2 * part_.kv_heads) * model_.head_dim,
+             .bias = model_.qkv_bias});
+        if (model_.clipped_qkv) {
+            list_.push_back(without_kernel(
+                "cut of query, key, value", "clip", layers,
+                fmt::format("{} heads of {}", part_.heads + 2 * part_.kv_heads, model_.head_dim)));
+        }
+        add("output projection", layers,
+            {.in = part_.heads * model_.head_dim, .out = model_.hidden_size, .bias = model_.output_bias});
+    }
+
+    /// Products down to a rank, which every GPU has whole, and up to its heads.
+    void add_latent_projections() {
+        const std::int64_t layers = model_.num_hidden_layers;
+        if (!model_.latent) {
+            list_.push_back(without_kernel("products of latent attention", "linear", layers,
+                                           fmt::format("hidden {}", model_.hidden_size)));
+            return;
+        }
+        const LatentSizes& latent = *model_.latent;
+        const std::int64_t queries = part_.heads * (latent.nope_head_dim + latent.rope_head_dim);
+        if (latent.q_rank > 0) {
+            add("query projection to rank", layers, {.in = model_.hidden_size, .out = latent.q_rank});
+            add("query projection from rank", layers, {.in = latent.q_rank, .out = queries});
+        } else {
+            add("query projection", layers, {.in = model_.hidden_size, .out = queries});
+        }
+        add("key, value projection to rank", layers,
+            {.in = model_.hidden_size, .out = latent.kv_rank + latent.rope_head_dim});
+        add("key, value projection from rank", layers,
+            {.in = latent.kv_rank, .out = part_.heads * (latent.nope_head_dim + latent.v_head_dim)});
+        add("output projection", layers,
+            {.in = part_.heads * latent.v_head_dim, .out = model_.hidden_size, .bias = model_.output_bias});
+    }
+
+    /// Two products, which are tuned apart (docs/decisions/0011). In a parallel block the second one adds
+    /// attention's result.
+    void add_feed_forward(std::string_view role, std::int64_t width, std::int64_t layers) {
+        add(fmt::format("{}, first half", role), layers,
+            {.in = model_.hidden_size,
+             .out = width,
+             .bias = model_.ffn_bias,
+             .activation = model_.activation,
+             .gated = model_.gated_ffn});
+        add(fmt::format("{}, second half", role), layers,
+            {.in = width, .out = model_.hidden_size, .bias = model_.ffn_bias, .residual = model_.parallel});
+        if (!model_.gated_ffn || !model_.ffn_bias) return;
+        list_.back().fields.clear();  // no operator has a gate and biases
+        (list_.end() - 2)->fields.clear();
+    }
+
+    /// The router and a shared expert's gate have weights of the model's dtype.
+    void add_experts(std::int64_t layers) {
+        const LinearShape router{.in = model_.hidden_size, .out = model_.experts, .bias = model_.router_bias};
+        list_.push_back(linear("router", layers, router, {}));
+        const std::int64_t width = model_.expert_width > 0 ? model_.expert_width : model_.intermediate_size;
+        std::string shape = fmt::format("{} -> {}, {} experts", model_.hidden_size,
+                                        divide("the experts' width", width, part_.parts), model_.experts);
+        if (model_.experts_per_token > 0) shape += fmt::format(", {} a token", model_.experts_per_token);
+        list_.push_back(without_kernel("experts", "fused_moe", layers, std::move(shape)));
+        if (model_.shared_width == 0) return;
+        add_feed_forward("shared expert",
+                         divide("the shared expert's width", model_.shared_width, part_.parts), layers);
+        if (!model_.shared_gate) return;
+        const LinearShape gate{.in = model_.hidden_size, .out = 1};
+        list_.push_back(linear("gate of shared expert", layers, gate, {}));
+    }
+
+    void add_head_transform() {
+        const LinearShape dense{.in = model_.hidden_size,
+                                .out = model_.hidden_size,
+                                .bias = model_.transform_bias,
+                                .activation = model_.activation};
+        list_.push_back(linear("layer before the head", 1, dense, {}));
+        list_.push_back({.role = "norm before the head",
+                         .family = model_.norm,
+                         .fields = fmt::format("dtype={} residual=no hidden={} bias={}", name(part_.dtype),
+                                               model_.hidden_size, yes_no(model_.norm_bias)),
+                         .sizes = sizes_at(model_.norm, part_.tokens),
+                         .count = 1,
+                         .shape = fmt::format("hidden {}", model_.hidden_size)});
+    }
+
+    /// It sees a row a sequence, an encoder's a row a token, and has numbers for weights unless something
+    /// else is said.
+    ModelOperator language_head() const {
+        ModelOperator head = linear("language head", 1,
+                                    {.in = model_.hidden_size, .out = part_.vocab, .bias = model_.head_bias},
+                                    part_.weights.lm_head ? part_.weights : checkpoints::WeightFormat{});
+        if (model_.encoder) return head;
+        std::vector<std::int64_t> rows = part_.tokens;
+        for (std::int64_t& count : rows) count = std::min(count, most_sequences);
+        head.sizes = sizes_at(head.family, rows);
+        return head;
+    }
+
+    const ModelPart& part_;
+    const Model& model_;
+    std::vector<ModelOperator> list_;
+};
+
+}  // namespace
+
+std::int64_t divide(std::string_view what, std::int64_t value, int parts) {
+    if (value % parts == 0) return value / parts;
+    throw ConfigError(fmt::format("--tp {}: does not divide {} = {}", parts, what, value));
+}
+
+ModelOperator without_kernel(std::string role, std::string family, std::int64_t count, std::string shape) {
+    return {.role = std::move(role),
+            .family = std::move(family),
+            .fields = {},
+            .count = count,
+            .shape = std::move(shape)};
+}
+
+std::vector<ModelOperator> linear_operators(const ModelPart& part) { return LinearOperators(part).list(); }
+
+}  // namespace hone::tuner
