@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "runtime/system/environment.h"
+#include "runtime/system/folder.h"
 
 namespace hone::tuner {
 
@@ -28,10 +29,8 @@ std::vector<fs::path> config_files(std::string_view folder, std::string_view ext
     std::vector<fs::path> files;
     const fs::path root = data_dir();
     if (root.empty()) return files;
-    std::error_code error;
-    for (fs::directory_iterator entry(root / folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-        if (entry->path().extension() == extension) files.push_back(entry->path());
+    for (const fs::path& entry : runtime::entries_of(root / folder)) {
+        if (entry.extension() == extension) files.push_back(entry);
     }
     std::sort(files.begin(), files.end());
     return files;

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <new>
 
 #include "checkpoints/error.h"
 #include "runtime/system/atomic_file.h"
+#include "runtime/system/folder.h"
 #include "runtime/system/part.h"
 #include "runtime/system/write_error.h"
 
@@ -25,16 +25,6 @@ fs::path without_slash(const fs::path& folder) {
 
 [[noreturn]] void fail(const fs::path& folder, int error_number) {
     runtime::throw_write_error(folder, "cannot be made", error_number);
-}
-
-/// As far as that is possible: without memory the next writer of the same folder does it.
-void remove_with_files(const fs::path& folder) noexcept {
-    try {
-        std::error_code ignored;
-        fs::remove_all(folder, ignored);
-    } catch (const std::bad_alloc&) {
-        return;
-    }
 }
 
 }  // namespace
@@ -66,7 +56,7 @@ void OutputFolder::make_part() {
 }
 
 OutputFolder::~OutputFolder() {
-    if (!published_) remove_with_files(part_);
+    if (!published_) runtime::remove_folder_of_files(part_);
 }
 
 void OutputFolder::write_text(std::string_view name, std::string_view text) const {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "runtime/system/folder.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -15,9 +17,8 @@ constexpr std::array<const char*, 2> sonames = {"libnvrtc.so.13", "libnvrtc.so.1
 // Folders in `parent` whose names begin with `prefix`, newest version (longest, then greatest name) first.
 std::vector<fs::path> folders_with_prefix(const fs::path& parent, const std::string& prefix) {
     std::vector<fs::path> found;
-    std::error_code error;
-    for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
-        if (at->path().filename().string().starts_with(prefix)) found.push_back(at->path());
+    for (const fs::path& entry : entries_of(parent)) {
+        if (entry.filename().string().starts_with(prefix)) found.push_back(entry);
     }
     std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
         const std::string x = a.string();

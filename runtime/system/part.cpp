@@ -8,13 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
-#include <random>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "runtime/system/file_descriptor.h"
+#include "runtime/system/folder.h"
+#include "runtime/system/random_bits.h"
 #include "runtime/system/write_error.h"
 
 namespace hone::runtime {
@@ -46,24 +45,6 @@ bool has_name(int fd, const fs::path& name) noexcept {
            open.st_ino == named.st_ino;
 }
 
-/// Names in a folder that has nothing but files in it; nothing for other folders.
-std::optional<std::vector<fs::path>> files_of(const fs::path& folder) {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-        if (!fs::is_regular_file(entry->symlink_status(error))) return std::nullopt;
-        files.push_back(entry->path());
-    }
-    return error ? std::nullopt : std::optional(std::move(files));
-}
-
-void remove_folder(const fs::path& folder) {
-    const auto files = files_of(folder);
-    if (!files) return;
-    for (const fs::path& file : *files) ::unlink(file.c_str());
-    ::rmdir(folder.c_str());
-}
-
 void remove_if_abandoned(const fs::path& part) {
     struct stat status {};
     if (::lstat(part.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return;
@@ -74,7 +55,7 @@ void remove_if_abandoned(const fs::path& part) {
     const UniqueFd fd(::open(part.c_str(), access | O_NOFOLLOW | O_CLOEXEC));
     if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || !has_name(fd.get(), part)) return;
     if (is_folder) {
-        remove_folder(part);
+        remove_folder_of_files(part);
     } else {
         ::unlink(part.c_str());
     }
@@ -83,8 +64,7 @@ void remove_if_abandoned(const fs::path& part) {
 }  // namespace
 
 fs::path part_name(const fs::path& target) {
-    std::random_device random;
-    return folder_of(target) / fmt::format("{}{:08x}{:08x}", part_prefix(target), random(), random());
+    return folder_of(target) / fmt::format("{}{:016x}", part_prefix(target), random_bits());
 }
 
 bool lock_part(int fd, const fs::path& part) noexcept {
@@ -94,10 +74,8 @@ bool lock_part(int fd, const fs::path& part) noexcept {
 
 void remove_abandoned_parts(const fs::path& target) {
     const std::string prefix = part_prefix(target);
-    std::error_code error;
-    for (fs::directory_iterator entry(folder_of(target), error), end; !error && entry != end;
-         entry.increment(error)) {
-        if (is_part_name(entry->path().filename().string(), prefix)) remove_if_abandoned(entry->path());
+    for (const fs::path& entry : entries_of(folder_of(target))) {
+        if (is_part_name(entry.filename().string(), prefix)) remove_if_abandoned(entry);
     }
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "runtime/system/random_bits.h"
 #include "tuner/errors.h"
 #include "tuner/gpu/energy_meter.h"
 #include "tuner/gpu/measure_worker.h"
@@ -33,11 +33,6 @@ constexpr double slow_reference_over_floor = 100;  // a reference kernel's, in p
 // beyond.
 constexpr double slack = 20;
 constexpr double least_slack = 3;
-
-std::uint64_t fresh_seed() {
-    std::random_device random;
-    return (std::uint64_t{random()} << 32) | random();
-}
 
 double floor_of(const Work& work, const DeviceTraits& traits) {
     const double bytes_per_us = std::max(1.0, traits.memory_bytes_per_s * 1e-6);
@@ -66,7 +61,7 @@ ProblemSetup setup_of(const Problem& problem) {
                        .scalars = {},
                        .reference_plan = family.reference_plan(problem),
                        .bytes_per_call = family.work(problem).bytes,
-                       .seed = fresh_seed()};
+                       .seed = runtime::random_bits()};
     for (std::size_t i = 0; i < setup.arguments.size(); ++i) {
         const bool output = setup.arguments[i].role == Role::output;
         setup.tolerances.push_back(output ? family.tolerance(problem, static_cast<int>(i)) : Tolerance{});
