@@ -32,8 +32,9 @@ LANES = [
 
 def command_of(name: str, build: Path, seconds: float, out: Path) -> list[str] | None:
     if name == "fuzz":
+        fuzzers = build.parent / "fuzz"  # of the preset of that name, where it is built
         script = SOURCE / "tests/fuzz/run.sh"
-        return [str(script), str(build), str(int(seconds)), str(out / "fuzz")] if script.exists() else None
+        return [str(script), str(fuzzers), str(int(seconds)), str(out / "fuzz")] if fuzzers.is_dir() else None
     if (HERE / f"{name}.py").exists():
         return [sys.executable, "-B", str(HERE / f"{name}.py"), "-v"]
     return [str(build / "tests/hone_campaign_tests"), f"--source-file=*/{name}.cpp"]

@@ -63,9 +63,9 @@ TEST_CASE("a table is never wider than its page: the widest texts are cut, numbe
     table.add({"short", "1234567.5", std::string(60, 'c')});
     table.add({"a name of 22 characters", "2", "d"});
     CHECK(table.render({.columns = 40}) ==
-          "name                     us  config\n"
-          "short             1234567.5  ccccccccccc\u2026\n"
-          "a name of 22 ch\u2026          2  d\n");
+          "name                   us  config\n"
+          "short           1234567.5  cccccccccccc\u2026\n"
+          "a name of 22 \u2026          2  d\n");
     for (std::size_t columns = 12; columns < 120; ++columns) {
         std::string text = table.render({.columns = columns}, "  ");
         for (std::size_t end = 0; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {

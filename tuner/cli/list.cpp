@@ -169,6 +169,26 @@ std::string table_of(std::vector<Row> rows, const Options& options, const tuner:
     return table.render(page, "  ");
 }
 
+/// As many words a line as fit, later lines indented.
+std::string wrapped(const std::string& text, std::size_t columns) {
+    constexpr std::string_view indent = "    ";
+    std::string lines;
+    std::string line;
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find(' ', rest.find_first_not_of(' ')), rest.size());
+        const std::string_view word = rest.substr(0, end);
+        if (columns > 0 && !line.empty() && line.size() + word.size() > columns) {
+            lines += line + '\n';
+            line = std::string(indent) + std::string(word.substr(word.find_first_not_of(' ')));
+        } else {
+            line += word;
+        }
+        rest.remove_prefix(end);
+    }
+    return lines + tuner::fitted(line, columns) + '\n';
+}
+
 std::string text_of(const std::vector<Row>& rows, const Options& options, tuner::Page page) {
     if (options.wide) page.columns = 0;
     std::map<std::string, std::map<std::string, std::vector<Row>>> groups;  // by GPU, by static problem
@@ -180,7 +200,7 @@ std::string text_of(const std::vector<Row>& rows, const Options& options, tuner:
     for (const auto& [gpu, problems] : groups) {
         text += tuner::fitted(tuner::escape_controls(gpu), page.columns) + "\n\n";
         for (const auto& [_, group] : problems) {
-            text += tuner::fitted(tuner::escape_controls(heading(group, options)), page.columns) + '\n' +
+            text += wrapped(tuner::escape_controls(heading(group, options)), page.columns) +
                     table_of(group, options, page) + '\n';
         }
     }

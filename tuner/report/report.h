@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tuner/models/workload.h"
+#include "tuner/report/report_text.h"
 #include "tuner/search/tuner.h"
 
 namespace hone::tuner {
