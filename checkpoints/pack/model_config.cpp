@@ -20,7 +20,7 @@ nlohmann::json model_config(const Checkpoint& checkpoint) {
 Dtype model_dtype(const nlohmann::json& config) {
     for (const char* key : {"torch_dtype", "dtype"}) {
         const auto found = config.find(key);
-        if (found != config.end() && *found == "float16") return Dtype::fp16;
+        if (found != config.end() && runtime::is_text(*found, "float16")) return Dtype::fp16;
     }
     return Dtype::bf16;
 }

@@ -9,6 +9,7 @@
 #include "checkpoints/pack/linear_layers.h"
 #include "checkpoints/pack/model_config.h"
 #include "kernel_templates/text.h"
+#include "runtime/system/strict_json.h"
 
 namespace hone::checkpoints {
 namespace {
@@ -23,7 +24,7 @@ void refuse_transposed(const nlohmann::json& config) {
     const auto type = config.find("model_type");
     if (type == config.end()) return;
     for (const char* transposed : {"gpt2", "openai-gpt", "imagegpt", "decision_transformer"}) {
-        if (*type != transposed) continue;
+        if (!runtime::is_text(*type, transposed)) continue;
         throw CheckpointError(
             fmt::format("config.json: model_type is {}, whose linear layers are stored as [in, out]; "
                         "allowed: models that "

@@ -80,4 +80,9 @@ nlohmann::json parse_json_object(const std::string& text, const std::string& fil
     return root;
 }
 
+bool is_text(const nlohmann::json& value, std::string_view text) noexcept {
+    const auto* const own = value.get_ptr<const nlohmann::json::string_t*>();
+    return own != nullptr && *own == text;
+}
+
 }  // namespace hone::runtime

@@ -13,6 +13,10 @@ namespace hone::runtime {
 /// the top.
 [[nodiscard]] nlohmann::json parse_json_object(const std::string& text, const std::string& file_name);
 
+/// Whether a value is this text. nlohmann's own comparison with a literal makes a copy where it must not
+/// throw, and ends the process where memory ends.
+[[nodiscard]] bool is_text(const nlohmann::json& value, std::string_view text) noexcept;
+
 /// Line of the n-th byte, counted from 1.
 [[nodiscard]] int line_at(std::string_view text, std::size_t offset);
 

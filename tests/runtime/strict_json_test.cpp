@@ -27,6 +27,13 @@ std::string repeated(const std::string& text, std::size_t count) {
 
 }  // namespace
 
+TEST_CASE("a value is a text, or it is not") {
+    CHECK(is_text("a", "a"));
+    CHECK_FALSE(is_text("a", "b"));
+    CHECK_FALSE(is_text(nlohmann::json(1), "1"));
+    CHECK_FALSE(is_text(nullptr, ""));
+}
+
 TEST_CASE("what a tree would hide or suffer from is refused by name") {
     CHECK(refusal_of(R"({"a": 1, "b": {"a": 2}})") == "none");
     CHECK(refusal_of(R"({"b": {"a": 1, "a": 2}})") == "f.json: key \"a\" stands twice");
