@@ -118,7 +118,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", default=list(TESTS))
     parser.add_argument("--count", type=int, default=60, help="mutants of a file")
     parser.add_argument("--budget", type=float, default=3600, help="seconds, for all files")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     bench = Bench(options.build.resolve())
     end = time.monotonic()
     for place, name in enumerate(options.files):
