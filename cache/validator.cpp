@@ -65,25 +65,12 @@ bool is_hash(std::string_view text) {
     return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Bytes of the character that begins here; 0 for what is none (RFC 3629).
-std::size_t length_of_character(std::string_view text) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    const std::size_t length = byte(0) < 0x80 ? 1 : byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-    if ((byte(0) >= 0x80 && byte(0) < 0xc2) || byte(0) > 0xf4 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    }
-    const bool overlong = (byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xf0 && byte(1) < 0x90);
-    const bool no_character = (byte(0) == 0xed && byte(1) > 0x9f) || (byte(0) == 0xf4 && byte(1) > 0x8f);
-    return overlong || no_character ? 0 : length;
-}
-
 /// UTF-8 without control characters other than line feeds and tabs.
 bool is_prose(std::string_view text) {
     while (!text.empty()) {
         const char c = text.front();
         const bool control = (c >= 0 && c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-        const std::size_t length = length_of_character(text);
+        const std::size_t length = utf8_length(text);
         if (control || length == 0) return false;
         text.remove_prefix(length);
     }

@@ -1,6 +1,7 @@
 // Small text helpers of this layer: key=value lists, numbers, and the nearest known name for messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,6 +28,17 @@ struct KeyValue {
 [[nodiscard]] std::pair<std::string_view, std::string_view> split_first_word(std::string_view text);
 
 [[nodiscard]] std::string join(std::span<const std::string_view> items, std::string_view separator = ", ");
+
+/// ASCII letters in lower case, all else as it is.
+[[nodiscard]] std::string lower_case(std::string_view text);
+
+/// Length of the well-formed UTF-8 sequence at `text[0]`, 0 when there is none: overlong forms and surrogates
+/// are refused (RFC 3629).
+[[nodiscard]] std::size_t utf8_length(std::string_view text);
+/// Whether a byte is inside of a sequence, not its first.
+[[nodiscard]] constexpr bool is_utf8_continuation(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
 
 /// The first 160 characters of what came from outside, for a message; '?' for what does not print.
 [[nodiscard]] std::string printable(std::string_view text);

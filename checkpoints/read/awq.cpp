@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "checkpoints/error.h"
 #include "checkpoints/read/layer_tensors.h"
+#include "kernel_templates/text.h"
 
 namespace hone::checkpoints {
 namespace {
@@ -42,10 +42,7 @@ AwqConfig awq_config(const QuantizationConfig& config) {
     config.require_method("awq");
     if (config.integer({"bits", "w_bit"}) != bits)
         config.refuse(config.find("bits") != nullptr ? "bits" : "w_bit", "4");
-    std::string version = config.text({"version"}).value_or("gemm");
-    std::ranges::transform(version, version.begin(),
-                           [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    if (version != "gemm") config.refuse("version", "gemm");
+    if (lower_case(config.text({"version"}).value_or("gemm")) != "gemm") config.refuse("version", "gemm");
     return {.group = group_of(config, {"group_size", "q_group_size"}),
             .zero_point = config.boolean("zero_point").value_or(true)};
 }

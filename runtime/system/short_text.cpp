@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
+#include "kernel_templates/text.h"
+
 namespace hone::runtime {
 namespace {
 
 constexpr std::string_view white_space = " \t\n\r";
 
-bool is_inside_of_sequence(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-
 /// As many bytes from the front, or a few less.
 std::string_view front_of(std::string_view text, std::size_t bytes) {
     constexpr std::size_t longest_sequence = 4;
     std::size_t end = bytes;
-    while (end > bytes - longest_sequence && is_inside_of_sequence(text[end])) --end;
+    while (end > bytes - longest_sequence && is_utf8_continuation(text[end])) --end;
     return text.substr(0, end);
 }
 
@@ -24,7 +24,7 @@ std::string_view back_of(std::string_view text, std::size_t bytes) {
     constexpr std::size_t longest_sequence = 4;
     std::size_t begin = text.size() - bytes;
     const std::size_t most = begin + longest_sequence;
-    while (begin < most && is_inside_of_sequence(text[begin])) ++begin;
+    while (begin < most && is_utf8_continuation(text[begin])) ++begin;
     return text.substr(begin);
 }
 
