@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -34,13 +33,6 @@ struct Row {
     std::string trust;
     std::vector<std::pair<std::string, std::string>> sizes;  ///< of `stored`: rows, 16
 };
-
-std::string lower_case(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return lower;
-}
 
 /// The operator that the words name, "" for all; the others are fields.
 std::string family_of(const std::vector<std::string>& words) {
@@ -125,31 +117,44 @@ const Remark remarks[] = {
     {"trust here", [](const Row& row) { return row.trust; }},
 };
 
-bool is_uniform(const Remark& remark, const std::vector<Row>& rows) {
-    return std::ranges::all_of(rows,
-                               [&](const Row& row) { return remark.text(row) == remark.text(rows.front()); });
+bool is_column(const Remark& remark, const std::vector<Row>& rows, const Options& options) {
+    return options.wide || std::ranges::any_of(rows, [&](const Row& row) {
+               return remark.text(row) != remark.text(rows.front());
+           });
+}
+
+/// What stands between blanks; of several, all but one belong to the word behind.
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' ', text.find_first_not_of(' ')), text.size());
+        words.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return words;
 }
 
 /// What holds for all rows stands in the heading, and is no column.
-std::string heading(const std::vector<Row>& rows, const Options& options) {
+std::string heading(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
     const cache::TuningKey& key = rows.front().stored.trial.key;
     std::vector<std::string> common;
     for (const Remark& remark : remarks) {
-        if (!options.wide && is_uniform(remark, rows) && remark.text(rows.front()) != "-")
+        if (!is_column(remark, rows, options) && remark.text(rows.front()) != "-")
             common.push_back(remark.text(rows.front()));
     }
-    return fmt::format("{} {}{}", key.family, key.static_fields,
-                       common.empty() ? "" : fmt::format("  ({})", fmt::join(common, ", ")));
+    const std::string text =
+        fmt::format("{} {}{}", key.family, key.static_fields,
+                    common.empty() ? "" : fmt::format("  ({})", fmt::join(common, ", ")));
+    return tuner::wrapped(words_of(tuner::escape_controls(text)), page, "    ", "");
 }
 
-std::string table_of(std::vector<Row> rows, const Options& options, const tuner::Page& page) {
-    std::ranges::stable_sort(rows, smaller_sizes);
+std::string table_of(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
     std::vector<Table::Column> columns;
     for (const auto& [name, _] : rows.front().sizes) columns.push_back({name, Align::right});
     columns.push_back({"us", Align::right});
     std::vector<Remark> shown;
     for (const Remark& remark : remarks) {
-        if (!options.wide && is_uniform(remark, rows)) continue;
+        if (!is_column(remark, rows, options)) continue;
         columns.push_back({remark.title, Align::right});
         shown.push_back(remark);
     }
@@ -169,40 +174,19 @@ std::string table_of(std::vector<Row> rows, const Options& options, const tuner:
     return table.render(page, "  ");
 }
 
-/// As many words a line as fit, later lines indented.
-std::string wrapped(const std::string& text, std::size_t columns) {
-    constexpr std::string_view indent = "    ";
-    std::string lines;
-    std::string line;
-    std::string_view rest = text;
-    while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find(' ', rest.find_first_not_of(' ')), rest.size());
-        const std::string_view word = rest.substr(0, end);
-        if (columns > 0 && !line.empty() && line.size() + word.size() > columns) {
-            lines += line + '\n';
-            line = std::string(indent) + std::string(word.substr(word.find_first_not_of(' ')));
-        } else {
-            line += word;
-        }
-        rest.remove_prefix(end);
-    }
-    return lines + tuner::fitted(line, columns) + '\n';
-}
-
-std::string text_of(const std::vector<Row>& rows, const Options& options, tuner::Page page) {
+std::string text_of(std::vector<Row> rows, const Options& options, tuner::Page page) {
     if (options.wide) page.columns = 0;
+    std::ranges::stable_sort(rows, smaller_sizes);
     std::map<std::string, std::map<std::string, std::vector<Row>>> groups;  // by GPU, by static problem
-    for (const Row& row : rows) {
+    for (Row& row : rows) {
         const cache::TuningKey& key = row.stored.trial.key;
-        groups[describe(key.gpu)][key.family + ' ' + key.static_fields].push_back(row);
+        groups[describe(key.gpu)][key.family + ' ' + key.static_fields].push_back(std::move(row));
     }
     std::string text;
     for (const auto& [gpu, problems] : groups) {
         text += tuner::fitted(tuner::escape_controls(gpu), page.columns) + "\n\n";
-        for (const auto& [_, group] : problems) {
-            text += wrapped(tuner::escape_controls(heading(group, options)), page.columns) +
-                    table_of(group, options, page) + '\n';
-        }
+        for (const auto& [_, group] : problems)
+            text += heading(group, options, page) + table_of(group, options, page) + '\n';
     }
     return text;
 }
@@ -244,7 +228,7 @@ std::string nothing(const Options& options) {
 
 Outcome list(const Options& options, const Console& console) {
     const std::vector<tuner::DeviceInfo> devices = find_gpus().devices;
-    const std::vector<Row> rows = rows_of(options, console, devices);
+    std::vector<Row> rows = rows_of(options, console, devices);
     Outcome outcome{.data = {{"winners", Json::array()}}};
     for (const Row& row : rows) {
         Json object = tuner::as_json(row.stored.trial);
@@ -255,7 +239,7 @@ Outcome list(const Options& options, const Console& console) {
     if (options.csv)
         outcome.text = csv_of(rows);
     else
-        outcome.text = rows.empty() ? nothing(options) : text_of(rows, options, console.page);
+        outcome.text = rows.empty() ? nothing(options) : text_of(std::move(rows), options, console.page);
     return outcome;
 }
 

@@ -58,13 +58,6 @@ constexpr std::array<NamedValue, 42> foreign{{
     {"dbrx", "sizes in nested objects"},
 }};
 
-std::string known_names() {
-    std::vector<std::string_view> names;
-    for (const Architecture& architecture : architectures()) names.push_back(architecture.model_type);
-    std::ranges::sort(names);
-    return fmt::format("{}", fmt::join(names, ", "));
-}
-
 std::string reason(std::string_view type) {
     const auto* found = std::ranges::find(foreign, type, &NamedValue::spelling);
     return found == foreign.end() ? "" : fmt::format(" ({})", found->meaning);
@@ -73,10 +66,12 @@ std::string reason(std::string_view type) {
 [[noreturn]] void refuse(const Keys& keys, const Keys::Entry& entry, const std::string& type) {
     std::vector<std::string_view> names;
     for (const Architecture& architecture : architectures()) names.push_back(architecture.model_type);
+    const std::string nearest = did_you_mean(type, names);
+    std::ranges::sort(names);
     keys.fail_at(entry,
                  fmt::format("is '{}'{}, whose layers Hone does not know{}: known are {}; hone tune --op "
                              "tunes single operators",
-                             type, reason(type), did_you_mean(type, names), known_names()));
+                             type, reason(type), nearest, fmt::join(names, ", ")));
 }
 
 const Architecture& named(const Keys& keys, const Keys::Entry& entry) {

@@ -1,9 +1,10 @@
 // How a model_type is read: which keys say what, what holds where they are left out, and how a layer is
-// built. One entry a model_type in architectures.cpp, and nothing else to edit for a new one. Names and
+// built. One entry a model_type in architectures/, and nothing else to edit for a new one. Names and
 // defaults are those of the configuration classes in Hugging Face's transformers.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -35,6 +36,8 @@ struct FlagKey {
 };
 inline const FlagKey always{{}, true};
 inline const FlagKey never{};
+inline const FlagKey attention_bias{{"attention_bias"}};
+inline const FlagKey not_tied{{"tie_word_embeddings"}, false};
 
 /// Which layers are meant; i counts from 0, n is the key's value.
 struct Spread {
@@ -178,6 +181,10 @@ struct Architecture {
 
 /// Throws ConfigError for a model_type that has no entry, naming it, the nearest names and what to do.
 [[nodiscard]] const Architecture& architecture_of(const Keys& keys);
+
+[[nodiscard]] bool holds(const FlagKey& flag, const Keys& keys);
+/// What the file or the entry gives as a number, null being 0; nothing where the entry has a rule instead.
+[[nodiscard]] std::optional<std::int64_t> number_of(const SizeKey& size, const Keys& keys);
 
 /// A model as `architecture` reads it, without dtype and weights.
 [[nodiscard]] Model read_architecture(const Architecture& architecture, const Keys& keys);

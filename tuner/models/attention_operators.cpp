@@ -83,18 +83,11 @@ class AttentionOperators {
         return parts;
     }
 
-    std::int64_t layers_with_rotation(bool rotary) const {
-        std::int64_t layers = 0;
-        for (const LayerGroup& group : layer_groups(model_))
-            layers += group.kind.rotary == rotary ? group.count : 0;
-        return layers;
-    }
-
     /// What happens to queries and keys before attention, and the append to the cache.
     void add_positions(std::vector<ModelOperator>& list) const {
         if (model_.rotary_dim == 0) return;
-        const std::int64_t rotated = layers_with_rotation(true);
-        const std::int64_t others = layers_with_rotation(false);
+        const std::int64_t rotated = layers_that(model_, [](const LayerKind& kind) { return kind.rotary; });
+        const std::int64_t others = model_.num_hidden_layers - rotated;
         if (model_.encoder) {
             list.push_back(untuned({.role = "rotary embedding", .count = rotated}, "rotary_embedding"));
             return;

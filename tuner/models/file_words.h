@@ -28,5 +28,7 @@ inline constexpr std::array<NamedValue, 9> dtypes{{{"bfloat16", "bf16"},
 
 /// Throws ConfigError where key and value heads do not divide the heads.
 void check_kv_heads(const Keys& keys, const Model& model, const Spellings& spellings);
+/// Throws ConfigError where there are more layers than max_layers.
+void check_layers(const Keys& keys, const Model& model, const Spellings& spellings);
 
 }  // namespace hone::tuner

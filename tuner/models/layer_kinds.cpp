@@ -31,7 +31,7 @@ class LayerReader {
 
     std::vector<LayerKind> kinds() const {
         const std::int64_t window = window_size();
-        const std::int64_t chunk = optional_size(entry_.attention.chunk);
+        const std::int64_t chunk = number_of(entry_.attention.chunk, keys_).value_or(0);
         const PerLayer rotary = rotary_layers();
         const PerLayer none(layers_, false);
         const PerLayer windowed = spread(entry_.attention.window.layers);
@@ -50,19 +50,10 @@ class LayerReader {
     }
 
   private:
-    std::int64_t optional_size(const SizeKey& key) const {
-        if (key.keys.empty()) return 0;
-        if (const auto value = keys_.size(key.keys)) return *value;
-        const auto* otherwise = std::get_if<std::int64_t>(&key.otherwise);
-        return otherwise == nullptr || keys_.is_null(key.keys) ? 0 : *otherwise;
-    }
-
     std::int64_t window_size() const {
         const Window& window = entry_.attention.window;
-        const bool used =
-            window.used.keys.empty() || keys_.flag(window.used.keys).value_or(window.used.otherwise);
-        const std::int64_t size = optional_size(window.size);
-        return used ? size : 0;
+        const std::int64_t size = number_of(window.size, keys_).value_or(0);
+        return holds(window.used, keys_) ? size : 0;
     }
 
     PerLayer spread(const Spread& spread) const {

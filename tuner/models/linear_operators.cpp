@@ -37,7 +37,8 @@ class LinearOperators {
             add_latent_projections();
         else
             add_projections();
-        const std::int64_t with_experts = expert_layers(model_);
+        const std::int64_t with_experts =
+            layers_that(model_, [](const LayerKind& kind) { return kind.experts; });
         const std::int64_t dense = model_.num_hidden_layers - with_experts;
         if (dense > 0) add_feed_forward("feed-forward", part_.intermediate, dense);
         if (with_experts > 0) add_experts(with_experts);
@@ -144,13 +145,7 @@ class LinearOperators {
                                 .bias = model_.transform_bias,
                                 .activation = model_.activation};
         list_.push_back(linear("layer before the head", 1, dense, {}));
-        list_.push_back({.role = "norm before the head",
-                         .family = model_.norm,
-                         .fields = fmt::format("dtype={} residual=no hidden={} bias={}", name(part_.dtype),
-                                               model_.hidden_size, yes_no(model_.norm_bias)),
-                         .sizes = sizes_at(model_.norm, part_.tokens),
-                         .count = 1,
-                         .shape = fmt::format("hidden {}", model_.hidden_size)});
+        list_.push_back(norm_operator(part_, "norm before the head", 1, false, model_.hidden_size));
     }
 
     /// It sees a row a sequence, an encoder's a row a token, and has numbers for weights unless something

@@ -115,8 +115,7 @@ Model read_by_keys(const Keys& keys) {
     Model model;
     model.hidden_size = keys.needed_size(hidden_keys);
     model.num_hidden_layers = keys.needed_size(layers_keys);
-    if (model.num_hidden_layers > max_layers)
-        keys.fail(layers_keys, fmt::format("is {}, allowed is 1 to {}", model.num_hidden_layers, max_layers));
+    check_layers(keys, model, layers_keys);
     model.vocab_size = keys.needed_size({"vocab_size"});
     read_norm(keys, model);
     read_attention(keys, model);
@@ -139,6 +138,11 @@ void check_kv_heads(const Keys& keys, const Model& model, const Spellings& spell
                                      model.num_key_value_heads, model.num_attention_heads));
 }
 
+void check_layers(const Keys& keys, const Model& model, const Spellings& spellings) {
+    if (model.num_hidden_layers > max_layers)
+        keys.fail(spellings, fmt::format("is {}, allowed is 1 to {}", model.num_hidden_layers, max_layers));
+}
+
 Model model_from(const ModelDocument& document, const std::string& name) {
     const Keys keys(document);
     Model model =
@@ -156,9 +160,9 @@ std::vector<LayerGroup> layer_groups(const Model& model) {
     return {{kind, model.num_hidden_layers}};
 }
 
-std::int64_t expert_layers(const Model& model) {
+std::int64_t layers_that(const Model& model, const std::function<bool(const LayerKind&)>& are_meant) {
     std::int64_t layers = 0;
-    for (const LayerGroup& group : layer_groups(model)) layers += group.kind.experts ? group.count : 0;
+    for (const LayerGroup& group : layer_groups(model)) layers += are_meant(group.kind) ? group.count : 0;
     return layers;
 }
 

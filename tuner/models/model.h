@@ -1,9 +1,10 @@
 // What a model file says that decides problems: sizes, and how a layer of the model is built. A file that
-// names its model_type is read by that architecture's entry in architectures.cpp; one without is read by its
+// names its model_type is read by that architecture's entry in architectures/; one without is read by its
 // keys. docs/models.md has both.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -123,8 +124,9 @@ struct Model {
 
 /// Kinds of the model's layers with their counts, which add up to num_hidden_layers.
 [[nodiscard]] std::vector<LayerGroup> layer_groups(const Model& model);
-/// Layers with experts.
-[[nodiscard]] std::int64_t expert_layers(const Model& model);
+/// How many of them are of a kind.
+[[nodiscard]] std::int64_t layers_that(const Model& model,
+                                       const std::function<bool(const LayerKind&)>& are_meant);
 
 /// A known model, a config.json, or the folder of one, where the files that older GPTQ and AWQ checkpoints
 /// have beside it count as well. Throws InputError (file, line, key) for an unreadable model and for sizes

@@ -31,6 +31,10 @@ struct ModelPart {
 [[nodiscard]] ModelOperator without_kernel(std::string role, std::string family, std::int64_t count,
                                            std::string shape);
 
+/// A norm of `rows` of a token, `width` elements each.
+[[nodiscard]] ModelOperator norm_operator(const ModelPart& part, std::string role, std::int64_t count,
+                                          bool residual, std::int64_t width, std::int64_t rows = 1);
+
 [[nodiscard]] std::vector<ModelOperator> norm_operators(const ModelPart& part);
 [[nodiscard]] std::vector<ModelOperator> linear_operators(const ModelPart& part);
 

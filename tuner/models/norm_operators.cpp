@@ -59,9 +59,8 @@ class NormOperators {
     }
 
     void add_of_heads() {
-        std::int64_t layers = 0;
-        for (const LayerGroup& group : layer_groups(model_))
-            layers += group.kind.rotary || !model_.qk_norm_with_rotation ? group.count : 0;
+        const std::int64_t layers = layers_that(
+            model_, [&](const LayerKind& kind) { return kind.rotary || !model_.qk_norm_with_rotation; });
         if (layers == 0) return;
         add_of_heads("query norm", part_.heads, layers);
         add_of_heads("key norm", part_.kv_heads, layers);
@@ -89,21 +88,8 @@ class NormOperators {
         add(std::move(role), count, residual, model_.hidden_size);
     }
 
-    /// `rows` of a token, `width` elements each.
     void add(std::string role, std::int64_t count, bool residual, std::int64_t width, std::int64_t rows = 1) {
-        list_.push_back({.role = std::move(role),
-                         .family = model_.norm,
-                         .fields = fields(width, residual),
-                         .sizes = sizes_at(model_.norm, times(part_.tokens, rows)),
-                         .count = count,
-                         .shape = fmt::format("hidden {}", width)});
-    }
-
-    std::string fields(std::int64_t width, bool residual) const {
-        std::string text =
-            fmt::format("dtype={} residual={} hidden={}", name(part_.dtype), yes_no(residual), width);
-        if (model_.norm == "layernorm") text += fmt::format(" bias={}", yes_no(model_.norm_bias));
-        return text;
+        list_.push_back(norm_operator(part_, std::move(role), count, residual, width, rows));
     }
 
     const ModelPart& part_;
@@ -112,6 +98,20 @@ class NormOperators {
 };
 
 }  // namespace
+
+ModelOperator norm_operator(const ModelPart& part, std::string role, std::int64_t count, bool residual,
+                            std::int64_t width, std::int64_t rows) {
+    const std::string& family = part.model.norm;
+    std::string fields =
+        fmt::format("dtype={} residual={} hidden={}", name(part.dtype), yes_no(residual), width);
+    if (family == "layernorm") fields += fmt::format(" bias={}", yes_no(part.model.norm_bias));
+    return {.role = std::move(role),
+            .family = family,
+            .fields = std::move(fields),
+            .sizes = sizes_at(family, times(part.tokens, rows)),
+            .count = count,
+            .shape = fmt::format("hidden {}", width)};
+}
 
 std::vector<ModelOperator> norm_operators(const ModelPart& part) { return NormOperators(part).list(); }
 

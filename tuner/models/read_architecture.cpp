@@ -13,10 +13,6 @@ namespace {
 
 constexpr double usual_epsilon = 1e-5;
 
-bool holds(const FlagKey& flag, const Keys& keys) {
-    return flag.keys.empty() ? flag.otherwise : keys.flag(flag.keys).value_or(flag.otherwise);
-}
-
 /// A number is there, or left out where there usually is one; null: none.
 bool has_number(const FlagKey& flag, const Keys& keys) {
     if (flag.keys.empty()) return flag.otherwise;
@@ -44,14 +40,7 @@ class Reader {
 
   private:
     std::int64_t size(const SizeKey& size) const {
-        if (size.keys.empty()) return left_out(size);
-        if (const auto value = keys_.size(size.keys)) return *value;
-        if (keys_.is_null(size.keys) && std::holds_alternative<std::int64_t>(size.otherwise)) return 0;
-        return left_out(size);
-    }
-
-    std::int64_t left_out(const SizeKey& size) const {
-        if (const auto* number = std::get_if<std::int64_t>(&size.otherwise)) return *number;
+        if (const auto number = number_of(size, keys_)) return *number;
         switch (std::get<Otherwise>(size.otherwise)) {
             case Otherwise::heads: return model_.num_attention_heads;
             case Otherwise::head_share: return head_share();
@@ -81,10 +70,7 @@ class Reader {
         const Sizes& sizes = entry_.sizes;
         model_.hidden_size = present(sizes.hidden);
         model_.num_hidden_layers = present(sizes.layers);
-        if (model_.num_hidden_layers > max_layers) {
-            keys_.fail(sizes.layers.keys,
-                       fmt::format("is {}, allowed is 1 to {}", model_.num_hidden_layers, max_layers));
-        }
+        check_layers(keys_, model_, sizes.layers.keys);
         model_.vocab_size = present(sizes.vocabulary);
         model_.num_attention_heads = present(sizes.heads);
         model_.num_key_value_heads = present(sizes.kv_heads);
@@ -242,6 +228,17 @@ class Reader {
 };
 
 }  // namespace
+
+bool holds(const FlagKey& flag, const Keys& keys) {
+    return flag.keys.empty() ? flag.otherwise : keys.flag(flag.keys).value_or(flag.otherwise);
+}
+
+std::optional<std::int64_t> number_of(const SizeKey& size, const Keys& keys) {
+    if (const auto value = size.keys.empty() ? std::nullopt : keys.size(size.keys)) return value;
+    const auto* number = std::get_if<std::int64_t>(&size.otherwise);
+    if (number == nullptr) return std::nullopt;
+    return !size.keys.empty() && keys.is_null(size.keys) ? 0 : *number;
+}
 
 Model read_architecture(const Architecture& architecture, const Keys& keys) {
     keys.skip(architecture.numbers);

@@ -153,9 +153,9 @@ constexpr std::array harmless = std::to_array<std::string_view>({
 
 /// Such as attention_dropout, resid_pdrop, eos_token_id and _name_or_path.
 bool has_harmless_form(std::string_view key) {
-    constexpr std::array<std::string_view, 6> endings{"_dropout",  "_pdrop",     "dropout_prob",
-                                                      "_token_id", "_token_ids", "dropout"};
-    if (key.starts_with('_') || key == "dropout" || key == "layerdrop") return true;
+    constexpr std::array<std::string_view, 5> endings{"dropout", "_pdrop", "dropout_prob", "_token_id",
+                                                      "_token_ids"};
+    if (key.starts_with('_') || key == "layerdrop") return true;
     return std::ranges::any_of(endings, [&](std::string_view ending) { return key.ends_with(ending); });
 }
 
@@ -169,8 +169,8 @@ bool says_none(const Keys::Entry& entry) {
 }
 
 bool is_harmless(const Keys::Entry& entry) {
-    if (entry.key.find('.') != std::string::npos && entry.key.starts_with("rope_parameters.")) return true;
-    return std::ranges::find(harmless, entry.key) != harmless.end() || has_harmless_form(entry.key) ||
+    return entry.key.starts_with("rope_parameters.") ||
+           std::ranges::find(harmless, entry.key) != harmless.end() || has_harmless_form(entry.key) ||
            says_none(entry);
 }
 

@@ -74,20 +74,11 @@ std::vector<std::string> facts(const Model& model) {
     return list;
 }
 
-/// Words with separators between, as many a line as fit.
-std::string wrapped(const std::vector<std::string>& words, std::string_view separator, const Page& page) {
+/// Items with separators behind all but the last, in lines of the page.
+std::string lines_of(std::vector<std::string> items, std::string_view separator, const Page& page) {
     constexpr std::string_view indent = "  ";
-    std::string text;
-    std::string line(indent);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::string word = words[i] + std::string(i + 1 < words.size() ? separator : "");
-        if (page.columns > 0 && line.size() + 1 + word.size() > page.columns) {
-            text += line + '\n';
-            line = indent;
-        }
-        line += line.size() > indent.size() ? " " + word : word;
-    }
-    return text + line + '\n';
+    for (std::size_t i = 0; i + 1 < items.size(); ++i) items[i] += separator;
+    return wrapped(items, page, indent, indent);
 }
 
 std::string layers_table(const Model& model, const Page& page) {
@@ -126,7 +117,7 @@ std::string missing_line(const std::vector<ModelOperator>& operators, const Page
         if (!has_kernel(op)) names.push_back(op.role);
     }
     if (names.empty()) return "Hone has a kernel for every operator.\n";
-    return fmt::format("No kernel for:\n{}", wrapped(names, ";", page));
+    return fmt::format("No kernel for:\n{}", lines_of(std::move(names), ";", page));
 }
 
 Json layers_json(const Model& model) {
@@ -170,7 +161,7 @@ std::string model_text(const Model& model, const std::vector<ModelOperator>& ope
     const std::string title =
         fmt::format("{}{}, {}, {}: {}", says(model), type, model.encoder ? "encoder" : "decoder",
                     name(model.dtype), escape_controls(model.name));
-    return fmt::format("{}\n{}\n{}\n{}\n{}", fitted(title, page.columns), wrapped(facts(model), ",", page),
+    return fmt::format("{}\n{}\n{}\n{}\n{}", fitted(title, page.columns), lines_of(facts(model), ",", page),
                        layers_table(model, page), operators_table(operators, page),
                        missing_line(operators, page));
 }

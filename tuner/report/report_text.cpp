@@ -7,25 +7,10 @@
 #include <cmath>
 #include <ctime>
 
+#include "kernel_templates/text.h"
+
 namespace hone::tuner {
 namespace {
-
-/// Length of the well-formed UTF-8 sequence at `text[0]`, 0 when there is none. Overlong forms and surrogates
-/// are refused.
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xC0) != 0x80) return 0;
-    }
-    const unsigned char second = byte(1);
-    const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-    const bool outside = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
-    return overlong || outside ? 0 : length;
-}
 
 bool is_control(std::string_view character) {
     const auto first = static_cast<unsigned char>(character[0]);
@@ -35,8 +20,7 @@ bool is_control(std::string_view character) {
 
 /// Code points: what a cell takes on a terminal, wide characters aside.
 std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_utf8_continuation));
 }
 
 constexpr std::string_view gap = "  ";  // between columns
@@ -57,6 +41,25 @@ std::string fitted(std::string_view text, std::size_t columns) {
     for (std::size_t taken = 0; taken + 1 < columns; ++taken)
         end += std::max<std::size_t>(1, utf8_length(text.substr(end)));
     return std::string(text.substr(0, end)) + "\u2026";
+}
+
+std::string wrapped(std::span<const std::string> words, const Page& page, std::string_view indent,
+                    std::string_view first_indent) {
+    std::string text;
+    std::string line(first_indent);
+    bool is_begun = false;
+    for (const std::string_view word : words) {
+        if (is_begun && page.columns > 0 && line.size() + 1 + word.size() > page.columns) {
+            text += fitted(line, page.columns) + '\n';
+            line = indent;
+            line += word.substr(std::min(word.find_first_not_of(' '), word.size()));
+        } else {
+            if (is_begun) line += ' ';
+            line += word;
+        }
+        is_begun = true;
+    }
+    return text + fitted(line, page.columns) + '\n';
 }
 
 std::string escape_controls(std::string_view text, bool keep_newlines) {

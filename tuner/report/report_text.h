@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,10 @@ struct Page {
 
 /// At most so many columns, the last one "…" where something is cut off; 0: all of it.
 [[nodiscard]] std::string fitted(std::string_view text, std::size_t columns);
+
+/// Words with a blank between, as many a line as fit the page; no line is wider. Ends with a line feed.
+[[nodiscard]] std::string wrapped(std::span<const std::string> words, const Page& page,
+                                  std::string_view indent, std::string_view first_indent);
 
 enum class Align : std::uint8_t { left, right };
 

@@ -4,9 +4,6 @@
 namespace hone::tuner {
 namespace {
 
-const FlagKey attention_bias{{"attention_bias"}};
-const FlagKey not_tied{{"tie_word_embeddings"}, false};
-
 /// What says how tokens choose experts, which is part of their kernel.
 const Spellings routing{
     "norm_topk_prob", "routed_scaling_factor", "scoring_func", "topk_method", "n_group", "topk_group",

@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include "tuner/models/architecture.h"
+#include "tuner/models/file_words.h"
 
 namespace hone::tuner {
 namespace {
-
-const FlagKey attention_bias{{"attention_bias"}};
-const FlagKey not_tied{{"tie_word_embeddings"}, false};
 
 const Sizes gpt2_sizes{.hidden = {{"n_embd", "hidden_size"}},
                        .intermediate = {{"n_inner"}, Otherwise::four_widths},
@@ -34,9 +32,7 @@ void read_falcon(const Keys& keys, Model& model) {
     model.num_key_value_heads = newer ? kv_heads : one_kv_head ? 1 : model.num_attention_heads;
     model.parallel = newer || parallel;
     model.two_norms = newer && norms == 2;
-    if (model.num_attention_heads % model.num_key_value_heads == 0) return;
-    keys.fail({"num_kv_heads"}, fmt::format("is {}, which does not divide the {} attention heads",
-                                            model.num_key_value_heads, model.num_attention_heads));
+    check_kv_heads(keys, model, {"num_kv_heads"});
 }
 
 void read_mpt(const Keys& keys, Model& model) {

@@ -4,9 +4,6 @@
 namespace hone::tuner {
 namespace {
 
-const FlagKey attention_bias{{"attention_bias"}};
-const FlagKey not_tied{{"tie_word_embeddings"}, false};
-
 const std::vector<Architecture> entries{
     {.model_type = "llama",
      .says = "Llama 1 to 3",

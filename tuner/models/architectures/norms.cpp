@@ -5,8 +5,6 @@
 namespace hone::tuner {
 namespace {
 
-const FlagKey attention_bias{{"attention_bias"}};
-const FlagKey not_tied{{"tie_word_embeddings"}, false};
 const SizeKey gemma_head{{"head_dim"}, 256};
 /// Their hidden_act, gelu or not, is one that the reference implementation passes over.
 const FeedForward gemma_network{.activation = {"hidden_activation"}, .otherwise = "gelu_tanh"};
