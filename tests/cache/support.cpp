@@ -58,11 +58,6 @@ TemporaryDirectory::~TemporaryDirectory() {
     fs::remove_all(path_, ignored);
 }
 
-int scaled(int full) {
-    const char* scale = std::getenv("HONE_TEST_SCALE");
-    return std::max(1, static_cast<int>(full * (scale != nullptr ? std::atof(scale) : 1.0)));
-}
-
 GpuKey h100() {
     return {.name = "NVIDIA H100 80GB HBM3",
             .compute_major = 9,

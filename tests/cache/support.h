@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "tests/support/scale.h"
 
 namespace hone::cache::test {
 
@@ -25,8 +26,7 @@ class TemporaryDirectory {
     std::filesystem::path path_;
 };
 
-/// `full` times HONE_TEST_SCALE (default 1), at least 1.
-[[nodiscard]] int scaled(int full);
+using hone::test::scaled;
 
 /// Different for each `i`; nothing about it need make sense to a family.
 [[nodiscard]] Trial sample_trial(int i);

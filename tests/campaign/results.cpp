@@ -1,10 +1,11 @@
 #include "tests/campaign/results.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
+
+#include "tests/support/scale.h"
 
 namespace hone::campaign {
 
@@ -19,10 +20,6 @@ void report(int promise, const std::string& test, const std::string& what, std::
 
 bool is_campaign() { return std::getenv("HONE_CAMPAIGN_RESULTS") != nullptr; }
 
-int scaled(int sample, int full) {
-    if (is_campaign()) return full;
-    const char* scale = std::getenv("HONE_TEST_SCALE");
-    return std::max(1, static_cast<int>(sample * (scale == nullptr ? 1.0 : std::atof(scale))));
-}
+int scaled(int sample, int full) { return is_campaign() ? full : test::scaled(sample); }
 
 }  // namespace hone::campaign

@@ -83,13 +83,6 @@ std::string normal_form(const std::vector<std::string>& lines) {
     return text;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
 /// Where a snippet may come from: everything that is built, tested, or read at run time.
 const std::vector<std::string>& sources() {
     static const std::vector<std::string> texts = [] {

@@ -1,26 +1,11 @@
 // hone list: tables that fit the page, what is shown of which winner, and filters.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <sstream>
-
 #include "tests/cli/program.h"
 
 using namespace hone::test;
 
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-}
-
-std::size_t characters(const std::string& line) {
-    return static_cast<std::size_t>(
-        std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 /// Three winners of a fake H100.
 struct Tuned {
@@ -47,7 +32,7 @@ TEST_CASE("the list is never wider than the page, and nothing is cut off with --
         tuned.sandbox.set("COLUMNS", std::to_string(columns));
         const std::vector<std::string> lines = lines_of(tuned.sandbox.run({"list"}).out);
         CHECK(lines.size() > winners);
-        for (const std::string& line : lines) CHECK(characters(line) <= columns);
+        for (const std::string& line : lines) CHECK(columns_of(line) <= columns);
     }
     CHECK(tuned.sandbox.run({"list", "--wide"}).out.find("\u2026") == std::string::npos);
 }

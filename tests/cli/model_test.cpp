@@ -1,10 +1,8 @@
 // hone model from the outside: what was understood of a file, what has no kernel, what is refused.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -17,12 +15,6 @@ namespace fs = std::filesystem;
 std::string config_of(const std::string& name) {
     std::ifstream file(fs::path(HONE_SOURCE_DIR) / "tests/tuner/architectures" / (name + ".json"));
     return nlohmann::json::parse(file)["config"].dump();
-}
-
-/// Columns of a line of UTF-8.
-std::ptrdiff_t width(const std::string& line) {
-    return std::ranges::count_if(
-        line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; });
 }
 
 std::string changed(const std::string& name, const std::string& key, const nlohmann::json& value) {
@@ -50,13 +42,12 @@ TEST_CASE("a model is one screen of 80 columns, whatever it is") {
         CAPTURE(file);
         const Ended ended = sandbox.run({"model", file});
         REQUIRE(ended.code == 0);
-        std::istringstream lines(ended.out);
-        std::ptrdiff_t count = 0;
-        for (std::string line; std::getline(lines, line); ++count) {
+        const std::vector<std::string> lines = lines_of(ended.out);
+        for (const std::string& line : lines) {
             CAPTURE(line);
-            CHECK(width(line) <= 80);
+            CHECK(columns_of(line) <= 80);
         }
-        CHECK(count <= 40);
+        CHECK(lines.size() <= 40);
     }
 }
 

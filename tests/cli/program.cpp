@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "kernel_templates/text.h"
 
 namespace hone::test {
 namespace {
@@ -48,6 +51,17 @@ nlohmann::json Ended::json() const {
     const nlohmann::json parsed = nlohmann::json::parse(out, nullptr, false);
     REQUIRE_FALSE(parsed.is_discarded());
     return parsed;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+std::size_t columns_of(const std::string& line) {
+    return line.size() - static_cast<std::size_t>(std::ranges::count_if(line, is_utf8_continuation));
 }
 
 bool has_controls(const std::string& text) {

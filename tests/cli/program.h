@@ -23,6 +23,10 @@ struct Ended {
     [[nodiscard]] nlohmann::json json() const;
 };
 
+[[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
+/// Characters of a line of UTF-8.
+[[nodiscard]] std::size_t columns_of(const std::string& line);
+
 /// Has escape sequences or other control characters than line feeds.
 [[nodiscard]] bool has_controls(const std::string& text);
 

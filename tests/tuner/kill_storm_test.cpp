@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/scale.h"
 #include "tests/support/scratch.h"
 #include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/made_up_measurer.h"
@@ -21,12 +22,6 @@ using namespace hone::test;
 namespace {
 
 const std::atomic<bool> never{false};
-
-/// HONE_TEST_SCALE: 1 is what the project promises, less is a sample.
-int scaled(int count) {
-    const char* scale = std::getenv("HONE_TEST_SCALE");
-    return std::max(1, static_cast<int>(count * (scale == nullptr ? 1.0 : std::atof(scale))));
-}
 
 Workload workload() {
     Workload list{.name = "storm", .problems = {}, .tuned = {}, .without_family = {}};

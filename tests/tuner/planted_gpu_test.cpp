@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <vector>
 
+#include "tests/support/scale.h"
 #include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
 #include "tests/tuner/planted.h"
@@ -35,12 +35,9 @@ struct RealGpu {
     }
 };
 
-/// HONE_TEST_SCALE times each; 20 of them, on a machine that does nothing else, hold the promise of three
-/// seconds at the 95th percentile.
-int rounds() {
-    const char* scale = std::getenv("HONE_TEST_SCALE");
-    return scale == nullptr ? 1 : std::max(1, std::atoi(scale));
-}
+/// 20 times each, on a machine that does nothing else, hold the promise of three seconds at the 95th
+/// percentile.
+int rounds() { return scaled(1); }
 
 }  // namespace
 
@@ -71,8 +68,9 @@ TEST_CASE("every planted kernel is found with the right status, and the worker i
         }
         std::ranges::sort(back_s);
         const double p95_s = back_s[(back_s.size() - 1) * 95 / 100];
-        MESSAGE(std::string(variant), ": ", back_s.size(), " times, the next verdict after ", back_s[back_s.size() / 2],
-                " s in the median, ", p95_s, " s at the 95th percentile, ", back_s.back(), " s at most");
+        MESSAGE(std::string(variant), ": ", back_s.size(), " times, the next verdict after ",
+                back_s[back_s.size() / 2], " s in the median, ", p95_s, " s at the 95th percentile, ",
+                back_s.back(), " s at most");
         if (rounds() >= 20) CHECK(p95_s < 3);
     }
 }
