@@ -74,7 +74,7 @@ class Adversity(sandbox.Case):
 
     def test_a_disk_that_fills_up(self) -> None:
         """From the n-th call on nothing that needs space succeeds; afterwards there is space again."""
-        tried = 0
+        tried = moments = 0
         for name in ("tune", "import", "merge", "export", "quantize"):
             box = self.fresh()
             total = box.counts(self.commands(box)[name])["io"]
@@ -91,7 +91,8 @@ class Adversity(sandbox.Case):
                 if ended.code != 0:
                     self.must(box.run(self.commands(box)[name]))
             tried += points.tried
-        report(5, "adversity_test", "moments at which the disk is full, of five commands", tried)
+            moments += total
+        report(5, "adversity_test", "moments at which the disk is full, of five commands", tried, total=moments)
 
     def test_a_full_disk_does_not_keep_dispatch_from_working(self) -> None:
         box = self.fresh()

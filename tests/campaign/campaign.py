@@ -1,8 +1,9 @@
 """The whole campaign within a budget: python3 campaign.py BUILD_FOLDER [--budget SECONDS] [--out FOLDER]
-[--coverage FILE].
+[--jobs N] [--coverage FILE].
 
-Two lanes run side by side, each test with its share of the time. results.json and a log of each test go to
-the output folder; docs/reliability.md is written from results.json. Ends with 1 when anything failed.
+Two lanes run side by side, each test with its share of the time; N processes share the points of a test in
+Python. results.json and a log of each test go to the output folder; docs/reliability.md is written from
+results.json. Ends with 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ import reliability
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1]
+NOTHING_TO_TEST = 77  # the exit code of a program whose tests were all left out
 
 # Parts of a lane's time. Those without a share have a fixed amount of work, about a minute.
 LANES = [
-    [("kill_points_test", 0.65), ("adversity_test", 0.15), ("power_cut_test", None), ("fuzz", 0.1)],
+    [("promises", None), ("kill_points_test", 0.65), ("adversity_test", 0.15), ("power_cut_test", None), ("fuzz", 0.1)],
     [("failing_calls_test", 0.40), ("random_kills_test", 0.40), ("crowd_test", 0.1)],
 ]
 
@@ -40,24 +42,97 @@ def command_of(name: str, build: Path, seconds: float, out: Path) -> list[str] |
     return [str(build / "tests/hone_campaign_tests"), f"--source-file=*/{name}.cpp"]
 
 
-def run_step(name: str, build: Path, seconds: float, out: Path) -> dict | None:
+def run_shard(name: str, command: list[str], environment: dict[str, str], log: Path) -> bool:
+    with open(log, "w", encoding="utf-8") as out:
+        ended = subprocess.run(command, env=environment, stdout=out, stderr=subprocess.STDOUT, check=False)
+    print(f"{name}: {'held' if ended.returncode == 0 else f'FAILED, {log}'}", flush=True)
+    return ended.returncode == 0
+
+
+def run_command(name: str, build: Path, seconds: float, out: Path, jobs: int) -> bool | None:
+    """Whether it held; None where there is nothing to run."""
     command = command_of(name, build, seconds, out)
     if command is None:
         return None
     environment = {**os.environ, "HONE_BUILD": str(build), "HONE_CAMPAIGN_RESULTS": str(out / "lines.jsonl"),
                    "HONE_CAMPAIGN_SECONDS": str(seconds),
                    "HONE_CAMPAIGN_SOAK": str(seconds)}  # comes on top of the test's other seconds
+    shards = jobs if command[0] == sys.executable else 1
+    with ThreadPoolExecutor(shards) as pool:
+        held = list(pool.map(
+            lambda shard: run_shard(name, command, {**environment, "HONE_CAMPAIGN_SHARD": f"{shard}/{shards}"},
+                                    out / (f"{name}.log" if shards == 1 else f"{name}.{shard}.log")),
+            range(shards)))
+    if name == "fuzz":
+        fuzzed((out / "fuzz.log").read_text(), out / "lines.jsonl")
+    return all(held)
+
+
+def fuzzed(log: str, lines: Path) -> None:
+    """How often each target ran, from what tests/fuzz/run.sh prints."""
+    with open(lines, "a", encoding="utf-8") as out:
+        for target, count in re.findall(r"^(\S+) +(\d+) executions", log, re.MULTILINE):
+            out.write(json.dumps({"promise": 6, "test": "fuzz", "what": f"inputs of the fuzz target {target}",
+                                  "count": int(count)}) + "\n")
+
+
+def checks_of(test: str, build: Path, out: Path) -> tuple[bool, int] | None:
+    """Runs a test in C++ that holds a promise: whether it held, and how many checks it made; None where it
+    needs a GPU and there is none."""
+    folder, stem = Path(test).parent.name, Path(test).stem
+    log = out / f"{stem}.log"
+    command = [str(build / f"tests/hone_{folder}_tests"), f"--source-file=*/{test}", "--no-colors"]
+    environment = {**os.environ, "HONE_TEST_SCALE": "20"}
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           check=False)
+    log.write_text(ended.stdout)
+    if ended.returncode == NOTHING_TO_TEST:
+        return None
+    checks = re.search(r"assertions: *(\d+)", ended.stdout)
+    return ended.returncode == 0, int(checks[1]) if checks else 0
+
+
+def run_promises(build: Path, out: Path) -> bool:
+    """The tests in C++ that docs/reliability.md names with the promises, those of the campaign aside."""
+    held = True
+    for promise, (_, tests) in reliability.PROMISES.items():
+        for test in tests:
+            if not test.endswith("_test.cpp") or test.startswith("tests/campaign"):
+                continue
+            found = checks_of(test, build, out)
+            if found is None:
+                continue
+            held &= found[0]
+            print(f"{Path(test).stem}: {'held' if found[0] else 'FAILED'}", flush=True)
+            line = {"promise": promise, "test": test, "what": f"checks of {Path(test).stem}", "count": found[1]}
+            with open(out / "lines.jsonl", "a", encoding="utf-8") as lines:
+                lines.write(json.dumps(line) + "\n")
+    return held
+
+
+def run_step(name: str, build: Path, seconds: float, out: Path, jobs: int) -> dict | None:
     start = time.monotonic()
-    with open(out / f"{name}.log", "w", encoding="utf-8") as log:
-        ended = subprocess.run(command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)
-    code = ended.returncode
-    print(f"{name}: {'held' if code == 0 else 'FAILED, ' + str(out / name) + '.log'}", flush=True)
-    return {"name": name, "ok": code == 0, "seconds": round(time.monotonic() - start, 1)}
+    held = run_promises(build, out) if name == "promises" else run_command(name, build, seconds, out, jobs)
+    if held is None:
+        return None
+    return {"name": name, "ok": held, "seconds": round(time.monotonic() - start, 1)}
 
 
-def run_lane(lane, build: Path, budget: float, out: Path) -> list[dict]:
-    steps = [run_step(name, build, budget * (share or 0), out) for name, share in lane]
+def run_lane(lane, build: Path, budget: float, out: Path, jobs: int) -> list[dict]:
+    steps = [run_step(name, build, budget * (share or 0), out, jobs) for name, share in lane]
     return [step for step in steps if step is not None]
+
+
+def merged(lines: list[dict]) -> list[dict]:
+    """One line for each thing that was counted. Processes that share points (lines with a total) add up; of
+    times the worst process counts."""
+    found: dict[tuple, dict] = {}
+    for line in lines:
+        one = found.setdefault((line["promise"], line["test"], line["what"]), {**line, "count": 0})
+        count = one["count"] + line["count"] if "total" in line else max(one["count"], line["count"])
+        worst = {name: max(value, one[name]) for name, value in line.items() if name.startswith("ready_ms")}
+        one.update(count=count, **worst)
+    return [found[key] for key in sorted(found)]
 
 
 def machine() -> str:
@@ -66,17 +141,16 @@ def machine() -> str:
     return f"{cores} cores, {f'{gpus} GPUs' if gpus else 'no GPU'}"
 
 
-def run_campaign(build: Path, budget: float, out: Path) -> dict:
+def run_campaign(build: Path, budget: float, out: Path, jobs: int) -> dict:
     out.mkdir(parents=True, exist_ok=True)
     (out / "lines.jsonl").write_text("")
     start = time.monotonic()
     with ThreadPoolExecutor(len(LANES)) as pool:
-        lanes = pool.map(lambda lane: run_lane(lane, build, budget, out), LANES)
+        lanes = pool.map(lambda lane: run_lane(lane, build, budget, out, jobs), LANES)
         steps = [step for lane in lanes for step in lane]
     lines = [json.loads(line) for line in (out / "lines.jsonl").read_text().splitlines()]
-    lines.sort(key=lambda line: (line["promise"], line["test"], line["what"]))
     return {"date": date.today().isoformat(), "machine": machine(), "budget_s": budget,
-            "seconds": round(time.monotonic() - start), "steps": steps, "lines": lines}
+            "seconds": round(time.monotonic() - start), "steps": steps, "lines": merged(lines)}
 
 
 def main() -> int:
@@ -84,6 +158,8 @@ def main() -> int:
     parser.add_argument("build", type=Path)
     parser.add_argument("--budget", type=float, default=3600, help="seconds")
     parser.add_argument("--out", type=Path, default=Path("campaign"))
+    parser.add_argument("--jobs", type=int, default=max(1, len(os.sched_getaffinity(0)) // len(LANES)),
+                        help="processes that share the points of a test (default: cores over lanes)")
     parser.add_argument("--coverage", type=Path, help="what tests/coverage.sh has written")
     parser.add_argument("--only-write", action="store_true", help="the document from an earlier run")
     parser.add_argument("--note", help="a sentence for the document about how this run came about")
@@ -92,7 +168,7 @@ def main() -> int:
     if options.only_write:
         results = json.loads((out / "results.json").read_text())
     else:
-        results = run_campaign(options.build.resolve(), options.budget, out)
+        results = run_campaign(options.build.resolve(), options.budget, out, options.jobs)
     if options.coverage:
         results["coverage"] = json.loads(options.coverage.read_text())
     if options.note:

@@ -81,17 +81,11 @@ def coverage(results: dict) -> str:
     return "## Coverage\n\nLines that the tests run (`tests/coverage.sh`):\n\n" + shares
 
 
-def fuzzing(results: dict) -> str:
-    if not results.get("fuzz"):
-        return ""
-    return f"## Fuzzing\n\n`tests/fuzz/run.sh`: {results['fuzz']}\n"
-
-
 def document(results: dict) -> str:
     note = f" {results['note']}" if results.get("note") else ""
     beginning = BEGINNING.format(summary=summary_of(results), date=results["date"], machine=results["machine"],
                                  minutes=round(results["seconds"] / 60), note=note, anchors=ANCHORS.rstrip())
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
-    parts = [beginning.rstrip() + "\n", *sections, fuzzing(results), coverage(results)]
+    parts = [beginning.rstrip() + "\n", *sections, coverage(results)]
     return "\n".join(part for part in parts if part)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 import unittest
 from pathlib import Path
 
+import campaign
 import reliability
 
 SOURCE = Path(__file__).parents[2]
@@ -28,6 +31,20 @@ class Document(unittest.TestCase):
         for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "2026-01-02",
                       "1 of 2 parts of the campaign failed: two"):
             self.assertIn(words, text)
+
+    def test_processes_that_share_points_add_up(self) -> None:
+        kills = {"promise": 3, "test": "t", "what": "kills", "total": 10}
+        homes = {"promise": 5, "test": "t", "what": "homes", "count": 3}
+        lines = campaign.merged([{**kills, "count": 4, "ready_ms_max": 7.0}, homes,
+                                 {**kills, "count": 5, "ready_ms_max": 2.0}, homes])
+        self.assertEqual(lines, [{**kills, "count": 9, "ready_ms_max": 7.0}, homes])
+
+    def test_fuzzed_inputs_are_counted(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = Path(folder) / "lines.jsonl"
+            campaign.fuzzed("image  1234567 executions  10/s  5 edges (+1)  0 faults\nother words\n", lines)
+            line = json.loads(lines.read_text())
+        self.assertEqual((line["what"], line["count"]), ("inputs of the fuzz target image", 1234567))
 
     def test_what_is_kept_in_the_tree_has_this_form(self) -> None:
         kept = (SOURCE / "docs/reliability.md").read_text(encoding="utf-8")

@@ -3,7 +3,8 @@ shim.
 
 HONE_BUILD names the build folder. Inside of tests/campaign.sh, HONE_CAMPAIGN_RESULTS names the file that gets
 what was reached, and HONE_CAMPAIGN_SECONDS how long one test may take: it goes through all of its points in a
-random order until then. Else a test takes a sample of its points, scaled by HONE_TEST_SCALE.
+random order until then. HONE_CAMPAIGN_SHARD=i/n leaves it every n-th of them, from the i-th (from 0) on: n
+processes share them. Else a test takes a sample of its points, scaled by HONE_TEST_SCALE.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ENGINE = str(BUILD / "tests/hone_engine")
 SHIM = str(BUILD / "tests/libhone_shim.so")
 
 RESULTS = os.environ.get("HONE_CAMPAIGN_RESULTS")
+SHARD, SHARDS = map(int, os.environ.get("HONE_CAMPAIGN_SHARD", "0/1").split("/"))
 SCALE = float(os.environ.get("HONE_TEST_SCALE", "1"))
 
 # What the README lists, and the end by SIGINT. Anything else is a fault.
@@ -64,7 +66,9 @@ class Points:
     def __iter__(self):
         order = list(range(1, self.total + 1))
         random.Random(self.seed).shuffle(order)
-        if not RESULTS:
+        if RESULTS:
+            order = order[SHARD::SHARDS]
+        else:
             order = order[: max(1, round(self.sample * SCALE))]
         end = time.monotonic() + float(os.environ.get("HONE_CAMPAIGN_SECONDS", "60")) * self.share
         for point in order:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of a build of the preset `fuzz`, as many at once as there are cores.
+# Runs every fuzz target of a build of the preset `fuzz`, as many at once as there are cores; where there are more cores than
+# targets, several processes a target, which share what they find.
 #
 #   tests/fuzz/run.sh BUILD_FOLDER SECONDS_PER_TARGET OUT_FOLDER
 #
@@ -8,7 +9,7 @@
 # rest of its time. Prints a line a target; exits with 1 when there is any fault, with 2 when a target could not run.
 set -euo pipefail
 
-[[ $# == 3 ]] || { sed -n '2,9p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+[[ $# == 3 ]] || { sed -n '2,10p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "$1" && pwd)
 seconds=$2
@@ -28,14 +29,12 @@ fuzz_once() {
         "$folder/corpus" "$sources/corpus/$target" >"$log" 2>&1
 }
 
-# A target's whole time, in several runs where faults end one.
+# The whole time of one process of a target, in several runs where faults end one.
 fuzz() {
-    local target=$1 folder=$out/$1 end=$((SECONDS + seconds)) round=0 before
-    mkdir -p "$folder/corpus"
-    rm -f "$folder"/log-*
+    local target=$1 folder=$out/$1 copy=$2 end=$((SECONDS + seconds)) round=0 before
     while ((SECONDS < end && round < 20)); do
         before=$(faults_of "$folder" | wc -l)
-        fuzz_once "$target" "$folder" $((end - SECONDS)) "$folder/log-$round" && break
+        fuzz_once "$target" "$folder" $((end - SECONDS)) "$folder/log-$copy-$round" && break
         # A run that ends without a kept input did not fuzz at all: the message is in its log.
         (($(faults_of "$folder" | wc -l) > before)) || { echo "did not run" >"$folder/log-broken"; break; }
         round=$((round + 1))
@@ -66,9 +65,14 @@ for file in "$sources"/targets/*.cpp; do
 done
 
 jobs=$(nproc)
+copies=$((jobs > ${#targets[@]} ? jobs / ${#targets[@]} : 1))
 for target in "${targets[@]}"; do
-    while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
-    fuzz "$target" &
+    mkdir -p "$out/$target/corpus"
+    rm -f "$out/$target"/log-*
+    for ((copy = 0; copy < copies; ++copy)); do
+        while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
+        fuzz "$target" "$copy" &
+    done
 done
 wait
 
