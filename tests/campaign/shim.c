@@ -104,7 +104,8 @@ int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, v
     return passed_on(counted_main, argc, argv, init, fini, loader_fini, stack_end);
 }
 
-/* Call stacks that were seen, by their hashes: an open table, and the number of the allocation that was first.
+/* Call stacks that were seen, by their hashes: an open table, and the number of the allocation that was
+ * first.
  */
 enum { stack_slots = 1 << 17, stack_frames = 40 };
 static struct {
@@ -119,7 +120,8 @@ struct walk {
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context* context, void* data) {
     struct walk* walk = data;
-    walk->hash = (walk->hash ^ (uint64_t)_Unwind_GetIP(context)) * UINT64_C(0x100000001b3); /* FNV-1a's prime */
+    walk->hash =
+        (walk->hash ^ (uint64_t)_Unwind_GetIP(context)) * UINT64_C(0x100000001b3); /* FNV-1a's prime */
     return ++walk->frames < stack_frames ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
