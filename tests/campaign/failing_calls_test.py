@@ -23,8 +23,9 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE)
 # Seconds that a failed call may add: nothing waits for what will not come.
 SLOW_S = 20
 
-# Parts of the campaign's time, by command: the long ones have the most points.
-SHARES = {"tune": 0.4, "quantize": 0.08, "engine": 0.08}
+# Parts of the campaign's time: of a command, and of it for its allocations.
+SHARES = {"tune": (0.58, 0.75)}
+SHARE_OF_OTHERS = (0.046, 0.95)
 
 
 class FailingCalls(sandbox.Case):
@@ -82,7 +83,8 @@ class FailingCalls(sandbox.Case):
         box = self.fresh()
         words = self.commands(box)[name]
         places = box.stacks(words) if kind == "alloc" else range(1, box.counts(words)["io"] + 1)
-        share = SHARES.get(name, 0.07) * (0.7 if kind == "alloc" else 0.3)
+        share, of_allocations = SHARES.get(name, SHARE_OF_OTHERS)
+        share *= of_allocations if kind == "alloc" else 1 - of_allocations
         points = Points(len(places), sample, share, among=list(places))
         for self.point in points:
             chosen = random.Random(self.point)
