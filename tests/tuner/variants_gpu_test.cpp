@@ -1,7 +1,8 @@
 // Every variant of every family on a real GPU, at sizes that compute-sanitizer can bear: whole outputs
 // against the reference, guard zones, ten launches that agree. The kernels run in this process, so that its
 // tools see them. HONE_TEST_CACHE names a cache that keeps the images from one tool to the next;
-// HONE_TEST_WITHOUT a variant that is left out, by its source: quantized_linear/ring.cu.
+// HONE_TEST_WITHOUT a variant that is left out, by its source:
+// quantized_linear/ring/kernel.cu.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -96,7 +97,9 @@ std::filesystem::path cache_file(const test::Scratch& scratch) {
 
 bool is_left_out(const Variant& variant) {
     const char* without = std::getenv("HONE_TEST_WITHOUT");
-    return without != nullptr && variant.source == without;
+    if (without == nullptr) return false;
+    REQUIRE_MESSAGE(find_source(without) != nullptr, without << " is no source of a variant");
+    return variant.source == without;
 }
 
 class Gpu {
