@@ -132,8 +132,9 @@ def survivors_of(bench: Bench, count: int, budget: float, jobs: int) -> tuple[in
     mutants = mutants_of(lines)
     random.Random(bench.name).shuffle(mutants)
     start = time.monotonic()
-    if bench.is_noticed("".join(lines), TIMEOUT_S) is not False:
-        sys.exit(f"{bench.name}: its tests fail as it is")
+    unchanged = bench.is_noticed("".join(lines), TIMEOUT_S)
+    if unchanged is not False:
+        sys.exit(f"{bench.name}: {'cannot be built' if unchanged is None else 'its tests fail'} as it is")
     seconds = 20 + 10 * (time.monotonic() - start)
 
     def noticed(mutant: Mutant) -> bool | None:
