@@ -58,10 +58,11 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),
-             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators),
+             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators, lock),
              "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
              "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
              "tests/runtime/conversions_test.cpp": emit_tests.source(operators, lock),
+             "tests/c_api/initializers.c": emit_tests.initializers(abi.structs(operators, lock)),
              "tests/runtime/visit_pointers.h": emit_tests.visitors(operators),
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
