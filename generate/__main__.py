@@ -6,8 +6,8 @@ import re
 import sys
 import typing
 
-from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_python,
-                      emit_parts, emit_python_calls, emit_run, emit_runtime, emit_schema, emit_tests)
+from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_go, emit_python,
+                      emit_parts, emit_python_calls, emit_run, emit_runtime, emit_rust, emit_schema, emit_tests)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -71,6 +71,10 @@ def outputs(root: pathlib.Path) -> Texts:
     texts["python/hone/descriptions.py"] = emit_python.descriptions_source(operators)
     texts["python/hone/_operators/calls.py"] = emit_python_calls.calls_source(operators, lock)
     texts["python/hone/_torch/declared.py"] = emit_python_calls.torch_source(operators)
+    texts["bindings/rust/hone-sys/src/operators.rs"] = emit_rust.sys_source(operators, lock)
+    texts["bindings/rust/hone-sys/tests/layout.rs"] = emit_rust.layout_source(abi.structs(operators, lock))
+    texts["bindings/rust/hone/src/operators.rs"] = emit_rust.operators_source(operators)
+    texts["bindings/go/operators.go"] = emit_go.operators_source(operators)
     for family in families:
         texts[f"kernel_templates/{family.name}/declaration.h"] = emit_family.header(family)
         texts[f"kernel_templates/{family.name}/declaration.cpp"] = emit_family.source(family)
