@@ -65,10 +65,9 @@ Json peers_of(const std::vector<std::string>& files) {
     return list;
 }
 
-/// Everything that may be refused is read before the file is written.
-tuner::PageData page_data(tuner::ResultColumns& columns, const Options& options, const Console& console) {
+tuner::PageData page_data(tuner::ResultColumns& columns, Json peers, const Options& options,
+                          const Console& console) {
     Json model = steps_of(options.target, columns, console);
-    Json peers = peers_of(options.peers);
     Json results{{"schema", "hone.report/1"},
                  {"version", HONE_VERSION},
                  {"made_at_ms", now_ms()},
@@ -83,10 +82,11 @@ tuner::PageData page_data(tuner::ResultColumns& columns, const Options& options,
 
 Outcome report(const Options& options, const Console& console) {
     const TrialFilter filter(options.filter);
+    Json peers = peers_of(options.peers);
     const std::vector<tuner::DeviceInfo> devices = find_gpus().devices;
     tuner::ResultColumns columns = gathered(filter, devices, console);
     refuse_nothing(columns, options);
-    const std::string page = tuner::page_of(page_data(columns, options, console));
+    const std::string page = tuner::page_of(page_data(columns, std::move(peers), options, console));
     runtime::write_file(options.output, page);
     console.note(fmt::format("{} winners and {} trials written to {} ({})", columns.winner_count(),
                              columns.trial_count(), options.output,

@@ -17,8 +17,8 @@ std::string data_element(std::string_view id, const Json& json) {
 
 std::string page_of(const PageData& data) {
     std::string page(page_before_results());
-    page += data_element("results", data.results);
-    page += data_element("trials", data.trials);
+    page += data_element("packed-results", data.results);
+    page += data_element("packed-trials", data.trials);
     page += page_behind_results();
     return page;
 }

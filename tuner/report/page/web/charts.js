@@ -80,6 +80,7 @@ class Chart {
     if (!this.isVisible || !this.isStale || this.drawn.notice) return;
     this.isStale = false;
     await loadVega();
+    if (this.drawn.notice) return;
     this.finish();
     const {spec} = vegaLite.compile({width: 'container', autosize: {type: 'fit-x', contains: 'padding'}, ...this.drawn.spec},
       {config: chartConfig(), logger: quietLogger});
@@ -88,6 +89,7 @@ class Chart {
       tooltip: showTooltip, logLevel: vega.Error,
     });
     await this.view.runAsync();
+    this.plot.classList.add('drawn');
   }
 
   finish() {
@@ -117,8 +119,9 @@ const logScale = (extra = {}) => ({type: 'log', nice: false, ...extra});
 
 /** Ticks that a log axis of ratios gets between two values. */
 function ratioTicks(low, high) {
-  const ticks = [0.1, 0.2, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100].filter((tick) => tick >= low && tick <= high);
-  return ticks.includes(1) ? ticks : [...ticks, 1].sort((a, b) => a - b);
+  const fine = [0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5];
+  const coarse = [0.1, 0.2, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100];
+  return (high / low < 1.7 ? fine : coarse).filter((tick) => tick >= low && tick <= high);
 }
 
 /**
@@ -127,8 +130,8 @@ function ratioTicks(low, high) {
  */
 function ratioStrip({results, rows, groups, title, tooltip, isByOperator = true}) {
   const ratios = rows.map((row) => row.ratio);
-  const low = Math.min(0.95, ...ratios) * 0.97;
-  const high = Math.max(1.05, ...ratios) * 1.03;
+  const low = Math.min(1, ...ratios) * 0.985;
+  const high = Math.max(1.05, ...ratios) ** 1.12;
   const means = groups.map((group) => {
     const of = rows.filter((row) => row.group === group);
     return {group, mean: geometricMean(of.map((row) => row.ratio)), count: of.length};

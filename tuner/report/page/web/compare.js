@@ -24,6 +24,16 @@ function sideOptions(wins) {
   return options;
 }
 
+/** The GPU of the charts, and beside it the one that has most problems in common with it, else its own earlier winners. */
+function startSides(options) {
+  const here = options.find((option) => option.gpu === state.gpu && option.until === null);
+  const own = timesOf(here, []);
+  const common = (option) => [...timesOf(option, []).keys()].filter((problem) => own.has(problem)).length;
+  const others = options.filter((option) => option.gpu !== here.gpu && option.until === null && common(option) > 0);
+  if (others.length > 0) return {a: others.reduce((a, b) => (common(b) > common(a) ? b : a)), b: here};
+  return {a: options.find((option) => option !== here && option.gpu === here.gpu) ?? options.find((option) => option !== here), b: here};
+}
+
 /** The times of a side, by problem: what is stored now, or the last win until then. */
 function timesOf(side, wins) {
   if (side.until === null) return new Map(state.results.winnersOf(side.gpu).map((winner) => [winner.problem.index, winner]));
@@ -58,7 +68,7 @@ function drawCompared(a, b, wins) {
     label: `B takes ${formatShare(1 / geometricMean(rows.map((row) => row.ratio)))} of A's time, in the geometric mean of ${plural(rows.length, 'problem')} that both have; in ${formatCount(changed)} another candidate won.`,
     rows,
     columns: [
-      {title: 'Operator', value: (row) => row.operator}, {title: 'Problem', value: (row) => row.problem, text: true},
+      {title: 'Operator', value: (row) => row.operator}, {title: 'Problem', value: (row) => row.problem, text: 'text'},
       {title: 'A', value: (row) => row.a, cell: (row) => row.aTime, number: true}, {title: 'B', value: (row) => row.b, cell: (row) => row.bTime, number: true},
       {title: 'A over B', value: (row) => row.ratio, cell: (row) => row.ratioText, number: true, first: 'descending'}, {title: 'Winner', value: (row) => row.same},
     ],
@@ -80,8 +90,7 @@ class CompareSection {
       this.box.replaceChildren(notice('These caches know one GPU, and its winners of one day. hone merge or hone import brings those of others.'));
       return;
     }
-    const sides = {a: options[0], b: options.find((option) => option.gpu !== options[0].gpu && option.until === null) ?? options[1]};
-    if (sides.a.gpu === sides.b.gpu) [sides.a, sides.b] = [sides.b, sides.a]; // from the older date to the newer
+    const sides = startSides(options);
     const words = element('p', {class: 'lede', 'aria-live': 'polite'});
     const controls = element('div', {class: 'controls'});
     for (const name of ['a', 'b']) {

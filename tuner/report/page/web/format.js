@@ -23,7 +23,10 @@ function digits(value, count) {
 }
 
 const formatRatio = (ratio) => (ratio > 0 ? `${ratio.toFixed(2)}×` : missing);
-const formatShare = (share) => (share > 0 ? `${share < 0.0995 ? (share * 100).toFixed(1) : (share * 100).toFixed(0)} %` : missing);
+function formatShare(share) {
+  if (!(share > 0)) return missing;
+  return share < 0.0005 ? '< 0.1 %' : `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
+}
 const formatCount = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 
 /** A rate in the largest unit that leaves a digit in front: 989 TFLOP/s. */
@@ -54,6 +57,23 @@ const plural = (count, one, many = `${one}s`) => `${formatCount(count)} ${count 
 function geometricMean(values) {
   if (values.length === 0) return null;
   return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
+}
+
+/** Round values from one to another, for a log axis: powers of ten, with 2 and 5 where there are few, or even steps. */
+function logTicks(low, high) {
+  const ticks = [];
+  if (!(high > low)) return ticks;
+  if (high / low < 6) {
+    const rough = (high - low) / 6;
+    const power = Number(`1e${Math.floor(Math.log10(rough))}`);
+    const step = [1, 2, 5, 10].find((times) => times * power >= rough) * power;
+    for (let n = Math.ceil(low / step); n * step <= high; ++n) ticks.push(Number((n * step).toPrecision(6)));
+    return ticks;
+  }
+  for (let n = Math.floor(Math.log10(low)); n <= Math.log10(high); ++n) {
+    for (const digit of high / low > 3000 ? [1] : [1, 2, 5]) ticks.push(Number(`${digit}e${n}`));
+  }
+  return ticks.filter((tick) => tick >= low && tick <= high);
 }
 
 /** "dtype=bf16 rows=16" as pairs. */

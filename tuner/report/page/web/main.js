@@ -9,7 +9,7 @@ function mark(name) {
 
 async function start() {
   startTheme();
-  const results = new Results(JSON.parse(await unpack('results')));
+  const results = new Results(JSON.parse(await unpack('packed-results')));
   state.results = results;
   state.gpu = startGpu(results);
   startOverview();
@@ -24,7 +24,7 @@ async function start() {
   byId('wait').hidden = true;
   mark('winners');
   await new Promise((resolve) => { setTimeout(resolve); }); // what is there is painted first
-  results.addTrials(JSON.parse(await unpack('trials')));
+  results.addTrials(JSON.parse(await unpack('packed-trials')));
   state.winnersTable.rebuild();
   gpuListeners.forEach((listener) => listener());
   compare.start();

@@ -67,7 +67,7 @@ function drawStep(step) {
       {title: 'Operator', value: (row) => row.role}, {title: 'Share', value: (row) => row.share, cell: (row) => row.shareText, number: true, first: 'descending'},
       {title: 'All calls', value: (row) => row.total, cell: (row) => row.totalTime, number: true},
       {title: 'Calls', value: (row) => row.count, number: true}, {title: 'A call', value: (row) => row.us, cell: (row) => row.time, number: true},
-      {title: 'Of the floor', value: (row) => row.floor, number: true}, {title: 'Problem', value: (row) => row.problem, text: true},
+      {title: 'Of the floor', value: (row) => row.floor, number: true}, {title: 'Problem', value: (row) => row.problem, text: 'text'},
     ],
   };
 }

@@ -27,7 +27,7 @@ function tilesOf(results, gpu) {
   const speedups = winners.filter((winner) => winner.speedup > 0).map((winner) => winner.speedup);
   const tiles = [
     tile(`problems with a winner, of ${plural(new Set(winners.map((w) => w.problem.family)).size, 'operator')}`, formatCount(winners.length)),
-    tile('trials stored', formatCount(results.data.trial_count)),
+    tile(results.gpus.length > 1 ? 'trials stored, of all GPUs' : 'trials stored', formatCount(results.data.trial_count)),
   ];
   if (speedups.length > 0) {
     tiles.push(tile(`over the default configuration, geometric mean of ${formatCount(speedups.length)}`, geometricMean(speedups).toFixed(2), '×'));
@@ -54,7 +54,7 @@ function startOverview() {
   byId('summary').textContent = `${names}${filterText(data) ? ` – only ${filterText(data)}` : ''}`;
   byId('made').textContent = `Made by hone ${data.version}, ${formatDate(data.made_at_ms)} UTC. Everything stands in this file.`;
   if (results.gpus.length > 1) {
-    byId('gpu-choice').append(choice('GPU of all sections but the last', results.gpus.map((gpu) => ({value: gpu.index, text: describeGpu(gpu)})), state.gpu.index, (index) => {
+    byId('gpu-choice').append(choice('GPU of the charts', results.gpus.map((gpu) => ({value: gpu.index, text: describeGpu(gpu)})), state.gpu.index, (index) => {
       state.gpu = results.gpus[Number(index)];
       gpuListeners.forEach((listener) => listener());
     }));

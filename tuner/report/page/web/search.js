@@ -29,7 +29,14 @@ function variantsOf(problem) {
   return [...counts].sort((a, b) => b[1] - a[1]).map(([name, count]) => ({name, count}));
 }
 
-/** Tunables with several values, those first whose choice matters most: the worst of their best times over the best. */
+/** That of the fastest trial, else the one with the most trials. */
+function startVariant(problem) {
+  const ok = trialsOf(problem).filter((trial) => trial.us > 0);
+  if (ok.length === 0) return variantsOf(problem)[0].name;
+  return parseCandidate(ok.reduce((a, b) => (b.us < a.us ? b : a)).candidate).variant;
+}
+
+/** Tunables with several values, those first that matter most: by the worst of their best times over the best, and by how many values there are to see. */
 function tunablesOf(trials) {
   const names = [...new Set(trials.flatMap((trial) => [...trial.values.keys()]))];
   return names.map((name) => {
@@ -41,7 +48,8 @@ function tunablesOf(trials) {
     }
     const times = [...best.values()].filter(Number.isFinite);
     return {name, count: best.size, effect: times.length > 1 ? Math.max(...times) / Math.min(...times) : 1};
-  }).filter(({count}) => count > 1).sort((a, b) => b.effect - a.effect || b.count - a.count);
+  }).filter(({count}) => count > 1).map((one) => ({...one, weight: Math.log(one.effect) * Math.log2(one.count)}))
+    .sort((a, b) => b.weight - a.weight || b.count - a.count);
 }
 
 /** The best time of each pair of values, over all other tunables. */
@@ -80,7 +88,7 @@ function heatSpec(cells) {
     layer: [
       {data: {values: cells}, mark: {type: 'rect', color: palette().failed, cornerRadius: 3, stroke: colour('card'), strokeWidth: 2}, encoding: {tooltip}},
       {data: {values: ok}, mark: {type: 'rect', cornerRadius: 3, stroke: colour('card'), strokeWidth: 2}, encoding: {tooltip,
-        color: {field: 'us', type: 'quantitative', title: 'best time, µs', scale: {type: 'log', range: palette().sequential, domain: [times[0], times[times.length - 1] * 1.0001], interpolate: 'rgb'}, legend: {gradientLength: 220, format: '~g', tickCount: 4}}}},
+        color: {field: 'us', type: 'quantitative', title: 'best time, µs', scale: {type: 'log', range: palette().sequential, domain: [times[0], times[times.length - 1] * 1.0001], interpolate: 'rgb'}, legend: {gradientLength: 220, format: '~g', values: logTicks(times[0], times[times.length - 1])}}}},
       {data: {values: cells.filter((cell) => cell.isBest)}, mark: {type: 'rect', filled: false, stroke: palette().best, strokeWidth: 3, cornerRadius: 3}},
       ...(xs.length <= 14 ? [
         {data: {values: ok}, mark: {type: 'text', fontSize: 12}, encoding: {text: {field: 'short'}, color: {condition: {test: {field: 'us', lt: middle}, value: dark ? '#10131a' : '#ffffff'}, value: dark ? '#e9ebf1' : '#1a1c22'}}},
@@ -99,13 +107,13 @@ function drawHeatmap() {
   if (!best) return {notice: `Every trial of ${search.variant} has failed: see below why.`};
   return {
     spec: heatSpec(cells),
-    label: `Best time of ${search.variant} for each ${search.x} and ${search.y}, whatever the other tunables are: ${best.time} at ${search.x} ${best.x} and ${search.y} ${best.y}, which is outlined. × stands where every trial failed.`,
+    label: `Best time of ${search.variant} for each ${search.x} and ${search.y}, whatever the other tunables are: ${best.time} at ${search.x} ${best.x} and ${search.y} ${best.y}, which is outlined. × stands where every trial failed, and nothing where nothing was tried.`,
     rows: cells,
     columns: [
       {title: search.x, value: (cell) => cell.x, number: true}, {title: search.y, value: (cell) => cell.y, number: true},
       {title: 'Best time', value: (cell) => cell.us, cell: (cell) => cell.time, number: true}, {title: 'Over the best', value: (cell) => cell.us, cell: (cell) => cell.slower, number: true},
       {title: 'Trials', value: (cell) => cell.count, number: true}, {title: 'Failed', value: (cell) => cell.failed, number: true},
-      {title: 'Candidate', value: (cell) => cell.candidate, cell: (cell) => (cell.candidate ? candidateCell(cell.candidate) : missing), text: true},
+      {title: 'Candidate', value: (cell) => cell.candidate, cell: (cell) => (cell.candidate ? candidateCell(cell.candidate) : missing), text: 'text'},
     ],
   };
 }
@@ -131,7 +139,7 @@ function raceSpec(rows) {
   const x = search.byTime
     ? {field: 'seconds', type: 'quantitative', title: 'seconds since the first trial', axis: {grid: false}}
     : {field: 'place', type: 'quantitative', title: 'trial', axis: {grid: false, tickMinStep: 1, format: 'd'}, scale: {nice: false, domain: [0, rows.length + 1]}};
-  const y = {field: 'us', type: 'quantitative', title: 'µs', scale: logScale({domain: [low, high]}), axis: {format: '~g', tickCount: 6}};
+  const y = {field: 'us', type: 'quantitative', title: 'µs', scale: logScale({domain: [low, high]}), axis: {format: '~g', values: logTicks(low, high)}};
   const tooltip = [tip('candidate', 'Candidate'), tip('time', 'Time'), tip('bestTime', 'Best so far'), tip('kind', 'What it is'), tip('when', 'At (UTC)')];
   const kinds = {domain: ['trial', 'default', 'winner'], range: [palette().faint, palette().categories[0], palette().best]};
   return {
@@ -158,7 +166,7 @@ function drawRace() {
     rows,
     columns: [
       {title: 'Trial', value: (row) => row.place, number: true}, {title: 'Time', value: (row) => row.us || null, cell: (row) => row.time, number: true},
-      {title: 'Best so far', value: (row) => row.best, cell: (row) => row.bestTime, number: true}, {title: 'Candidate', value: (row) => row.candidate, cell: (row) => candidateCell(row.candidate), text: true},
+      {title: 'Best so far', value: (row) => row.best, cell: (row) => row.bestTime, number: true}, {title: 'Candidate', value: (row) => row.candidate, cell: (row) => candidateCell(row.candidate), text: 'text'},
       {title: 'Status', value: (row) => row.status}, {title: 'At (UTC)', value: (row) => row.at, cell: (row) => row.when, number: true},
     ],
   };

@@ -34,7 +34,7 @@ class SearchSection {
 
   choose(problem) {
     search.problem = problem;
-    search.variant = problem ? variantsOf(problem)[0].name : null;
+    search.variant = problem ? startVariant(problem) : null;
     this.chooseVariant();
     this.update(this.race, this.raceWords);
   }

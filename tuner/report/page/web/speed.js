@@ -21,7 +21,7 @@ function drawDefaults() {
     label: `Winners are ${formatRatio(geometricMean(rows.map((row) => row.ratio)))} as fast as the default in the geometric mean of ${plural(rows.length, 'problem')}.${without > 0 ? ` ${why}` : ''}`,
     rows,
     columns: [
-      {title: 'Operator', value: (row) => row.operator}, {title: 'Problem', value: (row) => row.problem, text: true},
+      {title: 'Operator', value: (row) => row.operator}, {title: 'Problem', value: (row) => row.problem, text: 'text'},
       {title: 'Speed-up', value: (row) => row.ratio, cell: (row) => row.ratioText, number: true, first: 'descending'},
       {title: 'Winner', value: (row) => row.us, cell: (row) => row.time, number: true},
       {title: 'Default', value: (row) => row.us * row.ratio, cell: (row) => row.defaultTime, number: true},
@@ -48,7 +48,7 @@ function drawPeers(file) {
     label: `Hone is ${formatRatio(geometricMean(best))} as fast as the best other library of each case, in the geometric mean of ${plural(best.length, 'case')}. ${file.machine}, ${file.date.slice(0, 10)}.`,
     rows,
     columns: [
-      {title: 'Library', value: (row) => row.group}, {title: 'Operator', value: (row) => row.operator}, {title: 'Sizes', value: (row) => row.sizes, text: true},
+      {title: 'Library', value: (row) => row.group}, {title: 'Operator', value: (row) => row.operator}, {title: 'Sizes', value: (row) => row.sizes, text: 'text'},
       {title: 'Hone', value: (row) => row.us, cell: (row) => row.time, number: true},
       {title: 'Other', value: (row) => row.peerUs, cell: (row) => row.peerTime, number: true},
       {title: 'Ratio', value: (row) => row.ratio, cell: (row) => row.ratioText, number: true, first: 'descending'},

@@ -3,7 +3,7 @@
 
 /**
  * A table below `host`. `columns`: [{title, value(row), cell(row), number, text, first}]: `value` is what is sorted
- * by, `cell` a text or node where that is not the value itself; `first: 'descending'` is the first direction.
+ * by, `cell` a text or node where that is not the value itself; `text` is 'text' or 'wide' where lines may break; `first: 'descending'` is the first direction.
  */
 class SortedTable {
   constructor(host, {caption, columns, rows, sort = null, step = 200}) {
@@ -69,7 +69,7 @@ class SortedTable {
     const line = element('tr');
     for (const column of this.columns) {
       const shown = column.cell ? column.cell(row) : column.value(row);
-      line.append(element('td', {class: column.number ? 'number' : column.text ? 'text' : null}, shown ?? missing));
+      line.append(element('td', {class: column.number ? 'number' : column.text}, shown ?? missing));
     }
     return line;
   }

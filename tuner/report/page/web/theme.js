@@ -3,12 +3,12 @@
 
 const palettes = {
   light: {
-    categories: ['#2f54c4', '#c8541b', '#17825f', '#a8327c', '#7c6a0a', '#6a4bc0', '#0f86a8', '#b3261e', '#5b7a1f', '#6b7080', '#8c4a2f', '#b0813a'],
+    categories: ['#2f54c4', '#d9602b', '#6b7080', '#a8327c', '#17825f', '#6a4bc0', '#a77a06', '#0f86a8', '#b3261e', '#5b7a1f', '#8c4a2f', '#3c8fd9'],
     sequential: ['#173a8f', '#2f63c8', '#6f9fe3', '#b9d3f3', '#eef4fb'],
     best: '#c8541b', faint: '#9aa1b1', failed: '#e6e3de', bad: '#b3261e',
   },
   dark: {
-    categories: ['#7d9dff', '#ff9a5c', '#4fd0a0', '#f07fc2', '#d9c04a', '#b79cff', '#4fc4e8', '#ff8078', '#a9cf5a', '#a7aec0', '#dd9a78', '#e8c07a'],
+    categories: ['#7d9dff', '#ff9a5c', '#a7aec0', '#f07fc2', '#4fd0a0', '#b79cff', '#e3c04a', '#4fc4e8', '#ff8078', '#a9cf5a', '#dd9a78', '#8cc4ff'],
     sequential: ['#d7e6ff', '#8fb4fa', '#4f7fe0', '#2d4f9c', '#1d2a4a'],
     best: '#ff9a5c', faint: '#6d768a', failed: '#262a33', bad: '#ff8078',
   },

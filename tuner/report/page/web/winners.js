@@ -24,17 +24,16 @@ function winnerColumns(results, isFull) {
   const has = (test) => results.winners.some(test);
   return [
     {title: 'Operator', value: (w) => w.problem.family},
-    {title: 'Problem', value: (w) => w.problem.staticFields, cell: (w) => fieldsCell(w.problem.staticFields, isFull), text: true},
+    {title: 'Problem', value: (w) => w.problem.staticFields, cell: (w) => fieldsCell(w.problem.staticFields, isFull), text: 'text'},
     {title: 'Sizes', value: sizeValue, cell: (w) => element('span', {class: 'mono'}, w.problem.dynamicFields)},
-    results.gpus.length > 1 ? {title: 'GPU', value: (w) => gpuName(w.gpu)} : null,
+    results.gpus.length > 1 ? {title: 'GPU', value: (w) => gpuName(w.gpu), text: 'name'} : null,
     {title: 'Time, µs', value: (w) => w.us, cell: (w) => formatUs(w.us), number: true},
     has((w) => w.speedup > 0) ? {title: 'vs default', value: (w) => w.speedup, cell: (w) => element('span', {class: w.speedup >= 1.005 ? 'faster' : null}, formatRatio(w.speedup)), number: true, first: 'descending'} : null,
     has((w) => w.floorShare > 0) ? {title: 'Of the floor', value: (w) => w.floorShare, cell: (w) => formatShare(w.floorShare), number: true, first: 'descending'} : null,
+    {title: 'Winner', value: (w) => w.candidate, cell: (w) => candidateCell(w.candidate), text: 'wide'},
     {title: 'Rate', value: (w) => w.flopsPerS, cell: (w) => formatRate(w.flopsPerS, 'FLOP/s'), number: true, first: 'descending'},
     has((w) => w.energyMj > 0) ? {title: 'Energy, mJ', value: (w) => (w.energyMj > 0 ? w.energyMj : null), cell: (w) => (w.energyMj > 0 ? digits(w.energyMj, 3) : missing), number: true} : null,
-    {title: 'Winner', value: (w) => w.candidate, cell: (w) => candidateCell(w.candidate), text: true},
-    has((w) => w.provenance !== results.winners[0].provenance) ? {title: 'Provenance', value: (w) => w.provenance} : null,
-    has((w) => w.layer !== results.winners[0].layer) ? {title: 'Layer', value: (w) => w.layer} : null,
+    {title: 'From', value: (w) => `${w.layer}, ${w.provenance}`},
     has((w) => w.trust) ? {title: 'Trust here', value: (w) => w.trust} : null,
     {title: 'Tuned (UTC)', value: (w) => w.at, cell: (w) => formatDate(w.at), number: true, first: 'descending'},
   ].filter(Boolean);
