@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <span>
 #include <string>
 
 #include "cache/cache.h"
@@ -77,22 +80,41 @@ cache::GpuKey key_of(const DeviceTraits& traits, int memory_clock_mhz) {
     return {traits.name, traits.compute_major, traits.compute_minor, traits.sm_count, memory_clock_mhz, ""};
 }
 
+/// Candidates of one GPU by static problem: spaces are large, and alike for all sizes of a call.
+class Candidates {
+  public:
+    explicit Candidates(const DeviceTraits& traits) : traits_(traits) {}
+
+    /// So many, evenly from the whole space, fastest prediction of the first size first.
+    const std::vector<Candidate>& of(const Problem& problem, std::size_t count) {
+        const auto [place, added] = by_problem_.try_emplace(
+            fmt::format("{} {}", problem.family->name, static_text(problem)), std::vector<Candidate>());
+        if (!added) return place->second;
+        const std::vector<RankedCandidate> ranked = ranked_space(problem, traits_);
+        const std::size_t step = std::max<std::size_t>(1, ranked.size() / count);
+        for (std::size_t i = 0; i < ranked.size() && place->second.size() < count; i += step)
+            place->second.push_back(ranked[i].candidate);
+        return place->second;
+    }
+
+  private:
+    const DeviceTraits& traits_;
+    std::map<std::string, std::vector<Candidate>> by_problem_;
+};
+
 /// One problem on one GPU.
 class Race {
   public:
     Race(const Problem& problem, const DeviceTraits& traits, const cache::GpuKey& gpu, Generator& random)
         : problem_(problem), traits_(traits), gpu_(gpu), random_(random) {}
 
-    void add(std::size_t count, std::int64_t begin_ms, std::vector<Trial>& trials) {
+    void add(std::vector<Candidate> candidates, std::int64_t begin_ms, std::vector<Trial>& trials) {
         const std::size_t first = trials.size();
         const std::optional<Candidate> usual = fallback(problem_, traits_);
-        std::vector<RankedCandidate> ranked = ranked_space(problem_, traits_);
-        const std::size_t step = std::max<std::size_t>(1, ranked.size() / count);
-        for (std::size_t i = 0; i < ranked.size() && trials.size() < first + count; ++i) {
-            const bool is_default = usual && ranked[i].candidate == *usual;
-            if (i % step != 0 && !is_default) continue;
-            Trial trial = trial_of(to_string(ranked[i].candidate), ranked[i].predicted_us);
-            trial.is_default = is_default;
+        if (usual && std::ranges::find(candidates, *usual) == candidates.end()) candidates.front() = *usual;
+        for (const Candidate& candidate : candidates) {
+            Trial trial = trial_of(candidate);
+            trial.is_default = usual && candidate == *usual;
             trial.created_at = begin_ms + static_cast<std::int64_t>(trials.size() - first) * 240;
             trials.push_back(std::move(trial));
         }
@@ -100,13 +122,14 @@ class Race {
     }
 
   private:
-    Trial trial_of(std::string candidate, double predicted_us) {
+    Trial trial_of(const Candidate& candidate) {
+        const double predicted_us = candidate.variant->predict_us(problem_, candidate.config, traits_);
         const double floor_us = problem_.family->work(problem_).bytes / traits_.memory_bytes_per_s * 1e6;
         const double us = (1.2 + std::max(floor_us * 1.08, predicted_us)) * (1 + 0.12 * random_.next());
         Trial trial{
             .key = {gpu_, std::string(problem_.family->name), static_text(problem_), dynamic_text(problem_)},
             .toolchain = {"580.159.04", "13.0"},
-            .candidate = std::move(candidate),
+            .candidate = to_string(candidate),
             .template_hash = std::string(32, 'a')};
         trial.timing = {us, us * 0.99, us * 1.02, 60};
         trial.resources = {static_cast<int>(32 + 200 * random_.next()), 49152, 0};
@@ -187,9 +210,11 @@ std::vector<Trial> made_trials(const MadeTrials& options) {
     for (const auto& [arch, clock] : std::span(devices).first(options.gpus)) {
         const DeviceTraits traits = *representative_device(arch);
         const cache::GpuKey gpu = key_of(traits, clock);
+        Candidates candidates(traits);
         for (std::size_t i = 0; i < wanted.size(); ++i) {
             const std::size_t first = trials.size();
-            Race(wanted[i], traits, gpu, random).add(options.trials_a_problem, now, trials);
+            Race(wanted[i], traits, gpu, random)
+                .add(candidates.of(wanted[i], options.trials_a_problem), now, trials);
             now = trials.size() > first ? trials.back().created_at + 4000 : now;
             const auto winner = std::ranges::find_if(trials.begin() + static_cast<std::ptrdiff_t>(first),
                                                      trials.end(), &Trial::winner);

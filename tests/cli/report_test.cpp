@@ -180,7 +180,7 @@ TEST_CASE("the filters of list are those of report") {
         return reported.sandbox.run(words).json()["data"];
     };
     CHECK(counts({"--gpu", "a100"})["winners"] == 40);
-    CHECK(counts({"rmsnorm", "rows=1", "--gpu", "h100"})["gpus"] == 1);
+    CHECK(counts({"rmsnorm", "dtype=BF16", "--gpu", "h100"})["gpus"] == 1);
     const std::size_t norms =
         reported.sandbox.run({"list", "rmsnorm", "--json"}).json()["data"]["winners"].size();
     CHECK(counts({"rmsnorm"})["winners"] == norms);

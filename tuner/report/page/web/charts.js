@@ -131,13 +131,13 @@ function ratioTicks(low, high) {
 function ratioStrip({results, rows, groups, title, tooltip, isByOperator = true}) {
   const ratios = rows.map((row) => row.ratio);
   const low = Math.min(1, ...ratios) * 0.985;
-  const high = Math.max(1.05, ...ratios) ** 1.12;
+  const high = Math.max(1.05, ...ratios) * 1.015;
   const means = groups.map((group) => {
     const of = rows.filter((row) => row.group === group);
     return {group, mean: geometricMean(of.map((row) => row.ratio)), count: of.length};
   }).map((row) => ({...row, text: `${row.mean.toFixed(2)}×`}));
   const y = {field: 'group', type: 'nominal', sort: groups, title: null, axis: {labelLimit: 260, labelColor: colour('ink'), labelFontSize: 13, grid: false}};
-  const x = {type: 'quantitative', scale: logScale({domain: [low, high]}), title, axis: {values: ratioTicks(low, high), labelExpr: "format(datum.value, '~g') + '×'"}};
+  const x = {type: 'quantitative', scale: logScale({domain: [low, high], range: [0, {expr: 'width - 64'}]}), title, axis: {values: ratioTicks(low, high), labelExpr: "format(datum.value, '~g') + '×'"}};
   return {
     height: {step: 34},
     layer: [

@@ -3,8 +3,8 @@
 
 function stepName(step) {
   if (step.kind === 'decode') {
-    const sequences = plural(step.tokens, 'sequence');
-    return `one token each for ${sequences}${step.kv_len ? `, ${formatCount(step.kv_len)} keys in the cache` : ''}`;
+    const sequences = step.tokens === 1 ? 'one token of one sequence' : `one token each of ${formatCount(step.tokens)} sequences`;
+    return `${sequences}${step.kv_len ? `, ${formatCount(step.kv_len)} keys in the cache` : ''}`;
   }
   return `${step.kind === 'prompt' ? 'a prompt' : 'a text'} of ${plural(step.tokens, 'token')}`;
 }

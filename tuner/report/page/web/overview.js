@@ -1,9 +1,11 @@
 'use strict';
 // The figures at a glance, and the choice of a GPU for all charts.
 
-const state = {results: null, gpu: null, listeners: []};
+/** What the charts show. */
+const state = {results: null, gpu: null, winnersTable: null};
 
-const gpuListeners = state.listeners;
+/** Called after the choice of another GPU, and once the trials have been read. */
+const gpuListeners = [];
 
 function describeGpu(gpu) {
   const clock = gpu.memory_clock_mhz > 0 ? `, memory ${gpu.memory_clock_mhz} MHz` : '';
@@ -11,10 +13,10 @@ function describeGpu(gpu) {
   return `${gpu.name} (${gpu.compute_major}.${gpu.compute_minor}, ${gpu.sm_count} SMs${clock}${mig})`;
 }
 
-/** The GPU with the most winners, else with trials. */
+/** The GPU with the most winners; of equals the one with the faster memory. */
 function startGpu(results) {
-  const counts = results.gpus.map((gpu) => results.winners.filter((winner) => winner.gpu === gpu).length);
-  return results.gpus[counts.indexOf(Math.max(...counts))];
+  const count = (gpu) => results.winners.filter((winner) => winner.gpu === gpu).length;
+  return [...results.gpus].sort((a, b) => count(b) - count(a) || (b.bytes_per_s ?? 0) - (a.bytes_per_s ?? 0))[0];
 }
 
 function tile(title, figure, unit = '') {

@@ -77,11 +77,11 @@ function heatSpec(cells) {
   const [xs, ys] = [values('x'), values('y')];
   const ok = cells.filter((cell) => cell.us > 0);
   const times = ok.map((cell) => cell.us).sort((a, b) => a - b);
-  const middle = Math.sqrt(times[0] * times[times.length - 1]);
   const x = {field: 'x', type: 'ordinal', sort: xs, title: search.x, axis: {labelAngle: 0, domain: false, ticks: false, labelFontSize: 13}};
   const y = {field: 'y', type: 'ordinal', sort: ys, title: search.y, axis: {labelFontSize: 13}};
   const tooltip = [tip('x', search.x), tip('y', search.y), tip('time', 'Best time'), tip('slower', 'Over the best'), tip('count', 'Trials'), tip('failed', 'Failed'), tip('candidate', 'Candidate')];
   const dark = themeName() === 'dark';
+  const bound = times[0] * (times[times.length - 1] / times[0]) ** (dark ? 0.55 : 0.33); // where letters of either colour can be read
   return {
     height: Math.max(120, Math.min(480, ys.length * 46)),
     encoding: {x, y},
@@ -91,7 +91,7 @@ function heatSpec(cells) {
         color: {field: 'us', type: 'quantitative', title: 'best time, µs', scale: {type: 'log', range: palette().sequential, domain: [times[0], times[times.length - 1] * 1.0001], interpolate: 'rgb'}, legend: {gradientLength: 220, format: '~g', values: logTicks(times[0], times[times.length - 1])}}}},
       {data: {values: cells.filter((cell) => cell.isBest)}, mark: {type: 'rect', filled: false, stroke: palette().best, strokeWidth: 3, cornerRadius: 3}},
       ...(xs.length <= 14 ? [
-        {data: {values: ok}, mark: {type: 'text', fontSize: 12}, encoding: {text: {field: 'short'}, color: {condition: {test: {field: 'us', lt: middle}, value: dark ? '#10131a' : '#ffffff'}, value: dark ? '#e9ebf1' : '#1a1c22'}}},
+        {data: {values: ok}, mark: {type: 'text', fontSize: 12}, encoding: {text: {field: 'short'}, color: {condition: {test: {field: 'us', lt: bound}, value: dark ? '#10131a' : '#ffffff'}, value: dark ? '#e9ebf1' : '#1a1c22'}}},
         {data: {values: cells.filter((cell) => !(cell.us > 0))}, mark: {type: 'text', fontSize: 12, color: colour('muted')}, encoding: {text: {field: 'short'}}},
       ] : []),
     ],
@@ -132,20 +132,27 @@ function raceRows() {
   });
 }
 
+/** From the best time to most of the others: a few that are far slower stand at the upper edge. */
+function raceDomain(rows) {
+  const times = rows.filter((row) => row.us > 0).map((row) => row.us).sort((a, b) => a - b);
+  const most = times[Math.floor((times.length - 1) * 0.9)];
+  return [times[0] * 0.97, Math.min(times[times.length - 1] * 1.03, Math.max(most * 1.15, times[0] * 1.2))];
+}
+
 function raceSpec(rows) {
+  const [low, high] = raceDomain(rows);
   const ok = rows.filter((row) => row.us > 0);
-  const times = ok.map((row) => row.us);
-  const [low, high] = [Math.min(...times) * 0.93, Math.max(...times) * 1.07];
   const x = search.byTime
     ? {field: 'seconds', type: 'quantitative', title: 'seconds since the first trial', axis: {grid: false}}
     : {field: 'place', type: 'quantitative', title: 'trial', axis: {grid: false, tickMinStep: 1, format: 'd'}, scale: {nice: false, domain: [0, rows.length + 1]}};
-  const y = {field: 'us', type: 'quantitative', title: 'µs', scale: logScale({domain: [low, high]}), axis: {format: '~g', values: logTicks(low, high)}};
+  const y = {field: 'us', type: 'quantitative', title: 'µs', scale: logScale({domain: [low, high], clamp: true}), axis: {format: '~g', values: logTicks(low, high)}};
   const tooltip = [tip('candidate', 'Candidate'), tip('time', 'Time'), tip('bestTime', 'Best so far'), tip('kind', 'What it is'), tip('when', 'At (UTC)')];
   const kinds = {domain: ['trial', 'default', 'winner'], range: [palette().faint, palette().categories[0], palette().best]};
   return {
     height: 320,
     layer: [
-      {data: {values: ok}, mark: {type: 'point', filled: true, size: 26, opacity: 0.75}, encoding: {x, y, tooltip, color: {field: 'kind', type: 'nominal', title: null, scale: kinds}}},
+      {data: {values: ok.filter((row) => row.us <= high)}, mark: {type: 'point', filled: true, size: 26, opacity: 0.75}, encoding: {x, y, tooltip, color: {field: 'kind', type: 'nominal', title: null, scale: kinds}}},
+      {data: {values: ok.filter((row) => row.us > high)}, mark: {type: 'point', shape: 'triangle-up', filled: true, size: 44, yOffset: 3}, encoding: {x, y, tooltip, color: {field: 'kind', type: 'nominal', title: null, scale: kinds}}},
       {data: {values: rows.filter((row) => !(row.us > 0))}, mark: {type: 'tick', orient: 'vertical', color: palette().bad, size: 10, thickness: 1.5, opacity: 0.7}, encoding: {x, y: {value: 'height'}, tooltip}},
       {data: {values: rows.filter((row) => row.best !== null)}, mark: {type: 'line', interpolate: 'step-after', color: colour('ink'), strokeWidth: 1.8}, encoding: {x, y: {...y, field: 'best'}}},
       {data: {values: ok.filter((row) => row.kind !== 'trial')}, mark: {type: 'point', filled: true, size: 110, stroke: colour('card'), strokeWidth: 1.5, opacity: 1}, encoding: {x, y, tooltip, color: {field: 'kind', type: 'nominal', title: null, scale: kinds}}},
@@ -160,9 +167,10 @@ function drawRace() {
   if (ok.length === 0) return {notice: 'Every trial of this problem has failed: see below why.'};
   const best = ok.reduce((a, b) => (b.us < a.us ? b : a));
   const failed = rows.length - ok.length;
+  const slow = ok.filter((row) => row.us > raceDomain(rows)[1]).length;
   return {
     spec: raceSpec(rows),
-    label: `The line is the best time so far of ${plural(rows.length, 'trial')}: ${best.time} at trial ${best.place}, ${best.candidate}.${failed > 0 ? ` ${plural(failed, 'trial')} failed: marks at the bottom.` : ''}`,
+    label: `The line is the best time so far of ${plural(rows.length, 'trial')}: ${best.time} at trial ${best.place}, ${best.candidate}.${failed > 0 ? ` ${plural(failed, 'trial')} failed: marks at the bottom.` : ''}${slow > 0 ? ` ${formatCount(slow)} took longer than the chart is high: triangles at the top.` : ''}`,
     rows,
     columns: [
       {title: 'Trial', value: (row) => row.place, number: true}, {title: 'Time', value: (row) => row.us || null, cell: (row) => row.time, number: true},
