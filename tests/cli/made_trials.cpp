@@ -179,7 +179,8 @@ Trial older(Trial winner, Generator& random) {
     return winner;
 }
 
-Trial hostile_trial(const Trial& model, TrialStatus status) {
+/// Tunables have hostile names, too, and `value`.
+Trial hostile_trial(const Trial& model, TrialStatus status, int value) {
     const std::string evil =
         "</script><script>document.title='owned'</script><img src=x "
         "onerror=\"document.title='owned'\">'\"&\xE2\x80\xA8";
@@ -188,7 +189,8 @@ Trial hostile_trial(const Trial& model, TrialStatus status) {
     trial.key.family = "<b>" + evil;
     trial.key.static_fields = "dtype=" + evil;
     trial.key.dynamic_fields = "rows=" + evil;
-    trial.candidate = "variant a=" + evil + " __proto__=1 constructor=2";
+    trial.candidate =
+        fmt::format("variant </script><img/src={0} datum['\"}}}}`${{{{b={0} __proto__={0}", value);
     trial.toolchain = {evil, evil};
     trial.tool_version = evil;
     trial.detail = evil + '\xff';
@@ -225,8 +227,10 @@ std::vector<Trial> made_trials(const MadeTrials& options) {
         }
     }
     if (options.hostile) {
-        trials.push_back(hostile_trial(trials.front(), TrialStatus::ok));
-        trials.push_back(hostile_trial(trials.front(), TrialStatus::compile_failed));
+        const Trial model = trials.front();
+        trials.push_back(hostile_trial(model, TrialStatus::ok, 1));
+        trials.push_back(hostile_trial(model, TrialStatus::ok, 2));
+        trials.push_back(hostile_trial(model, TrialStatus::compile_failed, 3));
     }
     return trials;
 }

@@ -32,12 +32,23 @@ class Browser:
             os.dup2(high, 4)
 
         arguments = [
-            program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
-            "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-            "--hide-scrollbars", "--font-render-hinting=none", f"--user-data-dir={self._folder.name}", "about:blank",
+            program,
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            "--hide-scrollbars",
+            "--font-render-hinting=none",
+            f"--user-data-dir={self._folder.name}",
+            "about:blank",
         ]
         self._process = subprocess.Popen(
-            arguments, preexec_fn=pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            arguments, preexec_fn=pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         os.close(to_browser)
         os.close(from_browser)
         self._received = b""
@@ -75,16 +86,29 @@ class Browser:
         end = time.monotonic() + limit_s
         while not self.evaluate(expression):
             if time.monotonic() > end:
-                raise AssertionError(f"not within {limit_s} s: {expression}; console: {self.console}; errors: {self.errors}")
+                raise AssertionError(
+                    f"not within {limit_s} s: {expression}; console: {self.console}; errors: {self.errors}"
+                )
             time.sleep(0.02)
 
     def size(self, width: int, height: int) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def prefer(self, colours: str) -> None:
-        """"light" or "dark", as the system would say."""
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colours},
-                                                          {"name": "prefers-reduced-motion", "value": "reduce"}])
+        """ "light" or "dark", as the system would say."""
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[
+                {"name": "prefers-color-scheme", "value": colours},
+                {"name": "prefers-reduced-motion", "value": "reduce"},
+            ],
+        )
 
     def press(self, key: str) -> None:
         code = {"Tab": 9, "Enter": 13, " ": 32}.get(key, 0)
@@ -107,7 +131,7 @@ class Browser:
 
     def _send(self, text: bytes) -> None:
         while text:
-            text = text[os.write(self._out, text):]
+            text = text[os.write(self._out, text) :]
 
     def _answer(self, wanted: int, method: str) -> Dict[str, Any]:
         end = time.monotonic() + 60
@@ -132,8 +156,12 @@ class Browser:
     def _note(self, message: Dict[str, Any]) -> None:
         handlers: Dict[str, Callable[[Dict[str, Any]], None]] = {
             "Runtime.consoleAPICalled": lambda said: self.console.append(f"{said['type']}: {said['args']}"),
-            "Runtime.exceptionThrown": lambda thrown: self.errors.append(json.dumps(thrown["exceptionDetails"])[:2000]),
-            "Log.entryAdded": lambda entry: self.errors.append(f"{entry['entry']['level']}: {entry['entry']['text']}"),
+            "Runtime.exceptionThrown": lambda thrown: self.errors.append(
+                json.dumps(thrown["exceptionDetails"])[:2000]
+            ),
+            "Log.entryAdded": lambda entry: self.errors.append(
+                f"{entry['entry']['level']}: {entry['entry']['text']}"
+            ),
             "Network.requestWillBeSent": lambda sent: self.requests.append(sent["request"]["url"]),
         }
         handlers.get(message.get("method", ""), lambda _: None)(message.get("params", {}))

@@ -28,20 +28,24 @@ async (source, width, height) => {
 
 def difference(browser: Browser, picture: Path, reference: Path) -> float:
     browser.call("Page.navigate", url="about:blank")
-    return browser.evaluate(f"""(async () => {{
+    return browser.evaluate(
+        f"""(async () => {{
         const draw = {_DRAW};
         const [a, b] = await Promise.all([{_source(picture)}, {_source(reference)}].map(async (source) => {{
             const canvas = await draw(source, 64, 45);
             return canvas.getContext('2d').getImageData(0, 0, 64, 45).data;
         }}));
         return a.reduce((sum, value, i) => sum + Math.abs(value - b[i]), 0) / (a.length / 4 * 3);
-    }})()""")
+    }})()"""
+    )
 
 
 def keep(browser: Browser, picture: Path, reference: Path) -> None:
     """At half the size, which is enough to look at."""
     browser.call("Page.navigate", url="about:blank")
-    url = browser.evaluate(f"({_DRAW})({_source(picture)}, 640, 450).then((canvas) => canvas.toDataURL('image/png'))")
+    url = browser.evaluate(
+        f"({_DRAW})({_source(picture)}, 640, 450).then((canvas) => canvas.toDataURL('image/png'))"
+    )
     reference.parent.mkdir(exist_ok=True)
     reference.write_bytes(base64.b64decode(url.partition(",")[2]))
 

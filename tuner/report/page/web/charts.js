@@ -11,7 +11,9 @@ const loadVega = (() => {
     byId(id).remove();
   };
   return () => {
-    loading ??= (async () => { for (const id of ['vega', 'vega-interpreter', 'vega-lite']) await run(id); })();
+    loading ??= (async () => {
+      for (const id of ['vega', 'vega-interpreter', 'vega-lite']) await run(id);
+    })();
     return loading;
   };
 })();
@@ -24,7 +26,8 @@ function showTooltip(handler, event, item, value) {
     return;
   }
   const list = element('dl');
-  for (const [name, text] of Object.entries(value)) list.append(element('dt', {}, name), element('dd', {}, String(text)));
+  for (const [name, text] of Object.entries(value))
+    list.append(element('dt', {}, name), element('dd', {}, String(text)));
   tooltip.replaceChildren(list);
   tooltip.hidden = false;
   const {width, height} = tooltip.getBoundingClientRect();
@@ -45,15 +48,22 @@ class Chart {
     this.isVisible = false;
     this.isStale = true;
     this.canvas = element('div', {class: 'canvas', 'aria-hidden': 'true'});
-    this.plot = element('div', {class: 'plot', role: 'img', 'aria-label': 'A chart that is not drawn yet'}, this.canvas);
+    this.plot = element(
+      'div',
+      {class: 'plot', role: 'img', 'aria-label': 'A chart that is not drawn yet'},
+      this.canvas,
+    );
     this.table = element('details', {ontoggle: () => this.fillTable()}, element('summary', {}, 'Data as a table'));
     this.note = notice('');
     this.figure = element('figure', {}, this.note, this.plot, this.table);
     host.append(this.figure);
-    new IntersectionObserver(([entry]) => {
-      this.isVisible = entry.isIntersecting;
-      this.refresh();
-    }, {rootMargin: '300px'}).observe(this.figure);
+    new IntersectionObserver(
+      ([entry]) => {
+        this.isVisible = entry.isIntersecting;
+        this.refresh();
+      },
+      {rootMargin: '300px'},
+    ).observe(this.figure);
     themeListeners.push(() => this.update());
     Chart.all.push(this);
     this.describe();
@@ -82,11 +92,17 @@ class Chart {
     await loadVega();
     if (this.drawn.notice) return;
     this.finish();
-    const {spec} = vegaLite.compile({width: 'container', autosize: {type: 'fit-x', contains: 'padding'}, ...this.drawn.spec},
-      {config: chartConfig(), logger: quietLogger});
+    const {spec} = vegaLite.compile(
+      {width: 'container', autosize: {type: 'fit-x', contains: 'padding'}, ...this.drawn.spec},
+      {config: chartConfig(), logger: quietLogger},
+    );
     this.view = new vega.View(vega.parse(spec, null, {ast: true}), {
-      expr: vegaInterpreter.expressionInterpreter, container: this.canvas, renderer: 'canvas', hover: true,
-      tooltip: showTooltip, logLevel: vega.Error,
+      expr: vegaInterpreter.expressionInterpreter,
+      container: this.canvas,
+      renderer: 'canvas',
+      hover: true,
+      tooltip: showTooltip,
+      logLevel: vega.Error,
     });
     await this.view.runAsync();
     this.plot.classList.add('drawn');
@@ -111,7 +127,23 @@ class Chart {
 Chart.all = [];
 
 /** Warnings of Vega-Lite are for those who write specifications. */
-const quietLogger = {level() { return this; }, error() { return this; }, warn() { return this; }, info() { return this; }, debug() { return this; }};
+const quietLogger = {
+  level() {
+    return this;
+  },
+  error() {
+    return this;
+  },
+  warn() {
+    return this;
+  },
+  info() {
+    return this;
+  },
+  debug() {
+    return this;
+  },
+};
 
 /** Encodings that several charts have. `format` in tooltips is a text field of the row. */
 const tip = (field, title) => ({field, type: 'nominal', title});
@@ -132,22 +164,72 @@ function ratioStrip({results, rows, groups, title, tooltip, isByOperator = true}
   const ratios = rows.map((row) => row.ratio);
   const low = Math.min(1, ...ratios) * 0.985;
   const high = Math.max(1.05, ...ratios) * 1.015;
-  const means = groups.map((group) => {
-    const of = rows.filter((row) => row.group === group);
-    return {group, mean: geometricMean(of.map((row) => row.ratio)), count: of.length};
-  }).map((row) => ({...row, text: `${row.mean.toFixed(2)}×`}));
-  const y = {field: 'group', type: 'nominal', sort: groups, title: null, axis: {labelLimit: 260, labelColor: colour('ink'), labelFontSize: 13, grid: false}};
-  const x = {type: 'quantitative', scale: logScale({domain: [low, high], range: [0, {expr: 'width - 64'}]}), title, axis: {values: ratioTicks(low, high), labelExpr: "format(datum.value, '~g') + '×'"}};
+  const means = groups
+    .map((group) => {
+      const of = rows.filter((row) => row.group === group);
+      return {group, mean: geometricMean(of.map((row) => row.ratio)), count: of.length};
+    })
+    .map((row) => ({...row, text: `${row.mean.toFixed(2)}×`}));
+  const y = {
+    field: 'group',
+    type: 'nominal',
+    sort: groups,
+    title: null,
+    axis: {labelLimit: 260, labelColor: colour('ink'), labelFontSize: 13, grid: false},
+  };
+  const x = {
+    type: 'quantitative',
+    scale: logScale({domain: [low, high], range: [0, {expr: 'width - 64'}]}),
+    title,
+    axis: {values: ratioTicks(low, high), labelExpr: "format(datum.value, '~g') + '×'"},
+  };
   return {
     height: {step: 34},
     layer: [
-      {data: {values: [{one: 1}]}, mark: {type: 'rule', color: colour('strong-line'), strokeDash: [4, 3]}, encoding: {x: {...x, field: 'one'}}},
-      {data: {values: rows}, mark: {type: 'tick', thickness: 2, size: 18, opacity: 0.6}, encoding: {
-        x: {...x, field: 'ratio'}, y, color: isByOperator ? {field: 'operator', type: 'nominal', scale: colourOf(results, rows), legend: null} : {value: palette().categories[0]}, tooltip}},
-      {data: {values: means}, mark: {type: 'point', shape: 'diamond', size: 110, filled: true, opacity: 1, color: colour('ink'), stroke: colour('card'), strokeWidth: 1.5}, encoding: {
-        x: {...x, field: 'mean'}, y, tooltip: [tip('group', 'Group'), tip('text', 'Geometric mean'), tip('count', 'Problems')]}},
-      {data: {values: means}, mark: {type: 'text', align: 'right', dx: -4, fontWeight: 600, fontSize: 13}, encoding: {
-        x: {value: 'width'}, y, text: {field: 'text'}}},
+      {
+        data: {values: [{one: 1}]},
+        mark: {type: 'rule', color: colour('strong-line'), strokeDash: [4, 3]},
+        encoding: {x: {...x, field: 'one'}},
+      },
+      {
+        data: {values: rows},
+        mark: {type: 'tick', thickness: 2, size: 18, opacity: 0.6},
+        encoding: {
+          x: {...x, field: 'ratio'},
+          y,
+          color: isByOperator
+            ? {field: 'operator', type: 'nominal', scale: colourOf(results, rows), legend: null}
+            : {value: palette().categories[0]},
+          tooltip,
+        },
+      },
+      {
+        data: {values: means},
+        mark: {
+          type: 'point',
+          shape: 'diamond',
+          size: 110,
+          filled: true,
+          opacity: 1,
+          color: colour('ink'),
+          stroke: colour('card'),
+          strokeWidth: 1.5,
+        },
+        encoding: {
+          x: {...x, field: 'mean'},
+          y,
+          tooltip: [tip('group', 'Group'), tip('text', 'Geometric mean'), tip('count', 'Problems')],
+        },
+      },
+      {
+        data: {values: means},
+        mark: {type: 'text', align: 'right', dx: -4, fontWeight: 600, fontSize: 13},
+        encoding: {
+          x: {value: 'width'},
+          y,
+          text: {field: 'text'},
+        },
+      },
     ],
   };
 }

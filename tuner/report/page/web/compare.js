@@ -8,7 +8,13 @@ function allWins() {
   for (let i = 0; i < (trials?.count ?? 0); ++i) {
     if (trials.columns.winner[i] !== 1 || !trials.isOk(i)) continue;
     const trial = trials.trialAt(i);
-    wins.push({problem: problems[trials.columns.problem[i]], gpu: gpus[trials.columns.gpu[i]], us: trial.us, at: trial.at, candidate: trial.candidate});
+    wins.push({
+      problem: problems[trials.columns.problem[i]],
+      gpu: gpus[trials.columns.gpu[i]],
+      us: trial.us,
+      at: trial.at,
+      candidate: trial.candidate,
+    });
   }
   return wins.sort((a, b) => a.at - b.at);
 }
@@ -19,7 +25,8 @@ function sideOptions(wins) {
   for (const gpu of state.results.gpus) {
     const days = [...new Set(wins.filter((win) => win.gpu === gpu).map((win) => formatDay(win.at)))].sort();
     options.push({gpu, until: null, text: gpuName(gpu)});
-    for (const day of days.slice(0, -1).reverse()) options.push({gpu, until: Date.parse(`${day}T23:59:59.999Z`), text: `${gpuName(gpu)}, until ${day}`});
+    for (const day of days.slice(0, -1).reverse())
+      options.push({gpu, until: Date.parse(`${day}T23:59:59.999Z`), text: `${gpuName(gpu)}, until ${day}`});
   }
   return options;
 }
@@ -31,12 +38,18 @@ function startSides(options) {
   const common = (option) => [...timesOf(option, []).keys()].filter((problem) => own.has(problem)).length;
   const others = options.filter((option) => option.gpu !== here.gpu && option.until === null && common(option) > 0);
   if (others.length > 0) return {a: others.reduce((a, b) => (common(b) > common(a) ? b : a)), b: here};
-  return {a: options.find((option) => option !== here && option.gpu === here.gpu) ?? options.find((option) => option !== here), b: here};
+  return {
+    a:
+      options.find((option) => option !== here && option.gpu === here.gpu) ??
+      options.find((option) => option !== here),
+    b: here,
+  };
 }
 
 /** The times of a side, by problem: what is stored now, or the last win until then. */
 function timesOf(side, wins) {
-  if (side.until === null) return new Map(state.results.winnersOf(side.gpu).map((winner) => [winner.problem.index, winner]));
+  if (side.until === null)
+    return new Map(state.results.winnersOf(side.gpu).map((winner) => [winner.problem.index, winner]));
   const times = new Map();
   for (const win of wins) {
     if (win.gpu === side.gpu && win.at <= side.until) times.set(win.problem.index, win);
@@ -51,8 +64,20 @@ function comparedRows(a, b, wins) {
     const other = right.get(index);
     if (!other || !(one.us > 0) || !(other.us > 0)) continue;
     const ratio = one.us / other.us;
-    rows.push({group: one.problem.family, operator: one.problem.family, problem: one.problem.text, a: one.us, b: other.us, ratio, ratioText: formatRatio(ratio), aTime: formatTime(one.us), bTime: formatTime(other.us),
-      aCandidate: one.candidate, bCandidate: other.candidate, same: one.candidate === other.candidate ? 'the same' : 'another'});
+    rows.push({
+      group: one.problem.family,
+      operator: one.problem.family,
+      problem: one.problem.text,
+      a: one.us,
+      b: other.us,
+      ratio,
+      ratioText: formatRatio(ratio),
+      aTime: formatTime(one.us),
+      bTime: formatTime(other.us),
+      aCandidate: one.candidate,
+      bCandidate: other.candidate,
+      same: one.candidate === other.candidate ? 'the same' : 'another',
+    });
   }
   return rows;
 }
@@ -63,21 +88,45 @@ function drawCompared(a, b, wins) {
   const groups = [...new Set(rows.map((row) => row.group))].sort();
   const changed = rows.filter((row) => row.same === 'another').length;
   return {
-    spec: ratioStrip({results: state.results, rows, groups, title: 'time of A over that of B: right of the dashed line B is faster (◆ geometric mean)',
-      tooltip: [tip('operator', 'Operator'), tip('problem', 'Problem'), tip('ratioText', 'A over B'), tip('aTime', 'A'), tip('bTime', 'B'), tip('aCandidate', 'Winner of A'), tip('bCandidate', 'Winner of B')]}),
-    label: `B takes ${formatShare(1 / geometricMean(rows.map((row) => row.ratio)))} of A's time, in the geometric mean of ${plural(rows.length, 'problem')} that both have; in ${formatCount(changed)} another candidate won.`,
+    spec: ratioStrip({
+      results: state.results,
+      rows,
+      groups,
+      title: 'time of A over that of B: right of the dashed line B is faster (◆ geometric mean)',
+      tooltip: [
+        tip('operator', 'Operator'),
+        tip('problem', 'Problem'),
+        tip('ratioText', 'A over B'),
+        tip('aTime', 'A'),
+        tip('bTime', 'B'),
+        tip('aCandidate', 'Winner of A'),
+        tip('bCandidate', 'Winner of B'),
+      ],
+    }),
+    label: sentences(
+      `B takes ${formatShare(1 / geometricMean(rows.map((row) => row.ratio)))} of A's time,`,
+      `in the geometric mean of ${plural(rows.length, 'problem')} that both have;`,
+      `in ${formatCount(changed)} another candidate won.`,
+    ),
     rows,
     columns: [
-      {title: 'Operator', value: (row) => row.operator}, {title: 'Problem', value: (row) => row.problem, text: 'text'},
-      {title: 'A', value: (row) => row.a, cell: (row) => row.aTime, number: true}, {title: 'B', value: (row) => row.b, cell: (row) => row.bTime, number: true},
-      {title: 'A over B', value: (row) => row.ratio, cell: (row) => row.ratioText, number: true, first: 'descending'}, {title: 'Winner', value: (row) => row.same},
+      {title: 'Operator', value: (row) => row.operator},
+      {title: 'Problem', value: (row) => row.problem, text: 'text'},
+      {title: 'A', value: (row) => row.a, cell: (row) => row.aTime, number: true},
+      {title: 'B', value: (row) => row.b, cell: (row) => row.bTime, number: true},
+      {title: 'A over B', value: (row) => row.ratio, cell: (row) => row.ratioText, number: true, first: 'descending'},
+      {title: 'Winner', value: (row) => row.same},
     ],
   };
 }
 
 class CompareSection {
   constructor() {
-    this.host = section('compare', 'Side by side', 'Two GPUs, or two dates of one: which problems got faster, and by how much.');
+    this.host = section(
+      'compare',
+      'Side by side',
+      'Two GPUs, or two dates of one: which problems got faster, and by how much.',
+    );
     this.box = element('div');
     this.host.append(this.box);
   }
@@ -87,17 +136,28 @@ class CompareSection {
     const wins = allWins();
     const options = sideOptions(wins);
     if (options.length < 2) {
-      this.box.replaceChildren(notice('These caches know one GPU, and its winners of one day. hone merge or hone import brings those of others.'));
+      this.box.replaceChildren(
+        notice(
+          'These caches know one GPU, and its winners of one day. hone merge or hone import brings those of others.',
+        ),
+      );
       return;
     }
     const sides = startSides(options);
     const words = element('p', {class: 'lede', 'aria-live': 'polite'});
     const controls = element('div', {class: 'controls'});
     for (const name of ['a', 'b']) {
-      controls.append(choice(name.toUpperCase(), options.map((option, i) => ({value: i, text: option.text})), options.indexOf(sides[name]), (i) => {
-        sides[name] = options[Number(i)];
-        update();
-      }));
+      controls.append(
+        choice(
+          name.toUpperCase(),
+          options.map((option, i) => ({value: i, text: option.text})),
+          options.indexOf(sides[name]),
+          (i) => {
+            sides[name] = options[Number(i)];
+            update();
+          },
+        ),
+      );
     }
     this.box.replaceChildren(controls, words);
     const chart = new Chart(this.box, () => drawCompared(sides.a, sides.b, wins));

@@ -21,8 +21,12 @@ const newId = (stem) => `${stem}-${++lastId}`;
 
 /** A section with its heading; the sections stand in the order in which they are made. */
 function section(id, title, lede) {
-  const made = element('section', {id, 'aria-labelledby': `${id}-title`},
-    element('h2', {id: `${id}-title`}, title), element('p', {class: 'lede'}, lede));
+  const made = element(
+    'section',
+    {id, 'aria-labelledby': `${id}-title`},
+    element('h2', {id: `${id}-title`}, title),
+    element('p', {class: 'lede'}, lede),
+  );
   byId('main').append(made);
   byId('contents').append(element('a', {href: `#${id}`}, title));
   return made;
@@ -36,21 +40,29 @@ function choice(label, options, value, onchange, wide = false) {
   const id = newId('choice');
   const select = element('select', {id, onchange: () => onchange(select.value)});
   for (const option of options) {
-    select.append(element('option', {value: option.value, selected: String(option.value) === String(value)}, option.text));
+    select.append(
+      element('option', {value: option.value, selected: String(option.value) === String(value)}, option.text),
+    );
   }
   return element('div', {class: wide ? 'control wide' : 'control'}, element('label', {for: id}, label), select);
 }
 
 /** A group of buttons of which one is pressed. */
 function segments(label, options, value, onchange) {
-  const buttons = options.map((option) => element('button', {
-    type: 'button',
-    'aria-pressed': String(option.value === value),
-    onclick: () => {
-      buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(options[i] === option)));
-      onchange(option.value);
-    },
-  }, option.text));
+  const buttons = options.map((option) =>
+    element(
+      'button',
+      {
+        type: 'button',
+        'aria-pressed': String(option.value === value),
+        onclick: () => {
+          buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(options[i] === option)));
+          onchange(option.value);
+        },
+      },
+      option.text,
+    ),
+  );
   return element('fieldset', {}, element('legend', {}, label), element('div', {class: 'segments'}, ...buttons));
 }
 

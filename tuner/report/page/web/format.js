@@ -32,7 +32,11 @@ const formatCount = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, '\u202f
 /** A rate in the largest unit that leaves a digit in front: 989 TFLOP/s. */
 function formatRate(rate, unit) {
   if (!(rate > 0)) return missing;
-  for (const [size, letter] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']]) {
+  for (const [size, letter] of [
+    [1e12, 'T'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+  ]) {
     if (rate >= size) return `${digits(rate / size, 3)} ${letter}${unit}`;
   }
   return `${digits(rate, 3)} ${unit}`;
@@ -52,6 +56,9 @@ function formatDay(ms) {
 }
 
 const plural = (count, one, many = `${one}s`) => `${formatCount(count)} ${count === 1 ? one : many}`;
+
+/** One text of several; those that are empty or false are left out. */
+const sentences = (...texts) => texts.filter(Boolean).join(' ');
 
 /** The geometric mean; nothing of nothing. */
 function geometricMean(values) {
@@ -77,14 +84,22 @@ function logTicks(low, high) {
 }
 
 /** "dtype=bf16 rows=16" as pairs. */
-const pairsOf = (text) => text.split(' ').filter(Boolean).map((word) => {
-  const at = word.indexOf('=');
-  return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1)];
-});
+const pairsOf = (text) =>
+  text
+    .split(' ')
+    .filter(Boolean)
+    .map((word) => {
+      const at = word.indexOf('=');
+      return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1)];
+    });
 
 /** Fields that switch nothing on say little. */
 const isOff = (value) => value === 'no' || value === 'none' || value === 'same' || value === '0';
-const shortFields = (text) => pairsOf(text).filter(([, value]) => !isOff(value)).map(([key, value]) => `${key}=${value}`).join(' ');
+const shortFields = (text) =>
+  pairsOf(text)
+    .filter(([, value]) => !isOff(value))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ');
 
 /** Numbers by value, before texts. */
 function compareValues(a, b) {

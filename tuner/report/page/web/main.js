@@ -23,7 +23,9 @@ async function start() {
   const compare = new CompareSection();
   byId('wait').hidden = true;
   mark('winners');
-  await new Promise((resolve) => { setTimeout(resolve); }); // what is there is painted first
+  await new Promise((resolve) => {
+    setTimeout(resolve);
+  }); // what is there is painted first
   results.addTrials(JSON.parse(await unpack('packed-trials')));
   state.winnersTable.rebuild();
   gpuListeners.forEach((listener) => listener());
@@ -33,6 +35,7 @@ async function start() {
 
 start().catch((error) => {
   byId('wait').hidden = false;
-  byId('wait').textContent = `This page cannot show its results: ${error.message}. It needs a browser of 2023 or newer.`;
+  byId('wait').textContent =
+    `This page cannot show its results: ${error.message}. It needs a browser of 2023 or newer.`;
   throw error;
 });

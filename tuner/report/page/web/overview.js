@@ -20,21 +20,41 @@ function startGpu(results) {
 }
 
 function tile(title, figure, unit = '') {
-  return element('div', {class: 'tile'}, element('dt', {}, title), element('dd', {}, figure, unit ? element('small', {}, unit) : null));
+  return element(
+    'div',
+    {class: 'tile'},
+    element('dt', {}, title),
+    element('dd', {}, figure, unit ? element('small', {}, unit) : null),
+  );
 }
 
 function tilesOf(results, gpu) {
   const winners = results.winnersOf(gpu);
-  const shares = winners.filter((winner) => winner.floorShare > 0 && winner.floorShare <= 1).map((winner) => winner.floorShare);
+  const shares = winners
+    .filter((winner) => winner.floorShare > 0 && winner.floorShare <= 1)
+    .map((winner) => winner.floorShare);
   const speedups = winners.filter((winner) => winner.speedup > 0).map((winner) => winner.speedup);
   const tiles = [
-    tile(`problems with a winner, of ${plural(new Set(winners.map((w) => w.problem.family)).size, 'operator')}`, formatCount(winners.length)),
-    tile(results.gpus.length > 1 ? 'trials stored, of all GPUs' : 'trials stored', formatCount(results.data.trial_count)),
+    tile(
+      `problems with a winner, of ${plural(new Set(winners.map((w) => w.problem.family)).size, 'operator')}`,
+      formatCount(winners.length),
+    ),
+    tile(
+      results.gpus.length > 1 ? 'trials stored, of all GPUs' : 'trials stored',
+      formatCount(results.data.trial_count),
+    ),
   ];
   if (speedups.length > 0) {
-    tiles.push(tile(`over the default configuration, geometric mean of ${formatCount(speedups.length)}`, geometricMean(speedups).toFixed(2), '×'));
+    tiles.push(
+      tile(
+        `over the default configuration, geometric mean of ${formatCount(speedups.length)}`,
+        geometricMean(speedups).toFixed(2),
+        '×',
+      ),
+    );
   }
-  if (shares.length > 0) tiles.push(tile('of the bandwidth floor, the best problem', (Math.max(...shares) * 100).toFixed(0), '%'));
+  if (shares.length > 0)
+    tiles.push(tile('of the bandwidth floor, the best problem', (Math.max(...shares) * 100).toFixed(0), '%'));
   const fastest = Math.max(0, ...winners.map((winner) => winner.flopsPerS ?? 0));
   if (fastest >= 1e12) tiles.push(tile('the highest rate of operations', digits(fastest / 1e12, 3), 'TFLOP/s'));
   return tiles;
@@ -54,12 +74,20 @@ function startOverview() {
   const {data} = results;
   const names = results.gpus.map(describeGpu).join(' · ');
   byId('summary').textContent = `${names}${filterText(data) ? ` – only ${filterText(data)}` : ''}`;
-  byId('made').textContent = `Made by hone ${data.version}, ${formatDate(data.made_at_ms)} UTC. Everything stands in this file.`;
+  byId('made').textContent =
+    `Made by hone ${data.version}, ${formatDate(data.made_at_ms)} UTC. Everything stands in this file.`;
   if (results.gpus.length > 1) {
-    byId('gpu-choice').append(choice('GPU of the charts', results.gpus.map((gpu) => ({value: gpu.index, text: describeGpu(gpu)})), state.gpu.index, (index) => {
-      state.gpu = results.gpus[Number(index)];
-      gpuListeners.forEach((listener) => listener());
-    }));
+    byId('gpu-choice').append(
+      choice(
+        'GPU of the charts',
+        results.gpus.map((gpu) => ({value: gpu.index, text: describeGpu(gpu)})),
+        state.gpu.index,
+        (index) => {
+          state.gpu = results.gpus[Number(index)];
+          gpuListeners.forEach((listener) => listener());
+        },
+      ),
+    );
   }
   gpuListeners.push(showOverview);
   showOverview();

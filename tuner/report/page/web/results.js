@@ -24,7 +24,9 @@ class Results {
     }
   }
 
-  static key(problem, gpu) { return problem * 4096 + gpu; }
+  static key(problem, gpu) {
+    return problem * 4096 + gpu;
+  }
 
   problemAt(index) {
     const {problems, families, static_fields: statics, dynamic_fields: dynamics} = this.data;
@@ -63,17 +65,27 @@ class Results {
       at: winners.created_at_ms[index],
       speedup: winners.is_default[index] === 1 ? 1 : null, // over the default; others are known with the trials
     };
-    const {bytes, flops} = winner.problem;
-    winner.floorShare = bytes && winner.gpu.bytes_per_s ? bytes / winner.gpu.bytes_per_s * 1e6 / winner.us : null;
-    winner.bytesPerS = bytes ? bytes / winner.us * 1e6 : null;
-    winner.flopsPerS = flops ? flops / winner.us * 1e6 : null;
-    return winner;
+    return {...winner, ...Results.rates(winner)};
+  }
+
+  /** Per second, and the share of the time that memory needs at least; null where something is not known. */
+  static rates({problem: {bytes, flops}, gpu, us}) {
+    const isTimed = us > 0;
+    return {
+      floorShare: isTimed && bytes && gpu.bytes_per_s ? ((bytes / gpu.bytes_per_s) * 1e6) / us : null,
+      bytesPerS: isTimed && bytes ? (bytes / us) * 1e6 : null,
+      flopsPerS: isTimed && flops ? (flops / us) * 1e6 : null,
+    };
   }
 
   /** The winners that charts show of a GPU, one a problem. */
-  winnersOf(gpu) { return [...this.byKey.values()].filter((winner) => winner.gpu === gpu); }
+  winnersOf(gpu) {
+    return [...this.byKey.values()].filter((winner) => winner.gpu === gpu);
+  }
 
-  winnerOf(problem, gpu) { return this.byKey.get(Results.key(problem, gpu)); }
+  winnerOf(problem, gpu) {
+    return this.byKey.get(Results.key(problem, gpu));
+  }
 
   /** Takes in the trials, which know how long defaults take. */
   addTrials(data) {
@@ -106,9 +118,13 @@ class Trials {
     }
   }
 
-  isOk(i) { return this.columns.status[i] === 0; }
+  isOk(i) {
+    return this.columns.status[i] === 0;
+  }
 
-  of(problem, gpu) { return this.byKey.get(Results.key(problem, gpu)) ?? []; }
+  of(problem, gpu) {
+    return this.byKey.get(Results.key(problem, gpu)) ?? [];
+  }
 
   trialAt(i) {
     return {

@@ -3,7 +3,11 @@
 
 class SearchSection {
   constructor() {
-    const host = section('trials', 'Trials', 'What tuning tried for one problem: which tunables matter, and how the race went.');
+    const host = section(
+      'trials',
+      'Trials',
+      'What tuning tried for one problem: which tunables matter, and how the race went.',
+    );
     this.problemControls = element('div', {class: 'controls'});
     this.heatControls = element('div', {class: 'controls'});
     host.append(this.problemControls, element('h3', {}, 'Two tunables'), this.heatControls);
@@ -11,10 +15,26 @@ class SearchSection {
     this.raceWords = element('p', {class: 'lede'});
     host.append(this.heatWords);
     this.heatmap = new Chart(host, drawHeatmap);
-    host.append(element('h3', {}, 'The race'), element('div', {class: 'controls'}, segments('Along', [{value: false, text: 'trials'}, {value: true, text: 'time'}], false, (byTime) => {
-      search.byTime = byTime;
-      this.race.update();
-    })), this.raceWords);
+    host.append(
+      element('h3', {}, 'The race'),
+      element(
+        'div',
+        {class: 'controls'},
+        segments(
+          'Along',
+          [
+            {value: false, text: 'trials'},
+            {value: true, text: 'time'},
+          ],
+          false,
+          (byTime) => {
+            search.byTime = byTime;
+            this.race.update();
+          },
+        ),
+      ),
+      this.raceWords,
+    );
     this.race = new Chart(host, drawRace);
     gpuListeners.push(() => this.start());
   }
@@ -26,8 +46,19 @@ class SearchSection {
     this.heatControls.replaceChildren();
     search.problem = tried[0]?.problem ?? null;
     if (tried.length > 0) {
-      const options = tried.map(({problem, count}) => ({value: problem.index, text: `${problem.family} · ${problem.text} (${plural(count, 'trial')})`}));
-      this.problemControls.append(choice('Problem', options, search.problem.index, (index) => this.choose(state.results.problems[Number(index)]), true));
+      const options = tried.map(({problem, count}) => ({
+        value: problem.index,
+        text: `${problem.family} · ${problem.text} (${plural(count, 'trial')})`,
+      }));
+      this.problemControls.append(
+        choice(
+          'Problem',
+          options,
+          search.problem.index,
+          (index) => this.choose(state.results.problems[Number(index)]),
+          true,
+        ),
+      );
     }
     this.choose(search.problem);
   }
@@ -49,15 +80,31 @@ class SearchSection {
   offer(tunables) {
     const names = tunables.map(({name, count}) => ({value: name, text: `${name} (${plural(count, 'value')})`}));
     this.heatControls.replaceChildren(
-      choice('Variant', variantsOf(search.problem).map(({name, count}) => ({value: name, text: `${name} (${plural(count, 'trial')})`})), search.variant, (variant) => {
-        search.variant = variant;
-        this.chooseVariant();
-      }));
-    for (const [axis, title] of names.length > 1 ? [['x', 'Across'], ['y', 'Up']] : []) {
-      this.heatControls.append(choice(title, names, search[axis], (name) => {
-        search[axis] = name;
-        this.update(this.heatmap, this.heatWords);
-      }));
+      choice(
+        'Variant',
+        variantsOf(search.problem).map(({name, count}) => ({
+          value: name,
+          text: `${name} (${plural(count, 'trial')})`,
+        })),
+        search.variant,
+        (variant) => {
+          search.variant = variant;
+          this.chooseVariant();
+        },
+      ),
+    );
+    for (const [axis, title] of names.length > 1
+      ? [
+          ['x', 'Across'],
+          ['y', 'Up'],
+        ]
+      : []) {
+      this.heatControls.append(
+        choice(title, names, search[axis], (name) => {
+          search[axis] = name;
+          this.update(this.heatmap, this.heatWords);
+        }),
+      );
     }
   }
 

@@ -3,7 +3,8 @@
 
 /**
  * A table below `host`. `columns`: [{title, value(row), cell(row), number, text, first}]: `value` is what is sorted
- * by, `cell` a text or node where that is not the value itself; `text` is 'text' or 'wide' where lines may break; `first: 'descending'` is the first direction.
+ * by, `cell` a text or node where that is not the value itself; `text` is 'text' or 'wide' where lines may break, or
+ * 'name' where they may not; `first: 'descending'` is the first direction.
  */
 class SortedTable {
   constructor(host, {caption, columns, rows, sort = null, step = 200}) {
@@ -18,9 +19,14 @@ class SortedTable {
     this.more = element('p', {class: 'more'});
     columns.forEach((column, i) => this.head.append(this.heading(column, i)));
     host.append(
-      element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-        element('table', {}, this.caption, element('thead', {}, this.head), this.body)),
-      this.more, this.status);
+      element(
+        'div',
+        {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
+        element('table', {}, this.caption, element('thead', {}, this.head), this.body),
+      ),
+      this.more,
+      this.status,
+    );
     this.show(rows);
   }
 
@@ -78,12 +84,19 @@ class SortedTable {
     this.more.replaceChildren();
     this.more.hidden = count <= this.shown;
     if (this.more.hidden) return;
-    this.more.append(`${formatCount(this.shown)} of ${formatCount(count)} rows`, element('button', {
-      type: 'button',
-      onclick: () => {
-        this.shown = count;
-        this.fill();
-      },
-    }, 'Show all'));
+    this.more.append(
+      `${formatCount(this.shown)} of ${formatCount(count)} rows`,
+      element(
+        'button',
+        {
+          type: 'button',
+          onclick: () => {
+            this.shown = count;
+            this.fill();
+          },
+        },
+        'Show all',
+      ),
+    );
   }
 }

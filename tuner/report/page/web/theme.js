@@ -3,14 +3,46 @@
 
 const palettes = {
   light: {
-    categories: ['#2f54c4', '#d9602b', '#6b7080', '#a8327c', '#17825f', '#6a4bc0', '#a77a06', '#0f86a8', '#b3261e', '#5b7a1f', '#8c4a2f', '#3c8fd9'],
+    categories: [
+      '#2f54c4',
+      '#d9602b',
+      '#17825f',
+      '#a8327c',
+      '#0f86a8',
+      '#6a4bc0',
+      '#a77a06',
+      '#b3261e',
+      '#5b7a1f',
+      '#6b7080',
+      '#8c4a2f',
+      '#3c8fd9',
+    ],
     sequential: ['#173a8f', '#2f63c8', '#6f9fe3', '#b9d3f3', '#eef4fb'],
-    best: '#c8541b', faint: '#9aa1b1', failed: '#e6e3de', bad: '#b3261e',
+    best: '#c8541b',
+    faint: '#9aa1b1',
+    failed: '#e6e3de',
+    bad: '#b3261e',
   },
   dark: {
-    categories: ['#7d9dff', '#ff9a5c', '#a7aec0', '#f07fc2', '#4fd0a0', '#b79cff', '#e3c04a', '#4fc4e8', '#ff8078', '#a9cf5a', '#dd9a78', '#8cc4ff'],
+    categories: [
+      '#7d9dff',
+      '#ff9a5c',
+      '#4fd0a0',
+      '#f07fc2',
+      '#4fc4e8',
+      '#b79cff',
+      '#e3c04a',
+      '#ff8078',
+      '#a9cf5a',
+      '#a7aec0',
+      '#dd9a78',
+      '#8cc4ff',
+    ],
     sequential: ['#d7e6ff', '#8fb4fa', '#4f7fe0', '#2d4f9c', '#1d2a4a'],
-    best: '#ff9a5c', faint: '#6d768a', failed: '#262a33', bad: '#ff8078',
+    best: '#ff9a5c',
+    faint: '#6d768a',
+    failed: '#262a33',
+    bad: '#ff8078',
   },
 };
 
@@ -41,15 +73,41 @@ function startTheme() {
 function chartConfig() {
   const [ink, muted, line] = [colour('ink'), colour('muted'), colour('line')];
   const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, sans-serif';
-  const text = {labelFont: font, titleFont: font, labelColor: muted, titleColor: muted, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500};
+  const text = {
+    labelFont: font,
+    titleFont: font,
+    labelColor: muted,
+    titleColor: muted,
+    labelFontSize: 12,
+    titleFontSize: 12,
+    titleFontWeight: 500,
+  };
   return {
     background: null,
     font,
     padding: {left: 4, right: 12, top: 6, bottom: 4},
     view: {stroke: null},
-    axis: {...text, gridColor: line, domainColor: colour('strong-line'), tickColor: colour('strong-line'), labelPadding: 6, titlePadding: 10, tickSize: 4},
+    axis: {
+      ...text,
+      gridColor: line,
+      domainColor: colour('strong-line'),
+      tickColor: colour('strong-line'),
+      labelPadding: 6,
+      titlePadding: 10,
+      tickSize: 4,
+    },
     axisY: {domain: false, ticks: false},
-    legend: {...text, symbolStrokeWidth: 2, symbolSize: 70, orient: 'top', direction: 'horizontal', offset: 10, columnPadding: 14, labelLimit: 220, titlePadding: 4},
+    legend: {
+      ...text,
+      symbolStrokeWidth: 2,
+      symbolSize: 70,
+      orient: 'top',
+      direction: 'horizontal',
+      offset: 10,
+      columnPadding: 14,
+      labelLimit: 220,
+      titlePadding: 4,
+    },
     header: {...text, labelColor: ink},
     text: {font, color: ink, fontSize: 12},
     range: {category: palette().categories, heatmap: palette().sequential, ramp: palette().sequential},
