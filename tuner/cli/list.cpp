@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
-#include "tuner/cli/targets.h"
+#include "tuner/cli/trial_filter.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -21,8 +19,7 @@ using tuner::Align;
 using tuner::Table;
 
 struct Options {
-    std::vector<std::string> words;  ///< an operator and fields that winners must have
-    std::string gpu;                 ///< part of a GPU's name
+    TrialFilterOptions filter;
     bool wide = false;
     bool csv = false;
 };
@@ -34,58 +31,12 @@ struct Row {
     std::vector<std::pair<std::string, std::string>> sizes;  ///< of `stored`: rows, 16
 };
 
-/// The operator that the words name, "" for all; the others are fields.
-std::string family_of(const std::vector<std::string>& words) {
-    for (const std::string& word : words) {
-        if (word.find('=') == std::string::npos) return std::string(family_named(word).name);
-    }
-    return {};
-}
-
-/// Throws Failure for a field that no operator at hand has.
-std::vector<KeyValue> wanted_fields(const std::vector<std::string>& words, const std::string& family) {
-    std::set<std::string_view> known;
-    for (const Family* one : families()) {
-        if (!family.empty() && one->name != family) continue;
-        for (const Field& field : one->fields) known.insert(field.name);
-    }
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    std::vector<KeyValue> wanted;
-    for (const std::string& word : words) {
-        const std::size_t equals = word.find('=');
-        if (equals == std::string::npos) continue;
-        const std::string_view name = std::string_view(word).substr(0, equals);
-        if (!known.contains(name)) {
-            throw Failure(ExitCode::usage,
-                          {"unknown_field",
-                           fmt::format("no field '{}'{}: {} has {}", name, did_you_mean(name, names),
-                                       family.empty() ? "an operator" : family, join(names)),
-                           ""});
-        }
-        wanted.push_back({name, std::string_view(word).substr(equals + 1)});
-    }
-    return wanted;
-}
-
-bool has_field(const std::string& fields, const KeyValue& wanted) {
-    const std::optional<std::vector<KeyValue>> pairs = parse_key_values(fields, nullptr);
-    return pairs && std::ranges::any_of(*pairs, [&](const KeyValue& pair) {
-               return pair.key == wanted.key && lower_case(pair.value) == lower_case(wanted.value);
-           });
-}
-
 std::vector<Row> rows_of(const Options& options, const Console& console,
                          const std::vector<tuner::DeviceInfo>& devices) {
-    const std::string family = family_of(options.words);
-    const std::vector<KeyValue> wanted = wanted_fields(options.words, family);
+    const TrialFilter filter(options.filter);
     std::vector<Row> rows;
-    for (StoredTrial& stored : stored_winners(filter_of(family), console)) {
-        const cache::TuningKey& key = stored.trial.key;
-        const bool is_wanted = std::ranges::all_of(wanted, [&](const KeyValue& field) {
-            return has_field(key.static_fields, field) || has_field(key.dynamic_fields, field);
-        });
-        if (!is_wanted || lower_case(key.gpu.name).find(lower_case(options.gpu)) == std::string::npos)
-            continue;
+    for (StoredTrial& stored : stored_winners(filter_of(filter.family()), console)) {
+        if (!filter.wants(stored.trial.key)) continue;
         Row row{.stored = std::move(stored), .trust = {}, .sizes = {}};
         row.trust = trust_here(row.stored.trial, devices);
         const auto sizes = parse_key_values(row.stored.trial.key.dynamic_fields, nullptr);
@@ -221,9 +172,8 @@ std::string csv_of(const std::vector<Row>& rows) {
 }
 
 std::string nothing(const Options& options) {
-    const bool asked = !options.words.empty() || !options.gpu.empty();
-    return asked ? "no winner is like that: hone list shows all\n"
-                 : "nothing is tuned yet: hone tune MODEL\n";
+    return options.filter.is_empty() ? "nothing is tuned yet: hone tune MODEL\n"
+                                     : "no winner is like that: hone list shows all\n";
 }
 
 Outcome list(const Options& options, const Console& console) {
@@ -247,8 +197,7 @@ Outcome list(const Options& options, const Console& console) {
 
 Runner declare_list(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FILTER", options->words, "An operator, and FIELD=VALUE that winners must have");
-    app.add_option("--gpu", options->gpu, "Only GPUs with this in their name");
+    options->filter.declare(app);
     auto* const wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
     app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line")->excludes(wide);
     return [options](const Console& console) { return list(*options, console); };
