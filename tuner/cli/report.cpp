@@ -105,7 +105,8 @@ Runner declare_report(CLI::App& app) {
     options->filter.declare(app);
     app.add_option("-o,--output", options->output, "File to write (default: report.html)");
     app.add_option("--peers", options->peers,
-                   "Results of bench/compare_torch.py: other libraries beside Hone");
+                   "Results of bench/compare_torch.py: other libraries beside Hone; may stand several times")
+        ->allow_extra_args(false);
     CLI::Option* model =
         app.add_option("--model", options->target.model,
                        "What the time of this model's steps is spent on: a known model, or a "
