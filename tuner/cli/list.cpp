@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
+#include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
-#include "tuner/cli/targets.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -21,8 +19,7 @@ using tuner::Align;
 using tuner::Table;
 
 struct Options {
-    std::vector<std::string> words;  ///< an operator and fields that winners must have
-    std::string gpu;                 ///< part of a GPU's name
+    Selection selection;
     bool wide = false;
     bool csv = false;
 };
@@ -34,58 +31,12 @@ struct Row {
     std::vector<std::pair<std::string, std::string>> sizes;  ///< of `stored`: rows, 16
 };
 
-/// The operator that the words name, "" for all; the others are fields.
-std::string family_of(const std::vector<std::string>& words) {
-    for (const std::string& word : words) {
-        if (word.find('=') == std::string::npos) return std::string(family_named(word).name);
-    }
-    return {};
-}
-
-/// Throws Failure for a field that no operator at hand has.
-std::vector<KeyValue> wanted_fields(const std::vector<std::string>& words, const std::string& family) {
-    std::set<std::string_view> known;
-    for (const Family* one : families()) {
-        if (!family.empty() && one->name != family) continue;
-        for (const Field& field : one->fields) known.insert(field.name);
-    }
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    std::vector<KeyValue> wanted;
-    for (const std::string& word : words) {
-        const std::size_t equals = word.find('=');
-        if (equals == std::string::npos) continue;
-        const std::string_view name = std::string_view(word).substr(0, equals);
-        if (!known.contains(name)) {
-            throw Failure(ExitCode::usage,
-                          {"unknown_field",
-                           fmt::format("no field '{}'{}: {} has {}", name, did_you_mean(name, names),
-                                       family.empty() ? "an operator" : family, join(names)),
-                           ""});
-        }
-        wanted.push_back({name, std::string_view(word).substr(equals + 1)});
-    }
-    return wanted;
-}
-
-bool has_field(const std::string& fields, const KeyValue& wanted) {
-    const std::optional<std::vector<KeyValue>> pairs = parse_key_values(fields, nullptr);
-    return pairs && std::ranges::any_of(*pairs, [&](const KeyValue& pair) {
-               return pair.key == wanted.key && lower_case(pair.value) == lower_case(wanted.value);
-           });
-}
-
 std::vector<Row> rows_of(const Options& options, const Console& console,
                          const std::vector<tuner::DeviceInfo>& devices) {
-    const std::string family = family_of(options.words);
-    const std::vector<KeyValue> wanted = wanted_fields(options.words, family);
+    const Selected selected(options.selection);
     std::vector<Row> rows;
-    for (StoredTrial& stored : stored_winners(filter_of(family), console)) {
-        const cache::TuningKey& key = stored.trial.key;
-        const bool is_wanted = std::ranges::all_of(wanted, [&](const KeyValue& field) {
-            return has_field(key.static_fields, field) || has_field(key.dynamic_fields, field);
-        });
-        if (!is_wanted || lower_case(key.gpu.name).find(lower_case(options.gpu)) == std::string::npos)
-            continue;
+    for (StoredTrial& stored : stored_winners(filter_of(""), console)) {
+        if (!selected.contains(stored.trial)) continue;
         Row row{.stored = std::move(stored), .trust = {}, .sizes = {}};
         row.trust = trust_here(row.stored.trial, devices);
         const auto sizes = parse_key_values(row.stored.trial.key.dynamic_fields, nullptr);
@@ -123,17 +74,6 @@ bool is_column(const Remark& remark, const std::vector<Row>& rows, const Options
            });
 }
 
-/// What stands between blanks; of several, all but one belong to the word behind.
-std::vector<std::string> words_of(std::string_view text) {
-    std::vector<std::string> words;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' ', text.find_first_not_of(' ')), text.size());
-        words.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return words;
-}
-
 /// What holds for all rows stands in the heading, and is no column.
 std::string heading(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
     const cache::TuningKey& key = rows.front().stored.trial.key;
@@ -145,7 +85,7 @@ std::string heading(const std::vector<Row>& rows, const Options& options, const 
     const std::string text =
         fmt::format("{} {}{}", key.family, key.static_fields,
                     common.empty() ? "" : fmt::format("  ({})", fmt::join(common, ", ")));
-    return tuner::wrapped(words_of(tuner::escape_controls(text)), page, "    ", "");
+    return tuner::wrapped(tuner::split_words(tuner::escape_controls(text)), page, "    ", "");
 }
 
 std::string table_of(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
@@ -180,7 +120,7 @@ std::string text_of(std::vector<Row> rows, const Options& options, tuner::Page p
     std::map<std::string, std::map<std::string, std::vector<Row>>> groups;  // by GPU, by static problem
     for (Row& row : rows) {
         const cache::TuningKey& key = row.stored.trial.key;
-        groups[describe(key.gpu)][key.family + ' ' + key.static_fields].push_back(std::move(row));
+        groups[place_of(row.stored.trial)][key.family + ' ' + key.static_fields].push_back(std::move(row));
     }
     std::string text;
     for (const auto& [gpu, problems] : groups) {
@@ -203,7 +143,7 @@ std::string csv_of(const std::vector<Row>& rows) {
     std::string text = "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at\r\n";
     for (const Row& row : rows) {
         const cache::Trial& trial = row.stored.trial;
-        const std::string cells[] = {describe(trial.key.gpu),
+        const std::string cells[] = {place_of(trial),
                                      row.stored.layer,
                                      trial.key.family,
                                      trial.key.static_fields,
@@ -221,9 +161,8 @@ std::string csv_of(const std::vector<Row>& rows) {
 }
 
 std::string nothing(const Options& options) {
-    const bool asked = !options.words.empty() || !options.gpu.empty();
-    return asked ? "no winner is like that: hone list shows all\n"
-                 : "nothing is tuned yet: hone tune MODEL\n";
+    return options.selection.is_everything() ? "nothing is tuned yet: hone tune MODEL\n"
+                                             : "no winner is like that: hone list shows all\n";
 }
 
 Outcome list(const Options& options, const Console& console) {
@@ -247,8 +186,7 @@ Outcome list(const Options& options, const Console& console) {
 
 Runner declare_list(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FILTER", options->words, "An operator, and FIELD=VALUE that winners must have");
-    app.add_option("--gpu", options->gpu, "Only GPUs with this in their name");
+    options->selection.declare(app);
     auto* const wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
     app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line")->excludes(wide);
     return [options](const Console& console) { return list(*options, console); };

@@ -110,13 +110,13 @@ TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer&
                   tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
     TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
     run.device.ordinal = -1;
+    run.is_predicted = measurer.provenance() == cache::Provenance::predicted;
     std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
-    if (context.options.effort.empty() && measurer.provenance() == cache::Provenance::predicted)
-        options->effort = tuner::Effort::quick;
+    if (context.options.effort.empty() && run.is_predicted) options->effort = tuner::Effort::quick;
     SharedProgress progress(context.console, 1);
     run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
     progress.finish();
