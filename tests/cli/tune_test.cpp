@@ -303,6 +303,27 @@ TEST_CASE("what a hint says to run is the same run, quoted for a shell") {
                            "hidden=4096\" --tokens 16 --offline --arch sm_80\n") != std::string::npos);
 }
 
+TEST_CASE("without a GPU problems are answered before anything compiles, and Ctrl-C keeps the answers") {
+    Sandbox sandbox;
+    sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
+    std::filesystem::create_directory(sandbox.path("empty"));
+    sandbox.set("HONE_FAKE_SCRIPT", "compile:sleep_us=5000000");
+    const Sandbox::Words words{"tune",     "--op",       "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                               "--tokens", "1,16,64,256"};
+    const Ended ended = sandbox.run(words, [&](pid_t pid) {
+        while (!std::filesystem::exists(sandbox.path("cache/cache.db")))
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        kill(pid, SIGINT);
+    });
+    INFO(ended.err);
+    CHECK(ended.code == 130);
+    CHECK(ended.err.find("4 problems have a predicted answer now") != std::string::npos);
+    CHECK(ended.out.find("4 problems: 4 tuned now") != std::string::npos);
+    CHECK(sandbox.run({"list", "--json"}).json()["data"]["winners"].size() == 4);
+    CHECK(sandbox.run({"cache", "verify"}).code == 0);
+}
+
 TEST_CASE("progress: a bar on a terminal, no escape codes elsewhere") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("compile:sleep_us=100000");

@@ -48,8 +48,7 @@ const std::vector<Command>& commands() {
          "  hone compile llama-3-8b --arch sm_90a\n", declare_compile},
         {"quantize", "Pack the linear layers of a checkpoint as codes of 4 or 8 bits, without a GPU",
          "  hone quantize checkpoint --format w4a16 -o packed\n"
-         "  hone quantize checkpoint --format w4a16 --group 64 --zeros -o half-packed --skip layers.0 "
-         "o_proj\n"
+         "  hone quantize checkpoint --format w4a16 --group 64 --zeros -o packed-64\n"
          "  hone quantize gptq-checkpoint --format w4a16 -o from-gptq   # GPTQ, AWQ and FP8 keep their "
          "codes\n",
          declare_quantize},

@@ -150,7 +150,7 @@ Outcome quantize(const Options& options, const Console& console) {
     const std::atomic<bool>& stop = stop_on_interrupt(
         "stopping after this layer; nothing is left behind (again: stop at once, and leave an unfinished "
         "folder)");
-    ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB"});
+    ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB", .are_alike = true});
     const std::optional<QuantizeReport> report = checkpoints::quantize_checkpoint(
         checkpoint, *source, options.output,
         [&](const checkpoints::QuantizeProgress& progress) { display.update(as_progress(progress)); }, stop);
