@@ -57,6 +57,12 @@ if(HONE_BUILD_TUNER)
     add_library(hone_dep_yaml INTERFACE)
     target_include_directories(hone_dep_yaml SYSTEM INTERFACE ${HONE_YAML_INCLUDE_DIR})
     target_link_libraries(hone_dep_yaml INTERFACE ${HONE_YAML_LIBRARY})
+
+    # Static, too: the program needs nothing but the C library.
+    hone_header_library(zlib zlib.h zlib1g-dev)
+    find_library(HONE_ZLIB_LIBRARY NAMES libz.a z REQUIRED)
+    mark_as_advanced(HONE_ZLIB_LIBRARY)
+    target_link_libraries(hone_dep_zlib INTERFACE ${HONE_ZLIB_LIBRARY})
 endif()
 
 if(HONE_BUILD_TESTS)

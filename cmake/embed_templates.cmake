@@ -38,3 +38,30 @@ function(hone_embed_packaged_bundles target)
     set(output ${PROJECT_BINARY_DIR}/generated/cache/packaged_bundles.cpp)
     hone_embed(${target} ${output} ARGUMENTS bundles ${output} ${bundles} DEPENDS ${bundles})
 endfunction()
+
+# The page of `hone report` (tuner/report/page/): what its source names goes into one text.
+function(hone_embed_page target)
+    set(vega ${PROJECT_SOURCE_DIR}/third_party/vega)
+    # The README beside the files names their checksums; an update that forgets one of the two fails here.
+    file(READ ${vega}/README.md readme)
+    foreach(file vega.min.js vega-lite.min.js vega-interpreter.js)
+        file(SHA256 ${vega}/${file} sum)
+        if(NOT readme MATCHES "${sum}")
+            message(FATAL_ERROR "third_party/vega/${file} has SHA-256 ${sum}, which its README.md does not name.")
+        endif()
+    endforeach()
+    add_executable(hone_embed_page
+        ${PROJECT_SOURCE_DIR}/cmake/tools/embed_page.cpp ${PROJECT_SOURCE_DIR}/tuner/report/page/packed.cpp)
+    target_include_directories(hone_embed_page PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(hone_embed_page PRIVATE hone_dep_zlib hone_options hone_link_options)
+    set(web ${PROJECT_SOURCE_DIR}/tuner/report/page/web)
+    file(GLOB texts CONFIGURE_DEPENDS ${web}/* ${vega}/*)
+    set(output ${PROJECT_BINARY_DIR}/generated/tuner/page.cpp)
+    add_custom_command(
+        OUTPUT ${output}
+        COMMAND hone_embed_page ${web}/report.html ${output}
+        DEPENDS hone_embed_page ${texts}
+        COMMENT "Embedding the page into ${target}"
+        VERBATIM)
+    target_sources(${target} PRIVATE ${output})
+endfunction()

@@ -12,7 +12,7 @@
 
 #include <hone/hone.h>
 
-#include "examples/device_memory.h"
+#include "device_memory.h"
 
 namespace {
 

@@ -6,8 +6,9 @@ import re
 import sys
 import typing
 
-from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_names,
-                      emit_python, emit_parts, emit_python_calls, emit_run, emit_runtime, emit_schema, emit_tests)
+from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_go, emit_names,
+                      emit_python, emit_parts, emit_python_calls, emit_run, emit_runtime, emit_rust, emit_schema,
+                      emit_tests)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -59,10 +60,11 @@ def outputs(root: pathlib.Path) -> Texts:
              "runtime/operators/entry.h": emit_runtime.entry(operators),
              "runtime/c_api/conversions.h": emit_c_api.conversions_header(operators),
              "runtime/c_api/conversions.cpp": emit_c_api.conversions_source(operators, lock),
-             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators),
+             "runtime/c_api/operators.cpp": emit_c_api.operators_source(operators, lock),
              "runtime/c_api/layout.cpp": emit_c_api.layout_source(abi.structs(operators, lock)),
              "runtime/c_api/schema.cpp": emit_schema.source(operators, lock),
              "tests/runtime/conversions_test.cpp": emit_tests.source(operators, lock),
+             "tests/c_api/initializers.c": emit_tests.initializers(abi.structs(operators, lock)),
              "tests/runtime/visit_pointers.h": emit_tests.visitors(operators),
              "docs/operators/README.md": emit_docs.index(operators)}
     for operator in operators:
@@ -71,6 +73,10 @@ def outputs(root: pathlib.Path) -> Texts:
     texts["python/hone/descriptions.py"] = emit_python.descriptions_source(operators)
     texts["python/hone/_operators/calls.py"] = emit_python_calls.calls_source(operators, lock)
     texts["python/hone/_torch/declared.py"] = emit_python_calls.torch_source(operators)
+    texts["bindings/rust/hone-sys/src/operators.rs"] = emit_rust.sys_source(operators, lock)
+    texts["bindings/rust/hone-sys/tests/layout.rs"] = emit_rust.layout_source(abi.structs(operators, lock))
+    texts["bindings/rust/hone/src/operators.rs"] = emit_rust.operators_source(operators)
+    texts["bindings/go/operators.go"] = emit_go.operators_source(operators)
     for family in families:
         texts[f"kernel_templates/{family.name}/declaration.h"] = emit_family.header(family)
         texts[f"kernel_templates/{family.name}/declaration.cpp"] = emit_family.source(family)

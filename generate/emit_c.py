@@ -55,7 +55,12 @@ def struct(made: abi.Struct, says: str) -> typing.List[str]:
     init = [f"sizeof(hone_{made.name})"] + [member.init for member in made.members[1:]]
     return [*block_comment(in_c(says)), f"typedef struct hone_{made.name} {{",
             *_trailing(texts, [in_c(member.words) for member in made.members]), f"}} hone_{made.name};",
-            *_initializer(f"HONE_{made.name.upper()}_INIT", init), ""]
+            *_initializer(f"HONE_{made.name.upper()}_INIT", init),
+            *prototype(f"hone_{made.name}_init", init_parameters(made)), ""]
+
+
+def init_parameters(made: abi.Struct) -> typing.List[str]:
+    return [f"hone_{made.name}* {'args' if made.name.endswith('_args') else 'description'}", "size_t struct_size"]
 
 
 def prototype(name: str, parameters: typing.List[str]) -> typing.List[str]:

@@ -112,9 +112,19 @@ def _returned(head: str, values: typing.List[str]) -> typing.List[str]:
     return [*cpp.filled(f"return {head}(", values, ");", 4), "}", ""]
 
 
-def operators_source(operators: typing.List[Operator]) -> str:
-    lines = [*_begin("prepare, run, explain and workspace of every operator."), '#include "runtime/c_api/conversions.h"',
+def _initializer(made: abi.Struct) -> typing.List[str]:
+    name = f"hone_{made.name}"
+    out = "args" if made.name.endswith("_args") else "description"
+    return [*cpp.filled(f"hone_status {name}_init(", emit_c.init_parameters(made), ") {"),
+            f"    constexpr {name} defaults = {name.upper()}_INIT;",
+            *_returned("initialize", [out, "struct_size", "defaults"])]
+
+
+def operators_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
+    lines = [*_begin("init, prepare, run, explain and workspace of every operator."), '#include "runtime/c_api/conversions.h"',
              '#include "runtime/c_api/operator.h"', "", "using namespace hone::c_api;", ""]
+    for made in abi.structs(operators, lock):
+        lines += _initializer(made)
     for group in emit_c.groups([operator for operator in operators if not operator.is_function]):
         call = group[0].call
         for operator in group:

@@ -145,3 +145,27 @@ def visitors(operators: typing.List[Operator]) -> str:
         lines += ["}", ""]
     lines += _visit_small_calls(operators)
     return "\n".join([*lines, "}  // namespace hone::test", ""])
+
+
+def initializers(structs: typing.List[abi.Struct]) -> str:
+    """In C: every hone_*_init() writes what its macro has."""
+    note = ("Whether every hone_*_init() writes what its macro has. Generated from the declarations, "
+            "kernel_templates/<folder>/operators.py, by `./hone generate`.")
+    lines = [*emit_c.block_comment(note), "#include <string.h>", "", '#include "hone.h"', "",
+             "/* For program.c: the name of a struct whose function and macro differ; NULL when there is none. */",
+             "const char* differing_initializer(void);", ""]
+    for made in structs:
+        lines += _differs(made)
+    lines.append("const char* differing_initializer(void) {")
+    lines += [f'    if ({made.name}_differs()) return "{made.name}";' for made in structs]
+    return "\n".join([*lines, "    return NULL;", "}", ""])
+
+
+def _differs(made: abi.Struct) -> typing.List[str]:
+    compared = [f"made.{member.name} != wanted.{member.name}" for member in made.members]
+    return [f"static int {made.name}_differs(void) {{", f"    hone_{made.name} made;",
+            f"    const hone_{made.name} wanted = HONE_{made.name.upper()}_INIT;",
+            "    memset(&made, 0xff, sizeof made);",
+            f"    if (hone_{made.name}_init(&made, sizeof made) != HONE_OK) return 1;",
+            *(f"    {'return ' if i == 0 else '       '}{text}{';' if i + 1 == len(compared) else ' ||'}"
+              for i, text in enumerate(compared)), "}", ""]

@@ -21,6 +21,16 @@ def in_python(text: str) -> str:
                      "workspace_bytes() bytes, aligned to 256; made where it is None")
 
 
+def in_rust(text: str) -> str:
+    return _replaced(text, str, lambda title: f"{title}Args", "null",
+                     "workspace_bytes(), aligned to 256; null when that is 0")
+
+
+def in_go(text: str) -> str:
+    return _replaced(text, str, lambda title: f"{title}Args", "0",
+                     "WorkspaceBytes(), aligned to 256; 0 when that is 0")
+
+
 def _replaced(text: str, name: typing.Callable, arguments: typing.Callable, null: str, workspace: str) -> str:
     text = text.replace("{null}", null).replace("{workspace}", workspace)
     text = re.sub(r"\{(\w+)\.args\}", lambda found: arguments(found[1]), text)

@@ -27,9 +27,7 @@ DATA_FOLDERS = ("models", "plans", "recorded")  # of configs/, as cmake/install.
 # What every Linux has; the C++ library is linked in.
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux-.*")
 # Debian's packages whose code the binaries contain; each brings its licence.
-LINKED_PACKAGES = (
-    "libfmt-dev", "nlohmann-json3-dev", "libexpected-dev", "libxxhash-dev", "libyaml-cpp-dev", "libcli11-dev",
-)  # fmt: skip
+LINKED_PACKAGES = ("libfmt-dev", "nlohmann-json3-dev", "libxxhash-dev", "libyaml-cpp-dev", "libcli11-dev")
 # The oldest time that a zip file can say.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -40,8 +38,7 @@ Version: {version}
 Summary: Tuned CUDA kernels: measured on the GPU at hand, remembered, and launched from Python
 License: MIT
 Requires-Python: >=3.9
-Requires-External: glibc (>={glibc})
-Classifier: License :: OSI Approved :: MIT License
+{requires}Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Classifier: Typing :: Typed
@@ -51,9 +48,9 @@ Hone compiles CUDA kernel templates at run time, measures their configurations o
 the winners, and launches them: `hone.tune("llama-3-8b")` once per GPU and model, then `hone.prepare(...)` and
 call what it returns.
 
-This wheel contains the library and the `hone` program. They need glibc {glibc} or later and, to do more than
-say what is missing, an NVIDIA driver and NVRTC (of a CUDA toolkit, or the package nvidia-cuda-nvrtc). PyTorch
-is not needed; tensors of PyTorch and arrays of other libraries are taken alike.
+The library and the `hone` program need, to do more than say what is missing, an NVIDIA driver and NVRTC (of a
+CUDA toolkit, or the package nvidia-cuda-nvrtc). PyTorch is not needed; tensors of PyTorch and arrays of other
+libraries are taken alike.
 """
 
 WHEEL = """\
@@ -83,6 +80,12 @@ class WheelError(Exception):
 def package_version() -> str:
     """The version in python/hone/_native/library.py, which the tests hold to hone.h."""
     return re.search(r'^VERSION = "(.*)"', (PACKAGE / "_native" / "library.py").read_text(), re.MULTILINE)[1]
+
+
+def metadata(glibc: str = "") -> str:
+    """`glibc`: the oldest version that a wheel runs on."""
+    requires = f"Requires-External: glibc (>={glibc})\n" if glibc else ""
+    return METADATA.format(version=package_version(), requires=requires)
 
 
 def run_tool(*command: str) -> str:
@@ -142,24 +145,25 @@ def record(files: Dict[str, Entry], name: str) -> Entry:
     return Entry("".join([*lines, f"{name},,\n"]).encode())
 
 
-def wheel_files(build: Path, version: str, tag: str) -> Dict[str, Entry]:
-    """By their paths in the wheel."""
+def wheel_files(build: Path, version: str) -> Tuple[str, Dict[str, Entry]]:
+    """The wheel's tag (PEP 600: the oldest glibc that it runs on), and its files by their paths."""
     info = f"hone-{version}.dist-info"
     library, library_glibc = stripped(build / "libhone.so.0")
     program, program_glibc = stripped(build / "hone")
-    glibc = ".".join(map(str, max(library_glibc, program_glibc)))
+    glibc = max(library_glibc, program_glibc)
+    tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{platform.machine()}"
     files = {
         **package_files(),
         **data_files(),
         "hone/lib/libhone.so.0": Entry(library, 0o755),
         "hone/bin/hone": Entry(program, 0o755),
-        f"{info}/METADATA": Entry(METADATA.format(version=version, glibc=glibc).encode()),
+        f"{info}/METADATA": Entry(metadata(".".join(map(str, glibc))).encode()),
         f"{info}/WHEEL": Entry(WHEEL.format(tag=tag).encode()),
         f"{info}/entry_points.txt": Entry(ENTRY_POINTS.encode()),
         **license_files(info),
     }
     files[f"{info}/RECORD"] = record(files, f"{info}/RECORD")
-    return files
+    return tag, files
 
 
 def write_wheel(path: Path, files: Dict[str, Entry]) -> None:
@@ -176,8 +180,7 @@ def write_wheel(path: Path, files: Dict[str, Entry]) -> None:
 def build_wheel(build: Path, output: Path) -> Path:
     """The path of the wheel. Raises WheelError."""
     version = package_version()
-    tag = f"py3-none-linux_{platform.machine()}"
-    files = wheel_files(build, version, tag)
+    tag, files = wheel_files(build, version)
     output.mkdir(parents=True, exist_ok=True)
     path = output / f"hone-{version}-{tag}.whl"
     write_wheel(path, files)

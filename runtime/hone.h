@@ -17,10 +17,11 @@
  * frees nothing.
  *
  * Structs begin with their size and grow only at the end: start from the _INIT macro of the header you
- * compile with, and every later library reads it. Pointers are to device memory unless said otherwise;
- * `stream` is a CUstream or cudaStream_t, NULL the default stream. The calling thread needs the device's
- * primary context current, as after any call of the CUDA runtime; a thread without a context gets it at its
- * first run.
+ * compile with, and every later library reads it. Languages without the macros call hone_*_init(), which
+ * writes the same into a struct of struct_size bytes, its sizeof: HONE_BAD_STRUCT for no such size. Pointers
+ * are to device memory unless said otherwise; `stream` is a CUstream or cudaStream_t, NULL the default
+ * stream. The calling thread needs the device's primary context current, as after any call of the CUDA
+ * runtime; a thread without a context gets it at its first run.
  */
 #ifndef HONE_H
 #define HONE_H
@@ -156,6 +157,7 @@ typedef struct hone_runtime_options {
 } hone_runtime_options;
 #define HONE_RUNTIME_OPTIONS_INIT \
     { sizeof(hone_runtime_options), 0, 0, 0, NULL, NULL, NULL }
+HONE_API hone_status hone_runtime_options_init(hone_runtime_options* options, size_t struct_size);
 
 /* Loads the driver, retains the device's primary context, and reads the tuning results once: later tuning is
  * seen by the next runtime. `options` may be NULL. A cache that cannot be read only warns. */
@@ -182,6 +184,7 @@ typedef struct hone_counters {
 } hone_counters;
 #define HONE_COUNTERS_INIT \
     { sizeof(hone_counters), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+HONE_API hone_status hone_counters_init(hone_counters* counters, size_t struct_size);
 
 HONE_API hone_status hone_runtime_counters(const hone_runtime* runtime, hone_counters* counters);
 
@@ -238,6 +241,7 @@ typedef struct hone_attention {
 } hone_attention;
 #define HONE_ATTENTION_INIT \
     { sizeof(hone_attention), HONE_BF16, 0, 0, 0, 64, 8192, 8192, 1, 0, 0, HONE_KV_SAME, 1, 0, 0, 0, 0 }
+HONE_API hone_status hone_attention_init(hone_attention* description, size_t struct_size);
 
 /* Device pointers, strides and numbers of one call. Strides are elements between neighbours of a tensor
  * [batch, tokens, heads, head_dim], whose last dimension is contiguous; 0: between heads head_dim, between
@@ -292,6 +296,7 @@ typedef struct hone_attention_args {
         sizeof(hone_attention_args), 0.0f, 0.0f, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
     }
+HONE_API hone_status hone_attention_args_init(hone_attention_args* args, size_t struct_size);
 
 HONE_API hone_status hone_attention_prepare(hone_runtime* runtime, const hone_attention* description,
                                             hone_operator** op);
@@ -319,6 +324,7 @@ typedef struct hone_embedding {
 } hone_embedding;
 #define HONE_EMBEDDING_INIT \
     { sizeof(hone_embedding), HONE_BF16, 0, 8192, HONE_INDEX_INT32, 0, 0, 0 }
+HONE_API hone_status hone_embedding_init(hone_embedding* description, size_t struct_size);
 
 /* One call. Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning `hidden`.
  * 16 bytes always suffice as alignment of tables, out and strides. */
@@ -338,6 +344,7 @@ typedef struct hone_embedding_args {
 } hone_embedding_args;
 #define HONE_EMBEDDING_ARGS_INIT \
     { sizeof(hone_embedding_args), 1.0f, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+HONE_API hone_status hone_embedding_args_init(hone_embedding_args* args, size_t struct_size);
 
 HONE_API hone_status hone_embedding_prepare(hone_runtime* runtime, const hone_embedding* description,
                                             hone_operator** op);
@@ -363,6 +370,7 @@ typedef struct hone_linear {
 } hone_linear;
 #define HONE_LINEAR_INIT \
     { sizeof(hone_linear), HONE_BF16, 0, 0, 8192, HONE_ACTIVATION_NONE, 0, 0, 0 }
+HONE_API hone_status hone_linear_init(hone_linear* description, size_t struct_size);
 
 /* Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning the row's length. 16
  * bytes always suffice as alignment of pointers and strides. `out` may be the residual itself; other overlaps
@@ -385,6 +393,7 @@ typedef struct hone_linear_args {
 } hone_linear_args;
 #define HONE_LINEAR_ARGS_INIT \
     { sizeof(hone_linear_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL }
+HONE_API hone_status hone_linear_args_init(hone_linear_args* args, size_t struct_size);
 
 HONE_API hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* description,
                                          hone_operator** op);
@@ -414,6 +423,7 @@ typedef struct hone_fused_ffn {
 } hone_fused_ffn;
 #define HONE_FUSED_FFN_INIT \
     { sizeof(hone_fused_ffn), HONE_BF16, 0, 0, 8192, HONE_SILU, 1, 0, 0, 0 }
+HONE_API hone_status hone_fused_ffn_init(hone_fused_ffn* description, size_t struct_size);
 
 /* As hone_linear_args; weights are contiguous. `out` may be the residual itself also where that is x. */
 typedef struct hone_fused_ffn_args {
@@ -438,6 +448,7 @@ typedef struct hone_fused_ffn_args {
         sizeof(hone_fused_ffn_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, \
             NULL                                                                                           \
     }
+HONE_API hone_status hone_fused_ffn_args_init(hone_fused_ffn_args* args, size_t struct_size);
 
 HONE_API hone_status hone_fused_ffn_prepare(hone_runtime* runtime, const hone_fused_ffn* description,
                                             hone_operator** op);
@@ -460,6 +471,7 @@ typedef struct hone_rms_norm {
 } hone_rms_norm;
 #define HONE_RMS_NORM_INIT \
     { sizeof(hone_rms_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0 }
+HONE_API hone_status hone_rms_norm_init(hone_rms_norm* description, size_t struct_size);
 
 /* y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like hone_rms_norm. */
 typedef struct hone_layer_norm {
@@ -474,6 +486,7 @@ typedef struct hone_layer_norm {
 } hone_layer_norm;
 #define HONE_LAYER_NORM_INIT \
     { sizeof(hone_layer_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 1, 0 }
+HONE_API hone_status hone_layer_norm_init(hone_layer_norm* description, size_t struct_size);
 
 /* One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0
  * meaning `hidden`. 16 bytes always suffice as alignment of pointers and strides. `out` may be x itself when
@@ -495,6 +508,7 @@ typedef struct hone_norm_args {
 } hone_norm_args;
 #define HONE_NORM_ARGS_INIT \
     { sizeof(hone_norm_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+HONE_API hone_status hone_norm_args_init(hone_norm_args* args, size_t struct_size);
 
 HONE_API hone_status hone_rms_norm_prepare(hone_runtime* runtime, const hone_rms_norm* description,
                                            hone_operator** op);
@@ -528,6 +542,7 @@ typedef struct hone_quantize_weights {
 } hone_quantize_weights;
 #define HONE_QUANTIZE_WEIGHTS_INIT \
     { sizeof(hone_quantize_weights), HONE_BF16, 0, 32768, 0, HONE_QUANT_W4A16, 0, 0, HONE_BF16, 1, 0 }
+HONE_API hone_status hone_quantize_weights_init(hone_quantize_weights* description, size_t struct_size);
 
 /* codes, scales and zeros as hone_quantized_linear_args says, without gaps; no part may overlap another. */
 typedef struct hone_quantize_weights_args {
@@ -542,6 +557,7 @@ typedef struct hone_quantize_weights_args {
 } hone_quantize_weights_args;
 #define HONE_QUANTIZE_WEIGHTS_ARGS_INIT \
     { sizeof(hone_quantize_weights_args), 0, NULL, NULL, NULL, NULL, NULL, 0 }
+HONE_API hone_status hone_quantize_weights_args_init(hone_quantize_weights_args* args, size_t struct_size);
 
 /* out = activation(x * weight^T + bias) + residual, accumulated in fp32 (w8a8: in 32-bit integers), where an
  * element of weight is (code - zero point) * scale. Rows of x are tokens.
@@ -577,6 +593,7 @@ typedef struct hone_quantized_linear {
         sizeof(hone_quantized_linear), HONE_BF16, 0, 0, 8192, 0, HONE_QUANT_W4A16, 0, 0, 0, 0, \
             HONE_ACTIVATION_NONE, 0, 0, 0, 0                                                   \
     }
+HONE_API hone_status hone_quantized_linear_init(hone_quantized_linear* description, size_t struct_size);
 
 /* Rows are contiguous; a stride is the distance between two rows in elements, 0 meaning the row's length. 16
  * bytes always suffice as alignment of pointers and strides. What hone_linear_args says of overlaps and of
@@ -609,6 +626,7 @@ typedef struct hone_quantized_linear_args {
         sizeof(hone_quantized_linear_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, 0, 0, 0, 0, 0                                                                          \
     }
+HONE_API hone_status hone_quantized_linear_args_init(hone_quantized_linear_args* args, size_t struct_size);
 
 HONE_API hone_status hone_quantized_linear_prepare(hone_runtime* runtime,
                                                    const hone_quantized_linear* description,
@@ -646,6 +664,7 @@ typedef struct hone_quantized_ffn {
         sizeof(hone_quantized_ffn), HONE_BF16, 0, 0, 8192, 0, HONE_QUANT_W4A16, 0, 0, 0, 0, HONE_SILU, 1, 0, \
             0, 0                                                                                             \
     }
+HONE_API hone_status hone_quantized_ffn_init(hone_quantized_ffn* description, size_t struct_size);
 
 /* As hone_quantized_linear_args; weights have no gaps. `out` may be the residual itself also where that is x.
  */
@@ -679,6 +698,7 @@ typedef struct hone_quantized_ffn_args {
         sizeof(hone_quantized_ffn_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0                                            \
     }
+HONE_API hone_status hone_quantized_ffn_args_init(hone_quantized_ffn_args* args, size_t struct_size);
 
 HONE_API hone_status hone_quantized_ffn_prepare(hone_runtime* runtime, const hone_quantized_ffn* description,
                                                 hone_operator** op);
@@ -705,6 +725,7 @@ typedef struct hone_rms_norm_backward {
 } hone_rms_norm_backward;
 #define HONE_RMS_NORM_BACKWARD_INIT \
     { sizeof(hone_rms_norm_backward), HONE_BF16, 0, 8192, 0, 0 }
+HONE_API hone_status hone_rms_norm_backward_init(hone_rms_norm_backward* description, size_t struct_size);
 
 /* Rows are contiguous, strides as in hone_norm_args. dx may be dy or dsum itself; other overlaps are not
  * allowed. */
@@ -725,6 +746,7 @@ typedef struct hone_rms_norm_backward_args {
 } hone_rms_norm_backward_args;
 #define HONE_RMS_NORM_BACKWARD_ARGS_INIT \
     { sizeof(hone_rms_norm_backward_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+HONE_API hone_status hone_rms_norm_backward_args_init(hone_rms_norm_backward_args* args, size_t struct_size);
 
 HONE_API hone_status hone_rms_norm_backward_prepare(hone_runtime* runtime,
                                                     const hone_rms_norm_backward* description,
@@ -761,6 +783,7 @@ typedef struct hone_rope_kv_append {
 } hone_rope_kv_append;
 #define HONE_ROPE_KV_APPEND_INIT \
     { sizeof(hone_rope_kv_append), HONE_BF16, 0, 0, 0, -1, 8192, 0, HONE_KV_SAME, HONE_ROPE_HALF, 0, 0 }
+HONE_API hone_status hone_rope_kv_append_init(hone_rope_kv_append* description, size_t struct_size);
 
 /* Device pointers, strides and numbers of one call. Strides are in elements, 0 meaning no gaps, between heads
  * and tokens as in hone_attention_args; 16 bytes always suffice as alignment. `out` may be q itself, with the
@@ -810,6 +833,7 @@ typedef struct hone_rope_kv_append_args {
         sizeof(hone_rope_kv_append_args), 1e-5f, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0               \
     }
+HONE_API hone_status hone_rope_kv_append_args_init(hone_rope_kv_append_args* args, size_t struct_size);
 
 HONE_API hone_status hone_rope_kv_append_prepare(hone_runtime* runtime,
                                                  const hone_rope_kv_append* description, hone_operator** op);
@@ -836,6 +860,7 @@ typedef struct hone_sample {
 } hone_sample;
 #define HONE_SAMPLE_INIT \
     { sizeof(hone_sample), HONE_BF16, 0, 256, 0, 0 }
+HONE_API hone_status hone_sample_init(hone_sample* description, size_t struct_size);
 
 /* One call. Everything that a row asks for is on the device, so that a captured call may be replayed with
  * other wishes. `logits_stride` is the distance between two rows in elements, 0 meaning `vocabulary`. */
@@ -856,6 +881,7 @@ typedef struct hone_sample_args {
 } hone_sample_args;
 #define HONE_SAMPLE_ARGS_INIT \
     { sizeof(hone_sample_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+HONE_API hone_status hone_sample_args_init(hone_sample_args* args, size_t struct_size);
 
 HONE_API hone_status hone_sample_prepare(hone_runtime* runtime, const hone_sample* description,
                                          hone_operator** op);

@@ -16,7 +16,6 @@ namespace {
 
 using Kind = CacheError::Kind;
 
-constexpr int busy_timeout_ms = 10'000;
 // A reader that finds the file locked for longer reads a recovered view instead.
 constexpr int reader_timeout_ms = 500;
 
@@ -53,8 +52,9 @@ Kind kind_of(int code, int system_error) {
 std::string hint_for(Kind kind) {
     switch (kind) {
         case Kind::busy:
-            return "another process kept the cache locked for 10 seconds; try again, and see who has it open "
-                   "(fuser)";
+            return "another process kept the cache locked for 10 seconds without writing to it; try again, "
+                   "and "
+                   "see who has it open (fuser)";
         case Kind::full:
             return "free space on its file system, run `hone cache gc`, or set HONE_CACHE to another place";
         case Kind::read_only:
@@ -116,6 +116,7 @@ Connection Connection::open_uri(const std::string& uri, int flags, const std::fi
     Connection connection(Handle(raw), file);
     check(code, raw, file, here);
     connection.limit_steps();
+    connection.wait_for_others();
     connection.restrict();
     return connection;
 }
@@ -159,7 +160,6 @@ Connection Connection::open_in_memory() {
 /// What SQLite's own advice says for files that something else may have changed (sqlite.org/security.html).
 void Connection::restrict() const {
     sqlite3* db = get();
-    sqlite3_busy_timeout(db, busy_timeout_ms);
     constexpr std::array<std::pair<int, int>, 4> settings{{{SQLITE_DBCONFIG_DEFENSIVE, 1},
                                                            {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
                                                            {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
@@ -181,6 +181,12 @@ void Connection::limit_steps() {
         return ++*static_cast<std::int64_t*>(looks) > looks_a_statement ? 1 : 0;
     };
     sqlite3_progress_handler(get(), steps_a_look, is_too_many, owner.looks.get());
+}
+
+void Connection::wait_for_others() {
+    Close& owner = handle_.get_deleter();
+    owner.patience = std::make_shared<Patience>(file_);
+    owner.patience->guard(get());
 }
 
 void Connection::execute(const std::string& sql, std::source_location where) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cache/error.h"
+#include "cache/sqlite/patience.h"
 
 struct sqlite3;
 struct sqlite3_file;
@@ -71,6 +72,7 @@ class Connection {
     struct Close {
         std::shared_ptr<void> kept_open;      ///< what the handle reads through
         std::shared_ptr<std::int64_t> looks;  ///< how often the running statement was looked at
+        std::shared_ptr<Patience> patience;   ///< with others' locks
         void operator()(sqlite3* handle) const noexcept;
     };
     using Handle = std::unique_ptr<sqlite3, Close>;
@@ -82,6 +84,7 @@ class Connection {
     static Connection open_recovered(const std::filesystem::path& file);
     void restrict() const;
     void limit_steps();
+    void wait_for_others();
     /// SQLite's own descriptor of the database.
     [[nodiscard]] sqlite3_file* file_handle() const;
 

@@ -9,9 +9,7 @@
 // docs/cache-format.md.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <set>
 #include <span>
 #include <sstream>
@@ -20,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "literal.h"
 #include "normalize.h"
 #include "sha256.h"
 
@@ -30,34 +29,6 @@ namespace fs = std::filesystem;
 /// Made in memory at run time from problem and config, so it has no file; both are part of a record's key
 /// anyway.
 constexpr std::string_view generated_header = "hone_constants.h";
-
-std::string read_text(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw std::runtime_error(path.string() + ": cannot be read");
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-/// One literal a line of text: readable in the generated file, and no literal gets long.
-std::string as_literal(std::string_view text) {
-    std::string literal = "\"";
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto c = static_cast<unsigned char>(text[i]);
-        if (c == '\n') {
-            literal += i + 1 == text.size() ? "\\n" : "\\n\"\n    \"";
-        } else if (c == '"' || c == '\\') {
-            literal += '\\';
-            literal += static_cast<char>(c);
-        } else if (c < 0x20 || c >= 0x7f || c == '?') {  // '?': no trigraphs
-            for (const int shift : {6, 3, 0}) {
-                if (shift == 6) literal += '\\';
-                literal += static_cast<char>('0' + ((c >> shift) & 7));
-            }
-        } else {
-            literal += static_cast<char>(c);
-        }
-    }
-    return literal + '"';
-}
 
 /// Everything that decides what a template launches, each file once: path, newline, normalized text, newline.
 class HashedText {
@@ -177,13 +148,6 @@ std::string bundles(std::span<const fs::path> files) {
         << "std::span<const PackagedBundle> packaged_bundles() { return all_bundles; }\n\n}  // namespace "
            "hone::cache\n";
     return out.str();
-}
-
-void write_text(const fs::path& path, std::string_view text) {
-    fs::create_directories(path.parent_path());
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << text;
-    if (!file.flush()) throw std::runtime_error(path.string() + ": cannot be written");
 }
 
 void run(std::span<const std::string> arguments) {

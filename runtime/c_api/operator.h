@@ -17,6 +17,13 @@ namespace hone::c_api {
 /// The same for a field that later versions may use.
 void check_reserved(std::uint32_t given);
 
+/// hone_*_init(): the caller's struct, of `size` bytes, gets the defaults.
+template <class Struct>
+hone_status initialize(Struct* out, std::size_t size, const Struct& defaults) noexcept {
+    if (out == nullptr) return fail(HONE_NULL_POINTER);
+    return write_defaults(*out, size, defaults) ? HONE_OK : fail(HONE_BAD_STRUCT);
+}
+
 template <class Description>
 hone_status prepare(hone_runtime* runtime, const Description* given, hone_operator** op,
                     const char* where) noexcept {

@@ -1,9 +1,124 @@
-// prepare, run, explain and workspace of every operator. Generated from the declarations,
+// init, prepare, run, explain and workspace of every operator. Generated from the declarations,
 // kernel_templates/*/operators.py and generate/enums.py, by `./hone generate`.
 #include "runtime/c_api/conversions.h"
 #include "runtime/c_api/operator.h"
 
 using namespace hone::c_api;
+
+hone_status hone_attention_init(hone_attention* description, size_t struct_size) {
+    constexpr hone_attention defaults = HONE_ATTENTION_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_attention_args_init(hone_attention_args* args, size_t struct_size) {
+    constexpr hone_attention_args defaults = HONE_ATTENTION_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_embedding_init(hone_embedding* description, size_t struct_size) {
+    constexpr hone_embedding defaults = HONE_EMBEDDING_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_embedding_args_init(hone_embedding_args* args, size_t struct_size) {
+    constexpr hone_embedding_args defaults = HONE_EMBEDDING_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_linear_init(hone_linear* description, size_t struct_size) {
+    constexpr hone_linear defaults = HONE_LINEAR_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_linear_args_init(hone_linear_args* args, size_t struct_size) {
+    constexpr hone_linear_args defaults = HONE_LINEAR_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_fused_ffn_init(hone_fused_ffn* description, size_t struct_size) {
+    constexpr hone_fused_ffn defaults = HONE_FUSED_FFN_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_fused_ffn_args_init(hone_fused_ffn_args* args, size_t struct_size) {
+    constexpr hone_fused_ffn_args defaults = HONE_FUSED_FFN_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_rms_norm_init(hone_rms_norm* description, size_t struct_size) {
+    constexpr hone_rms_norm defaults = HONE_RMS_NORM_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_norm_args_init(hone_norm_args* args, size_t struct_size) {
+    constexpr hone_norm_args defaults = HONE_NORM_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_layer_norm_init(hone_layer_norm* description, size_t struct_size) {
+    constexpr hone_layer_norm defaults = HONE_LAYER_NORM_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_quantize_weights_init(hone_quantize_weights* description, size_t struct_size) {
+    constexpr hone_quantize_weights defaults = HONE_QUANTIZE_WEIGHTS_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_quantize_weights_args_init(hone_quantize_weights_args* args, size_t struct_size) {
+    constexpr hone_quantize_weights_args defaults = HONE_QUANTIZE_WEIGHTS_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_quantized_linear_init(hone_quantized_linear* description, size_t struct_size) {
+    constexpr hone_quantized_linear defaults = HONE_QUANTIZED_LINEAR_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_quantized_linear_args_init(hone_quantized_linear_args* args, size_t struct_size) {
+    constexpr hone_quantized_linear_args defaults = HONE_QUANTIZED_LINEAR_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_quantized_ffn_init(hone_quantized_ffn* description, size_t struct_size) {
+    constexpr hone_quantized_ffn defaults = HONE_QUANTIZED_FFN_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_quantized_ffn_args_init(hone_quantized_ffn_args* args, size_t struct_size) {
+    constexpr hone_quantized_ffn_args defaults = HONE_QUANTIZED_FFN_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_rms_norm_backward_init(hone_rms_norm_backward* description, size_t struct_size) {
+    constexpr hone_rms_norm_backward defaults = HONE_RMS_NORM_BACKWARD_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_rms_norm_backward_args_init(hone_rms_norm_backward_args* args, size_t struct_size) {
+    constexpr hone_rms_norm_backward_args defaults = HONE_RMS_NORM_BACKWARD_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_rope_kv_append_init(hone_rope_kv_append* description, size_t struct_size) {
+    constexpr hone_rope_kv_append defaults = HONE_ROPE_KV_APPEND_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_rope_kv_append_args_init(hone_rope_kv_append_args* args, size_t struct_size) {
+    constexpr hone_rope_kv_append_args defaults = HONE_ROPE_KV_APPEND_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_sample_init(hone_sample* description, size_t struct_size) {
+    constexpr hone_sample defaults = HONE_SAMPLE_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_sample_args_init(hone_sample_args* args, size_t struct_size) {
+    constexpr hone_sample_args defaults = HONE_SAMPLE_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
 
 hone_status hone_attention_prepare(hone_runtime* runtime, const hone_attention* description,
                                    hone_operator** op) {

@@ -64,6 +64,16 @@ const char* hone_version(void) {
     return text.c_str();
 }
 
+hone_status hone_runtime_options_init(hone_runtime_options* options, size_t struct_size) {
+    constexpr hone_runtime_options defaults = HONE_RUNTIME_OPTIONS_INIT;
+    return initialize(options, struct_size, defaults);
+}
+
+hone_status hone_counters_init(hone_counters* counters, size_t struct_size) {
+    constexpr hone_counters defaults = HONE_COUNTERS_INIT;
+    return initialize(counters, struct_size, defaults);
+}
+
 hone_status hone_runtime_create(const hone_runtime_options* options, hone_runtime** runtime) {
     if (runtime == nullptr) return fail(HONE_NULL_POINTER);
     *runtime = nullptr;

@@ -36,6 +36,7 @@ const std::vector<ThirdParty>& third_party() {
         {"cuda_runtime_api.h", {"bench", "examples"}},
         {"yaml-cpp/", {"tuner", "tests/tuner"}},
         {"CLI/", {"tuner"}},
+        {"zlib.h", {"tuner", "tests/cli"}},
         {"doctest/", {"tests"}},
         {"rapidcheck.h", {"tests"}},
         {"rapidcheck/", {"tests"}},

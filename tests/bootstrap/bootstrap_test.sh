@@ -18,8 +18,8 @@ cat >"$scratch/bin/cmake" <<END
 echo "cmake \$*" >>"$calls"
 [[ -e "$scratch/broken" ]] && echo "the compiler's message" && exit 1
 case \$1 in
-    --preset) mkdir -p build/release && touch build/release/build.ninja
-              echo "CMAKE_HOME_DIRECTORY:INTERNAL=\$PWD" >build/release/CMakeCache.txt ;;
+    --preset) [[ \$3 == -B ]] && mkdir -p "\$4" && touch "\$4/build.ninja"
+              echo "CMAKE_HOME_DIRECTORY:INTERNAL=\$PWD" >"\$4/CMakeCache.txt" ;;
     --build) printf '#!/bin/sh\necho "program \$*"\nexit 7\n' >"\$2/hone"; chmod +x "\$2/hone"; echo "building" ;;
 esac
 END
@@ -104,6 +104,22 @@ equals "generate has the generator's exit code" "$status" 3
 ln -s "$tree/hone" "$scratch/link"
 : >"$calls"
 equals "a link to the script works" "$("$scratch/link" x || true)" "program x"
+
+# Somebody else's tree, or a mounted image: built in the user's cache folder. Root may write everywhere but there.
+if ((EUID != 0)) || command -v setpriv >/dev/null; then
+    as_reader=()
+    ((EUID != 0)) || as_reader=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    mkdir "$scratch/read_only" "$scratch/home"
+    cp -r "$tree"/{hone,cmake,tuner,CMakeLists.txt} "$scratch/read_only"
+    chmod -R a+rX,a-w "$scratch/read_only"
+    chmod a+rx "$scratch" "$scratch/bin"
+    chmod 777 "$scratch/home" && chmod 666 "$calls"
+    read_only() { env -u XDG_CACHE_HOME HOME="$scratch/home" "${as_reader[@]}" "$scratch/read_only/hone" x 2>"$scratch/err" || true; }
+    equals "a tree that is read-only is built in the user's cache" "$(read_only)" "program x"
+    : >"$calls"
+    equals "and used again" "$(read_only)" "program x"
+    equals "without another build" "$(<"$calls")" ""
+fi
 
 if ((EUID != 0)) && command -v apt-get >/dev/null; then
     echo 'no-such-package no-such-command' >>"$tree/cmake/packages.txt"

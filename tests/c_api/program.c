@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char* differing_initializer(void); /* of initializers.c */
+
 static int failures;
 
 #define CHECK(condition)                                                                       \
@@ -584,6 +586,26 @@ static void check_struct_sizes(hone_runtime* runtime) {
     hone_operator_destroy(op);
 }
 
+/* What bindings start from, who have no macros. */
+static void check_initializers(void) {
+    CHECK(differing_initializer() == NULL);
+    hone_runtime_options options = {.device = 7};
+    CHECK(hone_runtime_options_init(&options, sizeof options) == HONE_OK);
+    CHECK(options.struct_size == sizeof options && options.device == 0);
+    hone_counters counters;
+    CHECK(hone_counters_init(&counters, sizeof counters) == HONE_OK && counters.prepares == 0);
+    struct {
+        hone_linear known;
+        uint64_t later;
+    } linear = {.later = 1};
+    CHECK(hone_linear_init(&linear.known, sizeof linear) == HONE_OK);
+    CHECK(linear.known.struct_size == sizeof linear && linear.later == 0);
+    CHECK(hone_linear_init(&linear.known, 8) == HONE_BAD_STRUCT);
+    CHECK(hone_linear_init(&linear.known, 1u << 20) == HONE_BAD_STRUCT);
+    CHECK(linear.known.struct_size == sizeof linear); /* a size that is none writes nothing */
+    CHECK(hone_linear_init(NULL, sizeof(hone_linear)) == HONE_NULL_POINTER);
+}
+
 static void check_texts(hone_runtime* runtime) {
     hone_operator* op = prepared_norm(runtime);
     size_t length = 0;
@@ -705,6 +727,7 @@ int main(void) {
     check_checked_indices();
     check_bad_arguments(runtime);
     check_struct_sizes(runtime);
+    check_initializers();
     check_texts(runtime);
     check_fork(runtime);
     check_threads(runtime);

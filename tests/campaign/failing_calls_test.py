@@ -1,5 +1,5 @@
 """The n-th allocation fails, or the n-th I/O call, once or for ever: over nine commands and an engine on the
-C interface.
+C interface. Of allocations that are reached over the same call stack, one is chosen: they fail alike.
 
 No process aborts, crashes or hangs, each ends with a code that the README lists, what it says it has done it
 has done, and the cache is sound afterwards and has all its rows.
@@ -23,8 +23,9 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE)
 # Seconds that a failed call may add: nothing waits for what will not come.
 SLOW_S = 20
 
-# Parts of the campaign's time, by command: the long ones have the most points.
-SHARES = {"tune": 0.4, "quantize": 0.08, "engine": 0.08}
+# Parts of the campaign's time: of a command, and of it for its allocations.
+SHARES = {"tune": (0.58, 0.75)}
+SHARE_OF_OTHERS = (0.046, 0.95)
 
 
 class FailingCalls(sandbox.Case):
@@ -80,9 +81,11 @@ class FailingCalls(sandbox.Case):
     def attack(self, kind: str, name: str, sample: int) -> None:
         """Fails the calls of one sort of one command; half of the points fail for ever from there on."""
         box = self.fresh()
-        total = box.counts(self.commands(box)[name])[kind]
-        share = SHARES.get(name, 0.07) * (0.7 if kind == "alloc" else 0.3)
-        points = Points(total, sample, share)
+        words = self.commands(box)[name]
+        places = box.stacks(words) if kind == "alloc" else range(1, box.counts(words)["io"] + 1)
+        share, of_allocations = SHARES.get(name, SHARE_OF_OTHERS)
+        share *= of_allocations if kind == "alloc" else 1 - of_allocations
+        points = Points(len(places), sample, share, among=list(places))
         for self.point in points:
             chosen = random.Random(self.point)
             settings = {"errno": chosen.choice(ERRORS)} if kind == "io" else {}
@@ -98,7 +101,7 @@ class FailingCalls(sandbox.Case):
                 self.faults[f"{name}: {what}: {hangs}"] += 1
                 continue
             self.check(name, box, ended, what + " fails")
-        self.reached.append((kind, name, points.tried, total))
+        self.reached.append((kind, name, points.tried, len(places)))
 
     def attack_all(self, kind: str, sample: int) -> None:
         self.faults: Counter[str] = Counter()
@@ -106,9 +109,9 @@ class FailingCalls(sandbox.Case):
         self.reached: list[tuple[str, str, int, int]] = []
         for name in self.commands(self.fresh()):
             self.attack(kind, name, sample)
-        word = "failed allocations" if kind == "alloc" else "failed I/O calls"
+        word = "call stacks whose allocation fails," if kind == "alloc" else "failed I/O calls of"
         for _, name, tried, total in self.reached:
-            report(5, "failing_calls_test", f"{word} of {name}", tried, total=total)
+            report(5, "failing_calls_test", f"{word} {name}", tried, total=total)
         examples = {fault: self.examples.get(fault) for fault in self.faults}
         self.assertEqual(examples, {}, dict(self.faults))
 

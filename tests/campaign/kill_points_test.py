@@ -129,10 +129,10 @@ class Kills(sandbox.Case):
         return check
 
     def test_tune(self) -> None:
-        self.attack("tune", lambda box: tune(4096, "--retune"), lambda box, before: None, 8, 0.3)
+        self.attack("tune", lambda box: tune(4096, "--retune"), lambda box, before: None, 8, 0.45)
 
     def test_tune_without_a_cache(self) -> None:
-        self.attack("tune without a cache", lambda box: tune(), lambda box, before: None, 8, 0.2,
+        self.attack("tune without a cache", lambda box: tune(), lambda box, before: None, 8, 0.45,
                     with_cache=False)
 
     def imported_rows(self) -> set[str]:

@@ -35,13 +35,14 @@ class RandomKills(sandbox.Case):
 
     def test_a_release(self) -> None:
         chosen = random.Random(16)
+        whole = self.must(self.fresh().run(tune(4096, "--retune"))).seconds
         ready: list[float] = []
         killed = 0
         for count, _ in enumerate(Points(KILLS_OF_A_RELEASE, 20)):
             if count % KILLS_OF_A_CACHE == 0:
                 box = self.fresh()
                 seen = box.rows()
-            killed += self.kill_soon(box, chosen.random() * 0.25)
+            killed += self.kill_soon(box, chosen.random() * whole)
             ended = self.must(box.run([ENGINE]))
             told = json.loads(ended.out)
             self.assertEqual(told["exact"], 2, ended.words)

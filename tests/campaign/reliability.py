@@ -37,7 +37,7 @@ BEGINNING = """\
 # How reliable is Hone?
 
 {summary}
-Made by `tests/campaign.sh` on {date} ({machine}) in {minutes} minutes; do not edit.{note}
+Made by `tests/campaign.sh` on {date} ({machines}), {minutes} minutes of its parts; do not edit.{note}
 "n of m" means that m points exist and time allowed n of them, drawn at random. What the words
 in the tables mean stands at the top of each test.
 
@@ -83,8 +83,10 @@ def coverage(results: dict) -> str:
 
 def document(results: dict) -> str:
     note = f" {results['note']}" if results.get("note") else ""
-    beginning = BEGINNING.format(summary=summary_of(results), date=results["date"], machine=results["machine"],
-                                 minutes=round(results["seconds"] / 60), note=note, anchors=ANCHORS.rstrip())
+    machines = "; ".join(sorted({step["machine"] for step in results["steps"]}))
+    beginning = BEGINNING.format(summary=summary_of(results), date=results["date"], machines=machines,
+                                 minutes=round(sum(step["seconds"] for step in results["steps"]) / 60), note=note,
+                                 anchors=ANCHORS.rstrip())
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
     parts = [beginning.rstrip() + "\n", *sections, coverage(results)]

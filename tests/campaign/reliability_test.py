@@ -11,8 +11,9 @@ import campaign
 import reliability
 
 SOURCE = Path(__file__).parents[2]
-RESULTS = {"date": "2026-01-02", "machine": "2 cores, no GPU", "seconds": 600,
-           "steps": [{"name": "one", "ok": True, "seconds": 1}, {"name": "two", "ok": False, "seconds": 1}],
+RESULTS = {"date": "2026-01-02",
+           "steps": [{"name": "one", "ok": True, "seconds": 400, "machine": "2 cores, no GPU"},
+                     {"name": "two", "ok": False, "seconds": 200, "machine": "16 cores, 1 GPU"}],
            "lines": [{"promise": 3, "test": "t", "what": "kills", "count": 1234, "total": 5678,
                       "ready_ms_p99": 12.3, "ready_ms_max": 45.6}]}
 
@@ -28,7 +29,7 @@ class Document(unittest.TestCase):
 
     def test_counts_and_failures_are_told(self) -> None:
         text = reliability.document(RESULTS)
-        for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "2026-01-02",
+        for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "2026-01-02", "10 minutes", "16 cores, 1 GPU; 2 cores, no GPU",
                       "1 of 2 parts of the campaign failed: two"):
             self.assertIn(words, text)
 
@@ -38,6 +39,19 @@ class Document(unittest.TestCase):
         lines = campaign.merged([{**kills, "count": 4, "ready_ms_max": 7.0}, homes,
                                  {**kills, "count": 5, "ready_ms_max": 2.0}, homes])
         self.assertEqual(lines, [{**kills, "count": 9, "ready_ms_max": 7.0}, homes])
+
+    def test_a_part_that_runs_again_replaces_what_it_had_reached(self) -> None:
+        def run(name: str, count: int, ok: bool) -> dict:
+            step = {"name": name, "ok": ok, "seconds": 1, "machine": "m"}
+            line = {"promise": 3, "test": f"campaign.{name}", "what": name, "count": count}
+            return {"date": "2026-01-02", "steps": [step], "lines": [line]}
+
+        before = campaign.joined(run("crowd_test", 1, True), run("kill_points_test", 2, False))
+        self.assertEqual(len(before["lines"]), 2)
+        now = campaign.joined(before, run("kill_points_test", 3, True))
+        self.assertEqual({line["what"]: line["count"] for line in now["lines"]},
+                         {"crowd_test": 1, "kill_points_test": 3})
+        self.assertTrue(all(step["ok"] for step in now["steps"]))
 
     def test_fuzzed_inputs_are_counted(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -62,9 +62,10 @@ class Points:
     share: float = 1.0  # of the campaign's seconds for this test
     tried: int = 0
     seed: int = 16
+    among: list[int] | None = None  # `total` numbers; all from 1 on where it is left out
 
     def __iter__(self):
-        order = list(range(1, self.total + 1))
+        order = list(self.among if self.among is not None else range(1, self.total + 1))
         random.Random(self.seed).shuffle(order)
         if RESULTS:
             order = order[SHARD::SHARDS]
@@ -134,6 +135,16 @@ class Box:
         numbers = [int(text) for text in file.read_text().split()]
         file.unlink()
         return dict(zip(("alloc", "io", "clock"), numbers))
+
+    def stacks(self, words: list[str]) -> list[int]:
+        """Numbers of the command's allocations, one of each call stack."""
+        file = self.folder.parent / f"{self.folder.name}.stacks"
+        ended = self.under_shim(words, "count", stacks=file)
+        if ended.code != 0:
+            raise AssertionError(ended.words)
+        numbers = sorted(int(line) for line in file.read_text().split())
+        file.unlink()
+        return numbers
 
     def rows(self) -> set[str]:
         """Identities of the trials, read by SQLite from a copy: the cache's own files stay untouched."""

@@ -13,6 +13,8 @@
  * - HONE_SHIM_FOR_EVER=1: `io` and `alloc` go on with every later call of the sort.
  * - HONE_SHIM_TRACE=FILE: gets a line for each call that changes files: call, file, second file.
  * - HONE_SHIM_COUNTS=FILE: gets, at exit, the numbers of allocations, I/O calls and looks at the clock.
+ * - HONE_SHIM_STACKS=FILE: gets, at exit, a line for each allocation whose call stack no earlier one had: its
+ *   number, from 1.
  * - HONE_SHIM_CLOCK=SECONDS: the clock of the day is off by so much.
  * - HONE_SHIM_CLOCK_AT=N: it is so from the N-th look at it on.
  *
@@ -27,12 +29,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <unwind.h>
 
 enum mode { counting, killing, tearing, failing_io, filling, failing_allocations };
 
@@ -46,6 +50,7 @@ static struct {
     long clock_at;
     int trace; /* a descriptor, or -1 */
     char counts_file[512];
+    char stacks_file[512];
 } settings;
 
 static long allocations;
@@ -68,6 +73,7 @@ static enum mode mode_of(const char* word) {
 __attribute__((constructor)) static void read_settings(void) {
     const char* mode = getenv("HONE_SHIM");
     const char* counts = getenv("HONE_SHIM_COUNTS");
+    const char* stacks = getenv("HONE_SHIM_STACKS");
     const char* trace = getenv("HONE_SHIM_TRACE");
     const int appending = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
     settings.trace = trace == NULL ? -1 : (int)syscall(SYS_openat, AT_FDCWD, trace, appending, 0600);
@@ -78,6 +84,7 @@ __attribute__((constructor)) static void read_settings(void) {
     settings.clock_offset_s = number_of("HONE_SHIM_CLOCK", 0);
     settings.clock_at = number_of("HONE_SHIM_CLOCK_AT", 1);
     if (counts != NULL) snprintf(settings.counts_file, sizeof settings.counts_file, "%s", counts);
+    if (stacks != NULL) snprintf(settings.stacks_file, sizeof settings.stacks_file, "%s", stacks);
     unsetenv("LD_PRELOAD");
 }
 
@@ -97,20 +104,69 @@ int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, v
     return passed_on(counted_main, argc, argv, init, fini, loader_fini, stack_end);
 }
 
+/* Call stacks that were seen, by their hashes: an open table, and the number of the allocation that was
+ * first.
+ */
+enum { stack_slots = 1 << 17, stack_frames = 40 };
+static struct {
+    uint64_t hash; /* 0 where the slot is free */
+    long first;
+} stacks[stack_slots];
+
+struct walk {
+    uint64_t hash;
+    int frames;
+};
+
+static _Unwind_Reason_Code add_frame(struct _Unwind_Context* context, void* data) {
+    struct walk* walk = data;
+    walk->hash =
+        (walk->hash ^ (uint64_t)_Unwind_GetIP(context)) * UINT64_C(0x100000001b3); /* FNV-1a's prime */
+    return ++walk->frames < stack_frames ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static void remember_stack(long count) {
+    struct walk walk = {UINT64_C(0xcbf29ce484222325), 0}; /* FNV-1a's start */
+    _Unwind_Backtrace(add_frame, &walk);
+    if (walk.hash == 0) walk.hash = 1;
+    for (uint64_t tried = 0; tried < stack_slots; ++tried) {
+        const uint64_t slot = (walk.hash + tried) % stack_slots;
+        uint64_t found = 0;
+        if (__atomic_compare_exchange_n(&stacks[slot].hash, &found, walk.hash, 0, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            stacks[slot].first = count;
+        if (found == 0 || found == walk.hash) return;
+    }
+}
+
+static void write_stacks(void) {
+    FILE* file = fopen(settings.stacks_file, "w");
+    if (file == NULL) return;
+    for (long slot = 0; slot < stack_slots; ++slot) {
+        if (stacks[slot].hash != 0) fprintf(file, "%ld\n", stacks[slot].first);
+    }
+    fclose(file);
+}
+
 __attribute__((destructor)) static void write_counts(void) {
-    if (settings.process != getpid() || settings.counts_file[0] == '\0') return;
+    if (settings.process != getpid()) return;
     settings.process = 0;
+    if (settings.stacks_file[0] != '\0') write_stacks();
+    if (settings.counts_file[0] == '\0') return;
     FILE* file = fopen(settings.counts_file, "w");
     if (file == NULL) return;
     fprintf(file, "%ld %ld %ld\n", allocations, io_calls, clock_looks);
     fclose(file);
 }
 
-/* One more call of the sort; whether it is a chosen one. */
-static int is_chosen(long* counter) {
+/* The number of one more call of the sort; 0 in a forked copy, and before main(). */
+static long counted(long* counter) {
     if (settings.process == 0 || settings.process != (pid_t)syscall(SYS_getpid)) return 0;
-    const long count = __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
-    if (settings.at <= 0) return 0;
+    return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+static int is_chosen(long count) {
+    if (settings.at <= 0 || count == 0) return 0;
     return settings.for_ever ? count >= settings.at : count == settings.at;
 }
 
@@ -138,13 +194,15 @@ int __cxa_thread_atexit_impl(void (*destroy)(void*), void* object, void* library
 
 int allocation_fails(const void* caller) {
     if (settings.process == 0 || is_not_ours(caller)) return 0;
-    if (!is_chosen(&allocations) || settings.mode != failing_allocations) return 0;
+    const long count = counted(&allocations);
+    if (count > 0 && settings.stacks_file[0] != '\0') remember_stack(count);
+    if (!is_chosen(count) || settings.mode != failing_allocations) return 0;
     errno = ENOMEM;
     return 1;
 }
 
 enum end next_io(int needs_space) {
-    if (!is_chosen(&io_calls)) return passes;
+    if (!is_chosen(counted(&io_calls))) return passes;
     if (settings.mode == tearing) return tears;
     if (settings.mode == killing) kill(settings.process, SIGKILL);
     if (settings.mode != failing_io && !(settings.mode == filling && needs_space)) return passes;

@@ -91,6 +91,12 @@ void write_files_of_examples(Sandbox& sandbox) {
     const nlohmann::json gptq{
         {"quantization_config", {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}}}};
     write_checkpoint(sandbox.path("gptq-checkpoint"), gptq_layer({}).tensors, gptq);
+    for (const char* file : {"linear.json", "attention.json"}) {
+        sandbox.write(file,
+                      R"({"schema":"hone.compare/1","name":"linear","date":"2026-11-21T10:00:00+00:00",
+            "machine":{"device":"H100","torch":"2.11.0","cudnn":91900},"results":[{"case":{"op":"linear","tokens":4},
+            "sets":1,"bytes":1,"flops":1,"peers":[{"name":"hone","us":2.5},{"name":"eager","us":3}]}]})");
+    }
     sandbox.set("HONE_CACHE", sandbox.path("other/cache.db").string());
     REQUIRE(sandbox
                 .run({"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096", "--tokens", "16",

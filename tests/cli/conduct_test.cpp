@@ -8,8 +8,9 @@ using namespace hone::test;
 
 TEST_CASE("help starts with examples, for the program and for each command") {
     const Sandbox sandbox;
-    for (const char* command : {"", "tune", "model", "list", "show", "explain", "bench", "export", "import",
-                                "merge", "compile", "quantize", "cache", "spaces", "doctor"}) {
+    for (const char* command :
+         {"", "tune", "model", "list", "show", "explain", "bench", "report", "export", "import", "merge",
+          "compile", "quantize", "cache", "spaces", "doctor", "completion", "manual"}) {
         CAPTURE(command);
         const Ended help = *command == '\0' ? sandbox.run({"--help"}) : sandbox.run({command, "--help"});
         CHECK(help.code == 0);
@@ -85,6 +86,9 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"bench", "rmsnorm", "dtype=bf16", "--seconds", "3"}, "--seconds requires --energy"},
         {{"bench", "rmsnorm", "dtype=bf16", "--energy", "--seconds", "0"}, "not in range"},
         {{"bench"}, "give a problem or --model"},
+        {{"report", "rmsnrom"}, "did you mean 'RmsNorm'"},
+        {{"report", "--tokens", "4"}, "--tokens requires --model"},
+        {{"report", "--peers", "missing.json"}, "missing.json"},
         {{"quantize", "x", "-o", "y"}, "--format is required"},
         {{"quantize", "x", "--format", "w4a16"}, "--output is required"},
         {{"quantize", "missing", "--format", "w4a16", "-o", "y"}, "missing: cannot be read: No such file"},

@@ -14,8 +14,13 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
 
 # Elsewhere than at the build's prefix: an installed package can be moved.
 file(RENAME ${WORK}/prefix ${WORK}/moved)
+file(GLOB examples ${WORK}/moved/share/doc/libhone-dev/examples/*.c*)
+if(NOT examples)
+    message(FATAL_ERROR "no example was installed")
+endif()
+list(JOIN examples "\\;" examples)
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/consumer -G Ninja -DCMAKE_BUILD_TYPE=${CONFIG}
-    -DCMAKE_PREFIX_PATH=${WORK}/moved)
+    -DCMAKE_PREFIX_PATH=${WORK}/moved "-DEXAMPLES=${examples}")
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer_c)

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zipfile
@@ -40,9 +41,47 @@ class Case(unittest.TestCase):
         cls.wheel = build_wheel(cls.folder / "dist")
 
 
+class Backend(Case):
+    """What pip calls, in a process of its own, as it does."""
+
+    def call(self, hook: str, *arguments: object) -> str:
+        code = f"import build_backend; print(build_backend.{hook}(*{arguments!r}))"
+        ended = subprocess.run([sys.executable, "-B", "-c", code], cwd=TREE, stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": str(TREE / "python")}, check=True)
+        return ended.stdout.splitlines()[-1]
+
+    def test_pyproject_names_it(self) -> None:
+        text = (TREE / "pyproject.toml").read_text(encoding="utf-8")
+        for words in ('build-backend = "build_backend"', 'backend-path = ["python"]', "requires = []"):
+            self.assertIn(words, text)
+
+    def test_a_wheel_of_a_finished_build(self) -> None:
+        build = str(Path(os.environ["HONE_LIBRARY"]).parent)
+        name = self.call("build_wheel", str(self.folder), {"build-dir": build})
+        self.assertEqual((self.folder / name).read_bytes(), self.wheel.read_bytes())
+
+    def test_the_sources_as_an_archive(self) -> None:
+        first = self.call("build_sdist", str(self.folder))
+        content = (self.folder / first).read_bytes()
+        self.call("build_sdist", str(self.folder))
+        self.assertEqual((self.folder / first).read_bytes(), content)
+        with tarfile.open(self.folder / first) as archive:
+            names = archive.getnames()
+            root = f"hone-{hone.__version__}"
+            metadata = archive.extractfile(f"{root}/PKG-INFO").read().decode()
+        self.assertIn(f"\nName: hone\nVersion: {hone.__version__}\n", metadata)
+        needed = ("CMakeLists.txt", "hone", "pyproject.toml", "python/build_backend.py", "LICENSE")
+        self.assertEqual([name for name in needed if f"{root}/{name}" not in names], [])
+        self.assertFalse([name for name in names if "__pycache__" in name or f"{root}/build/" in name])
+
+
 class Contents(Case):
     def test_its_name_and_metadata(self) -> None:
-        self.assertEqual(self.wheel.name, f"hone-{hone.__version__}-py3-none-linux_{os.uname().machine}.whl")
+        name = re.fullmatch(rf"hone-{hone.__version__}-py3-none-manylinux_2_(\d+)_{os.uname().machine}\.whl",
+                            self.wheel.name)
+        self.assertIsNotNone(name, self.wheel.name)
+        if os.confstr("CS_GNU_LIBC_VERSION") <= "glibc 2.36":
+            self.assertLessEqual(int(name[1]), 34)  # of RHEL 9: what is built on Debian 12 runs there
         with zipfile.ZipFile(self.wheel) as wheel:
             self.assertIsNone(wheel.testzip())
             info = f"hone-{hone.__version__}.dist-info"

@@ -1,6 +1,8 @@
 // Every variant of every family on a real GPU, at sizes that compute-sanitizer can bear: whole outputs
 // against the reference, guard zones, ten launches that agree. The kernels run in this process, so that its
-// tools see them. HONE_TEST_CACHE names a cache that keeps the images from one tool to the next.
+// tools see them. HONE_TEST_CACHE names a cache that keeps the images from one tool to the next;
+// HONE_TEST_WITHOUT a variant that is left out, by its source:
+// quantized_linear/ring/kernel.cu.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -93,6 +95,13 @@ std::filesystem::path cache_file(const test::Scratch& scratch) {
     return kept == nullptr ? scratch.path("cache.db") : std::filesystem::path(kept);
 }
 
+bool is_left_out(const Variant& variant) {
+    const char* without = std::getenv("HONE_TEST_WITHOUT");
+    if (without == nullptr) return false;
+    REQUIRE_MESSAGE(find_source(without) != nullptr, without << " is no source of a variant");
+    return variant.source == without;
+}
+
 class Gpu {
   public:
     [[nodiscard]] const DeviceTraits& traits() const { return device_.info().traits; }
@@ -105,7 +114,9 @@ class Gpu {
         const runtime::LoadedPlan loaded(device_.driver(), reference.image.cubin, setup.reference_plan);
         sets_.prepare(setup);
         REQUIRE(verifier_.begin(loaded, setup.reference_plan, deadline()).detail == "");
-        for (const Candidate& candidate : trial.candidates) check(trial.problem, candidate);
+        for (const Candidate& candidate : trial.candidates) {
+            if (!is_left_out(*candidate.variant)) check(trial.problem, candidate);
+        }
     }
 
   private:

@@ -33,6 +33,12 @@ const std::vector<Command>& commands() {
          "  hone bench --model llama-3-8b --tokens 1,4096\n"
          "  hone bench --model llama-3-8b --format w4a16 --op QuantizedLinear --tokens 1 --energy\n",
          declare_bench},
+        {"report", "What is known as one page: an HTML file that opens offline",
+         "  hone report -o report.html\n"
+         "  hone report RmsNorm --gpu H100 --model llama-3-8b\n"
+         "  hone report --peers linear.json attention.json   # beside other libraries, from "
+         "bench/compare_torch.py\n",
+         declare_report},
         {"export", "Write winners as one text file",
          "  hone export -o h100.json\n"
          "  hone export RmsNorm --gpu H100\n"

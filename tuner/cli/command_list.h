@@ -12,6 +12,7 @@ Runner declare_list(CLI::App& app);
 Runner declare_show(CLI::App& app);
 Runner declare_explain(CLI::App& app);
 Runner declare_bench(CLI::App& app);
+Runner declare_report(CLI::App& app);
 Runner declare_export(CLI::App& app);
 Runner declare_import(CLI::App& app);
 Runner declare_merge(CLI::App& app);

@@ -54,13 +54,21 @@ bool has_field(const std::string& fields, const std::pair<std::string, std::stri
 }  // namespace
 
 void Selection::declare(CLI::App& app) {
-    app.add_option("FILTER", words, "An operator, and FIELD=VALUE that results must have")
-        ->type_name(operator_type);
-    declare_options(app);
+    declare_words(app);
+    declare_gpu(app);
+    declare_model(app);
 }
 
-void Selection::declare_options(CLI::App& app) {
+void Selection::declare_words(CLI::App& app) {
+    app.add_option("FILTER", words, "An operator, and FIELD=VALUE that results must have")
+        ->type_name(operator_type);
+}
+
+void Selection::declare_gpu(CLI::App& app) {
     app.add_option("--gpu", gpu, "Only GPUs with this in their name");
+}
+
+void Selection::declare_model(CLI::App& app) {
     target.declare_model_option(app, "Only what a model's layers run, at any size");
 }
 

@@ -1,5 +1,5 @@
 // Which stored results a command is about: an operator, fields, a part of the GPU's name, a model's layers.
-// One form for list, show and export.
+// One form for list, show, export and report.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,8 +21,9 @@ struct Selection {
 
     /// FILTER, --gpu and --model with what goes with it.
     void declare(CLI::App& app);
-    /// The last two alone.
-    void declare_options(CLI::App& app);
+    void declare_words(CLI::App& app);
+    void declare_gpu(CLI::App& app);
+    void declare_model(CLI::App& app);
     [[nodiscard]] bool is_everything() const { return words.empty() && gpu.empty() && target.model.empty(); }
 };
 

@@ -204,7 +204,8 @@ Runner declare_show(CLI::App& app) {
     app.add_option("PROBLEM", options->selection.words,
                    "An operator and its fields; with --model those that results must have")
         ->type_name(operator_type);
-    options->selection.declare_options(app);
+    options->selection.declare_gpu(app);
+    options->selection.declare_model(app);
     app.add_flag("--wide", options->wide, "All columns, nothing cut off");
     return [options](const Console& console) { return show(*options, console); };
 }

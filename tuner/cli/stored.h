@@ -7,13 +7,11 @@
 #include "cache/cache.h"
 #include "tuner/cli/console.h"
 #include "tuner/measure/measurer.h"
+#include "tuner/report/page/stored_trial.h"
 
 namespace hone::cli {
 
-struct StoredTrial {
-    cache::Trial trial;
-    std::string layer;  ///< "user", "site", "packaged"
-};
+using tuner::StoredTrial;
 
 /// Winners of all layers, user first; nothing is resolved between layers.
 [[nodiscard]] std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console);

@@ -90,11 +90,6 @@ std::string layers_table(const Model& model, const Page& page) {
     return table.render(page, "  ");
 }
 
-/// Says nothing that the row before it does not.
-bool is_alternative(const ModelOperator& op) {
-    return op.role.ends_with(", paged cache") || op.role.ends_with(", filters");
-}
-
 /// A role in fewer letters where a window stands behind it, so that the table has room for both.
 std::string short_role(const std::string& role) {
     constexpr std::string_view longer = "attention over ";
@@ -135,6 +130,10 @@ Json layers_json(const Model& model) {
 }
 
 }  // namespace
+
+bool is_alternative(const ModelOperator& op) {
+    return op.role.ends_with(", paged cache") || op.role.ends_with(", filters");
+}
 
 Json model_json(const Model& model, const std::vector<ModelOperator>& operators) {
     Json json{{"name", model.name},

@@ -1,0 +1,3 @@
+module hone
+
+go 1.19
