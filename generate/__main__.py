@@ -6,8 +6,9 @@ import re
 import sys
 import typing
 
-from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_go, emit_python,
-                      emit_parts, emit_python_calls, emit_run, emit_runtime, emit_rust, emit_schema, emit_tests)
+from generate import (abi, emit_c, emit_c_api, emit_cpp, emit_docs, emit_enums, emit_family, emit_go, emit_names,
+                      emit_python, emit_parts, emit_python_calls, emit_run, emit_runtime, emit_rust, emit_schema,
+                      emit_tests)
 from generate.families import DeclarationError, Family
 from generate.operators import Operator
 
@@ -50,6 +51,7 @@ def outputs(root: pathlib.Path) -> Texts:
     families, operators = declared(root)
     lock = abi.read_lock(root)
     texts = {"kernel_templates/enums.h": emit_enums.header(),
+             "kernel_templates/declared_names.cpp": emit_names.source(operators),
              "runtime/operators/words.h": emit_enums.words_header(),
              "runtime/operators/words.cpp": emit_enums.words_source(),
              abi.LOCK: abi.lock_text(abi.structs(operators, lock)),

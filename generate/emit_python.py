@@ -5,7 +5,7 @@ import textwrap
 import typing
 
 from generate import abi
-from generate.enums import DTYPES, ENUMS, STATUSES
+from generate.enums import DTYPE_SYNONYMS, DTYPES, ENUMS, STATUSES
 from generate.operators import Call, Given, Operator, snake
 from generate.words import in_python
 
@@ -95,6 +95,8 @@ def structs_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
               "from ctypes import c_float, c_int32, c_int64, c_uint32, c_void_p",
               "from typing import Any, List, Tuple, Type", ""]
     lines.append(_numbers("DTYPES", FIELD_DTYPES))
+    lines.append("# What frameworks call them.")
+    lines += ["DTYPE_SYNONYMS = {", *(f'    "{text}": "{dtype}",' for text, dtype in DTYPE_SYNONYMS.items()), "}"]
     for enum in ENUMS.values():
         lines.append(_numbers(f"{snake(enum.name).upper()}S", [value.name for value in enum.values]))
     lines += ["", "", "def members(kind: Any, names: str) -> List[Tuple[str, Any]]:",

@@ -26,6 +26,9 @@ class Enum:
 
 DTYPES = ["fp32", "fp16", "bf16", "int8", "fp8_e4m3"]
 
+# What frameworks call them; the program and Python take both, in any case.
+DTYPE_SYNONYMS = {"float32": "fp32", "float": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+
 ENUMS = {enum.name: enum for enum in [
     Enum("NormOutput", "norm_output",
          "What a norm writes to `out`. Quantized rows are symmetric with one scale each: out * scale approximates y, "

@@ -93,8 +93,9 @@ std::string nearest_name(std::string_view text, std::span<const std::string_view
     if (text.size() > 64) return {};
     std::string_view best;
     std::size_t best_distance = std::max<std::size_t>(2, text.size() / 3) + 1;
+    const std::string written = lower_case(text);
     for (const std::string_view name : names) {
-        const std::size_t distance = edit_distance(text, name);
+        const std::size_t distance = edit_distance(written, lower_case(name));
         if (distance < best_distance) {
             best_distance = distance;
             best = name;

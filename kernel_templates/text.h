@@ -43,8 +43,8 @@ struct KeyValue {
 /// The first 160 characters of what came from outside, for a message; '?' for what does not print.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The candidate of `names` with the smallest edit distance, for "did you mean" in messages; empty when none
-/// is near.
+/// The candidate of `names` with the smallest edit distance, case aside, for "did you mean" in messages; empty
+/// when none is near.
 [[nodiscard]] std::string nearest_name(std::string_view text, std::span<const std::string_view> names);
 
 /// " (did you mean 'x'?)" or nothing.

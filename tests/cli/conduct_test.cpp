@@ -8,8 +8,9 @@ using namespace hone::test;
 
 TEST_CASE("help starts with examples, for the program and for each command") {
     const Sandbox sandbox;
-    for (const char* command : {"", "tune", "model", "list", "show", "explain", "bench", "report", "export", "import", "merge",
-                                "compile", "quantize", "cache", "spaces", "doctor"}) {
+    for (const char* command :
+         {"", "tune", "model", "list", "show", "explain", "bench", "report", "export", "import", "merge",
+          "compile", "quantize", "cache", "spaces", "doctor", "completion", "manual"}) {
         CAPTURE(command);
         const Ended help = *command == '\0' ? sandbox.run({"--help"}) : sandbox.run({command, "--help"});
         CHECK(help.code == 0);
@@ -39,9 +40,11 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"tune"}, "give a MODEL or --op"},
         {{"tune", "llama-3-8b", "--op", "rmsnorm", "--fields", "hidden=64"}, "without a MODEL"},
         {{"tune", "llama-3-8b", "--fields", "hidden=64"}, "goes with --op"},
-        {{"tune", "llama-3-8b", "--op", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"tune", "llama-3-8b", "--op", "rmsnrom"}, "did you mean 'RmsNorm'"},
         {{"tune", "llama-3-8bb"}, "did you mean 'llama-3-8b'"},
-        {{"tune", "--op", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"tune", "--op", "rmsnrom"}, "did you mean 'RmsNorm'"},
+        {{"tune", "--op", "Attentoin"},
+         "did you mean 'Attention'?): this build has Attention (attention_decode,"},
         {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hiden=4096"}, "hidden"},
         {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf17 hidden=4096"}, "bf16"},
         {{"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=0"}, "hidden"},
@@ -49,6 +52,7 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"tune", "llama-3-8b", "--tokens", "0"}, "allowed is 1"},
         {{"tune", "llama-3-8b", "--tokens", "1,x"}, "no whole number"},
         {{"tune", "llama-3-8b", "--dtype", "bf61"}, "did you mean 'bf16'"},
+        {{"tune", "llama-3-8b", "--dtype", "BF17"}, "did you mean 'bf16'"},
         {{"tune", "llama-3-8b", "--dtype", "int8"}, "fp32, fp16, bf16"},
         {{"tune", "llama-3-8b", "--tp", "3"}, "does not divide num_attention_heads"},
         {{"tune", "llama-3-8b", "--tp", "0"}, "1 or more"},
@@ -59,9 +63,12 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"tune", "llama-3-8b", "--offline", "--replay"}, "excludes"},
         {{"tune", "missing.json"}, "no model 'missing.json'"},
         {{"show", "rmsnorm"}, "dtype"},
-        {{"show", "rmsnrom", "hidden=4096"}, "rmsnorm"},
-        {{"list", "rmsnrom"}, "did you mean 'rmsnorm'"},
-        {{"spaces", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"show", "rmsnrom", "hidden=4096"}, "RmsNorm"},
+        {{"show"}, "give a problem or --model"},
+        {{"show", "Attention", "dtype=bf16"}, "needs the field 'heads': query heads (as attention_decode)"},
+        {{"list", "rmsnrom"}, "did you mean 'RmsNorm'"},
+        {{"list", "--tp", "2"}, "--tp requires --model"},
+        {{"spaces", "rmsnrom"}, "did you mean 'RmsNorm'"},
         {{"cache", "clear"}, "add --yes"},
         {{"cache"}, ""},
         {{"import"}, "FILE"},
@@ -79,7 +86,7 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"bench", "rmsnorm", "dtype=bf16", "--seconds", "3"}, "--seconds requires --energy"},
         {{"bench", "rmsnorm", "dtype=bf16", "--energy", "--seconds", "0"}, "not in range"},
         {{"bench"}, "give a problem or --model"},
-        {{"report", "rmsnrom"}, "did you mean 'rmsnorm'"},
+        {{"report", "rmsnrom"}, "did you mean 'RmsNorm'"},
         {{"report", "--tokens", "4"}, "--tokens requires --model"},
         {{"report", "--peers", "missing.json"}, "missing.json"},
         {{"quantize", "x", "-o", "y"}, "--format is required"},

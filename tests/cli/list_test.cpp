@@ -1,5 +1,8 @@
-// hone list: tables that fit the page, what is shown of which winner, and filters.
+// hone list, show and export: tables that fit the page, what is shown of which winner, and filters.
 #include <doctest/doctest.h>
+
+#include <set>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -80,4 +83,116 @@ TEST_CASE("--csv has a line a winner, with cells quoted as RFC 4180 says") {
         CHECK(lines[i].find(",user,rmsnorm,") != std::string::npos);
     }
     CHECK(tuned.sandbox.run({"list", "--csv", "--wide"}).code == 2);
+}
+
+TEST_CASE("show names a candidate once, the winner first, on any page") {
+    Tuned tuned;
+    REQUIRE(tuned.sandbox
+                .run({"tune", "--op", "rmsnorm", "--fields", "dtype=bf16 hidden=4096", "--tokens", "16",
+                      "--effort", "quick", "--retune"})
+                .code == 0);
+    const Sandbox::Words words{"show", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16"};
+    const Ended wide =
+        tuned.sandbox.run({"show", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16", "--wide"});
+    const std::vector<std::string> rows = lines_of(wide.out);
+    REQUIRE(rows.size() > 10);
+    CHECK(rows[4].find("  winner") != std::string::npos);
+    std::set<std::string> candidates;
+    for (std::size_t i = 4; i < rows.size(); ++i)
+        CHECK(candidates.insert(rows[i].substr(rows[i].rfind("  "))).second);
+    const nlohmann::json winners = tuned.sandbox.run({"list", "rmsnorm", "rows=16", "--json"}).json();
+    CHECK(rows[4].ends_with("  " + winners["data"]["winners"][0]["candidate"].get<std::string>()));
+    Sandbox::Words json = words;
+    json.emplace_back("--json");
+    CHECK(tuned.sandbox.run(json).json()["data"]["trials"].size() > candidates.size());
+    for (const std::size_t columns : {60, 80, 120}) {
+        CAPTURE(columns);
+        tuned.sandbox.set("COLUMNS", std::to_string(columns));
+        for (const std::string& line : lines_of(tuned.sandbox.run(words).out))
+            CHECK(columns_of(line) <= columns);
+    }
+}
+
+TEST_CASE("list, show and export agree about what there is, packaged winners too") {
+    Tuned tuned;
+    tuned.sandbox.unset("HONE_PACKAGED");
+    const nlohmann::json listed = tuned.sandbox.run({"list", "linear", "--json"}).json()["data"]["winners"];
+    REQUIRE_FALSE(listed.empty());
+    const Ended exported = tuned.sandbox.run({"export", "linear", "--json"});
+    CHECK(exported.json()["data"]["rows"] == listed.size());
+    Sandbox::Words words{"show", "linear"};
+    for (const char* fields : {"static", "dynamic"}) {
+        std::istringstream text(listed[0][fields].get<std::string>());
+        for (std::string word; text >> word;) words.push_back(word);
+    }
+    const Ended shown = tuned.sandbox.run(words);
+    CHECK(shown.code == 0);
+    CHECK(shown.out.find("winner, ") != std::string::npos);
+    CHECK(shown.out.find("packaged") != std::string::npos);
+}
+
+TEST_CASE("--model selects what a model's layers run") {
+    const Tuned tuned;
+    const auto count = [&](Sandbox::Words words) {
+        words.emplace_back("--json");
+        return tuned.sandbox.run(words).json()["data"];
+    };
+    CHECK(count({"list", "--model", "llama-3-8b"})["winners"].size() == 3);
+    CHECK(count({"list", "--model", "llama-3-8b", "rows=16"})["winners"].size() == 1);
+    CHECK(count({"list", "--model", "llama-3-8b", "--dtype", "Float16"})["winners"].empty());
+    CHECK(count({"list", "--model", "gpt2"})["winners"].empty());
+    CHECK(count({"export", "--model", "llama-3-8b"})["rows"] == 3);
+    CHECK(tuned.sandbox.run({"export", "--model", "gpt2"}).code == 1);
+    CHECK(count({"show", "--model", "llama-3-8b", "rows=16"})["trials"].size() > 3);
+    CHECK(count({"show", "--model", "gpt2"})["trials"].empty());
+    CHECK(tuned.sandbox.run({"list", "--model", "gtp2"}).err.find("did you mean 'gpt2'") !=
+          std::string::npos);
+}
+
+TEST_CASE("operators and element types have the names that C++, Python and PyTorch give them, in any case") {
+    const Tuned tuned;
+    const auto count = [&](const Sandbox::Words& words) {
+        return tuned.sandbox.run(words).json()["data"]["winners"].size();
+    };
+    for (const char* op : {"RmsNorm", "rms_norm", "RMSNORM", "rmsnorm"})
+        CHECK(count({"list", op, "dtype=BFloat16", "--json"}) == 3);
+    CHECK(count({"list", "LayerNorm", "--json"}) == 0);
+    CHECK(count({"list", "rmsnorm", "dtype=half", "--json"}) == 0);
+    const Ended shown = tuned.sandbox.run({"show", "RmsNorm", "dtype=BF16", "hidden=4096", "rows=16"});
+    CHECK(shown.out.starts_with("rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=16\n"));
+    const nlohmann::json attention =
+        tuned.sandbox.run({"tune", "llama-3-8b", "--op", "attention", "--dry-run", "--json"}).json();
+    std::set<std::string> families;
+    for (const nlohmann::json& each : attention["data"]["problems"]) {
+        const auto problem = each["problem"].get<std::string>();
+        families.insert(problem.substr(0, problem.find(' ')));
+    }
+    CHECK(families == std::set<std::string>{"attention_decode", "attention_prefill"});
+    const Ended one = tuned.sandbox.run(
+        {"tune", "--op", "Attention", "--fields",
+         "dtype=Half heads=8 kv_heads=2 head_dim=64 batch=4 q_tokens=1 kv_len=256", "--dry-run", "--json"});
+    INFO(one.err);
+    const nlohmann::json problems = one.json()["data"]["problems"];
+    REQUIRE(problems.size() == 1);
+    CHECK(problems[0]["problem"].get<std::string>().starts_with("attention_decode dtype=fp16 "));
+    CHECK(tuned.sandbox.run({"spaces", "Attention", "--json"}).json()["data"]["families"].size() == 2);
+}
+
+TEST_CASE("predictions stand under an architecture, not under a GPU that is not here") {
+    Sandbox sandbox;
+    sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
+    std::filesystem::create_directory(sandbox.path("empty"));
+    const Sandbox::Words words{"tune",     "--op", "rmsnorm",  "--fields", "dtype=bf16 hidden=4096",
+                               "--tokens", "16",   "--effort", "quick",    "--offline",
+                               "--arch",   "sm_80"};
+    const Ended tuned = sandbox.run(words);
+    INFO(tuned.err);
+    REQUIRE(tuned.code == 0);
+    for (const Ended& ended : {tuned, sandbox.run({"list"}),
+                               sandbox.run({"show", "rmsnorm", "dtype=bf16", "hidden=4096", "rows=16"})}) {
+        CHECK(ended.out.find("predicted for sm_80") != std::string::npos);
+        CHECK(ended.out.find("NVIDIA") == std::string::npos);
+    }
+    CHECK(sandbox.run({"list", "--gpu", "sm_80", "--json"}).json()["data"]["winners"].size() == 1);
+    CHECK(sandbox.run({"list", "--gpu", "nvidia", "--json"}).json()["data"]["winners"].empty());
 }

@@ -248,6 +248,82 @@ TEST_CASE("Ctrl-C once saves and ends with 130, twice ends at once") {
     CHECK(sandbox.run({"cache", "verify"}).code == 0);
 }
 
+TEST_CASE("the head of the output is a summary of a dozen lines, and what has no kernel is said once") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    sandbox.set("COLUMNS", "100");
+    const Ended tuned = sandbox.run({"tune", "llama-3-8b", "--tokens", "1,16", "--effort", "quick"});
+    INFO(tuned.err);
+    REQUIRE(tuned.code == 0);
+    const std::vector<std::string> lines = lines_of(tuned.out);
+    const auto end = std::ranges::find(lines, "");
+    CHECK(end - lines.begin() <= 12);
+    const std::string head = tuned.out.substr(0, tuned.out.find("\n\n"));
+    for (const char* expected : {"llama-3-8b\n", "measured on GPU 0", " tuned now, 0 known before, 0 failed",
+                                 "x as fast as the default in the geometric mean of ", "keep the default",
+                                 "most gained: ", "slowest: ", "cache: ", "next: hone explain ",
+                                 "hone export --model llama-3-8b -o winners.json"}) {
+        CAPTURE(expected);
+        CHECK(head.find(expected) != std::string::npos);
+    }
+    for (auto line = end; line != lines.end(); ++line) CHECK(columns_of(*line) <= 100);
+
+    const Ended missing =
+        sandbox.run({"tune", "deepseek-v3", "--tokens", "1", "--effort", "quick", "--op", "rmsnorm"});
+    CHECK(missing.code == 0);
+    const Ended dry = sandbox.run({"tune", "deepseek-v3", "--dry-run"});
+    const std::string said = dry.out + dry.err;
+    const std::size_t first = said.find("latent attention");
+    CHECK(first != std::string::npos);
+    CHECK(said.find("latent attention", first + 1) == std::string::npos);
+}
+
+TEST_CASE("what a hint says to run is the same run, quoted for a shell") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus("compile:sleep_us=200000");
+    const Ended ended = sandbox.run({"tune", "--op", "RmsNorm", "--fields", "dtype=bf16 hidden=4096", "--gpu",
+                                     "0", "--effort", "exhaustive", "--budget", "1s"});
+    CHECK(ended.code == 7);
+    CHECK(ended.err.find("hint: hone tune --op RmsNorm --fields \"dtype=bf16 hidden=4096\" --gpu 0 --effort "
+                         "exhaustive --budget 1s goes on from here") != std::string::npos);
+    CHECK(ended.out.find("rows=8192 --gpu 0\n") != std::string::npos);  // next: hone explain
+
+    Sandbox offline;
+    offline.set("HONE_DATA_DIR", offline.path("empty").string());
+    std::filesystem::create_directory(offline.path("empty"));
+    const Ended predicted = offline.run(small_tune({"--offline", "--arch=sm_80"}));
+    REQUIRE(predicted.code == 0);
+    CHECK(predicted.out.find("rows=16 --arch sm_80\n      hone tune --op rmsnorm --fields \"dtype=bf16 "
+                             "hidden=4096\" --tokens 1,16 --effort quick   # on a machine with a GPU\n") !=
+          std::string::npos);
+    const Ended explained =
+        offline.run({"explain", "rmsnorm", "dtype=fp16", "hidden=4096", "rows=16", "--arch", "sm_80"});
+    CHECK(
+        explained.out.find("to improve: hone tune --op rmsnorm --fields \"dtype=fp16 output=same residual=no "
+                           "hidden=4096\" --tokens 16 --offline --arch sm_80\n") != std::string::npos);
+}
+
+TEST_CASE("without a GPU problems are answered before anything compiles, and Ctrl-C keeps the answers") {
+    Sandbox sandbox;
+    sandbox.set("HONE_DATA_DIR", sandbox.path("empty").string());
+    std::filesystem::create_directory(sandbox.path("empty"));
+    sandbox.set("HONE_FAKE_SCRIPT", "compile:sleep_us=5000000");
+    const Sandbox::Words words{"tune",     "--op",       "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                               "--tokens", "1,16,64,256"};
+    const Ended ended = sandbox.run(words, [&](pid_t pid) {
+        while (!std::filesystem::exists(sandbox.path("cache/cache.db")))
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        kill(pid, SIGINT);
+    });
+    INFO(ended.err);
+    CHECK(ended.code == 130);
+    CHECK(ended.err.find("4 problems have a predicted answer now") != std::string::npos);
+    CHECK(ended.out.find("4 problems: 4 tuned now") != std::string::npos);
+    CHECK(sandbox.run({"list", "--json"}).json()["data"]["winners"].size() == 4);
+    CHECK(sandbox.run({"cache", "verify"}).code == 0);
+}
+
 TEST_CASE("progress: a bar on a terminal, no escape codes elsewhere") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("compile:sleep_us=100000");

@@ -38,4 +38,10 @@ endif()
 # The installed program finds its models beside itself.
 if(EXISTS ${WORK}/moved/bin/hone)
     run(${WORK}/moved/bin/hone --version)
+    foreach(file bash-completion/completions/hone zsh/site-functions/_hone fish/vendor_completions.d/hone.fish
+            man/man1/hone.1.gz)
+        if(NOT EXISTS ${WORK}/moved/share/${file})
+            message(FATAL_ERROR "not installed: share/${file}")
+        endif()
+    endforeach()
 endif()

@@ -16,6 +16,12 @@ import hone
 class OtherArrays(Case):
     """Everything but torch tensors."""
 
+    def test_dtypes_have_the_names_of_pytorch_too_in_any_case(self) -> None:
+        for name, dtype in {"BF16": "bf16", "bfloat16": "bf16", "Half": "fp16", "float16": "fp16", "Float": "fp32"}.items():
+            self.assertEqual(hone.RmsNorm(HIDDEN, dtype=name).dtype, dtype)
+        with self.refuses(ValueError, "^dtype: 'BF17'; allowed are fp32, fp16, bf16"):
+            hone.RmsNorm(HIDDEN, dtype="BF17")
+
     def test_every_dtype_launches_and_returns_out(self) -> None:
         for dtype in ("fp32", "fp16", "bf16"):
             norm = prepare(hone.RmsNorm(HIDDEN, dtype=dtype))

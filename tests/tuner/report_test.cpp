@@ -124,10 +124,3 @@ TEST_CASE("the report has a column for each size of a call") {
     CHECK(text.find("  batch  kv_len  q_len  winner") != std::string::npos);
     CHECK(text.find("      4     256      1  - all wrong") != std::string::npos);
 }
-
-TEST_CASE("operators without a family are one line") {
-    CHECK(missing_families({}).empty());
-    const std::vector<ModelOperator> missing{
-        {.role = "feed-forward", .family = "fused_ffn", .fields = {}, .shape = "1 -> 2"}};
-    CHECK(missing_families(missing) == "not tuned with a model yet: feed-forward (fused_ffn, 1 -> 2)");
-}

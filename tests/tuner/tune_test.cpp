@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <algorithm>
+#include <set>
 
 #include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
+#include "tuner/measure/offline_measurer.h"
 #include "tuner/search/knowledge.h"
 
 using namespace hone;
@@ -29,6 +31,52 @@ TuneResult tune_quickly(const Workload& list, MadeUpMeasurer& measurer, cache::C
     if (options.effort == Effort::standard) options.effort = Effort::quick;
     return tune(list, options, measurer, images, cache, {}, stop);
 }
+
+/// Images that need more registers, or spill, as their candidates' names fall; counts what is asked for.
+class CountedImages final : public ImageSource {
+  public:
+    int asked = 0;
+    std::set<std::string> prefetched;
+
+    void prefetch(const Problem&, const std::vector<Candidate>& candidates) override {
+        for (const Candidate& candidate : candidates) prefetched.insert(to_string(candidate));
+    }
+    [[nodiscard]] Result get(const Problem&, const Candidate& candidate) override {
+        ++asked;
+        const std::size_t drawn = std::hash<std::string>{}(to_string(candidate));
+        return {.detail = {},
+                .image = {.cubin = {},
+                          .resources = {.registers = static_cast<int>(24 + drawn % 100),
+                                        .shared_bytes = 0,
+                                        .spill_bytes = drawn % 5 == 0 ? 16 : 0}}};
+    }
+    [[nodiscard]] std::int64_t compiled() const override { return asked; }
+};
+
+/// The same predictions from one who does not know them before there is an image.
+class WithoutForesight final : public Measurer {
+  public:
+    [[nodiscard]] const DeviceInfo& device() const override { return inner_.device(); }
+    [[nodiscard]] cache::Provenance provenance() const override { return inner_.provenance(); }
+    [[nodiscard]] bool needs_images() const override { return true; }
+    [[nodiscard]] Verdict begin_problem(const Problem& problem) override {
+        return inner_.begin_problem(problem);
+    }
+    [[nodiscard]] Verdict verify(const CandidateImage& candidate) override {
+        return inner_.verify(candidate);
+    }
+    [[nodiscard]] Samples time(const CandidateImage& candidate, int replays) override {
+        return inner_.time(candidate, replays);
+    }
+    [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
+                                                  int rounds) override {
+        return inner_.interleave(candidates, rounds);
+    }
+    void end_problem() override { inner_.end_problem(); }
+
+  private:
+    OfflineMeasurer inner_{{9, 0, true}, "13.0"};
+};
 
 double spread(const std::string& name) {
     return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
@@ -231,4 +279,64 @@ TEST_CASE("what a dead run left on the GPU is measured once more, last; the thir
     CHECK(std::ranges::find(order, culprit) == order.end());
     CHECK(result.problems[0].failed == 1);
     CHECK(cache.in_flight().empty());
+}
+
+TEST_CASE("who cannot win by what is known before compiling is not compiled, and the winners are the same") {
+    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
+    for (const char* text :
+         {"rmsnorm dtype=bf16 hidden=4096 rows=", "linear dtype=fp16 in=768 out=2304 bias=yes tokens=",
+          "linear dtype=bf16 in=4096 out=1024 tokens="}) {
+        for (const char* size : {"1", "16", "512"})
+            list.problems.push_back(*parse_problem(text + std::string(size)));
+    }
+    const auto winners = [&](Measurer& measurer, CountedImages& images) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        const TuneResult result =
+            tune(list, {.effort = Effort::quick, .budget = {}}, measurer, images, cache, {}, never);
+        std::vector<std::string> names;
+        for (const ProblemResult& problem : result.problems) {
+            REQUIRE(problem.winner);
+            names.push_back(problem.winner->candidate);
+        }
+        return names;
+    };
+    CountedImages many;
+    WithoutForesight blind;
+    CountedImages few;
+    OfflineMeasurer offline({9, 0, true}, "13.0");
+    CHECK(winners(offline, few) == winners(blind, many));
+    CHECK(few.asked < many.asked / 2);
+    CHECK(few.prefetched.size() <= static_cast<std::size_t>(few.asked));
+    MESSAGE(few.asked, " compiles instead of ", many.asked);
+}
+
+TEST_CASE("predictions are answers before anything is compiled, and stay when the run is stopped") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    OfflineMeasurer offline({9, 0, true}, "13.0");
+    CountedImages images;
+    std::atomic<bool> stop{false};
+    std::size_t answered = 0;
+    const auto stop_then = [&](const Progress& progress) {
+        answered = std::max(answered, progress.answered);
+        if (progress.answered > 0) stop = true;
+    };
+    const TuneResult result = tune(workload({1, 16, 1024}), {.effort = Effort::quick, .budget = {}}, offline,
+                                   images, cache, stop_then, stop);
+    CHECK(result.stopped == StopReason::interrupted);
+    CHECK(images.asked == 0);
+    CHECK(answered == 3);
+    REQUIRE(result.problems.size() == 3);
+    for (const ProblemResult& problem : result.problems) CHECK(problem.winner->detail == "not compiled");
+    CHECK(cache.winners().size() == 3);
+    CHECK(cache.verify().problems.empty());
+    const TuneResult again = tune(workload({1, 16, 1024}), {.effort = Effort::quick, .budget = {}}, offline,
+                                  images, cache, {}, never);
+    CHECK(again.stopped == StopReason::finished);
+    for (const ProblemResult& problem : again.problems) {
+        CHECK_FALSE(problem.reused);
+        CHECK(problem.winner->stage == cache::Stage::final_round);
+    }
+    CHECK(cache.winners().size() == 3);
 }

@@ -12,6 +12,7 @@
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/measure/gpu_session.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"
@@ -219,7 +220,7 @@ Outcome bench(const Options& options, const Console& console) {
         if (bench_problem(problem, bench, outcome)) continue;
         outcome.exit = ExitCode::nothing_valid;
         outcome.error = {"nothing_valid", "nothing could be measured for " + to_string(problem),
-                         "hone show lists what was tried"};
+                         "hone show " + to_string(problem) + " lists what was tried"};
     }
     if (!stop) return outcome;
     outcome.exit = ExitCode::interrupted;
@@ -231,13 +232,11 @@ Outcome bench(const Options& options, const Console& console) {
 
 Runner declare_bench(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("PROBLEM", options->words, "An operator and its fields");
-    CLI::Option* model = app.add_option("--model", options->target.model, "Every problem of a model instead");
-    app.add_option("--op", options->target.op, "Only this operator of --model");
+    app.add_option("PROBLEM", options->words, "An operator and its fields")->type_name(operator_type);
+    CLI::Option* model = options->target.declare_model_option(app, "Every problem of a model instead");
+    app.add_option("--op", options->target.op, "Only this operator of --model")->type_name(operator_type);
     app.add_option("--tokens", options->target.tokens, "Token counts for --model");
-    options->target.declare_format(app);
-    for (const char* of_model : {"--op", "--tokens", "--format", "--group", "--zeros", "--lm-head"})
-        app.get_option(of_model)->needs(model);
+    for (const char* of_model : {"--op", "--tokens"}) app.get_option(of_model)->needs(model);
     app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
     app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)")
         ->check(CLI::Range(1, 10000));

@@ -5,6 +5,7 @@
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -12,7 +13,7 @@ namespace {
 
 struct Options {
     std::string action;
-    std::string family;
+    std::string op;
     bool images = false;
     bool yes = false;
 };
@@ -78,8 +79,14 @@ Outcome clear(const Options& options) {
         throw Failure(ExitCode::usage, {"not_confirmed", "this removes stored results: add --yes",
                                         "hone export saves them first"});
     }
-    if (!options.family.empty()) static_cast<void>(family_named(options.family));
-    const std::int64_t removed = open_user_cache().clear(filter_of(options.family), options.images);
+    cache::Cache cache = open_user_cache();
+    std::int64_t removed = 0;
+    if (options.op.empty()) {
+        removed = cache.clear(filter_of(""), options.images);
+    } else {
+        for (const Family* family : families_by_name(options.op))
+            removed += cache.clear(filter_of(std::string(family->name)), options.images);
+    }
     return {.data = {{"removed", removed}, {"images", options.images}},
             .text = fmt::format("{} rows removed\n", removed)};
 }
@@ -113,7 +120,7 @@ Runner declare_cache(CLI::App& app) {
     action("verify", "Check file, rows and images");
     action("gc", "Remove what nobody needs");
     CLI::App* clear = action("clear", "Remove stored results");
-    clear->add_option("--family", options->family, "Only of this operator");
+    clear->add_option("--op", options->op, "Only of this operator, or family")->type_name(operator_type);
     clear->add_flag("--images", options->images, "Compiled images too");
     clear->add_flag("--yes", options->yes, "Really");
     return [options](const Console&) { return run_action(*options); };

@@ -11,6 +11,7 @@
 #include "runtime/system/out_of_memory.h"
 #include "runtime/system/short_text.h"
 #include "tuner/cli/command.h"
+#include "tuner/cli/declarations.h"
 #include "tuner/cli/errors.h"
 #include "tuner/report/report_text.h"
 
@@ -39,11 +40,6 @@ struct Parsed {
     std::string command = "hone";  ///< for the schema
     Runner run;
 };
-
-bool asks_for_json(std::span<char* const> arguments) {
-    return std::any_of(arguments.begin(), arguments.end(),
-                       [](const char* a) { return std::string_view(a) == "--json"; });
-}
 
 std::vector<std::string_view> command_names() {
     std::vector<std::string_view> names;
@@ -97,11 +93,13 @@ std::string envelope(const std::string& command, const Outcome& outcome) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// Errors quote what they were given, however long that was.
+/// Errors quote what they were given, however long that was. A command that is to be pasted stays whole.
 Outcome with_short_error(Outcome outcome) {
+    constexpr std::size_t longest_command = 2000;
     if (!outcome.error) return outcome;
     outcome.error->message = runtime::with_short_words(outcome.error->message);
-    outcome.error->hint = runtime::with_short_words(outcome.error->hint);
+    if (outcome.error->hint.size() > longest_command)
+        outcome.error->hint = runtime::with_short_words(outcome.error->hint);
     return outcome;
 }
 
@@ -111,7 +109,7 @@ int present(const std::string& command, Outcome given, const Console& console) {
     if (outcome.error && !console.json) {
         console.note(fmt::format("{}: {}", outcome.exit == ExitCode::usage ? "usage error" : "error",
                                  outcome.error->message));
-        if (!outcome.error->hint.empty()) console.note("  hint: " + outcome.error->hint);
+        if (!outcome.error->hint.empty()) console.hint("  hint: " + outcome.error->hint);
     }
     if (!printed && outcome.exit == ExitCode::ok) return static_cast<int>(ExitCode::failure);
     return static_cast<int>(outcome.exit);
@@ -135,11 +133,8 @@ void declare_commands(CLI::App& app, bool& json, Parsed& parsed) {
         },
         "Print the version");
     for (const Command& command : commands()) {
-        CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
-        sub->footer(std::string(command.examples));
-        sub->add_flag("--json", json, "One JSON object on stdout, also for errors");
-        sub->parse_complete_callback([&parsed, name = command.name, run = command.declare(*sub)] {
-            parsed = {std::string(name), run};
+        add_command(app, command, json, [&parsed, name = command.name](Runner run) {
+            parsed = {std::string(name), std::move(run)};
         });
     }
 }
@@ -178,7 +173,7 @@ int run(int argc, char** argv) {
     // A dead worker's or reader's pipe is an error to report, not the end of this process.
     std::signal(SIGPIPE, SIG_IGN);
     const std::span<char* const> arguments(argv + 1, argv + std::max(argc, 1));
-    const Console console = Console::of_process(asks_for_json(arguments));
+    const Console console = Console::of_process(arguments);
     try {
         try {
             return parse_and_run(arguments, console);

@@ -21,5 +21,7 @@ Runner declare_cache(CLI::App& app);
 Runner declare_quantize(CLI::App& app);
 Runner declare_spaces(CLI::App& app);
 Runner declare_doctor(CLI::App& app);
+Runner declare_completion(CLI::App& app);
+Runner declare_manual(CLI::App& app);
 
 }  // namespace hone::cli

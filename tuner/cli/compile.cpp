@@ -11,6 +11,7 @@
 #include "tuner/cli/progress.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/compile/compile_pool.h"
 
 namespace hone::cli {
@@ -26,7 +27,7 @@ struct Tally {
     std::int64_t images = 0;
     std::int64_t from_cache = 0;
     Json failed = Json::array();
-    std::vector<std::string> without_any;  ///< problems of which nothing compiled
+    std::vector<Problem> without_any;  ///< problems of which nothing compiled
 };
 
 /// Winners of any GPU of this architecture, the fallback, and the best predictions.
@@ -67,7 +68,7 @@ void compile_problem(const Problem& problem, const std::vector<Candidate>& candi
                                 {"candidate", to_string(candidate)},
                                 {"detail", result.detail}});
     }
-    if (!any) tally.without_any.push_back(to_string(problem));
+    if (!any) tally.without_any.push_back(problem);
 }
 
 Arch arch_to_compile_for(const std::string& name) {
@@ -93,9 +94,12 @@ Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tun
                                     failure["detail"].get<std::string>());
     }
     if (!tally.without_any.empty()) {
+        const Problem& problem = tally.without_any.front();
         outcome.exit = ExitCode::nothing_valid;
-        outcome.error = {"nothing_valid", "nothing compiles for " + tally.without_any.front(),
-                         "hone spaces --arch says why"};
+        outcome.error = {
+            "nothing_valid", "nothing compiles for " + to_string(problem),
+            fmt::format("hone spaces {} --fields \"{} {}\" --arch {} says why", problem.family->name,
+                        static_text(problem), dynamic_text(problem), to_string(arch))};
     }
     return outcome;
 }
@@ -138,7 +142,7 @@ Outcome compile(const Options& options, const Console& console) {
     if (stop) {
         outcome.exit = ExitCode::interrupted;
         outcome.error = {"interrupted", "stopped by Ctrl-C; what was compiled is kept",
-                         "the same command goes on"};
+                         console.command() + " goes on from here"};
     }
     return outcome;
 }
@@ -148,7 +152,8 @@ Outcome compile(const Options& options, const Console& console) {
 Runner declare_compile(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     options->target.declare(app);
-    app.add_option("--arch", options->arch, "sm_90a and so on (default: this machine's GPU)");
+    app.add_option("--arch", options->arch, "Architecture (default: this machine's GPU)")
+        ->type_name(arch_type());
     app.add_option("--top", options->top, "Also the best N predictions for each problem");
     return [options](const Console& console) { return compile(*options, console); };
 }

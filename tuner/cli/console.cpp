@@ -35,17 +35,21 @@ std::size_t page_columns() {
 
 }  // namespace
 
-Console Console::of_process(bool json) {
+Console Console::of_process(std::span<char* const> arguments) {
+    const bool json = std::ranges::find(arguments, std::string_view("--json")) != arguments.end();
     const bool colours = colours_wanted();
     const bool stderr_terminal = isatty(STDERR_FILENO) != 0;
-    return {.json = json,
+    return {.arguments = {arguments.begin(), arguments.end()},
+            .json = json,
             .page = {.colour = colours && !json && isatty(STDOUT_FILENO) != 0, .columns = page_columns()},
             .stderr_colour = colours && stderr_terminal,
             .stderr_terminal = stderr_terminal && terminal_is_smart()};
 }
 
-void Console::note(std::string_view line) const {
-    const std::string text = tuner::escape_controls(runtime::with_short_words(line), true) + '\n';
+void Console::note(std::string_view line) const { hint(runtime::with_short_words(line)); }
+
+void Console::hint(std::string_view line) const {
+    const std::string text = tuner::escape_controls(line, true) + '\n';
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

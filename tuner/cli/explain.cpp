@@ -12,6 +12,7 @@
 #include "tuner/cli/devices.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/measure/offline_measurer.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"
@@ -111,12 +112,19 @@ Problem largest_prepared(Problem problem, std::int64_t max) {
     return problem;
 }
 
+/// What makes `hone tune` answer for the GPU asked about.
+std::string tune_words(const Options& options) {
+    if (options.arch.empty()) return option_words("--gpu", options.gpu);
+    return " --offline" + option_words("--arch", options.arch);
+}
+
 /// The answer with what one user cache knows, or without any.
 Outcome answer(const Problem& problem, const Options& options, const tuner::DeviceInfo& device,
                const runtime::WinnerTable& winners, std::optional<cache::Cache> cache) {
-    const Explanation explained = runtime::explain(
+    Explanation explained = runtime::explain(
         problem, largest_prepared(problem, options.max),
         {.winners = &winners, .traits = &device.traits, .trials = cache ? &*cache : nullptr});
+    if (!explained.bucket.tune_command.empty()) explained.bucket.tune_command += tune_words(options);
 
     Outcome outcome{.data = runtime::as_json(explained)};
     outcome.data["gpu"] = tuner::as_json(device.gpu);
@@ -149,9 +157,12 @@ Outcome explain(const Options& options, const Console& console) {
 
 Runner declare_explain(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("PROBLEM", options->words, "An operator and its fields")->required();
+    app.add_option("PROBLEM", options->words, "An operator and its fields")
+        ->required()
+        ->type_name(operator_type);
     app.add_option("--gpu", options->gpu, "Explain for this GPU (default: 0)");
-    app.add_option("--arch", options->arch, "Explain for an architecture instead of a GPU of this machine");
+    app.add_option("--arch", options->arch, "Explain for an architecture instead of a GPU of this machine")
+        ->type_name(arch_type());
     app.add_option("--max", options->max,
                    "Largest dynamic value that the caller prepares for (default 8192)");
     return [options](const Console& console) { return explain(*options, console); };

@@ -1,19 +1,24 @@
-// hone export: the user's winners as one text file (docs/cache-format.md).
+// hone export: the winners that hone list shows, as one text file (docs/cache-format.md).
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <tuple>
 
 #include "cache/bundle.h"
 #include "runtime/system/atomic_file.h"
 #include "tuner/cli/command_list.h"
+#include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
-#include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 
 namespace hone::cli {
 namespace {
 
 struct Options {
     std::string output;
-    std::string family;
-    std::string gpu;
+    Selection selection;
     bool predicted = false;
 };
 
@@ -41,20 +46,32 @@ void leave_out_bad(std::vector<cache::Trial>& winners, Losses& losses, const Con
     for (const std::string& why : losses.refused) console.warn("left out: " + why);
 }
 
+/// Winners of every layer that the options want; of a problem that several have, the user's, else the site's.
+std::vector<cache::Trial> wanted_winners(const Options& options, Losses& losses, const Console& console) {
+    const Selected selected(options.selection);
+    std::vector<cache::Trial> all =
+        open_user_cache(cache::OpenMode::read_only).winners(filter_of(""), &losses.damaged);
+    std::ranges::move(lower_winners(console), std::back_inserter(all));
+    std::vector<cache::Trial> winners;
+    std::set<std::tuple<std::string, std::string, std::string, std::string>> known;
+    for (cache::Trial& winner : all) {
+        const bool is_left_out = !options.predicted && winner.provenance == cache::Provenance::predicted;
+        if (is_left_out || !selected.contains(winner)) continue;
+        const cache::TuningKey& key = winner.key;
+        if (known.emplace(describe(key.gpu), key.family, key.static_fields, key.dynamic_fields).second)
+            winners.push_back(std::move(winner));
+    }
+    return winners;
+}
+
 Outcome export_winners(const Options& options, const Console& console) {
-    if (!options.family.empty()) static_cast<void>(family_named(options.family));
     Losses losses;
-    std::vector<cache::Trial> winners =
-        open_user_cache(cache::OpenMode::read_only).winners(filter_of(options.family), &losses.damaged);
-    std::erase_if(winners, [&](const cache::Trial& trial) {
-        const bool left_out = !options.predicted && trial.provenance == cache::Provenance::predicted;
-        return left_out || (!options.gpu.empty() && trial.key.gpu.name != options.gpu);
-    });
+    std::vector<cache::Trial> winners = wanted_winners(options, losses, console);
     leave_out_bad(winners, losses, console);
     if (winners.empty() && losses.any()) throw Failure(ExitCode::cache_unusable, losses.error());
     if (winners.empty()) {
         throw Failure(ExitCode::failure,
-                      {"nothing_to_export", "no winner matches", "hone list shows what there is"});
+                      {"nothing_to_export", "no winner is like that", "hone list shows all"});
     }
     const std::size_t rows = winners.size();
     const std::string bundle = cache::write_bundle(std::move(winners));
@@ -78,9 +95,8 @@ Outcome export_winners(const Options& options, const Console& console) {
 
 Runner declare_export(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("-o,--output", options->output, "File to write (default: stdout)");
-    app.add_option("--family", options->family, "Only this operator");
-    app.add_option("--gpu-name", options->gpu, "Only winners of this GPU, by its full name");
+    app.add_option("-o,--output", options->output, "File to write (default: stdout)")->type_name(file_type);
+    options->selection.declare(app);
     app.add_flag("--with-predicted", options->predicted,
                  "Predicted winners too (default: measured and replayed ones)");
     return [options](const Console& console) { return export_winners(*options, console); };

@@ -8,8 +8,8 @@
 #include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
+#include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
-#include "tuner/cli/trial_filter.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -19,7 +19,7 @@ using tuner::Align;
 using tuner::Table;
 
 struct Options {
-    TrialFilterOptions filter;
+    Selection selection;
     bool wide = false;
     bool csv = false;
 };
@@ -33,10 +33,10 @@ struct Row {
 
 std::vector<Row> rows_of(const Options& options, const Console& console,
                          const std::vector<tuner::DeviceInfo>& devices) {
-    const TrialFilter filter(options.filter);
+    const Selected selected(options.selection);
     std::vector<Row> rows;
-    for (StoredTrial& stored : stored_winners(filter_of(filter.family()), console)) {
-        if (!filter.wants(stored.trial.key)) continue;
+    for (StoredTrial& stored : stored_winners(filter_of(""), console)) {
+        if (!selected.contains(stored.trial)) continue;
         Row row{.stored = std::move(stored), .trust = {}, .sizes = {}};
         row.trust = trust_here(row.stored.trial, devices);
         const auto sizes = parse_key_values(row.stored.trial.key.dynamic_fields, nullptr);
@@ -74,17 +74,6 @@ bool is_column(const Remark& remark, const std::vector<Row>& rows, const Options
            });
 }
 
-/// What stands between blanks; of several, all but one belong to the word behind.
-std::vector<std::string> words_of(std::string_view text) {
-    std::vector<std::string> words;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' ', text.find_first_not_of(' ')), text.size());
-        words.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return words;
-}
-
 /// What holds for all rows stands in the heading, and is no column.
 std::string heading(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
     const cache::TuningKey& key = rows.front().stored.trial.key;
@@ -96,7 +85,7 @@ std::string heading(const std::vector<Row>& rows, const Options& options, const 
     const std::string text =
         fmt::format("{} {}{}", key.family, key.static_fields,
                     common.empty() ? "" : fmt::format("  ({})", fmt::join(common, ", ")));
-    return tuner::wrapped(words_of(tuner::escape_controls(text)), page, "    ", "");
+    return tuner::wrapped(tuner::split_words(tuner::escape_controls(text)), page, "    ", "");
 }
 
 std::string table_of(const std::vector<Row>& rows, const Options& options, const tuner::Page& page) {
@@ -131,7 +120,7 @@ std::string text_of(std::vector<Row> rows, const Options& options, tuner::Page p
     std::map<std::string, std::map<std::string, std::vector<Row>>> groups;  // by GPU, by static problem
     for (Row& row : rows) {
         const cache::TuningKey& key = row.stored.trial.key;
-        groups[describe(key.gpu)][key.family + ' ' + key.static_fields].push_back(std::move(row));
+        groups[place_of(row.stored.trial)][key.family + ' ' + key.static_fields].push_back(std::move(row));
     }
     std::string text;
     for (const auto& [gpu, problems] : groups) {
@@ -154,7 +143,7 @@ std::string csv_of(const std::vector<Row>& rows) {
     std::string text = "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at\r\n";
     for (const Row& row : rows) {
         const cache::Trial& trial = row.stored.trial;
-        const std::string cells[] = {describe(trial.key.gpu),
+        const std::string cells[] = {place_of(trial),
                                      row.stored.layer,
                                      trial.key.family,
                                      trial.key.static_fields,
@@ -172,8 +161,8 @@ std::string csv_of(const std::vector<Row>& rows) {
 }
 
 std::string nothing(const Options& options) {
-    return options.filter.is_empty() ? "nothing is tuned yet: hone tune MODEL\n"
-                                     : "no winner is like that: hone list shows all\n";
+    return options.selection.is_everything() ? "nothing is tuned yet: hone tune MODEL\n"
+                                             : "no winner is like that: hone list shows all\n";
 }
 
 Outcome list(const Options& options, const Console& console) {
@@ -197,7 +186,7 @@ Outcome list(const Options& options, const Console& console) {
 
 Runner declare_list(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    options->filter.declare(app);
+    options->selection.declare(app);
     auto* const wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
     app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line")->excludes(wide);
     return [options](const Console& console) { return list(*options, console); };

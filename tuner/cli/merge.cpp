@@ -41,7 +41,7 @@ Outcome merge_caches(const std::string& file, const Console& console) {
 
 Runner declare_merge(CLI::App& app) {
     const auto file = std::make_shared<std::string>();
-    app.add_option("FILE", *file, "Another cache.db; it is only read")->required();
+    app.add_option("FILE", *file, "Another cache.db; it is only read")->required()->type_name("");
     return [file](const Console& console) { return merge_caches(*file, console); };
 }
 

@@ -45,10 +45,9 @@ Outcome model(const Target& target, const Console& console) {
 
 Runner declare_model(CLI::App& app) {
     const auto target = std::make_shared<Target>();
-    app.add_option("MODEL", target->model, "A known model, or a path to a Hugging Face config.json");
-    app.add_option("--dtype", target->dtype, "fp32, fp16 or bf16 instead of the model's");
-    app.add_option("--tp", target->tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
-    target->declare_format(app);
+    app.add_option("MODEL", target->model, "A known model, or a path to a Hugging Face config.json")
+        ->type_name("");
+    target->declare_variant(app);
     return [target](const Console& console) { return model(*target, console); };
 }
 

@@ -29,12 +29,28 @@ double rate_per_s(const tuner::Progress& progress, milliseconds elapsed) {
     return static_cast<double>(progress.candidates_done) * 1000 / static_cast<double>(elapsed.count());
 }
 
-std::string remaining(const tuner::Progress& progress, milliseconds elapsed) {
+/// What the run knows itself, else what the rate tells.
+std::optional<milliseconds> time_left(const tuner::Progress& progress, milliseconds elapsed,
+                                      const ProgressUnits& units) {
+    if (progress.left || !units.are_alike) return progress.left;
     const double rate = rate_per_s(progress, elapsed);
-    if (!(rate > 0) || progress.candidates_total < progress.candidates_done) return {};
+    if (!(rate > 0) || progress.candidates_total < progress.candidates_done) return std::nullopt;
     const auto left = static_cast<double>(progress.candidates_total - progress.candidates_done) / rate;
-    return fmt::format("about {} left",
-                       tuner::format_duration(milliseconds(static_cast<std::int64_t>(left) * 1000)));
+    return milliseconds(static_cast<std::int64_t>(left * 1000));
+}
+
+/// In whole seconds: it is no measurement.
+std::string remaining(milliseconds left) {
+    const auto seconds = std::chrono::round<std::chrono::seconds>(left);
+    if (seconds < std::chrono::minutes(1)) return fmt::format("about {} s left", seconds.count());
+    return fmt::format("about {} left", tuner::format_duration(seconds));
+}
+
+/// "rmsnorm rows=16, best 2.129 us"
+std::string current(const tuner::Progress& progress) {
+    std::string text = tuner::escape_controls(progress.current);
+    if (progress.best_us > 0) text += fmt::format(", best {} us", tuner::format_us(progress.best_us));
+    return text;
 }
 
 double share_done(const tuner::Progress& progress) {
@@ -51,17 +67,16 @@ std::string progress_line(const tuner::Progress& progress, milliseconds elapsed,
     std::string line = fmt::format("{}/{} {}, {} {}", progress.problems_done, progress.problems_total,
                                    units.problems, progress.candidates_done, units.candidates);
     if (const double rate = rate_per_s(progress, elapsed); rate > 0) line += fmt::format(", {:.0f}/s", rate);
-    if (const std::string left = remaining(progress, elapsed); !left.empty()) line += ", " + left;
-    return line;
+    if (const auto left = time_left(progress, elapsed, units)) line += ", " + remaining(*left);
+    return progress.current.empty() ? line : line + ": " + current(progress);
 }
 
 std::string progress_bar(const tuner::Progress& progress, milliseconds elapsed, std::size_t width,
                          const ProgressUnits& units) {
     constexpr std::size_t cells = 20;
     const auto full = static_cast<std::size_t>(share_done(progress) * cells);
-    std::string line =
-        fmt::format("[{}{}] {}  {}", std::string(full, '#'), std::string(cells - full, '-'),
-                    progress_line(progress, elapsed, units), tuner::escape_controls(progress.current));
+    std::string line = fmt::format("[{}{}] {}", std::string(full, '#'), std::string(cells - full, '-'),
+                                   progress_line(progress, elapsed, units));
     if (line.size() > width) line.resize(width);  // ASCII but for a problem's text, which is ASCII too
     return line;
 }

@@ -9,6 +9,7 @@
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -149,7 +150,7 @@ Outcome quantize(const Options& options, const Console& console) {
     const std::atomic<bool>& stop = stop_on_interrupt(
         "stopping after this layer; nothing is left behind (again: stop at once, and leave an unfinished "
         "folder)");
-    ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB"});
+    ProgressDisplay display(console, {.problems = "layers", .candidates = "MiB", .are_alike = true});
     const std::optional<QuantizeReport> report = checkpoints::quantize_checkpoint(
         checkpoint, *source, options.output,
         [&](const checkpoints::QuantizeProgress& progress) { display.update(as_progress(progress)); }, stop);
@@ -169,9 +170,12 @@ Runner declare_quantize(CLI::App& app) {
            "A folder with model.safetensors or its shards, or one such file: weights of 16 or 32 bits, "
            "or GPTQ, AWQ (4 bits: w4a16; GPTQ 8 bits a row: w8a16, w8a8) or FP8 (fp8) codes, which stay "
            "as they are")
-        ->required();
-    app.add_option("--format", options->format, "w4a16, w8a16, w8a8 or fp8")->required();
-    app.add_option("-o,--output", options->output, "Folder to make")->required();
+        ->required()
+        ->type_name(file_type);
+    app.add_option("--format", options->format, "How weights are stored")
+        ->required()
+        ->type_name(one_of(quant_format_names));
+    app.add_option("-o,--output", options->output, "Folder to make")->required()->type_name(file_type);
     app.add_option(
         "--group", options->request.group,
         "Columns that share a scale: 32, 64, 128, 0 for whole rows (default 128 with w4a16, else 0); "
@@ -183,7 +187,8 @@ Runner declare_quantize(CLI::App& app) {
     app.add_option("--skip", options->request.skip,
                    "Layers to leave as they are: whole words of their names, as down_proj or layers.0");
     app.add_option("--dtype", options->dtype,
-                   "fp16 or bf16, of x and of the scales of w4a16 (default: the checkpoint's)");
+                   "fp16 or bf16, of x and of the scales of w4a16 (default: the checkpoint's)")
+        ->type_name("fp16|bf16");
     return [options](const Console& console) { return quantize(*options, console); };
 }
 

@@ -7,9 +7,10 @@
 #include "runtime/system/atomic_file.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
+#include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
-#include "tuner/cli/trial_filter.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/report/page/model_steps.h"
 #include "tuner/report/page/page.h"
 #include "tuner/report/page/peers.h"
@@ -18,7 +19,7 @@ namespace hone::cli {
 namespace {
 
 struct Options {
-    TrialFilterOptions filter;
+    Selection selection;  ///< without a model
     std::string output = "report.html";
     Target target;  ///< its model is the one whose steps are shown
     std::vector<std::string> peers;
@@ -31,22 +32,23 @@ std::int64_t now_ms() {
 }
 
 /// Winners first, whose candidates the page knows before it has read the trials.
-tuner::ResultColumns gathered(const TrialFilter& filter, const std::vector<tuner::DeviceInfo>& devices,
+tuner::ResultColumns gathered(const Selected& selected, const std::vector<tuner::DeviceInfo>& devices,
                               const Console& console) {
     tuner::ResultColumns columns([&](const cache::GpuKey& gpu) { return known_traits(gpu, devices); });
-    for (const StoredTrial& winner : stored_winners(filter_of(filter.family()), console)) {
-        if (filter.wants(winner.trial.key))
+    for (const StoredTrial& winner : stored_winners(filter_of(""), console)) {
+        if (selected.contains(winner.trial))
             columns.add_winner(winner, devices.empty() ? "" : trust_here(winner.trial, devices));
     }
-    for (const StoredTrial& trial : stored_trials(filter_of(filter.family()), console)) {
-        if (filter.wants(trial.trial.key)) columns.add_trial(trial);
+    for (const StoredTrial& trial : stored_trials(filter_of(""), console)) {
+        // Of what ships with the build there are winners alone.
+        if (trial.layer != "packaged" && selected.contains(trial.trial)) columns.add_trial(trial);
     }
     return columns;
 }
 
 void refuse_nothing(const tuner::ResultColumns& columns, const Options& options) {
     if (columns.winner_count() + columns.trial_count() > 0) return;
-    const bool all = options.filter.is_empty();
+    const bool all = options.selection.is_everything();
     throw Failure(ExitCode::failure,
                   {"nothing_to_report", all ? "nothing is tuned yet" : "no winner and no trial is like that",
                    all ? "hone tune MODEL" : "hone list shows what there is"});
@@ -71,8 +73,8 @@ tuner::PageData page_data(tuner::ResultColumns& columns, Json peers, const Optio
     Json results{{"schema", "hone.report/1"},
                  {"version", HONE_VERSION},
                  {"made_at_ms", now_ms()},
-                 {"filter", fmt::format("{}", fmt::join(options.filter.words, " "))},
-                 {"gpu_filter", options.filter.gpu},
+                 {"filter", fmt::format("{}", fmt::join(options.selection.words, " "))},
+                 {"gpu_filter", options.selection.gpu},
                  {"trial_count", columns.trial_count()}};
     results.update(columns.results());
     results["model"] = std::move(model);
@@ -81,10 +83,10 @@ tuner::PageData page_data(tuner::ResultColumns& columns, Json peers, const Optio
 }
 
 Outcome report(const Options& options, const Console& console) {
-    const TrialFilter filter(options.filter);
+    const Selected selected(options.selection);
     Json peers = peers_of(options.peers);
     const std::vector<tuner::DeviceInfo> devices = find_gpus().devices;
-    tuner::ResultColumns columns = gathered(filter, devices, console);
+    tuner::ResultColumns columns = gathered(selected, devices, console);
     refuse_nothing(columns, options);
     const std::string page = tuner::page_of(page_data(columns, std::move(peers), options, console));
     runtime::write_file(options.output, page);
@@ -102,24 +104,21 @@ Outcome report(const Options& options, const Console& console) {
 
 Runner declare_report(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    options->filter.declare(app);
-    app.add_option("-o,--output", options->output, "File to write (default: report.html)");
+    options->selection.declare_words(app);
+    options->selection.declare_gpu(app);
+    app.add_option("-o,--output", options->output, "File to write (default: report.html)")
+        ->type_name(file_type);
     app.add_option("--peers", options->peers,
                    "Results of bench/compare_torch.py: other libraries beside Hone; may stand several times")
+        ->type_name(file_type)
         ->allow_extra_args(false);
-    CLI::Option* model =
-        app.add_option("--model", options->target.model,
-                       "What the time of this model's steps is spent on: a known model, or a "
-                       "path to a Hugging Face config.json");
+    CLI::Option* model = options->target.declare_model_option(
+        app,
+        "What the time of this model's steps is spent on: a known model, or a path to a Hugging Face "
+        "config.json");
     app.add_option("--tokens", options->target.tokens,
-                   "Tokens of these steps (default: 1, 4, 16, 64, 256, 1024, 4096, 8192)");
-    app.add_option("--dtype", options->target.dtype, "fp32, fp16 or bf16 instead of the model's");
-    app.add_option("--tp", options->target.tensor_parallel,
-                   "Tensor-parallel GPUs that share heads and feed-forward");
-    options->target.declare_format(app);
-    for (const char* of_model :
-         {"--tokens", "--dtype", "--tp", "--format", "--group", "--zeros", "--lm-head"})
-        app.get_option(of_model)->needs(model);
+                   "Tokens of these steps (default: 1, 4, 16, 64, 256, 1024, 4096, 8192)")
+        ->needs(model);
     return [options](const Console& console) { return report(*options, console); };
 }
 

@@ -1,87 +1,213 @@
-// hone show PROBLEM: every stored trial of one problem, failures with their causes.
+// hone show PROBLEM: the candidates that were tried of one problem, or of a model's, failures with their
+// causes.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <tuple>
 
 #include "tuner/cli/command_list.h"
+#include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
-#include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
 namespace {
 
 using tuner::Align;
+using tuner::Table;
 
-/// Fastest first, failures last.
-bool before(const StoredTrial& left, const StoredTrial& right) {
-    const auto key = [](const cache::Trial& trial) {
-        return std::tuple(describe(trial.key.gpu), trial.status != cache::TrialStatus::ok,
-                          trial.timing.median_us, trial.candidate);
-    };
-    return key(left.trial) < key(right.trial);
+struct Options {
+    Selection selection;
+    bool wide = false;
+};
+
+/// Everything that is stored of one candidate of a problem on one GPU.
+struct Tried {
+    StoredTrial last;  ///< what was found last, failures too
+    double best_us = 0;
+    int trials = 0;
+    bool is_winner = false;
+};
+
+/// Problems, and below them where they were tried.
+using Groups = std::map<std::string, std::map<std::string, std::vector<StoredTrial>>>;
+
+std::string problem_text(const cache::Trial& trial) {
+    return fmt::format("{} {} {}", trial.key.family, trial.key.static_fields, trial.key.dynamic_fields);
 }
 
-std::vector<std::string> cells(const StoredTrial& stored) {
-    const cache::Trial& trial = stored.trial;
-    std::string remark = trial.winner ? "winner" : "";
-    if (trial.is_default) remark += remark.empty() ? "default" : ", default";
-    if (!trial.detail.empty()) remark += (remark.empty() ? "" : ", ") + trial.detail;
-    return {trial.candidate,
-            std::string(name(trial.status)),
-            tuner::format_us(trial.timing.median_us),
-            tuner::format_us(trial.timing.p10_us),
-            tuner::format_us(trial.timing.p90_us),
-            std::to_string(trial.timing.samples),
-            std::to_string(trial.resources.registers),
-            std::to_string(trial.resources.shared_bytes),
-            std::to_string(trial.resources.spill_bytes),
-            std::string(name(trial.stage)),
-            std::string(name(trial.provenance)),
-            remark};
+bool has_failed(const cache::Trial& trial) { return trial.status != cache::TrialStatus::ok; }
+
+/// A layer's own trials count before those of the layers below it: "user" > "site" > "packaged" happens to be
+/// the order of the alphabet backwards.
+bool is_later(const StoredTrial& left, const StoredTrial& right) {
+    return std::tie(left.layer, left.trial.created_at) >= std::tie(right.layer, right.trial.created_at);
 }
 
-Outcome show(const std::vector<std::string>& words, const Console& console) {
-    const Problem problem = problem_from_words(words);
-    std::vector<StoredTrial> trials = stored_trials(filter_of(problem), console);
-    std::sort(trials.begin(), trials.end(), before);
-    Outcome outcome{.data = {{"problem", to_string(problem)}, {"trials", Json::array()}}};
-    std::map<std::string, tuner::Table> by_gpu;
+/// One entry a candidate, the winner first, then by time, failures last.
+std::vector<Tried> folded(const std::vector<StoredTrial>& trials, const std::string& winner) {
+    std::map<std::string, Tried> by_candidate;
     for (const StoredTrial& stored : trials) {
+        Tried& tried = by_candidate[stored.trial.candidate];
+        if (tried.trials++ == 0 || is_later(stored, tried.last)) tried.last = stored;
+        const double us = stored.trial.timing.median_us;
+        const bool is_time = !has_failed(stored.trial) && us > 0;
+        if (is_time && (tried.best_us == 0 || us < tried.best_us)) tried.best_us = us;
+    }
+    std::vector<Tried> list;
+    for (auto& [candidate, tried] : by_candidate) {
+        tried.is_winner = candidate == winner;
+        list.push_back(std::move(tried));
+    }
+    std::ranges::stable_sort(list, {}, [](const Tried& tried) {
+        return std::tuple(!tried.is_winner, has_failed(tried.last.trial), tried.last.trial.timing.median_us);
+    });
+    return list;
+}
+
+std::string remark_of(const Tried& tried) {
+    const cache::Trial& trial = tried.last.trial;
+    std::vector<std::string> words;
+    if (tried.is_winner) words.emplace_back("winner");
+    if (trial.is_default) words.emplace_back("default");
+    if (tried.last.layer != "user") words.push_back(tried.last.layer);
+    if (has_failed(trial)) words.emplace_back(name(trial.status));
+    if (!trial.detail.empty()) words.push_back(trial.detail);
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+struct Column {
+    std::string_view title;
+    Align align;
+    bool is_wide;  ///< shown with --wide alone
+    std::string (*text)(const Tried& tried);
+};
+const Column columns[] = {
+    {"us", Align::right, false,
+     [](const Tried& t) { return tuner::format_us(t.last.trial.timing.median_us); }},
+    {"p10", Align::right, true, [](const Tried& t) { return tuner::format_us(t.last.trial.timing.p10_us); }},
+    {"p90", Align::right, true, [](const Tried& t) { return tuner::format_us(t.last.trial.timing.p90_us); }},
+    {"samples", Align::right, true,
+     [](const Tried& t) { return std::to_string(t.last.trial.timing.samples); }},
+    {"best", Align::right, false, [](const Tried& t) { return tuner::format_us(t.best_us); }},
+    {"trials", Align::right, false, [](const Tried& t) { return std::to_string(t.trials); }},
+    {"regs", Align::right, false,
+     [](const Tried& t) { return std::to_string(t.last.trial.resources.registers); }},
+    {"shared", Align::right, true,
+     [](const Tried& t) { return std::to_string(t.last.trial.resources.shared_bytes); }},
+    {"spills", Align::right, false,
+     [](const Tried& t) { return std::to_string(t.last.trial.resources.spill_bytes); }},
+    {"stage", Align::left, true, [](const Tried& t) { return std::string(name(t.last.trial.stage)); }},
+    {"provenance", Align::left, true,
+     [](const Tried& t) { return std::string(name(t.last.trial.provenance)); }},
+    {"layer", Align::left, true, [](const Tried& t) { return t.last.layer; }},
+    {"tried at (UTC)", Align::left, true,
+     [](const Tried& t) { return tuner::format_time(t.last.trial.created_at); }},
+    {"remark", Align::left, false, remark_of},
+    {"candidate", Align::left, false, [](const Tried& t) { return t.last.trial.candidate; }},
+};
+
+/// On a page, a column that says nothing of its own takes no room: times that all are the best ones, no
+/// spills.
+bool is_shown(const Column& column, const std::vector<Tried>& list, bool wide) {
+    if (wide || column.is_wide) return wide;
+    const auto says_it = [&](const Tried& tried) {
+        const std::string text = column.text(tried);
+        if (column.title == "best") return text != columns[0].text(tried);
+        return !text.empty() && text != "0";
+    };
+    return std::ranges::any_of(list, says_it);
+}
+
+Table table_of(const std::vector<Tried>& list, bool wide) {
+    std::vector<Column> shown;
+    std::ranges::copy_if(columns, std::back_inserter(shown),
+                         [&](const Column& column) { return is_shown(column, list, wide); });
+    std::vector<Table::Column> titles;
+    for (const Column& column : shown) titles.push_back({std::string(column.title), column.align});
+    Table table(titles);
+    for (const Tried& tried : list) {
+        std::vector<std::string> cells;
+        for (const Column& column : shown) cells.push_back(column.text(tried));
+        table.add(std::move(cells));
+    }
+    return table;
+}
+
+/// The candidate that `hone list` has for this problem in this place.
+std::string winner_of(const std::vector<StoredTrial>& trials, const std::vector<StoredTrial>& winners) {
+    const cache::Trial& any = trials.front().trial;
+    const auto found = std::ranges::find_if(winners, [&](const StoredTrial& stored) {
+        return stored.trial.key == any.key && place_of(stored.trial) == place_of(any);
+    });
+    return found == winners.end() ? "" : found->trial.candidate;
+}
+
+std::string text_of(const Groups& groups, const std::vector<StoredTrial>& winners, const Options& options,
+                    tuner::Page page) {
+    if (options.wide) page.columns = 0;
+    std::string text;
+    for (const auto& [problem, places] : groups) {
+        text += (text.empty() ? "" : "\n") + tuner::wrapped(tuner::split_words(problem), page, "    ", "");
+        for (const auto& [place, trials] : places) {
+            const std::vector<Tried> list = folded(trials, winner_of(trials, winners));
+            text += fmt::format("\n{}\n{}", tuner::fitted(tuner::escape_controls(place), page.columns),
+                                table_of(list, options.wide).render(page, "  "));
+        }
+    }
+    return text;
+}
+
+/// What is stored of the one problem that the words say, or of those of a model that they select.
+std::vector<StoredTrial> selected_trials(const Options& options, const cache::Filter& filter,
+                                         const Console& console) {
+    std::vector<StoredTrial> trials = stored_trials(filter, console);
+    Selection selection = options.selection;
+    if (selection.target.model.empty()) selection.words.clear();  // the filter has them
+    const Selected selected(selection);
+    std::erase_if(trials, [&](const StoredTrial& stored) { return !selected.contains(stored.trial); });
+    return trials;
+}
+
+Outcome show(const Options& options, const Console& console) {
+    const Selection& selection = options.selection;
+    if (selection.words.empty() && selection.target.model.empty()) {
+        throw Failure(ExitCode::usage, {"no_target", "give a problem or --model",
+                                        "hone show rmsnorm dtype=bf16 hidden=4096 rows=16"});
+    }
+    std::optional<Problem> problem;
+    if (selection.target.model.empty()) problem = problem_from_words(selection.words);
+    const cache::Filter filter = problem ? filter_of(*problem) : filter_of("");
+    Outcome outcome{.data = {{"problem", problem ? Json(to_string(*problem)) : Json(nullptr)},
+                             {"trials", Json::array()}}};
+    Groups groups;
+    for (const StoredTrial& stored : selected_trials(options, filter, console)) {
         Json row = tuner::as_json(stored.trial);
         row["layer"] = stored.layer;
         outcome.data["trials"].push_back(std::move(row));
-        auto [table, added] = by_gpu.try_emplace(describe(stored.trial.key.gpu),
-                                                 std::vector<tuner::Table::Column>{{"candidate"},
-                                                                                   {"status"},
-                                                                                   {"us", Align::right},
-                                                                                   {"p10", Align::right},
-                                                                                   {"p90", Align::right},
-                                                                                   {"samples", Align::right},
-                                                                                   {"regs", Align::right},
-                                                                                   {"shared", Align::right},
-                                                                                   {"spills", Align::right},
-                                                                                   {"stage"},
-                                                                                   {"provenance"},
-                                                                                   {""}});
-        table->second.add(cells(stored));
+        groups[problem_text(stored.trial)][place_of(stored.trial)].push_back(stored);
     }
-    outcome.text = to_string(problem) + "\n";
-    for (const auto& [gpu, table] : by_gpu) {
-        outcome.text +=
-            fmt::format("\n{}\n{}", tuner::escape_controls(gpu), table.render(console.page, "  "));
-    }
-    if (trials.empty()) outcome.text += "no trials stored\n";
+    outcome.text = text_of(groups, stored_winners(filter, console), options, console.page);
+    if (groups.empty())
+        outcome.text =
+            (problem ? to_string(*problem) + "\n" : "") + "nothing is stored: hone list shows all\n";
     return outcome;
 }
 
 }  // namespace
 
 Runner declare_show(CLI::App& app) {
-    const auto words = std::make_shared<std::vector<std::string>>();
-    app.add_option("PROBLEM", *words, "An operator and its fields")->required();
-    return [words](const Console& console) { return show(*words, console); };
+    const auto options = std::make_shared<Options>();
+    app.add_option("PROBLEM", options->selection.words,
+                   "An operator and its fields; with --model those that results must have")
+        ->type_name(operator_type);
+    options->selection.declare_gpu(app);
+    options->selection.declare_model(app);
+    app.add_flag("--wide", options->wide, "All columns, nothing cut off");
+    return [options](const Console& console) { return show(*options, console); };
 }
 
 }  // namespace hone::cli

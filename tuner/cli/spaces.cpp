@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/names.h"
 #include "kernel_templates/space.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/targets.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/errors.h"
 #include "tuner/report/report_text.h"
 
@@ -48,7 +50,7 @@ Problem problem_for(const Family& family, const std::string& given) {
     std::string error;
     const std::optional<std::vector<KeyValue>> pairs = parse_key_values(given, &error);
     if (!pairs) throw tuner::ConfigError(error);
-    std::string text = given;
+    std::string text = spelled_fields(family, given);
     for (const Field& field : family.fields) {
         const bool has_default = field.default_value >= 0 || !field.default_as.empty();
         if (has_default || std::ranges::find(*pairs, field.name, &KeyValue::key) != pairs->end()) continue;
@@ -157,6 +159,23 @@ void add_family(const Family& family, const Options& options, const DeviceTraits
     outcome.data["families"].push_back(std::move(json));
 }
 
+/// An operator's families that have such fields, or all of this build. Throws ConfigError where none has.
+std::vector<const Family*> described_families(const Options& options) {
+    if (options.family.empty()) return {families().begin(), families().end()};
+    std::vector<const Family*> described;
+    std::string wrong;
+    for (const Family* family : families_by_name(options.family)) {
+        try {
+            static_cast<void>(problem_for(*family, options.fields));
+            described.push_back(family);
+        } catch (const tuner::ConfigError& error) {
+            wrong += (wrong.empty() ? "" : "; ") + std::string(error.what());
+        }
+    }
+    if (described.empty()) throw tuner::ConfigError(wrong);
+    return described;
+}
+
 Outcome spaces(const Options& options, const Console& console) {
     const DeviceTraits traits = *representative_device(arch_named(options.arch));
     Outcome outcome{.data = {{"arch", options.arch}, {"device", traits.name}, {"families", Json::array()}}};
@@ -164,11 +183,8 @@ Outcome spaces(const Options& options, const Console& console) {
         throw Failure(ExitCode::usage,
                       {"no_target", "--fields needs an operator", "hone spaces rmsnorm --fields ..."});
     }
-    if (!options.family.empty()) {
-        add_family(family_named(options.family), options, traits, console.page, outcome);
-        return outcome;
-    }
-    for (const Family* family : families()) add_family(*family, options, traits, console.page, outcome);
+    for (const Family* family : described_families(options))
+        add_family(*family, options, traits, console.page, outcome);
     return outcome;
 }
 
@@ -176,9 +192,10 @@ Outcome spaces(const Options& options, const Console& console) {
 
 Runner declare_spaces(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FAMILY", options->family, "Only this operator");
+    app.add_option("OPERATOR", options->family, "Only this operator, or family")->type_name("");
     app.add_option("--fields", options->fields, "Count for this problem");
-    app.add_option("--arch", options->arch, "Count for this architecture (default sm_90a)");
+    app.add_option("--arch", options->arch, "Count for this architecture (default sm_90a)")
+        ->type_name(arch_type());
     return [options](const Console& console) { return spaces(*options, console); };
 }
 

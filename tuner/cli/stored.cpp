@@ -48,6 +48,18 @@ std::vector<StoredTrial> from_databases(Databases which, const Console& console,
     return all;
 }
 
+void append_packaged(std::vector<StoredTrial>& all, const cache::Filter& filter, const Console& console) {
+    for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
+        try {
+            std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
+            std::erase_if(trials, [&](const cache::Trial& trial) { return !matches(trial, filter); });
+            append(all, std::move(trials), "packaged");
+        } catch (const cache::BundleError& refused) {
+            console.warn(fmt::format("packaged results {} left out: {}", bundle.name, refused.what()));
+        }
+    }
+}
+
 /// And the packaged ones.
 std::vector<StoredTrial> winners_of(Databases which, const cache::Filter& filter, const Console& console) {
     std::vector<StoredTrial> all = from_databases(which, console, [&](const cache::Cache& cache) {
@@ -59,15 +71,7 @@ std::vector<StoredTrial> winners_of(Databases which, const cache::Filter& filter
         }
         return winners;
     });
-    for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
-        try {
-            std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
-            std::erase_if(trials, [&](const cache::Trial& trial) { return !matches(trial, filter); });
-            append(all, std::move(trials), "packaged");
-        } catch (const cache::BundleError& refused) {
-            console.warn(fmt::format("packaged results {} left out: {}", bundle.name, refused.what()));
-        }
-    }
+    append_packaged(all, filter, console);
     return all;
 }
 
@@ -85,8 +89,10 @@ std::vector<cache::Trial> lower_winners(const Console& console) {
 }
 
 std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console) {
-    return from_databases(Databases::all, console,
-                          [&](const cache::Cache& cache) { return cache.trials(filter); });
+    std::vector<StoredTrial> all = from_databases(
+        Databases::all, console, [&](const cache::Cache& cache) { return cache.trials(filter); });
+    append_packaged(all, filter, console);
+    return all;
 }
 
 cache::Cache open_user_cache(cache::OpenMode mode) {
@@ -115,6 +121,15 @@ std::string describe(const cache::GpuKey& gpu) {
     if (gpu.memory_clock_mhz > 0) text += fmt::format(", memory {} MHz", gpu.memory_clock_mhz);
     if (!gpu.mig_profile.empty()) text += ", MIG " + gpu.mig_profile;
     return text + ")";
+}
+
+std::string predicted_for(const cache::GpuKey& gpu) {
+    return "predicted for " + to_string(native_arch(gpu.compute_major, gpu.compute_minor));
+}
+
+std::string place_of(const cache::Trial& trial) {
+    const bool is_predicted = trial.provenance == cache::Provenance::predicted;
+    return is_predicted ? predicted_for(trial.key.gpu) : describe(trial.key.gpu);
 }
 
 std::optional<DeviceTraits> known_traits(const cache::GpuKey& gpu,

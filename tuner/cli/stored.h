@@ -17,7 +17,7 @@ using tuner::StoredTrial;
 [[nodiscard]] std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console);
 /// Winners of the layers below the user's: the site's, then the packaged ones.
 [[nodiscard]] std::vector<cache::Trial> lower_winners(const Console& console);
-/// Trials of the user's and the site's cache.
+/// Trials of the user's and the site's cache, and the packaged winners.
 [[nodiscard]] std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console);
 
 /// The user's cache, created when it is not there. Throws CacheError.
@@ -34,6 +34,9 @@ using tuner::StoredTrial;
 
 /// "NVIDIA H100 80GB HBM3 (9.0, 132 SMs, memory 2619 MHz)"
 [[nodiscard]] std::string describe(const cache::GpuKey& gpu);
+/// Where a trial's time is from: that, and "predicted for sm_90a" where no GPU has seen it.
+[[nodiscard]] std::string place_of(const cache::Trial& trial);
+[[nodiscard]] std::string predicted_for(const cache::GpuKey& gpu);
 
 /// For a trial's problem: the share of the bandwidth floor on the device it was measured on, as far as its
 /// traits are known.

@@ -7,9 +7,11 @@
 #include <array>
 
 #include "checkpoints/pack/request.h"
-#include "kernel_templates/catalog.h"
+#include "kernel_templates/names.h"
 #include "kernel_templates/text.h"
 #include "tuner/cli/command.h"
+#include "tuner/cli/shell.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/errors.h"
 
 namespace hone::cli {
@@ -21,17 +23,30 @@ Failure usage(std::string code, std::string message, std::string hint = {}) {
 
 std::optional<Dtype> parsed_dtype(const std::string& text) {
     if (text.empty()) return std::nullopt;
-    const std::optional<Dtype> dtype = dtype_from_name(text);
+    const std::string word = dtype_word(text);
+    const std::optional<Dtype> dtype = dtype_from_name(word);
     constexpr std::array<std::string_view, 3> names{"fp32", "fp16", "bf16"};
-    if (dtype && std::find(names.begin(), names.end(), text) != names.end()) return dtype;
+    if (dtype && std::ranges::find(names, word) != names.end()) return dtype;
     throw usage("unknown_dtype", fmt::format("--dtype: no dtype '{}'{}: allowed is {}", text,
                                              did_you_mean(text, names), fmt::join(names, ", ")));
 }
 
 constexpr std::string_view dense = "dense";
 
-void keep_only(const Family& family, tuner::Workload& workload) {
-    const auto other = [&](const Problem& problem) { return problem.family != &family; };
+/// Those of codes in their order, and dense.
+std::span<const std::string_view> weight_format_names() {
+    static constexpr auto names = [] {
+        std::array<std::string_view, quant_format_names.size() + 1> all{};
+        *std::ranges::copy(quant_format_names, all.begin()).out = dense;
+        return all;
+    }();
+    return names;
+}
+
+void keep_only(const std::vector<const Family*>& wanted, tuner::Workload& workload) {
+    const auto other = [&](const Problem& problem) {
+        return std::ranges::find(wanted, problem.family) == wanted.end();
+    };
     std::erase_if(workload.problems, other);
     std::erase_if(workload.tuned, [&](const tuner::TunedOperator& op) { return other(op.problem); });
     workload.without_family.clear();
@@ -40,22 +55,38 @@ void keep_only(const Family& family, tuner::Workload& workload) {
 }  // namespace
 
 void Target::declare(CLI::App& app) {
-    app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json");
-    app.add_option("--op", op, "One operator, rmsnorm or linear, say: with --fields, or those of MODEL");
+    app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json")->type_name("");
+    app.add_option("--op", op,
+                   "One operator, RmsNorm or Attention, say, or a family as `hone spaces` lists "
+                   "them: with --fields, or those of MODEL")
+        ->type_name(operator_type);
     app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
     app.add_option(
         "--tokens", tokens,
         "Tokens of a forward pass to tune at (default: 1, 2, 4 ... 8192); with --op and --fields the "
         "size that these leave open");
-    app.add_option("--dtype", dtype, "fp32, fp16 or bf16 instead of the model's");
+    declare_variant(app);
+}
+
+void Target::declare_variant(CLI::App& app) {
+    app.add_option("--dtype", dtype, "Element type instead of the model's")->type_name(dtype_type);
     app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
     declare_format(app);
+}
+
+CLI::Option* Target::declare_model_option(CLI::App& app, const std::string& says) {
+    CLI::Option* option = app.add_option("--model", model, says)->type_name(model_type);
+    declare_variant(app);
+    for (const char* of_model : {"--dtype", "--tp", "--format", "--group", "--zeros", "--lm-head"})
+        app.get_option(of_model)->needs(option);
+    return option;
 }
 
 void Target::declare_format(CLI::App& app) {
     app.add_option("--format", format,
                    "Weights of the model's linear layers: w4a16, w8a16, w8a8, fp8, or dense: of its dtype "
-                   "(default: as quantization_config of its config.json says, else dense)");
+                   "(default: as quantization_config of its config.json says, else dense)")
+        ->type_name(one_of(weight_format_names()));
     app.add_option("--group", group,
                    "With --format: columns that share a scale, as `hone quantize` takes it (default 128 "
                    "with w4a16, else 0: whole rows)");
@@ -75,9 +106,7 @@ std::optional<checkpoints::WeightFormat> Target::weights() const {
                     "--op quantized_linear --fields \"format=w4a16 ...\"");
     }
     if (format == dense) return checkpoints::WeightFormat{};
-    std::array<std::string_view, quant_format_names.size() + 1> names{};
-    *std::ranges::copy(quant_format_names, names.begin()).out = dense;
-    const auto codes = static_cast<QuantFormat>(chosen("--format", format, names));
+    const auto codes = static_cast<QuantFormat>(chosen("--format", format, weight_format_names()));
     return checkpoints::WeightFormat{.format = codes,
                                      .group = group.value_or(checkpoints::usual_group(codes)),
                                      .zeros = zeros,
@@ -93,7 +122,7 @@ tuner::Workload Target::workload() const {
         throw usage("no_target", "--fields goes with --op and without a MODEL");
     if (model.empty()) return tuner::operator_workload(op, fields, options());
     tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options());
-    if (!op.empty()) keep_only(family_named(op), workload);
+    if (!op.empty()) keep_only(families_by_name(op), workload);
     return workload;
 }
 
@@ -104,14 +133,12 @@ tuner::WorkloadOptions Target::options() const {
             .weights = weights()};
 }
 
-std::string Target::command_words() const {
-    std::string words = model;
-    if (!op.empty()) words += fmt::format("{}--op {}", words.empty() ? "" : " ", op);
-    if (!fields.empty()) words += fmt::format(" --fields \"{}\"", fields);
-    if (!tokens.empty()) words += fmt::format(" --tokens {}", tokens);
-    if (!dtype.empty()) words += fmt::format(" --dtype {}", dtype);
+std::string Target::selection_words() const {
+    std::string words = op.empty() ? "" : ' ' + quoted_for_shell(op);
+    if (model.empty()) return words + (fields.empty() ? "" : ' ' + fields);
+    words += option_words("--model", model) + option_words("--dtype", dtype);
     if (tensor_parallel != 1) words += fmt::format(" --tp {}", tensor_parallel);
-    if (!format.empty()) words += fmt::format(" --format {}", format);
+    words += option_words("--format", format);
     if (group) words += fmt::format(" --group {}", *group);
     if (zeros) words += " --zeros";
     if (lm_head) words += " --lm-head";
@@ -124,7 +151,7 @@ void warn_of(const tuner::Workload& workload, const Console& console) {
 
 std::size_t chosen(std::string_view option, const std::string& text,
                    std::span<const std::string_view> names) {
-    const auto found = std::ranges::find(names, text);
+    const auto found = std::ranges::find(names, lower_case(text));
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
     throw usage("bad_option", fmt::format("{}: no '{}'{}: allowed is {}", option, text,
                                           did_you_mean(text, names), fmt::join(names, ", ")));
@@ -147,17 +174,15 @@ std::vector<std::int64_t> tokens_from(const std::string& list) {
 
 Problem problem_from_words(const std::vector<std::string>& words) {
     std::string error;
-    const std::optional<Problem> problem = parse_problem(fmt::format("{}", fmt::join(words, " ")), &error);
+    const std::optional<Problem> problem = read_problem(fmt::format("{}", fmt::join(words, " ")), &error);
     if (!problem) throw tuner::ConfigError(error);
     return *problem;
 }
 
-const Family& family_named(const std::string& name) {
-    if (const Family* family = find_family(name)) return *family;
-    std::vector<std::string_view> names;
-    for (const Family* family : families()) names.push_back(family->name);
-    throw usage("unknown_operator", fmt::format("no operator '{}'{}: this build has {}", name,
-                                                did_you_mean(name, names), fmt::join(names, ", ")));
+std::vector<const Family*> families_by_name(const std::string& name) {
+    std::vector<const Family*> found = families_named(name);
+    if (found.empty()) throw usage("unknown_operator", no_operator(name), "hone spaces describes each");
+    return found;
 }
 
 Arch arch_named(const std::string& name) {

@@ -28,37 +28,41 @@ struct Target {
     bool zeros = false;
     bool lm_head = false;
 
-    /// MODEL, --op, --fields, --tokens, --dtype, --tp, and those of declare_format().
+    /// MODEL, --op, --fields, --tokens, and those of declare_variant().
     void declare(CLI::App& app);
-    /// --format, --group, --zeros, --lm-head.
-    void declare_format(CLI::App& app);
+    /// What a model may be taken as: --dtype, --tp, --format, --group, --zeros, --lm-head.
+    void declare_variant(CLI::App& app);
+    /// --model, and those, which need it.
+    CLI::Option* declare_model_option(CLI::App& app, const std::string& says);
     /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither
     /// is given, --fields goes with a model or a format with none, and ConfigError.
     [[nodiscard]] tuner::Workload workload() const;
     /// What the options say beside the target itself. Throws Failure (usage).
     [[nodiscard]] tuner::WorkloadOptions options() const;
-    /// The same target as words of a command line.
-    [[nodiscard]] std::string command_words() const;
+    /// What `hone export` needs to select just this: " linear --model llama-3-8b", for a shell.
+    [[nodiscard]] std::string selection_words() const;
 
   private:
+    void declare_format(CLI::App& app);
     [[nodiscard]] std::optional<checkpoints::WeightFormat> weights() const;
 };
 
 /// On stderr: what of a model is not understood, and what has no kernel.
 void warn_of(const tuner::Workload& workload, const Console& console);
 
-/// The place of `text` among `names`. Throws Failure (usage) with the option, the nearest name, and all.
+/// The place of `text`, in any case, among `names`. Throws Failure (usage) with the option, the nearest name,
+/// and all.
 [[nodiscard]] std::size_t chosen(std::string_view option, const std::string& text,
                                  std::span<const std::string_view> names);
 
 /// "1,8,512"; empty for "". Throws Failure (usage).
 [[nodiscard]] std::vector<std::int64_t> tokens_from(const std::string& list);
 
-/// "rmsnorm" "dtype=bf16" "hidden=4096" "rows=16" as a problem. Throws ConfigError with what is wrong.
+/// "RmsNorm" "dtype=bf16" "hidden=4096" "rows=16" as a problem. Throws ConfigError with what is wrong.
 [[nodiscard]] Problem problem_from_words(const std::vector<std::string>& words);
 
-/// Known families by name. Throws Failure (usage) with the nearest name.
-[[nodiscard]] const Family& family_named(const std::string& name);
+/// The families of an operator, or the one of that name. Throws Failure (usage) with the nearest name.
+[[nodiscard]] std::vector<const Family*> families_by_name(const std::string& name);
 
 /// "sm_90a". Throws Failure (usage) listing the architectures that Hone compiles for.
 [[nodiscard]] Arch arch_named(const std::string& name);

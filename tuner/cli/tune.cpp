@@ -11,6 +11,7 @@
 #include "tuner/cli/tune_runs.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"
+#include "tuner/report/summary.h"
 
 namespace hone::cli {
 namespace {
@@ -31,8 +32,9 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
     const bool here = !gpus.devices.empty() && !options.offline;
     const DeviceTraits traits =
         here ? gpus.devices.front().traits : *representative_device(arch_named(options.arch));
+    const std::string device = here ? traits.name : options.arch;
     Outcome outcome{.data = {{"name", workload.name},
-                             {"device", traits.name},
+                             {"device", device},
                              {"problems", Json::array()},
                              {"operators", tuner::list_json(workload.tuned)},
                              {"without_family", tuner::list_json(workload.without_family)},
@@ -46,11 +48,8 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
             {{"problem", to_string(problem)}, {"candidates", candidates}, {"default", safe_text}});
         table.add({to_string(problem), std::to_string(candidates), safe_text});
     }
-    outcome.text =
-        fmt::format("{} on {}: {} problems; nothing is tuned (--dry-run)\n\n{}", workload.name, traits.name,
-                    workload.problems.size(), table.render(console.page, "  "));
-    const std::string missing = missing_families(workload.without_family);
-    if (!missing.empty()) outcome.text += "\n" + missing + "\n";
+    outcome.text = fmt::format("{} on {}: {} problems; nothing is tuned (--dry-run)\n\n{}", workload.name,
+                               device, workload.problems.size(), table.render(console.page, "  "));
     return outcome;
 }
 
@@ -91,74 +90,101 @@ std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
     return run_on_gpus(workload, chosen_gpus(gpus, options.gpu), context);
 }
 
-void set_end(const std::vector<TuneRun>& runs, const std::string& again, Outcome& outcome) {
+void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options, const Console& console,
+             Outcome& outcome) {
     const auto stopped = [&](StopReason reason) {
         return std::any_of(runs.begin(), runs.end(),
                            [&](const TuneRun& run) { return run.result.stopped == reason; });
     };
+    const bool starts_anew = options.tune_options().retune;
+    const std::string again =
+        console.command() + (starts_anew ? " measures all of it again" : " goes on from here");
     if (stopped(StopReason::interrupted)) {
         outcome.exit = ExitCode::interrupted;
-        outcome.error = {"interrupted", "stopped by Ctrl-C; everything measured so far is saved",
-                         again + " goes on from here"};
+        outcome.error = {"interrupted", "stopped by Ctrl-C; everything measured so far is saved", again};
         return;
     }
     if (stopped(StopReason::budget)) {
         outcome.exit = ExitCode::budget_ended;
-        outcome.error = {"budget_ended", "the budget ended; the table has the best so far",
-                         again + " goes on from here"};
+        outcome.error = {"budget_ended", "the budget ended; the table has the best so far", again};
         return;
     }
     for (const TuneRun& run : runs) {
         for (const tuner::ProblemResult& problem : run.result.problems) {
             if (problem.winner) continue;
+            const std::string text = to_string(problem.problem);
             outcome.exit = ExitCode::nothing_valid;
-            outcome.error = {
-                "nothing_valid",
-                fmt::format("no valid kernel for {}: {}", to_string(problem.problem), problem.failure),
-                "hone show PROBLEM lists what was tried"};
+            outcome.error = {"nothing_valid",
+                             fmt::format("no valid kernel for {}: {}", text, problem.failure),
+                             fmt::format("hone show {} lists what was tried", text)};
             return;
         }
     }
 }
 
-std::string next_steps(const std::vector<TuneRun>& runs, const Workload& workload) {
-    const bool real =
-        std::any_of(runs.begin(), runs.end(), [](const TuneRun& run) { return run.device.ordinal >= 0; });
-    const Problem& example = workload.problems.back();
-    return fmt::format(
-        "next: hone explain {}\n      {}\n", to_string(example),
-        real ? "hone export -o winners.json" : "the same command on a machine with a GPU, to measure");
+bool is_measured(const TuneRun& run) { return run.device.ordinal >= 0; }
+
+/// What the run was for: explained as it was answered, exported as it was asked; without a GPU the same
+/// command for a machine that has one.
+std::vector<std::string> next_commands(const std::vector<TuneRun>& runs, const Workload& workload,
+                                       const TuneCommandOptions& options, const Console& console) {
+    const std::string example = to_string(workload.problems.back());
+    if (std::ranges::any_of(runs, is_measured)) {
+        const std::string gpu = options.gpu == "all" ? "" : options.gpu;
+        return {fmt::format("hone explain {}{}", example, option_words("--gpu", gpu)),
+                fmt::format("hone export{} -o winners.json", options.target.selection_words())};
+    }
+    constexpr std::string_view flags[] = {"--offline"};
+    constexpr std::string_view values[] = {"--arch"};
+    const bool is_predicted = std::ranges::any_of(runs, [](const TuneRun& run) { return run.is_predicted; });
+    return {
+        fmt::format("hone explain {}{}", example, is_predicted ? option_words("--arch", options.arch) : ""),
+        command_line(without(console.arguments, flags, values)) + "   # on a machine with a GPU"};
 }
 
-std::string summary(const TuneRun& run) {
-    std::size_t reused = 0;
-    for (const tuner::ProblemResult& problem : run.result.problems) reused += problem.reused ? 1 : 0;
-    return fmt::format("{}, {}: {} problems ({} known before), {} compiles, {} measurements, {}\n\n",
-                       run.device.gpu.name, run.source, run.result.problems.size(), reused,
-                       run.result.compiles, run.result.measurements,
-                       tuner::format_duration(run.result.elapsed));
+/// Which device a run is about; a prediction has none.
+std::string title_of(const TuneRun& run) {
+    return run.is_predicted ? run.source : fmt::format("{}, {}", run.device.gpu.name, run.source);
+}
+
+/// The head of the output: a dozen lines.
+std::string head_of(const Workload& workload, const std::vector<TuneRun>& runs,
+                    const TuneCommandOptions& options, const Console& console) {
+    std::string text = workload.name + "\n";
+    std::vector<const tuner::TuneResult*> results;
+    for (const TuneRun& run : runs) {
+        results.push_back(&run.result);
+        text += fmt::format("  {}: {} problems, {} compiles, {} measurements, {}\n", title_of(run),
+                            run.result.problems.size(), run.result.compiles, run.result.measurements,
+                            tuner::format_duration(run.result.elapsed));
+    }
+    text = tuner::escape_controls(text, true);
+    text += to_text(tuner::summarize(results, workload.problems.size()), console.page);
+    text += fmt::format("cache: {}\n", tuner::escape_controls(cache::layer_paths().user.string()));
+    std::string_view lead = "next: ";
+    for (const std::string& command : next_commands(runs, workload, options, console)) {
+        text += fmt::format("{}{}\n", lead, tuner::escape_controls(command));
+        lead = "      ";
+    }
+    return text;
 }
 
 Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
                  const TuneCommandOptions& options, const Console& console) {
-    const std::string cache = cache::layer_paths().user.string();
     Outcome outcome{.data = {{"name", workload.name},
                              {"runs", Json::array()},
                              {"without_family", tuner::list_json(workload.without_family)},
                              {"warnings", warnings_of(workload)},
-                             {"cache", cache}}};
+                             {"cache", cache::layer_paths().user.string()}},
+                    .text = head_of(workload, runs, options, console)};
     for (const TuneRun& run : runs) {
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
         json.update(tuner::as_json(run.result, run.device.traits));
         outcome.data["runs"].push_back(std::move(json));
-        outcome.text += tuner::escape_controls(summary(run), true) +
-                        tables(run.result, run.device.traits, console.page);
+        outcome.text += fmt::format("\n{}\n\n{}", tuner::escape_controls(title_of(run)),
+                                    tables(run.result, run.device.traits, console.page));
     }
-    const std::string missing = missing_families(workload.without_family);
-    if (!missing.empty()) outcome.text += missing + "\n";
-    outcome.text += fmt::format("cache: {}\n", tuner::escape_controls(cache));
-    outcome.text += next_steps(runs, workload);
-    set_end(runs, "hone tune " + options.target.command_words(), outcome);
+    set_end(runs, options, console, outcome);
     return outcome;
 }
 

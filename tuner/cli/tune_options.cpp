@@ -8,6 +8,7 @@
 
 #include "kernel_templates/text.h"
 #include "tuner/cli/command.h"
+#include "tuner/cli/value_types.h"
 
 namespace hone::cli {
 namespace {
@@ -20,12 +21,7 @@ Failure usage(std::string code, std::string message, std::string hint = {}) {
 
 tuner::Effort effort_from(const std::string& text) {
     if (text.empty()) return tuner::Effort::standard;
-    for (std::size_t i = 0; i < effort_names.size(); ++i) {
-        if (effort_names[i] == text) return static_cast<tuner::Effort>(i);
-    }
-    throw usage("unknown_effort",
-                fmt::format("--effort: no effort '{}'{}: {}", text, did_you_mean(text, effort_names),
-                            fmt::join(effort_names, ", ")));
+    return static_cast<tuner::Effort>(chosen("--effort", text, effort_names));
 }
 
 }  // namespace
@@ -53,16 +49,19 @@ void TuneCommandOptions::declare(CLI::App& app) {
     app.add_option("--effort", effort,
                    "quick: 16 candidates of a problem, standard: up to 128, exhaustive: all that are "
                    "allowed, known: after an update, the winners from before it; each besides the nearest "
-                   "winners of the cache and of this build (default: standard, and quick without a GPU)");
+                   "winners of the cache and of this build (default: standard, and quick without a GPU)")
+        ->type_name(one_of(effort_names));
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
     CLI::Option* off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");
-    app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)");
+    app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)")->type_name(arch_type());
     CLI::Option* recorded =
         app.add_option("--replay", replay_file, "Answer from a recorded sweep instead of a GPU")
-            ->expected(0, 1);
+            ->expected(0, 1)
+            ->type_name(file_type);
     app.callback([this, recorded] { replay = recorded->count() > 0; });
-    app.add_option("--record", record_file, "Measure anew and write everything to this file, for --replay");
+    app.add_option("--record", record_file, "Measure anew and write everything to this file, for --replay")
+        ->type_name(file_type);
     app.add_flag("--dry-run", dry_run, "Show what would be tuned");
     off->excludes(recorded);
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "tuner/cli/command.h"
 #include "tuner/cli/progress.h"
@@ -24,7 +25,8 @@ using tuner::Workload;
 /// The progress of several runs at once, as one.
 class SharedProgress {
   public:
-    SharedProgress(const Console& console, std::size_t runs) : display_(console), latest_(runs) {}
+    SharedProgress(const Console& console, std::size_t runs)
+        : console_(console), display_(console), latest_(runs) {}
 
     [[nodiscard]] tuner::ProgressSink sink(std::size_t run) {
         return [this, run](const tuner::Progress& progress) {
@@ -36,14 +38,27 @@ class SharedProgress {
                 sum.problems_total += one.problems_total;
                 sum.candidates_done += one.candidates_done;
                 sum.candidates_total += one.candidates_total;
+                sum.left = std::max(sum.left, one.left);  // they run side by side
             }
             sum.current = progress.current;
+            sum.best_us = progress.best_us;
+            say_answered(progress.answered);
             display_.update(sum);
         };
     }
     void finish() { display_.finish(); }
 
   private:
+    void say_answered(std::size_t problems) {
+        if (problems == 0 || std::exchange(has_answered_, true)) return;
+        console_.note(
+            fmt::format("{} problems have a predicted answer now, as hone list shows them; compiling the "
+                        "best of each to be sure (Ctrl-C keeps all of it)",
+                        problems));
+    }
+
+    const Console& console_;
+    bool has_answered_ = false;
     std::mutex mutex_;
     ProgressDisplay display_;
     std::vector<tuner::Progress> latest_;
@@ -110,13 +125,13 @@ TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer&
                   tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
     TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
     run.device.ordinal = -1;
+    run.is_predicted = measurer.provenance() == cache::Provenance::predicted;
     std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
-    if (context.options.effort.empty() && measurer.provenance() == cache::Provenance::predicted)
-        options->effort = tuner::Effort::quick;
+    if (context.options.effort.empty() && run.is_predicted) options->effort = tuner::Effort::quick;
     SharedProgress progress(context.console, 1);
     run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
     progress.finish();

@@ -19,6 +19,7 @@ struct TuneRun {
     tuner::DeviceInfo device;
     std::string source;  ///< "measured on GPU 0", "replayed from h100-sxm.json", "predicted for sm_90a"
     tuner::TuneResult result;
+    bool is_predicted = false;  ///< `device` is a datasheet's: nothing was measured
 };
 
 struct TuneContext {

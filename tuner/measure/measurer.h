@@ -75,6 +75,11 @@ class Measurer {
     [[nodiscard]] virtual int calls_per_replay() const { return 1; }
     /// False when this measurer can never answer for the candidate (a replay that has no record of it).
     [[nodiscard]] virtual bool can_measure(const Problem&, const Candidate&) const { return true; }
+    /// A time that the candidate of the problem cannot beat, known before it has an image; nothing where only
+    /// a measurement tells.
+    [[nodiscard]] virtual std::optional<double> least_us(const Problem&, const Candidate&) const {
+        return std::nullopt;
+    }
     /// What is known of a candidate's resources without an image.
     [[nodiscard]] virtual std::optional<cache::Resources> resources_of(const Candidate&) const {
         return std::nullopt;

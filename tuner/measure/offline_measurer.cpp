@@ -37,6 +37,10 @@ OfflineMeasurer::OfflineMeasurer(Arch arch, std::string nvrtc_version) : info_(r
     info_.toolchain.nvrtc = std::move(nvrtc_version);
 }
 
+std::optional<double> OfflineMeasurer::least_us(const Problem& problem, const Candidate& candidate) const {
+    return candidate.variant->predict_us(problem, candidate.config, info_.traits);
+}
+
 Verdict OfflineMeasurer::begin_problem(const Problem& problem) {
     problem_ = problem;
     return {};
@@ -48,10 +52,9 @@ Verdict OfflineMeasurer::verify(const CandidateImage&) { return {}; }
 /// bytes in flight a thread); below that the time grows as the occupancy falls.
 double OfflineMeasurer::predicted_us(const CandidateImage& candidate) const {
     constexpr double enough_occupancy = 0.25;
-    const Variant& variant = *candidate.candidate.variant;
-    double us = variant.predict_us(problem_, candidate.candidate.config, info_.traits);
+    const double us = *least_us(problem_, candidate.candidate);
     if (candidate.image == nullptr) return us;
-    const Plan plan = variant.plan(problem_, candidate.candidate.config, info_.traits);
+    const Plan plan = candidate.candidate.variant->plan(problem_, candidate.candidate.config, info_.traits);
     double lowest = 1.0;
     for (int i = 0; i < plan.launch_count; ++i) {
         const Launch& launch = plan.launches[static_cast<std::size_t>(i)];

@@ -15,6 +15,9 @@ class OfflineMeasurer final : public Measurer {
     [[nodiscard]] const DeviceInfo& device() const override { return info_; }
     [[nodiscard]] cache::Provenance provenance() const override { return cache::Provenance::predicted; }
     [[nodiscard]] bool needs_images() const override { return true; }
+    /// What the model predicts: the image can only add to it.
+    [[nodiscard]] std::optional<double> least_us(const Problem& problem,
+                                                 const Candidate& candidate) const override;
     [[nodiscard]] Verdict begin_problem(const Problem& problem) override;
     [[nodiscard]] Verdict verify(const CandidateImage& candidate) override;
     [[nodiscard]] Samples time(const CandidateImage& candidate, int replays) override;

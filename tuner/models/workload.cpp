@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/names.h"
 #include "kernel_templates/text.h"
 #include "tuner/errors.h"
 
@@ -58,14 +59,6 @@ void group_by_static_part(std::vector<Problem>& problems) {
     });
 }
 
-const Family& family_named(const std::string& name) {
-    if (const Family* family = find_family(name)) return *family;
-    std::vector<std::string_view> names;
-    for (const Family* family : families()) names.push_back(family->name);
-    throw ConfigError(fmt::format("no operator '{}'{}: this build has {}", name, did_you_mean(name, names),
-                                  fmt::join(names, ", ")));
-}
-
 /// The dynamic fields that the text leaves out.
 std::vector<const Field*> open_fields(const Family& family, const std::string& text) {
     std::string error;
@@ -88,6 +81,16 @@ void check_sizes(const Family& family, const std::vector<const Field*>& open,
     for (const Field* field : open) names.push_back(field->name);
     throw ConfigError(fmt::format("{} needs {} in its fields; --tokens stands for one of its sizes",
                                   family.name, fmt::join(names, " and ")));
+}
+
+std::vector<Problem> family_problems(const Family& family, const std::string& fields,
+                                     const WorkloadOptions& options) {
+    std::string text = spelled_fields(family, fields);
+    if (options.dtype) text += fmt::format(" dtype={}", name(*options.dtype));
+    const std::vector<const Field*> open = open_fields(family, text);
+    check_sizes(family, open, options);
+    if (open.empty()) return {parsed(family, text)};
+    return at_sizes(family, text, sizes_at(*open[0], token_counts(options)));
 }
 
 /// "experts (fused_moe), 48 a forward pass".
@@ -128,16 +131,20 @@ std::vector<std::string> warnings_of(const Workload& workload) {
     return warnings;
 }
 
-Workload operator_workload(const std::string& family_name, const std::string& fields,
-                           const WorkloadOptions& options) {
-    const Family& family = family_named(family_name);
-    std::string text = fields;
-    if (options.dtype) text += fmt::format(" dtype={}", name(*options.dtype));
-    Workload workload{.name = family_name, .problems = {}, .tuned = {}, .without_family = {}};
-    const std::vector<const Field*> open = open_fields(family, text);
-    check_sizes(family, open, options);
-    workload.problems = open.empty() ? std::vector<Problem>{parsed(family, text)}
-                                     : at_sizes(family, text, sizes_at(*open[0], token_counts(options)));
+Workload operator_workload(const std::string& op, const std::string& fields, const WorkloadOptions& options) {
+    const std::vector<const Family*> named = families_named(op);
+    if (named.empty()) throw ConfigError(no_operator(op));
+    Workload workload{.name = op, .problems = {}, .tuned = {}, .without_family = {}};
+    std::string wrong;
+    for (const Family* family : named) {
+        try {
+            append_new(workload.problems, family_problems(*family, fields, options));
+        } catch (const ConfigError& error) {
+            wrong += wrong.empty() ? "" : "; ";
+            wrong += named.size() == 1 ? error.what() : fmt::format("{} (as {})", error.what(), family->name);
+        }
+    }
+    if (workload.problems.empty()) throw ConfigError(wrong);
     return workload;
 }
 

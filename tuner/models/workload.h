@@ -32,10 +32,11 @@ struct Workload {
 [[nodiscard]] std::vector<std::string> warnings_of(const Workload& workload);
 
 [[nodiscard]] Workload model_workload(const Model& model, const WorkloadOptions& options);
-/// One family: `fields` as parse_problem takes them. They say all sizes of a call, or all but one, which is
-/// then tuned at the options' token counts; those have a default for families with one size. Throws
+/// One operator or family by its name (kernel_templates/names.h): `fields` as spelled_fields takes them. They
+/// say all sizes of a call, or all but one, which is then tuned at the options' token counts; those have a
+/// default for families with one size. An operator's families that have no such fields are left out. Throws
 /// ConfigError.
-[[nodiscard]] Workload operator_workload(const std::string& family, const std::string& fields,
+[[nodiscard]] Workload operator_workload(const std::string& op, const std::string& fields,
                                          const WorkloadOptions& options);
 
 }  // namespace hone::tuner

@@ -1,7 +1,6 @@
 #include "tuner/report/report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -77,21 +76,12 @@ std::string tables(const TuneResult& result, const DeviceTraits& traits, const P
             for (std::string& cell : outcome(*row, traits)) cells.push_back(std::move(cell));
             table.add(std::move(cells));
         }
-        text += fmt::format("{} {}\n{}\n", first->problem.family->name, static_text(first->problem),
-                            table.render(page, "  "));
+        const std::string heading =
+            fmt::format("{} {}", first->problem.family->name, static_text(first->problem));
+        text += wrapped(split_words(heading), page, "    ", "") + table.render(page, "  ") + '\n';
         first = last;
     }
     return text;
-}
-
-std::string missing_families(const std::vector<ModelOperator>& missing) {
-    if (missing.empty()) return {};
-    std::vector<std::string> items;
-    for (const ModelOperator& op : missing) {
-        items.push_back(op.shape.empty() ? op.role
-                                         : fmt::format("{} ({}, {})", op.role, op.family, op.shape));
-    }
-    return fmt::format("not tuned with a model yet: {}", fmt::join(items, "; "));
 }
 
 }  // namespace hone::tuner

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tuner/models/workload.h"
 #include "tuner/report/report_text.h"
 #include "tuner/search/tuner.h"
 
@@ -24,7 +23,5 @@ namespace hone::tuner {
 /// One table for each static problem: sizes of a call, winner, microseconds, speed-up, share of the floor,
 /// provenance.
 [[nodiscard]] std::string tables(const TuneResult& result, const DeviceTraits& traits, const Page& page);
-/// "not tuned with a model yet: attention over a prompt (attention_prefill), ..." or empty.
-[[nodiscard]] std::string missing_families(const std::vector<ModelOperator>& missing);
 
 }  // namespace hone::tuner

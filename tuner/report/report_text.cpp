@@ -43,6 +43,16 @@ std::string fitted(std::string_view text, std::size_t columns) {
     return std::string(text.substr(0, end)) + "\u2026";
 }
 
+std::vector<std::string> split_words(std::string_view text) {
+    std::vector<std::string> words;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' ', text.find_first_not_of(' ')), text.size());
+        words.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return words;
+}
+
 std::string wrapped(std::span<const std::string> words, const Page& page, std::string_view indent,
                     std::string_view first_indent) {
     std::string text;

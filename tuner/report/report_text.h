@@ -32,6 +32,8 @@ struct Page {
 /// At most so many columns, the last one "…" where something is cut off; 0: all of it.
 [[nodiscard]] std::string fitted(std::string_view text, std::size_t columns);
 
+/// What stands between blanks; of several, all but one belong to the word behind.
+[[nodiscard]] std::vector<std::string> split_words(std::string_view text);
 /// Words with a blank between, as many a line as fit the page; no line is wider. Ends with a line feed.
 [[nodiscard]] std::string wrapped(std::span<const std::string> words, const Page& page,
                                   std::string_view indent, std::string_view first_indent);

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "kernel_templates/catalog.h"
-#include "kernel_templates/space.h"
 #include "tuner/search/statistics.h"
 
 namespace hone::tuner {
@@ -22,27 +22,6 @@ std::int64_t unix_ms() {
     using namespace std::chrono;
     return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
 }
-
-void add(std::vector<Candidate>& list, const Candidate& candidate) {
-    if (std::ranges::find(list, candidate) == list.end()) list.push_back(candidate);
-}
-
-/// A few of every variant, so that a model that misjudges one variant as a whole cannot keep it out.
-void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked, int seats,
-                 std::vector<Candidate>& list) {
-    int taken = 0;
-    for (const RankedCandidate& next : ranked) {
-        if (taken == seats) return;
-        if (next.candidate.variant != &variant) continue;
-        add(list, next.candidate);
-        ++taken;
-    }
-}
-
-int seats_of_a_variant(Effort effort) {
-    return effort == Effort::known ? 0 : effort == Effort::quick ? 2 : 8;
-}
-std::size_t seed_limit(Effort effort) { return effort == Effort::known ? 2 : 8; }
 
 /// Static plus the largest dynamic shared memory of any launch.
 cache::Resources with_plan(cache::Resources resources, const Plan& plan) {
@@ -67,42 +46,32 @@ Verdict over_limits(std::string detail) {
     return {.status = TrialStatus::over_limits, .detail = std::move(detail)};
 }
 
-}  // namespace
-
-std::size_t candidate_limit(Effort effort) {
-    switch (effort) {
-        case Effort::quick: return 16;
-        case Effort::standard: return 128;
-        case Effort::exhaustive: return SIZE_MAX;
-        case Effort::known: return 0;
-    }
-    return 128;
+Trial new_trial(const Problem& problem, const Candidate& candidate, const Measurer& measurer) {
+    return {.key = tuning_key(problem, measurer.device().gpu),
+            .toolchain = measurer.device().toolchain,
+            .candidate = to_string(candidate),
+            .template_hash = std::string(template_hash(*candidate.variant)),
+            .provenance = measurer.provenance(),
+            .timing = {},
+            .resources = {},
+            .detail = {},
+            .created_at = unix_ms(),
+            .tool_version = HONE_VERSION};
 }
 
-CandidateList list_candidates(const Problem& problem, const RunContext& run) {
-    const DeviceTraits& traits = run.measurer.device().traits;
-    CandidateList list{.order = {}, .fallback = fallback(problem, traits)};
-    std::vector<Candidate> wanted;
-    if (list.fallback) wanted.push_back(*list.fallback);
-    for (const Candidate& seed : run.knowledge.seeds(problem, seed_limit(run.options.effort)))
-        add(wanted, seed);
-    const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
-    const std::size_t limit = std::min(ranked.size(), candidate_limit(run.options.effort));
-    for (std::size_t i = 0; i < limit; ++i) add(wanted, ranked[i].candidate);
-    const int seats = seats_of_a_variant(run.options.effort);
-    for (const Variant* variant : problem.family->variants) add_best_of(*variant, ranked, seats, wanted);
-    std::erase_if(wanted, [&](const Candidate& c) { return !run.measurer.can_measure(problem, c); });
+}  // namespace
 
-    std::vector<Candidate> last;
-    for (const Knowledge::Culprit& culprit : run.knowledge.culprits(problem)) {
-        if (allowed(problem, culprit.candidate, traits)) add(last, culprit.candidate);
-    }
-    for (const Candidate& candidate : wanted) {
-        if (std::ranges::find(last, candidate) == last.end()) list.order.push_back(candidate);
-    }
-    list.first_culprit = list.order.size();
-    list.order.insert(list.order.end(), last.begin(), last.end());
-    return list;
+std::optional<Trial> predicted_answer(const Problem& problem, const RunContext& run) {
+    const CandidateList candidates = list_candidates(problem, run);
+    const std::optional<Predicted> best = best_predicted(problem, candidates, run.measurer);
+    if (!best) return std::nullopt;
+    Trial trial = new_trial(problem, best->candidate, run.measurer);
+    trial.is_default = candidates.fallback == best->candidate;
+    trial.stage = cache::Stage::screened;
+    trial.winner = true;
+    trial.timing = summarize(std::array{best->us});
+    trial.detail = "not compiled";
+    return trial;
 }
 
 ProblemTuner::ProblemTuner(const Problem& problem, CandidateList candidates, RunContext& run)
@@ -125,13 +94,19 @@ ProblemResult ProblemTuner::run() {
     Race race(run_.measurer, *this);
     for (const Candidate& candidate : candidates_.order) {
         if (run_.stop()) break;
-        if (!known_to_fail(candidate)) try_candidate(race, candidate);
-        run_.candidate_done();
+        if (!known_to_fail(candidate) && !known_to_lose(race, candidate)) try_candidate(race, candidate);
+        run_.candidate_done(race.best_us());
     }
     const Decision decision = race.finish();
     run_.measurer.end_problem();
     conclude(race, decision);
     return std::move(result_);
+}
+
+/// The default is compared whatever it takes.
+bool ProblemTuner::known_to_lose(const Race& race, const Candidate& candidate) const {
+    const std::optional<double> least_us = run_.measurer.least_us(problem_, candidate);
+    return least_us && !is_default(candidate) && race.is_lost_at(*least_us);
 }
 
 void ProblemTuner::try_candidate(Race& race, const Candidate& candidate) {
@@ -204,17 +179,9 @@ Verdict ProblemTuner::prune(const Candidate& candidate, const cache::Resources& 
 }
 
 Trial ProblemTuner::trial_of(const Candidate& candidate) const {
-    return {.key = key_,
-            .toolchain = run_.measurer.device().toolchain,
-            .candidate = to_string(candidate),
-            .template_hash = std::string(template_hash(*candidate.variant)),
-            .provenance = run_.measurer.provenance(),
-            .is_default = is_default(candidate),
-            .timing = {},
-            .resources = {},
-            .detail = {},
-            .created_at = unix_ms(),
-            .tool_version = HONE_VERSION};
+    Trial trial = new_trial(problem_, candidate, run_.measurer);
+    trial.is_default = is_default(candidate);
+    return trial;
 }
 
 void ProblemTuner::store(Trial trial) {

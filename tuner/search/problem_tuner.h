@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "tuner/search/candidate_list.h"
 #include "tuner/search/knowledge.h"
 #include "tuner/search/race.h"
 #include "tuner/search/tuner.h"
@@ -20,21 +21,13 @@ struct RunContext {
     ImageSource& images;
     cache::Cache& cache;
     Knowledge& knowledge;
-    std::function<bool()> stop;            ///< budget used up, or interrupted
-    std::function<void()> candidate_done;  ///< for the progress bar
+    std::function<bool()> stop;                          ///< budget used up, or interrupted
+    std::function<void(double best_us)> candidate_done;  ///< for the progress bar
 };
 
-/// The candidates of a problem in the order in which they are tried: the default, neighbours' winners, then
-/// by prediction; last those that an earlier run did not survive.
-struct CandidateList {
-    std::vector<Candidate> order;
-    std::optional<Candidate> fallback;
-    std::size_t first_culprit = 0;  ///< index into order
-};
-/// How many of the best predictions are tried, besides the default and the seeds.
-[[nodiscard]] std::size_t candidate_limit(Effort effort);
-[[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
-
+/// The candidate of the best prediction as a winner that nothing was compiled for; nothing where only
+/// measuring tells.
+[[nodiscard]] std::optional<cache::Trial> predicted_answer(const Problem& problem, const RunContext& run);
 class ProblemTuner final : public RaceObserver {
   public:
     ProblemTuner(const Problem& problem, CandidateList candidates, RunContext& run);
@@ -49,6 +42,7 @@ class ProblemTuner final : public RaceObserver {
 
     void try_candidate(Race& race, const Candidate& candidate);
     [[nodiscard]] bool known_to_fail(const Candidate& candidate);
+    [[nodiscard]] bool known_to_lose(const Race& race, const Candidate& candidate) const;
     [[nodiscard]] std::optional<Contestant> contestant(const Candidate& candidate);
     [[nodiscard]] Verdict prune(const Candidate& candidate, const cache::Resources& resources) const;
     void reject(const Candidate& candidate, const Verdict& verdict, const cache::Resources& resources);

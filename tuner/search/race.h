@@ -75,6 +75,12 @@ class Race {
 
     /// Verifies and screens. The default must come first: the others are held against it.
     const Standing& enter(Contestant contestant);
+    /// Whether a candidate that takes at least so long loses to what has been screened, ties aside.
+    [[nodiscard]] bool is_lost_at(double least_us) const {
+        return least_us > (1 + rules_.tie_band) * best_us();
+    }
+    /// The best median so far; infinity before there is one.
+    [[nodiscard]] double best_us() const;
     /// Heat, final, decision.
     Decision finish();
     [[nodiscard]] const std::vector<Standing>& standings() const { return standings_; }
@@ -90,7 +96,6 @@ class Race {
     [[nodiscard]] Decision decide(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide_early() const;
     [[nodiscard]] std::vector<std::size_t> running() const;
-    [[nodiscard]] double best_us() const;
     [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> indices) const;
     void drop_slower_than(double factor);
 

@@ -1,9 +1,11 @@
 #include "tuner/search/tuner.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernel_templates/space.h"
 #include "tuner/search/problem_tuner.h"
+#include "tuner/search/time_left.h"
 
 namespace hone::tuner {
 namespace {
@@ -25,15 +27,20 @@ class Run {
                    cache,
                    knowledge_,
                    [this] { return stop_reason() != StopReason::finished; },
-                   [this] { candidate_done(); }} {}
+                   [this](double best_us) { candidate_done(best_us); }} {}
 
     TuneResult run() {
         const std::int64_t compiled_before = context_.images.compiled();
         progress_.problems_total = workload_.problems.size();
         find_open_problems();
         estimate_candidates();
+        time_left_.emplace(open_problems());
+        answer_first();
         for (std::size_t i = 0; i < workload_.problems.size(); ++i) {
-            if (stop_reason() != StopReason::finished && !finished_[i]) continue;
+            if (stop_reason() != StopReason::finished && !finished_[i]) {
+                keep_first_answer(i);
+                continue;
+            }
             tune_problem(i);
             if (is_last_of_its_images(i)) drop_lost_images();
         }
@@ -53,6 +60,18 @@ class Run {
 
     [[nodiscard]] bool all_finished() const { return problems_completed_ == workload_.problems.size(); }
 
+    [[nodiscard]] std::vector<Problem> open_problems() const {
+        std::vector<Problem> open;
+        for (std::size_t i = 0; i < finished_.size(); ++i) {
+            if (!finished_[i]) open.push_back(workload_.problems[i]);
+        }
+        return open;
+    }
+
+    [[nodiscard]] std::chrono::milliseconds now() const {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - start_);
+    }
+
     void find_open_problems() {
         for (const Problem& problem : workload_.problems) {
             finished_.push_back(options_.retune ? std::nullopt : knowledge_.finished_winner(problem));
@@ -66,11 +85,35 @@ class Run {
         estimate_each_ = each;
     }
 
+    /// Where times are known before images, every problem has an answer at once; the races refine them.
+    void answer_first() {
+        first_answers_.resize(workload_.problems.size());
+        for (std::size_t i = 0; i < workload_.problems.size(); ++i) {
+            if (finished_[i] || stop_reason() != StopReason::finished) continue;
+            first_answers_[i] = predicted_answer(workload_.problems[i], context_);
+            if (!first_answers_[i]) continue;
+            context_.cache.store(*first_answers_[i]);
+            ++progress_.answered;
+        }
+        if (progress_.answered > 0) report();
+    }
+
+    /// A problem that is not reached.
+    void keep_first_answer(std::size_t index) {
+        if (!first_answers_[index]) return;
+        result_.problems.push_back(
+            {.problem = workload_.problems[index], .winner = first_answers_[index], .failure = {}});
+    }
+
     void tune_problem(std::size_t index) {
         const Problem& problem = workload_.problems[index];
-        progress_.current = to_string(problem);
+        progress_.current = std::string(problem.family->name) + ' ' + dynamic_text(problem);
+        progress_.current_done = 0;
+        progress_.current_total = 0;
+        progress_.best_us = 0;
         report();
         ProblemResult result = finished_[index] ? reuse(problem, *finished_[index]) : race(index);
+        if (!result.winner && stop_reason() != StopReason::finished) result.winner = first_answers_[index];
         const bool raced_to_the_end = result.winner && result.winner->stage == cache::Stage::final_round;
         if (raced_to_the_end || stop_reason() == StopReason::finished) ++problems_completed_;
         ++progress_.problems_done;
@@ -94,10 +137,13 @@ class Run {
         CandidateList candidates = list_candidates(problem, context_);
         progress_.candidates_total += candidates.order.size();
         progress_.candidates_total -= std::min(progress_.candidates_total, estimate_each_);
+        progress_.current_total = candidates.order.size();
+        time_left_->begin(now());
         prefetch(problem, candidates);
         prefetch_next(index);
         ProblemTuner tuner(problem, std::move(candidates), context_);
         ProblemResult result = tuner.run();
+        time_left_->end(now());
         result_.measurements += tuner.launched();
         return result;
     }
@@ -105,7 +151,7 @@ class Run {
     void prefetch(const Problem& problem, const CandidateList& candidates) {
         if (!context_.measurer.needs_images()) return;
         std::vector<Candidate> needed;
-        for (const Candidate& candidate : candidates.order) {
+        for (const Candidate& candidate : surely_tried(problem, candidates, context_.measurer)) {
             const cache::Trial* known = knowledge_.valid_trial(problem, candidate);
             if (known == nullptr || !is_lasting(known->status)) needed.push_back(candidate);
         }
@@ -142,13 +188,18 @@ class Run {
         }
     }
 
-    void candidate_done() {
+    void candidate_done(double best_us) {
         ++progress_.candidates_done;
+        ++progress_.current_done;
+        if (std::isfinite(best_us)) progress_.best_us = best_us;
+        time_left_->advance(progress_.current_done, progress_.current_total);
         report();
     }
 
-    void report() const {
-        if (progress_sink_) progress_sink_(progress_);
+    void report() {
+        if (!progress_sink_) return;
+        progress_.left = time_left_->left(now());
+        progress_sink_(progress_);
     }
 
     const Workload& workload_;
@@ -159,7 +210,9 @@ class Run {
     Knowledge knowledge_;
     RunContext context_;
     std::vector<std::optional<cache::Trial>> finished_;
+    std::vector<std::optional<cache::Trial>> first_answers_;
     Progress progress_;
+    std::optional<TimeLeft> time_left_;  ///< of the open problems
     TuneResult result_;
     std::size_t estimate_each_ = 0;
     std::size_t problems_completed_ = 0;

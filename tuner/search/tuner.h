@@ -60,9 +60,14 @@ struct TuneResult {
 struct Progress {
     std::size_t problems_done = 0;
     std::size_t problems_total = 0;
-    std::size_t candidates_done = 0;              ///< over all problems
-    std::size_t candidates_total = 0;             ///< estimate, grows more exact
-    std::string current;                          ///< problem text
+    std::size_t candidates_done = 0;   ///< over all problems
+    std::size_t candidates_total = 0;  ///< estimate, grows more exact
+    std::string current;               ///< "rmsnorm rows=16"
+    std::size_t current_done = 0;      ///< of the current problem's candidates
+    std::size_t current_total = 0;
+    double best_us = 0;                               ///< of the current problem so far; 0: not known
+    std::optional<std::chrono::milliseconds> left{};  ///< until the run ends, as far as that can be told
+    std::size_t answered = 0;  ///< problems that have a predicted answer before anything was compiled
     std::optional<cache::Trial> finished_winner;  ///< set once when a problem ends
 };
 using ProgressSink = std::function<void(const Progress&)>;

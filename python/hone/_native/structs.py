@@ -11,6 +11,14 @@ from ctypes import c_float, c_int32, c_int64, c_uint32, c_void_p
 from typing import Any, List, Tuple, Type
 
 DTYPES = {"fp32": 0, "fp16": 1, "bf16": 2}
+# What frameworks call them.
+DTYPE_SYNONYMS = {
+    "float32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+}
 NORM_OUTPUTS = {"same": 0, "int8": 1, "fp8": 2}
 ACTIVATIONS = {"none": 0, "gelu_tanh": 1, "gelu_erf": 2, "silu": 3, "relu": 4}
 QUANT_FORMATS = {"w4a16": 0, "w8a16": 1, "w8a8": 2, "fp8": 3}

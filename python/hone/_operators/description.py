@@ -10,14 +10,6 @@ from typing import Any, ClassVar, Dict, List, Tuple, Type
 from .._native import structs
 from .stored import StoredWeight
 
-_ALIASES = {
-    "float32": "fp32",
-    "float": "fp32",
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
-}
-
 # Queries of a sequence that the kernels of attention over a cache take; more are those of a prompt.
 MOST_DECODED = 16
 
@@ -26,11 +18,11 @@ CODES = {"int8": ("int8",), "fp8": ("fp8_e4m3", "uint8"), "fp8_e4m3": ("fp8_e4m3
 
 
 def dtype_name(dtype: Any, field: str = "dtype") -> str:
-    """Our name, "bf16", for "bf16", "bfloat16" or torch.bfloat16. Raises ValueError."""
+    """Our name, "bf16", for "bf16", "BF16", "bfloat16" or torch.bfloat16. Raises ValueError."""
     text = str(dtype)
-    if text.startswith("torch."):
-        text = text[len("torch.") :]
-    return _one_of(field, _ALIASES.get(text, text), structs.DTYPES)
+    word = text[len("torch.") :] if text.startswith("torch.") else text.lower()
+    name = structs.DTYPE_SYNONYMS.get(word, word)
+    return _one_of(field, name if name in structs.DTYPES else text, structs.DTYPES)
 
 
 def _one_of(field: str, value: Any, allowed: Dict[str, int]) -> Any:

@@ -1,0 +1,47 @@
+// Which stored results a command is about: an operator, fields, a part of the GPU's name, a model's layers.
+// One form for list, show, export and report.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/records.h"
+#include "tuner/cli/targets.h"
+
+namespace hone::cli {
+
+/// Values of the options; declare() binds them.
+struct Selection {
+    std::vector<std::string> words;  ///< an operator, and fields that results must have
+    std::string gpu;                 ///< part of a GPU's name
+    Target target;                   ///< what --model names
+
+    /// FILTER, --gpu and --model with what goes with it.
+    void declare(CLI::App& app);
+    void declare_words(CLI::App& app);
+    void declare_gpu(CLI::App& app);
+    void declare_model(CLI::App& app);
+    [[nodiscard]] bool is_everything() const { return words.empty() && gpu.empty() && target.model.empty(); }
+};
+
+/// A selection made sense of.
+class Selected {
+  public:
+    /// Throws Failure (usage) for a word that is no operator and no field of one, and ConfigError.
+    explicit Selected(const Selection& selection);
+    [[nodiscard]] bool contains(const cache::Trial& trial) const;
+
+  private:
+    [[nodiscard]] bool has_fields(const cache::TuningKey& key) const;
+
+    std::set<std::string, std::less<>> families_;  ///< empty: all
+    std::vector<std::pair<std::string, std::string>> fields_;
+    std::string gpu_;
+    bool of_model_ = false;
+    std::set<std::pair<std::string, std::string>> model_problems_;  ///< families with static fields
+};
+
+}  // namespace hone::cli

@@ -1,0 +1,40 @@
+// Which candidates of a problem are tried, in which order, and what is known of them before anything is
+// compiled. Used by the tuner; measures nothing.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "tuner/measure/measurer.h"
+#include "tuner/search/tuner.h"
+
+namespace hone::tuner {
+
+struct RunContext;
+
+/// The candidates of a problem in the order in which they are tried: the default, neighbours' winners, then
+/// by prediction; last those that an earlier run did not survive.
+struct CandidateList {
+    std::vector<Candidate> order;
+    std::optional<Candidate> fallback;
+    std::size_t first_culprit = 0;  ///< index into order
+};
+/// How many of the best predictions are tried, besides the default and the seeds.
+[[nodiscard]] std::size_t candidate_limit(Effort effort);
+[[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
+
+/// A candidate with a time that it cannot beat.
+struct Predicted {
+    Candidate candidate;
+    double us = 0;
+};
+/// Who takes least by what is known without measuring, the first of equals; nothing where nothing is known.
+[[nodiscard]] std::optional<Predicted> best_predicted(const Problem& problem, const CandidateList& candidates,
+                                                      const Measurer& measurer);
+/// The candidates whose images are needed whatever comes of the others: all of them, unless it is known
+/// without measuring who cannot win.
+[[nodiscard]] std::vector<Candidate> surely_tried(const Problem& problem, const CandidateList& candidates,
+                                                  const Measurer& measurer);
+
+}  // namespace hone::tuner
