@@ -29,6 +29,11 @@ Argument Argument::value_may_be_left_out() const {
     return *this;
 }
 
+Argument Argument::one_value_each() const {
+    option_->allow_extra_args(false);
+    return *this;
+}
+
 Argument Argument::needs(const Argument& other) const {
     option_->needs(other.option_);
     return *this;
@@ -50,11 +55,6 @@ Argument Arguments::add_option(const std::string& names, std::vector<std::string
     return Argument(*app_->add_option(names, value, says));
 }
 
-Argument Arguments::add_option(const std::string& names, std::optional<std::string>& value,
-                               const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
-}
-
 Argument Arguments::add_option(const std::string& names, int& value, const std::string& says) const {
     return Argument(*app_->add_option(names, value, says));
 }
@@ -63,11 +63,7 @@ Argument Arguments::add_option(const std::string& names, std::int64_t& value, co
     return Argument(*app_->add_option(names, value, says));
 }
 
-Argument Arguments::add_option(const std::string& names, std::size_t& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
-}
-
-Argument Arguments::add_option(const std::string& names, std::optional<int>& value,
+Argument Arguments::add_option(const std::string& names, std::optional<std::int64_t>& value,
                                const std::string& says) const {
     return Argument(*app_->add_option(names, value, says));
 }

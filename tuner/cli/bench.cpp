@@ -230,23 +230,22 @@ Outcome bench(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_bench(CLI::App& app) {
+Runner declare_bench(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("PROBLEM", options->words, "An operator and its fields")->type_name(operator_type);
-    CLI::Option* model = options->target.declare_model_option(app, "Every problem of a model instead");
-    app.add_option("--op", options->target.op, "Only this operator of --model")->type_name(operator_type);
+    app.add_option("PROBLEM", options->words, "An operator and its fields").type_name(operator_type);
+    Argument model = options->target.declare_model_option(app, "Every problem of a model instead");
+    app.add_option("--op", options->target.op, "Only this operator of --model").type_name(operator_type);
     app.add_option("--tokens", options->target.tokens, "Token counts for --model");
-    for (const char* of_model : {"--op", "--tokens"}) app.get_option(of_model)->needs(model);
+    for (const char* of_model : {"--op", "--tokens"}) app.get(of_model).needs(model);
     app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
-    app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)")
-        ->check(CLI::Range(1, 10000));
-    CLI::Option* energy = app.add_flag("--energy", options->energy,
-                                       "Power, energy of a call and calls a joule too, of what dispatch "
-                                       "takes, without pause; of a quantized "
-                                       "product also of the one with weights of 16 bits");
+    app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)").range(1, 10000);
+    Argument energy = app.add_flag("--energy", options->energy,
+                                   "Power, energy of a call and calls a joule too, of what dispatch "
+                                   "takes, without pause; of a quantized "
+                                   "product also of the one with weights of 16 bits");
     app.add_option("--seconds", options->energy_seconds, "Of each such loop (default 2)")
-        ->check(CLI::Range(0.1, 600.0))
-        ->needs(energy);
+        .range(0.1, 600.0)
+        .needs(energy);
     return [options](const Console& console) { return bench(*options, console); };
 }
 

@@ -105,24 +105,19 @@ Outcome run_action(const Options& options) {
 
 }  // namespace
 
-Runner declare_cache(CLI::App& app) {
+Runner declare_cache(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.require_subcommand(1);
     const auto action = [&](const char* name, const char* summary) {
-        CLI::App* sub = app.add_subcommand(name, summary);
-        sub->fallthrough();  // --json
-        sub->footer("");
-        sub->callback([options, name] { options->action = name; });
-        return sub;
+        return app.add_command(name, summary, [options, name] { options->action = name; });
     };
     action("path", "Where it is");
     action("stats", "What is in it");
     action("verify", "Check file, rows and images");
     action("gc", "Remove what nobody needs");
-    CLI::App* clear = action("clear", "Remove stored results");
-    clear->add_option("--op", options->op, "Only of this operator, or family")->type_name(operator_type);
-    clear->add_flag("--images", options->images, "Compiled images too");
-    clear->add_flag("--yes", options->yes, "Really");
+    const Arguments clear = action("clear", "Remove stored results");
+    clear.add_option("--op", options->op, "Only of this operator, or family").type_name(operator_type);
+    clear.add_flag("--images", options->images, "Compiled images too");
+    clear.add_flag("--yes", options->yes, "Really");
     return [options](const Console&) { return run_action(*options); };
 }
 

@@ -1,6 +1,7 @@
 #include "tuner/cli/cli.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <csignal>

@@ -3,7 +3,6 @@
 // `--json`, exit codes and errors are the same everywhere.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/cli/arguments.h"
 #include "tuner/cli/console.h"
 #include "tuner/report/report_json.h"
 
@@ -65,7 +65,7 @@ struct Command {
     std::string_view summary;
     std::string_view examples;  ///< one a line, shown first by --help
     /// Declares options and arguments; what it returns runs after parsing.
-    Runner (*declare)(CLI::App& app);
+    Runner (*declare)(const Arguments& app);
 };
 
 /// In the order of --help. One file each: tuner/cli/<name>.cpp.

@@ -6,22 +6,22 @@
 
 namespace hone::cli {
 
-Runner declare_tune(CLI::App& app);
-Runner declare_model(CLI::App& app);
-Runner declare_list(CLI::App& app);
-Runner declare_show(CLI::App& app);
-Runner declare_explain(CLI::App& app);
-Runner declare_bench(CLI::App& app);
-Runner declare_report(CLI::App& app);
-Runner declare_export(CLI::App& app);
-Runner declare_import(CLI::App& app);
-Runner declare_merge(CLI::App& app);
-Runner declare_compile(CLI::App& app);
-Runner declare_cache(CLI::App& app);
-Runner declare_quantize(CLI::App& app);
-Runner declare_spaces(CLI::App& app);
-Runner declare_doctor(CLI::App& app);
-Runner declare_completion(CLI::App& app);
-Runner declare_manual(CLI::App& app);
+Runner declare_tune(const Arguments& app);
+Runner declare_model(const Arguments& app);
+Runner declare_list(const Arguments& app);
+Runner declare_show(const Arguments& app);
+Runner declare_explain(const Arguments& app);
+Runner declare_bench(const Arguments& app);
+Runner declare_report(const Arguments& app);
+Runner declare_export(const Arguments& app);
+Runner declare_import(const Arguments& app);
+Runner declare_merge(const Arguments& app);
+Runner declare_compile(const Arguments& app);
+Runner declare_cache(const Arguments& app);
+Runner declare_quantize(const Arguments& app);
+Runner declare_spaces(const Arguments& app);
+Runner declare_doctor(const Arguments& app);
+Runner declare_completion(const Arguments& app);
+Runner declare_manual(const Arguments& app);
 
 }  // namespace hone::cli

@@ -149,11 +149,11 @@ Outcome compile(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_compile(CLI::App& app) {
+Runner declare_compile(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     options->target.declare(app);
     app.add_option("--arch", options->arch, "Architecture (default: this machine's GPU)")
-        ->type_name(arch_type());
+        .type_name(arch_type());
     app.add_option("--top", options->top, "Also the best N predictions for each problem");
     return [options](const Console& console) { return compile(*options, console); };
 }

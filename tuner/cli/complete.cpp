@@ -26,13 +26,13 @@ Outcome manual() {
 
 }  // namespace
 
-Runner declare_completion(CLI::App& app) {
+Runner declare_completion(const Arguments& app) {
     const auto shell = std::make_shared<std::string>();
-    app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->type_name(one_of(shells));
+    app.add_option("SHELL", *shell, "bash, zsh or fish").required().type_name(one_of(shells));
     return [shell](const Console&) { return completion(*shell); };
 }
 
-Runner declare_manual(CLI::App&) {
+Runner declare_manual(const Arguments&) {
     return [](const Console&) { return manual(); };
 }
 

@@ -1,5 +1,6 @@
 #include "tuner/cli/declarations.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "kernel_templates/names.h"
@@ -52,13 +53,12 @@ DeclaredCommand read_command(const CLI::App& app) {
 
 }  // namespace
 
-CLI::App* add_command(CLI::App& app, const Command& command, bool& json,
-                      const std::function<void(Runner)>& parsed) {
+void add_command(CLI::App& app, const Command& command, bool& json,
+                 const std::function<void(Runner)>& parsed) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
     sub->footer(std::string(command.examples));
     sub->add_flag("--json", json, "One JSON object on stdout, also for errors");
-    sub->parse_complete_callback([parsed, run = command.declare(*sub)] { parsed(run); });
-    return sub;
+    sub->parse_complete_callback([parsed, run = command.declare(Arguments(*sub))] { parsed(run); });
 }
 
 DeclaredCommand declared_program() {

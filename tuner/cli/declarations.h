@@ -30,8 +30,8 @@ struct DeclaredCommand {
 };
 
 /// Adds a command to the program, with --json; parsing it leaves what runs in `run`. `json` must outlive it.
-CLI::App* add_command(CLI::App& app, const Command& command, bool& json,
-                      const std::function<void(Runner)>& parsed);
+void add_command(CLI::App& app, const Command& command, bool& json,
+                 const std::function<void(Runner)>& parsed);
 
 /// hone itself, with every command.
 [[nodiscard]] DeclaredCommand declared_program();

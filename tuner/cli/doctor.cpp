@@ -186,9 +186,7 @@ Outcome report(const Findings& findings, const Console& console) {
                                             {"level", name(finding.level)},
                                             {"text", finding.text},
                                             {"hint", finding.hint}});
-        const char* colour = !console.page.colour       ? ""
-                             : finding.level == Level::ok ? "\033[32m"
-                                                          : "\033[33m";
+        const char* colour = !console.page.colour ? "" : finding.level == Level::ok ? "\033[32m" : "\033[33m";
         outcome.text +=
             fmt::format("{}{:<8}{} {:<18} {}\n", colour, name(finding.level),
                         console.page.colour ? "\033[0m" : "", finding.what, indented(finding.text));
@@ -217,6 +215,6 @@ Outcome doctor(const Console& console) {
 
 }  // namespace
 
-Runner declare_doctor(CLI::App&) { return doctor; }
+Runner declare_doctor(const Arguments&) { return doctor; }
 
 }  // namespace hone::cli

@@ -93,9 +93,9 @@ Outcome export_winners(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_export(CLI::App& app) {
+Runner declare_export(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("-o,--output", options->output, "File to write (default: stdout)")->type_name(file_type);
+    app.add_option("-o,--output", options->output, "File to write (default: stdout)").type_name(file_type);
     options->selection.declare(app);
     app.add_flag("--with-predicted", options->predicted,
                  "Predicted winners too (default: measured and replayed ones)");

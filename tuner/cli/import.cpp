@@ -73,9 +73,9 @@ Outcome import_winners(const Options& options, const Console&) {
 
 }  // namespace
 
-Runner declare_import(CLI::App& app) {
+Runner declare_import(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FILE", options->file, "An exported file, or - for stdin")->required()->type_name("");
+    app.add_option("FILE", options->file, "An exported file, or - for stdin").required().type_name("");
     app.add_flag("--dry-run", options->dry_run, "Check it and say what it is worth here");
     return [options](const Console& console) { return import_winners(*options, console); };
 }

@@ -184,11 +184,11 @@ Outcome list(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_list(CLI::App& app) {
+Runner declare_list(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     options->selection.declare(app);
-    auto* const wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
-    app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line")->excludes(wide);
+    const Argument wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
+    app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line").excludes(wide);
     return [options](const Console& console) { return list(*options, console); };
 }
 

@@ -39,9 +39,9 @@ Outcome merge_caches(const std::string& file, const Console& console) {
 
 }  // namespace
 
-Runner declare_merge(CLI::App& app) {
+Runner declare_merge(const Arguments& app) {
     const auto file = std::make_shared<std::string>();
-    app.add_option("FILE", *file, "Another cache.db; it is only read")->required()->type_name("");
+    app.add_option("FILE", *file, "Another cache.db; it is only read").required().type_name("");
     return [file](const Console& console) { return merge_caches(*file, console); };
 }
 

@@ -43,10 +43,10 @@ Outcome model(const Target& target, const Console& console) {
 
 }  // namespace
 
-Runner declare_model(CLI::App& app) {
+Runner declare_model(const Arguments& app) {
     const auto target = std::make_shared<Target>();
     app.add_option("MODEL", target->model, "A known model, or a path to a Hugging Face config.json")
-        ->type_name("");
+        .type_name("");
     target->declare_variant(app);
     return [target](const Console& console) { return model(*target, console); };
 }

@@ -163,19 +163,19 @@ Outcome quantize(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_quantize(CLI::App& app) {
+Runner declare_quantize(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     app.add_option(
            "CHECKPOINT", options->checkpoint,
            "A folder with model.safetensors or its shards, or one such file: weights of 16 or 32 bits, "
            "or GPTQ, AWQ (4 bits: w4a16; GPTQ 8 bits a row: w8a16, w8a8) or FP8 (fp8) codes, which stay "
            "as they are")
-        ->required()
-        ->type_name(file_type);
+        .required()
+        .type_name(file_type);
     app.add_option("--format", options->format, "How weights are stored")
-        ->required()
-        ->type_name(one_of(quant_format_names));
-    app.add_option("-o,--output", options->output, "Folder to make")->required()->type_name(file_type);
+        .required()
+        .type_name(one_of(quant_format_names));
+    app.add_option("-o,--output", options->output, "Folder to make").required().type_name(file_type);
     app.add_option(
         "--group", options->request.group,
         "Columns that share a scale: 32, 64, 128, 0 for whole rows (default 128 with w4a16, else 0); "
@@ -188,7 +188,7 @@ Runner declare_quantize(CLI::App& app) {
                    "Layers to leave as they are: whole words of their names, as down_proj or layers.0");
     app.add_option("--dtype", options->dtype,
                    "fp16 or bf16, of x and of the scales of w4a16 (default: the checkpoint's)")
-        ->type_name("fp16|bf16");
+        .type_name("fp16|bf16");
     return [options](const Console& console) { return quantize(*options, console); };
 }
 

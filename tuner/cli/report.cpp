@@ -102,23 +102,23 @@ Outcome report(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_report(CLI::App& app) {
+Runner declare_report(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     options->selection.declare_words(app);
     options->selection.declare_gpu(app);
     app.add_option("-o,--output", options->output, "File to write (default: report.html)")
-        ->type_name(file_type);
+        .type_name(file_type);
     app.add_option("--peers", options->peers,
                    "Results of bench/compare_torch.py: other libraries beside Hone; may stand several times")
-        ->type_name(file_type)
-        ->allow_extra_args(false);
-    CLI::Option* model = options->target.declare_model_option(
+        .type_name(file_type)
+        .one_value_each();
+    Argument model = options->target.declare_model_option(
         app,
         "What the time of this model's steps is spent on: a known model, or a path to a Hugging Face "
         "config.json");
     app.add_option("--tokens", options->target.tokens,
                    "Tokens of these steps (default: 1, 4, 16, 64, 256, 1024, 4096, 8192)")
-        ->needs(model);
+        .needs(model);
     return [options](const Console& console) { return report(*options, console); };
 }
 

@@ -53,22 +53,22 @@ bool has_field(const std::string& fields, const std::pair<std::string, std::stri
 
 }  // namespace
 
-void Selection::declare(CLI::App& app) {
+void Selection::declare(const Arguments& app) {
     declare_words(app);
     declare_gpu(app);
     declare_model(app);
 }
 
-void Selection::declare_words(CLI::App& app) {
+void Selection::declare_words(const Arguments& app) {
     app.add_option("FILTER", words, "An operator, and FIELD=VALUE that results must have")
-        ->type_name(operator_type);
+        .type_name(operator_type);
 }
 
-void Selection::declare_gpu(CLI::App& app) {
+void Selection::declare_gpu(const Arguments& app) {
     app.add_option("--gpu", gpu, "Only GPUs with this in their name");
 }
 
-void Selection::declare_model(CLI::App& app) {
+void Selection::declare_model(const Arguments& app) {
     target.declare_model_option(app, "Only what a model's layers run, at any size");
 }
 

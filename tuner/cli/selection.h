@@ -2,13 +2,13 @@
 // One form for list, show, export and report.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cache/records.h"
+#include "tuner/cli/arguments.h"
 #include "tuner/cli/targets.h"
 
 namespace hone::cli {
@@ -20,10 +20,10 @@ struct Selection {
     Target target;                   ///< what --model names
 
     /// FILTER, --gpu and --model with what goes with it.
-    void declare(CLI::App& app);
-    void declare_words(CLI::App& app);
-    void declare_gpu(CLI::App& app);
-    void declare_model(CLI::App& app);
+    void declare(const Arguments& app);
+    void declare_words(const Arguments& app);
+    void declare_gpu(const Arguments& app);
+    void declare_model(const Arguments& app);
     [[nodiscard]] bool is_everything() const { return words.empty() && gpu.empty() && target.model.empty(); }
 };
 

@@ -199,11 +199,11 @@ Outcome show(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_show(CLI::App& app) {
+Runner declare_show(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     app.add_option("PROBLEM", options->selection.words,
                    "An operator and its fields; with --model those that results must have")
-        ->type_name(operator_type);
+        .type_name(operator_type);
     options->selection.declare_gpu(app);
     options->selection.declare_model(app);
     app.add_flag("--wide", options->wide, "All columns, nothing cut off");

@@ -190,12 +190,12 @@ Outcome spaces(const Options& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_spaces(CLI::App& app) {
+Runner declare_spaces(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("OPERATOR", options->family, "Only this operator, or family")->type_name("");
+    app.add_option("OPERATOR", options->family, "Only this operator, or family").type_name("");
     app.add_option("--fields", options->fields, "Count for this problem");
     app.add_option("--arch", options->arch, "Count for this architecture (default sm_90a)")
-        ->type_name(arch_type());
+        .type_name(arch_type());
     return [options](const Console& console) { return spaces(*options, console); };
 }
 

@@ -54,12 +54,12 @@ void keep_only(const std::vector<const Family*>& wanted, tuner::Workload& worklo
 
 }  // namespace
 
-void Target::declare(CLI::App& app) {
-    app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json")->type_name("");
+void Target::declare(const Arguments& app) {
+    app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json").type_name("");
     app.add_option("--op", op,
                    "One operator, RmsNorm or Attention, say, or a family as `hone spaces` lists "
                    "them: with --fields, or those of MODEL")
-        ->type_name(operator_type);
+        .type_name(operator_type);
     app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
     app.add_option(
         "--tokens", tokens,
@@ -68,25 +68,25 @@ void Target::declare(CLI::App& app) {
     declare_variant(app);
 }
 
-void Target::declare_variant(CLI::App& app) {
-    app.add_option("--dtype", dtype, "Element type instead of the model's")->type_name(dtype_type);
+void Target::declare_variant(const Arguments& app) {
+    app.add_option("--dtype", dtype, "Element type instead of the model's").type_name(dtype_type);
     app.add_option("--tp", tensor_parallel, "Tensor-parallel GPUs that share heads and feed-forward");
     declare_format(app);
 }
 
-CLI::Option* Target::declare_model_option(CLI::App& app, const std::string& says) {
-    CLI::Option* option = app.add_option("--model", model, says)->type_name(model_type);
+Argument Target::declare_model_option(const Arguments& app, const std::string& says) {
+    Argument option = app.add_option("--model", model, says).type_name(model_type);
     declare_variant(app);
     for (const char* of_model : {"--dtype", "--tp", "--format", "--group", "--zeros", "--lm-head"})
-        app.get_option(of_model)->needs(option);
+        app.get(of_model).needs(option);
     return option;
 }
 
-void Target::declare_format(CLI::App& app) {
+void Target::declare_format(const Arguments& app) {
     app.add_option("--format", format,
                    "Weights of the model's linear layers: w4a16, w8a16, w8a8, fp8, or dense: of its dtype "
                    "(default: as quantization_config of its config.json says, else dense)")
-        ->type_name(one_of(weight_format_names()));
+        .type_name(one_of(weight_format_names()));
     app.add_option("--group", group,
                    "With --format: columns that share a scale, as `hone quantize` takes it (default 128 "
                    "with w4a16, else 0: whole rows)");

@@ -2,7 +2,6 @@
 // counts.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tuner/cli/arguments.h"
 #include "tuner/cli/console.h"
 #include "tuner/models/workload.h"
 
@@ -29,11 +29,11 @@ struct Target {
     bool lm_head = false;
 
     /// MODEL, --op, --fields, --tokens, and those of declare_variant().
-    void declare(CLI::App& app);
+    void declare(const Arguments& app);
     /// What a model may be taken as: --dtype, --tp, --format, --group, --zeros, --lm-head.
-    void declare_variant(CLI::App& app);
+    void declare_variant(const Arguments& app);
     /// --model, and those, which need it.
-    CLI::Option* declare_model_option(CLI::App& app, const std::string& says);
+    Argument declare_model_option(const Arguments& app, const std::string& says);
     /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither
     /// is given, --fields goes with a model or a format with none, and ConfigError.
     [[nodiscard]] tuner::Workload workload() const;
@@ -43,7 +43,7 @@ struct Target {
     [[nodiscard]] std::string selection_words() const;
 
   private:
-    void declare_format(CLI::App& app);
+    void declare_format(const Arguments& app);
     [[nodiscard]] std::optional<checkpoints::WeightFormat> weights() const;
 };
 

@@ -203,7 +203,7 @@ Outcome tune(const TuneCommandOptions& options, const Console& console) {
 
 }  // namespace
 
-Runner declare_tune(CLI::App& app) {
+Runner declare_tune(const Arguments& app) {
     const auto options = std::make_shared<TuneCommandOptions>();
     options->declare(app);
     return [options](const Console& console) { return tune(*options, console); };

@@ -43,27 +43,27 @@ std::chrono::milliseconds duration_from(const std::string& text) {
     return std::chrono::milliseconds(*count * unit_ms);
 }
 
-void TuneCommandOptions::declare(CLI::App& app) {
+void TuneCommandOptions::declare(const Arguments& app) {
     target.declare(app);
     app.add_option("--gpu", gpu, "Which GPU, or all of them (default: the first)");
     app.add_option("--effort", effort,
                    "quick: 16 candidates of a problem, standard: up to 128, exhaustive: all that are "
                    "allowed, known: after an update, the winners from before it; each besides the nearest "
                    "winners of the cache and of this build (default: standard, and quick without a GPU)")
-        ->type_name(one_of(effort_names));
+        .type_name(one_of(effort_names));
     app.add_option("--budget", budget, "Stop after this time with the best so far: 90s, 10m, 2h");
     app.add_flag("--retune", retune, "Measure again what is known already");
-    CLI::Option* off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");
-    app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)")->type_name(arch_type());
-    CLI::Option* recorded =
+    Argument off = app.add_flag("--offline", offline, "Compile and predict for --arch, without a GPU");
+    app.add_option("--arch", arch, "Architecture for --offline (default sm_90a)").type_name(arch_type());
+    Argument recorded =
         app.add_option("--replay", replay_file, "Answer from a recorded sweep instead of a GPU")
-            ->expected(0, 1)
-            ->type_name(file_type);
-    app.callback([this, recorded] { replay = recorded->count() > 0; });
+            .value_may_be_left_out()
+            .type_name(file_type);
+    app.when_parsed([this, recorded] { replay = recorded.is_given(); });
     app.add_option("--record", record_file, "Measure anew and write everything to this file, for --replay")
-        ->type_name(file_type);
+        .type_name(file_type);
     app.add_flag("--dry-run", dry_run, "Show what would be tuned");
-    off->excludes(recorded);
+    off.excludes(recorded);
 }
 
 void TuneCommandOptions::check() const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "tuner/cli/arguments.h"
 #include "tuner/cli/targets.h"
 #include "tuner/search/tuner.h"
 
@@ -23,7 +24,7 @@ struct TuneCommandOptions {
     std::string record_file;
     bool dry_run = false;
 
-    void declare(CLI::App& app);
+    void declare(const Arguments& app);
     /// Throws Failure (usage) for contradictions and values that make no sense.
     void check() const;
     [[nodiscard]] tuner::TuneOptions tune_options() const;
