@@ -55,8 +55,9 @@ endif()
 
 # Each package has the licence, and those of the code that is linked in where its packages' copyright is at hand; SQLite's is
 # in the public domain.
-set(hone_licences ${PROJECT_SOURCE_DIR}/LICENSE)
-foreach(package libfmt-dev nlohmann-json3-dev libxxhash-dev libyaml-cpp-dev libcli11-dev)
+set(vega ${PROJECT_SOURCE_DIR}/third_party/vega)  # in the page of `hone report`
+set(hone_licences ${PROJECT_SOURCE_DIR}/LICENSE ${vega}/LICENSE ${vega}/LICENSE.vega-lite)
+foreach(package libfmt-dev nlohmann-json3-dev libxxhash-dev libyaml-cpp-dev libcli11-dev zlib1g-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
         list(APPEND hone_licences /usr/share/doc/${package}/copyright)
     endif()

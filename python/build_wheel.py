@@ -27,7 +27,15 @@ DATA_FOLDERS = ("models", "plans", "recorded")  # of configs/, as cmake/install.
 # What every Linux has; the C++ library is linked in.
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux-.*")
 # Debian's packages whose code the binaries contain; each brings its licence.
-LINKED_PACKAGES = ("libfmt-dev", "nlohmann-json3-dev", "libxxhash-dev", "libyaml-cpp-dev", "libcli11-dev")
+LINKED_PACKAGES = (
+    "libfmt-dev",
+    "nlohmann-json3-dev",
+    "libxxhash-dev",
+    "libyaml-cpp-dev",
+    "libcli11-dev",
+    "zlib1g-dev",
+)
+VEGA_LICENSES = ("LICENSE", "LICENSE.vega-lite")  # of what draws the charts of `hone report`
 # The oldest time that a zip file can say.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -133,6 +141,9 @@ def license_files(info: str) -> Dict[str, Entry]:
         if not text.is_file():
             raise WheelError(f"{text} is not there: the wheel has to contain the licence of {name}")
         files[f"{info}/licenses/{name}.txt"] = Entry(text.read_bytes())
+    for name in VEGA_LICENSES:
+        text = TREE / "third_party" / "vega" / name
+        files[f"{info}/licenses/vega/{name}.txt"] = Entry(text.read_bytes())
     return files
 
 

@@ -88,7 +88,7 @@ const std::vector<std::string>& sources() {
     static const std::vector<std::string> texts = [] {
         std::vector<std::string> all;
         for (const char* folder : {"examples", "tests", "kernel_templates", "cache", "runtime", "tuner",
-                                   "bench", "configs", "cmake"}) {
+                                   "bench", "configs", "cmake", "bindings"}) {
             const fs::path root = fs::path(HONE_SOURCE_DIR) / folder;
             if (!fs::is_directory(root)) continue;
             for (const auto& entry : fs::recursive_directory_iterator(root)) {

@@ -109,7 +109,8 @@ Runner declare_report(CLI::App& app) {
     app.add_option("-o,--output", options->output, "File to write (default: report.html)")
         ->type_name(file_type);
     app.add_option("--peers", options->peers,
-                   "Results of bench/compare_torch.py: other libraries beside Hone")
+                   "Results of bench/compare_torch.py: other libraries beside Hone; may stand several times")
+        ->allow_extra_args(false)
         ->type_name(file_type);
     CLI::Option* model = options->target.declare_model_option(
         app,

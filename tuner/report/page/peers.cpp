@@ -21,9 +21,8 @@ constexpr std::size_t most_bytes = std::size_t{64} << 20;
 /// Looks at one file and says what of it is wrong.
 class PeersFile {
   public:
-    explicit PeersFile(const std::filesystem::path& file)
-        : name_(file.string()),
-          json_(runtime::parse_json_object(runtime::read_text_file(file, most_bytes), name_)) {}
+    PeersFile(const std::string& text, std::string name)
+        : name_(std::move(name)), json_(runtime::parse_json_object(text, name_)) {}
 
     Json read() const {
         const std::string given = text_at(json_, "schema", "the file");
@@ -114,6 +113,12 @@ class PeersFile {
 
 }  // namespace
 
-Json read_peers(const std::filesystem::path& file) { return PeersFile(file).read(); }
+Json read_peers(const std::filesystem::path& file) {
+    return peers_from_json(runtime::read_text_file(file, most_bytes), file.string());
+}
+
+Json peers_from_json(const std::string& text, const std::string& file_name) {
+    return PeersFile(text, file_name).read();
+}
 
 }  // namespace hone::tuner

@@ -12,5 +12,7 @@ namespace hone::tuner {
 /// `hone_us` is null where Hone failed, a peer that failed is left out. Throws InputError with file and
 /// member for what is not such a file; regular files of at most 64 MiB.
 [[nodiscard]] Json read_peers(const std::filesystem::path& file);
+/// The same of a text; `file_name` is for messages.
+[[nodiscard]] Json peers_from_json(const std::string& text, const std::string& file_name);
 
 }  // namespace hone::tuner
