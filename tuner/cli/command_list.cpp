@@ -36,8 +36,8 @@ const std::vector<Command>& commands() {
         {"report", "What is known as one page: an HTML file that opens offline",
          "  hone report -o report.html\n"
          "  hone report RmsNorm --gpu H100 --model llama-3-8b\n"
-         "  hone report --peers linear.json --peers attention.json   # beside other libraries, from "
-         "bench/compare_torch.py\n",
+         "  hone report --peers linear.json --peers attention.json   # beside other libraries "
+         "(bench/compare_torch.py)\n",
          declare_report},
         {"export", "Write winners as one text file",
          "  hone export -o h100.json\n"

@@ -112,7 +112,7 @@ Runner declare_report(const Arguments& app) {
                    "Results of bench/compare_torch.py: other libraries beside Hone; may stand several times")
         .type_name(file_type)
         .one_value_each();
-    Argument model = options->target.declare_model_option(
+    const Argument model = options->target.declare_model_option(
         app,
         "What the time of this model's steps is spent on: a known model, or a path to a Hugging Face "
         "config.json");
