@@ -132,12 +132,12 @@ class Numbers(unittest.TestCase):
 
 class Prototypes(unittest.TestCase):
     def test_every_function_is_declared_with_as_many_arguments(self) -> None:
-        """But for those that the package has no use for."""
+        """But for those that the package has no use for; the structs have their defaults in Python."""
         unused = {"hone_runtime_destroy", "hone_schema"}
         functions = re.findall(r"HONE_API [\w ]+?\*? ?(hone_\w+)\((.*?)\);", HEADER, re.DOTALL)
         self.assertGreaterEqual(len(functions), 15)
         for name, parameters in functions:
-            if name in unused:
+            if name in unused or name.endswith("_init"):
                 continue
             count = 0 if parameters == "void" else parameters.count(",") + 1
             declared = getattr(library.library(), name).argtypes
