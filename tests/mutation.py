@@ -27,7 +27,7 @@ from pathlib import Path
 # File -> test programs with what of them holds it.
 TESTS = {
     "tuner/search/race.cpp": {
-        "hone_tuner_tests": "*/race_test.cpp,*/statistics_test.cpp,*/tune_test.cpp,*/end_to_end_test.cpp"},
+        "hone_tuner_tests": "*/race_*test.cpp,*/statistics_test.cpp,*/tune_test.cpp,*/end_to_end_test.cpp"},
     "tuner/gpu/verifier.cpp": {
         "hone_tuner_tests": "*/gpu_measurer_test.cpp,*/end_to_end_test.cpp"},
     "cache/validator.cpp": {
