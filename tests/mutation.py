@@ -27,11 +27,12 @@ from pathlib import Path
 # File -> test programs with what of them holds it.
 TESTS = {
     "tuner/search/race.cpp": {
-        "hone_tuner_tests": "*/race_test.cpp,*/statistics_test.cpp,*/tune_test.cpp,*/end_to_end_test.cpp"},
+        "hone_tuner_tests": "*/race_*test.cpp,*/statistics_test.cpp,*/tune_test.cpp,*/end_to_end_test.cpp"},
     "tuner/gpu/verifier.cpp": {
-        "hone_tuner_tests": "*/gpu_measurer_test.cpp,*/end_to_end_test.cpp"},
+        "hone_tuner_tests": "*/verifier_test.cpp,*/gpu_measurer_test.cpp,*/end_to_end_test.cpp"},
     "cache/validator.cpp": {
-        "hone_cache_tests": "*", "hone_regressions_tests": "*/hostile_rows_test.cpp,*/fuzzed_input_test.cpp"},
+        "hone_cache_tests": "*/validator_test.cpp,*/bundle_test.cpp",
+        "hone_regressions_tests": "*/hostile_rows_test.cpp,*/fuzzed_input_test.cpp"},
 }
 TIMEOUT_S = 300  # of a command at most
 

@@ -47,13 +47,17 @@ void InputSets::lay_out() {
     output_bytes_ = 0;
     reference_bytes_ = 0;
     snapshot_bytes_ = 0;
+    outputs_.clear();
+    inputs_.clear();
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
         slots_[i] = {};
         if (is_input(i)) {
+            inputs_.push_back(i);
             slots_[i] = {.offset = set_bytes_, .bytes = arguments_[i].bytes()};
             set_bytes_ += aligned(slots_[i].bytes);
         }
         if (!is_output(i)) continue;
+        outputs_.push_back(i);
         slots_[i] = {.offset = output_bytes_ + guard_bytes, .bytes = arguments_[i].bytes()};
         output_bytes_ += aligned(slots_[i].bytes + 2 * guard_bytes);
         reference_offsets_[i] = reference_bytes_;
@@ -103,8 +107,8 @@ bool InputSets::reads_weights() const {
 
 void InputSets::fill_inputs() const {
     for (int set = 0; set < count_; ++set) {
-        for (std::size_t i = 0; i < arguments_.size(); ++i) {
-            if (is_input(i)) harness_.fill(address(set, i), arguments_[i], seed_of(seed_, set, i));
+        for (const std::size_t i : inputs_) {
+            harness_.fill(address(set, i), arguments_[i], seed_of(seed_, set, i));
         }
     }
 }
@@ -123,9 +127,7 @@ Call InputSets::call(int set) const {
 
 Call InputSets::reference_call(int set) const {
     Call reference = call(set);
-    for (std::size_t i = 0; i < arguments_.size(); ++i) {
-        if (is_output(i)) reference.pointers[i] = pointer(reference_address(set, i));
-    }
+    for (const std::size_t i : outputs_) reference.pointers[i] = pointer(reference_address(set, i));
     return reference;
 }
 
@@ -175,15 +177,11 @@ void InputSets::guard(CUdeviceptr data, std::int64_t bytes) const {
 }
 
 void InputSets::poison_outputs() const {
-    for (std::size_t i = 0; i < arguments_.size(); ++i) {
-        if (is_output(i)) memset8(address(0, i), poison, slots_[i].bytes);
-    }
+    for (const std::size_t i : outputs_) memset8(address(0, i), poison, slots_[i].bytes);
 }
 
 void InputSets::fill_guards() const {
-    for (std::size_t i = 0; i < arguments_.size(); ++i) {
-        if (is_output(i)) guard(address(0, i), slots_[i].bytes);
-    }
+    for (const std::size_t i : outputs_) guard(address(0, i), slots_[i].bytes);
 }
 
 }  // namespace hone::tuner

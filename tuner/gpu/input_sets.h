@@ -43,8 +43,9 @@ class InputSets {
     [[nodiscard]] std::int64_t touched_bytes() const { return count_ * set_bytes_ + output_bytes_; }
     [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
     [[nodiscard]] const std::vector<Tolerance>& tolerances() const { return tolerances_; }
-    [[nodiscard]] bool is_output(std::size_t argument) const;
-    [[nodiscard]] bool is_input(std::size_t argument) const;
+    /// Indices of the arguments that are present, ascending.
+    [[nodiscard]] const std::vector<std::size_t>& outputs() const { return outputs_; }
+    [[nodiscard]] const std::vector<std::size_t>& inputs() const { return inputs_; }
 
     [[nodiscard]] Call call(int set) const;
     /// The same inputs, with float32 outputs for the reference.
@@ -73,6 +74,8 @@ class InputSets {
         std::int64_t offset = -1;  ///< in the set, or among the outputs; -1: absent
         std::int64_t bytes = 0;
     };
+    [[nodiscard]] bool is_output(std::size_t argument) const;
+    [[nodiscard]] bool is_input(std::size_t argument) const;
     void lay_out();
     [[nodiscard]] bool reads_weights() const;
     void reserve(std::int64_t bytes);
@@ -82,6 +85,8 @@ class InputSets {
     DeviceContext& device_;
     const Harness& harness_;
     std::vector<Argument> arguments_;
+    std::vector<std::size_t> outputs_;
+    std::vector<std::size_t> inputs_;
     std::vector<Tolerance> tolerances_;
     std::vector<Scalar> scalars_;
     std::array<Slot, max_call_pointers> slots_{};

@@ -107,8 +107,7 @@ Verdict Verifier::repeated_launches(const runtime::LoadedPlan& candidate, const 
 }
 
 void Verifier::compare_outputs(int set) const {
-    for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-        if (!sets_.is_output(i)) continue;
+    for (const std::size_t i : sets_.outputs()) {
         const std::size_t first =
             compare_slots + (i * verified_sets + static_cast<std::size_t>(set)) * compare_slot_count;
         harness_.compare(sets_.address(set, i), sets_.reference_address(set, i), sets_.arguments()[i],
@@ -117,8 +116,7 @@ void Verifier::compare_outputs(int set) const {
 }
 
 void Verifier::keep_snapshot() const {
-    for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-        if (!sets_.is_output(i)) continue;
+    for (const std::size_t i : sets_.outputs()) {
         const auto bytes = static_cast<std::size_t>(sets_.arguments()[i].bytes());
         device_.check(device_.driver().cuMemcpyDtoDAsync(sets_.snapshot_address(i), sets_.address(0, i),
                                                          bytes, device_.stream()),
@@ -127,8 +125,7 @@ void Verifier::keep_snapshot() const {
 }
 
 void Verifier::count_differences() const {
-    for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-        if (!sets_.is_output(i)) continue;
+    for (const std::size_t i : sets_.outputs()) {
         harness_.count_differences(sets_.address(0, i), sets_.snapshot_address(i),
                                    sets_.arguments()[i].bytes(), slot(difference_slots + i));
     }
@@ -140,9 +137,8 @@ void Verifier::check_guards() const {
                              slot(count));
         harness_.count_other(data + static_cast<CUdeviceptr>(bytes), guard_bytes, guard_pattern, slot(count));
     };
-    for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-        if (sets_.is_output(i))
-            check_around(sets_.address(0, i), sets_.arguments()[i].bytes(), output_guard_slot);
+    for (const std::size_t i : sets_.outputs()) {
+        check_around(sets_.address(0, i), sets_.arguments()[i].bytes(), output_guard_slot);
     }
     if (sets_.workspace_bytes() > 0) {
         check_around(sets_.workspace_address(), sets_.workspace_bytes(), workspace_guard_slot);
@@ -151,8 +147,7 @@ void Verifier::check_guards() const {
 
 void Verifier::check_inputs() const {
     for (int set = 0; set < verified_sets; ++set) {
-        for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-            if (!sets_.is_input(i)) continue;
+        for (const std::size_t i : sets_.inputs()) {
             harness_.checksum(sets_.address(set, i), sets_.arguments()[i].bytes(),
                               slot(checksum_slots + static_cast<std::size_t>(set)));
         }
@@ -173,8 +168,7 @@ Verdict Verifier::judge(const Slots& slots) const {
     }
     if (inputs_changed(slots)) return wrong("changed its inputs");
     Verdict worst;
-    for (std::size_t i = 0; i < sets_.arguments().size(); ++i) {
-        if (!sets_.is_output(i)) continue;
+    for (const std::size_t i : sets_.outputs()) {
         for (int set = 0; set < verified_sets; ++set) {
             const Verdict verdict = judge_output(slots, i, set);
             if (!ok(verdict)) return verdict;

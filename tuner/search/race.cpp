@@ -16,13 +16,13 @@ constexpr double no_time = std::numeric_limits<double>::infinity();
 
 /// A finalist held against the fastest, round by round: what slows one round down slows both.
 struct Comparison {
-    double ratio = 1;  ///< median of its time over the fastest's
-    Interval interval{1, 1};
+    double ratio;  ///< median of its time over the fastest's
+    Interval interval;
 };
 
+/// Both have times.
 Comparison compare(const Standing& standing, const Standing& fastest) {
     const std::vector<double> ratios = paired_ratios(standing.us, fastest.us);
-    if (ratios.empty()) return {.ratio = no_time, .interval = {no_time, no_time}};
     return {.ratio = median(ratios), .interval = median_interval(ratios)};
 }
 
@@ -43,6 +43,11 @@ std::size_t group_end(const std::vector<Comparison>& ties, const RaceRules& rule
         end = i;
     }
     return end;
+}
+
+std::optional<std::size_t> first_besides(std::size_t winner, const std::vector<std::size_t>& order) {
+    const auto other = std::ranges::find_if(order, [&](std::size_t i) { return i != winner; });
+    return other == order.end() ? std::nullopt : std::optional(*other);
 }
 
 }  // namespace
@@ -142,28 +147,25 @@ void Race::heat() {
     drop_slower_than(rules_.heat_limit);
 }
 
+/// The cost is above 0, as is every time that take() lets in.
 int Race::affordable(double budget_us, double cost_us, int wanted) const {
-    const double fitting = budget_us / std::max(1e-3, cost_us * measurer_.calls_per_replay());
-    return std::clamp(static_cast<int>(std::min(fitting, 1e6)), std::min(wanted, rules_.screening_replays),
-                      wanted);
+    const double fitting = budget_us / (cost_us * measurer_.calls_per_replay());
+    return static_cast<int>(std::clamp<double>(fitting, std::min(wanted, rules_.screening_replays), wanted));
 }
 
 /// The fastest take the first seats. The others go by the fixed order among those close enough to tie: so the
 /// candidate that the tie rule prefers has a seat in every run, whatever the noise.
 std::vector<std::size_t> Race::choose_finalists() const {
     const std::vector<std::size_t> order = by_time(running());
-    const double best = best_us();
-    std::vector<std::size_t> close;
-    for (const std::size_t i : order) {
-        if (standings_[i].median_us() <= rules_.final_limit * best) close.push_back(i);
-    }
-    const std::size_t fastest = std::min(rules_.fastest_seats, close.size());
-    const auto rest = close.begin() + static_cast<std::ptrdiff_t>(fastest);
-    std::stable_sort(rest, close.end(), [&](std::size_t a, std::size_t b) {
-        const bool a_ties = standings_[a].median_us() <= (1 + rules_.tie_band) * best;
-        const bool b_ties = standings_[b].median_us() <= (1 + rules_.tie_band) * best;
-        if (a_ties != b_ties) return a_ties;
-        if (!a_ties) return standings_[a].median_us() < standings_[b].median_us();
+    const auto within = [&](double factor) {
+        const double limit = factor * best_us();
+        return std::ranges::count_if(order,
+                                     [&](std::size_t i) { return standings_[i].median_us() <= limit; });
+    };
+    std::vector<std::size_t> close(order.begin(), order.begin() + within(rules_.final_limit));
+    const auto seated = static_cast<std::ptrdiff_t>(std::min(rules_.fastest_seats, close.size()));
+    const std::ptrdiff_t tied = std::clamp(within(1 + rules_.tie_band), seated, std::ssize(close));
+    std::stable_sort(close.begin() + seated, close.begin() + tied, [&](std::size_t a, std::size_t b) {
         return comes_first(standings_[a].contestant, standings_[b].contestant);
     });
     close.resize(std::min(close.size(), rules_.finalists));
@@ -175,6 +177,7 @@ std::vector<std::size_t> Race::choose_finalists() const {
 }
 
 void Race::run_final(const std::vector<std::size_t>& finalists) {
+    if (finalists.empty()) return;
     std::vector<CandidateImage> images;
     double round_us = 0;
     for (const std::size_t i : finalists) {
@@ -239,25 +242,20 @@ Decision Race::decide(const std::vector<std::size_t>& finalists) const {
             return comes_first(standings_[a].contestant, standings_[b].contestant);
         });
     }
-    for (const std::size_t i : alive) {
-        if (i != *decision.winner && !decision.runner_up) decision.runner_up = i;
-    }
+    decision.runner_up = first_besides(*decision.winner, alive);
     return decision;
 }
 
 /// From medians alone, when there was no time for a final.
 Decision Race::decide_early() const {
     const std::vector<std::size_t> order = by_time(running());
-    Decision decision;
-    for (const std::size_t i : order) {
-        const double limit = (1 + rules_.tie_band) * standings_[order.front()].median_us();
-        if (standings_[i].contestant.is_default && standings_[i].median_us() <= limit) decision.winner = i;
-    }
-    if (!decision.winner && !order.empty()) decision.winner = order.front();
-    for (const std::size_t i : order) {
-        if (i != *decision.winner && !decision.runner_up) decision.runner_up = i;
-    }
-    return decision;
+    if (order.empty()) return {};
+    const double limit = (1 + rules_.tie_band) * standings_[order.front()].median_us();
+    const auto preferred = std::ranges::find_if(order, [&](std::size_t i) {
+        return standings_[i].contestant.is_default && standings_[i].median_us() <= limit;
+    });
+    const std::size_t winner = preferred == order.end() ? order.front() : *preferred;
+    return {.winner = winner, .runner_up = first_besides(winner, order)};
 }
 
 Decision Race::finish() {

@@ -1,0 +1,127 @@
+// Who meets in the final of a race, and how many rounds it takes.
+#include <doctest/doctest.h>
+
+#include "tests/tuner/scripted_race.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using namespace hone::test;
+using cache::TrialStatus;
+
+namespace {
+
+using Indices = std::vector<std::size_t>;
+
+Indices finalists(const std::vector<Runner>& runners, std::size_t seats = 8, std::size_t fastest_seats = 3) {
+    RaceRules rules = exact_rules();
+    rules.finalists = seats;
+    rules.fastest_seats = fastest_seats;
+    ScriptedRace race(runners, rules);
+    (void)race.run();
+    return race.finalists;
+}
+
+std::vector<int> rounds(const std::vector<Runner>& runners, const RaceRules& rules = exact_rules()) {
+    ScriptedRace race(runners, rules);
+    (void)race.run();
+    return race.rounds;
+}
+
+const std::vector<int> one_batch{4};
+const std::vector<int> all_rounds{4, 4};
+
+}  // namespace
+
+TEST_CASE("the final takes who is within its limit, the fastest first") {
+    CHECK(finalists({{.us = 18}, {.us = 18.01}, {.us = 16}, {.us = 17.5}, {.us = 17.99}}) ==
+          Indices{2, 3, 4, 0});
+    CHECK(finalists({{.us = 16}}) == Indices{0});
+}
+
+TEST_CASE("after the fastest, seats go by the fixed order to those who tie with the best, then by time") {
+    const std::vector<Runner> runners{{.us = 16, .registers = 45},   {.us = 16.1, .registers = 50},
+                                      {.us = 16.2, .registers = 40}, {.us = 16.3, .registers = 30},
+                                      {.us = 17, .registers = 20},   {.us = 17.01, .registers = 10},
+                                      {.us = 17.5, .registers = 5}};
+    CHECK(finalists(runners, 8, 2) == Indices{0, 1, 4, 3, 2, 5, 6});
+    CHECK(finalists(runners, 4, 2) == Indices{0, 1, 4, 3});
+    CHECK(finalists(runners, 6, 5) == Indices{0, 1, 2, 3, 4, 5});
+    CHECK(finalists(runners, 6, 6) == Indices{0, 1, 2, 3, 4, 5});  // more seats than tie
+    CHECK(finalists(runners, 7, 0) == Indices{4, 3, 2, 0, 1, 5, 6});
+}
+
+TEST_CASE("of two that are equally slow, the one that entered first has the last seat") {
+    CHECK(finalists({{.us = 17.5, .registers = 30}, {.us = 17.5, .registers = 10}, {.us = 16}}, 2, 1) ==
+          Indices{2, 0});
+}
+
+TEST_CASE("the default has a seat of its own, whether it is close or not, and never two") {
+    CHECK(finalists({{.us = 17.9, .is_default = true}, {.us = 16}, {.us = 16.1}}, 2) == Indices{1, 2, 0});
+    CHECK(finalists({{.us = 30, .is_default = true}, {.us = 16}, {.us = 16.1}}, 2) == Indices{1, 2, 0});
+    CHECK(finalists({{.us = 16, .is_default = true}, {.us = 16.1}, {.us = 16.2}}, 2) == Indices{0, 1});
+    CHECK(finalists({{.is_default = true, .verified = TrialStatus::crashed}, {.us = 16}}) == Indices{1});
+}
+
+TEST_CASE("rounds go on while an interval reaches the edge of the tie band, from either side") {
+    CHECK(rounds({{}, in_final({17})}) == all_rounds);
+    CHECK(rounds({{}, in_final({16.99})}) == one_batch);
+    CHECK(rounds({{}, in_final({17.01})}) == one_batch);
+    CHECK(rounds({{}, in_final({16, 17})}) == all_rounds);
+    CHECK(rounds({{}, in_final({16, 16.99})}) == one_batch);
+    CHECK(rounds({{}, in_final({17, 18})}) == all_rounds);
+    CHECK(rounds({{}, in_final({17.01, 18})}) == one_batch);
+    CHECK(rounds({{}, in_final({16, 18})}) == all_rounds);
+    CHECK(rounds({{}, in_final({16}), in_final({17}), in_final({18})}) == all_rounds);
+}
+
+TEST_CASE("one finalist alone is decided after a batch, and nobody needs no round") {
+    CHECK(rounds({{}}) == one_batch);
+    CHECK(rounds({{.verified = TrialStatus::crashed}}).empty());
+}
+
+TEST_CASE("rounds are asked for in batches, the last with what is left") {
+    RaceRules rules = exact_rules();
+    rules.max_rounds = 10;
+    CHECK(rounds({{}, in_final({17})}, rules) == std::vector<int>{4, 4, 2});
+    rules.final_us = 6 * 33;
+    CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{4, 2});
+    rules.final_us = 6 * 33 - 0.01;
+    CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{4, 1});
+    rules.final_us = 1;
+    CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{3});
+}
+
+TEST_CASE("who fails in the final is out, whatever it takes before and after, and nobody waits for it") {
+    const std::vector<double> fast{1};
+    const Answer crash{.us = fast, .status = TrialStatus::crashed};
+    ScriptedRace race({{.us = 16}, {.us = 17, .answers = {{}, {}, crash}}});
+    const Decision decision = race.run();
+    CHECK(decision.winner == 0);
+    CHECK_FALSE(decision.runner_up);
+    CHECK(race.rounds == one_batch);
+    ScriptedRace longer({{.us = 16}, {.us = 17}, {.answers = {{}, {}, crash, {.us = fast}}}});
+    CHECK(longer.run().winner == 0);
+    CHECK(longer.rounds == all_rounds);
+    CHECK(longer.standing(2).verdict.status == TrialStatus::crashed);
+    ScriptedRace late({{.us = 17}, {.us = 16, .answers = {{}, {}, {}, crash}}});
+    CHECK(late.run().winner == 0);
+    CHECK(late.standing(1).failed());
+}
+
+TEST_CASE("a finalist without a sample is waited for, and has no place when none comes") {
+    const Answer none{.us = std::vector<double>{}};
+    CHECK(rounds({{.us = 16}, {.us = 17.5, .answers = {{}, {}, none}}}) == all_rounds);
+    ScriptedRace race({{.us = 16}, {.known_us = 1, .answers = {{}, {}, none, none}}});
+    const Decision decision = race.run();
+    CHECK(decision.winner == 0);
+    CHECK_FALSE(decision.runner_up);
+    ScriptedRace nobody({Runner{.answers = {{}, {}, none, none}}});
+    CHECK_FALSE(nobody.run().winner);
+}
+
+TEST_CASE("only the final's own samples count in it") {
+    ScriptedRace race({{}, in_final({17})});
+    (void)race.run();
+    CHECK(race.standing(1).us == std::vector<double>(8, 17.0));
+    CHECK(race.standing(1).stage == cache::Stage::final_round);
+}

@@ -1,0 +1,143 @@
+// A race whose every sample is written down. The rules are fractions of two and the fastest takes 16 us, so
+// that a time which is said to be equal to a limit is equal to it: 17 us ties, 18 us meets the final, 20 us
+// survives the heat, 24 us the screening.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/tuner/made_up_measurer.h"
+#include "tuner/search/race.h"
+
+namespace hone::test {
+
+[[nodiscard]] inline RaceRules exact_rules() {
+    return {.screening_limit = 1.5,
+            .heat_replays = 5,
+            .heat_limit = 1.25,
+            .final_limit = 1.125,
+            .rounds_at_once = 4,
+            .max_rounds = 8,
+            .tie_band = 1.0 / 16,
+            .smallest_gap = 1.0 / 64};
+}
+
+/// What the measurer says when it is asked once more for a runner's times.
+struct Answer {
+    std::optional<std::vector<double>>
+        us{};  ///< repeated as often as replays are asked for; nullopt: Runner::us
+    cache::TrialStatus status = cache::TrialStatus::ok;
+};
+
+struct Runner {
+    double us = 16;
+    bool is_default = false;
+    int registers = 20;
+    std::optional<double> known_us{};
+    cache::TrialStatus verified = cache::TrialStatus::ok;
+    std::vector<Answer> answers{};  ///< of the screening, the heat, each batch of the final; then `us` alone
+};
+
+/// Takes 16 us until the final, and there these times in turn.
+[[nodiscard]] inline Runner in_final(std::vector<double> us, int registers = 20) {
+    return {.registers = registers, .answers = {{}, {}, {.us = us}, {.us = us}}};
+}
+
+class ScriptedRace final : public Measurer, public RaceObserver {
+  public:
+    int calls = 1;             ///< of one replay
+    int stop_after = 1 << 30;  ///< launches
+    std::vector<std::string> heard;
+    std::map<std::size_t, std::vector<int>> replays;  ///< asked for, of each runner
+    std::vector<int> rounds;                          ///< asked for, of each batch
+    std::vector<std::size_t> finalists;
+
+    explicit ScriptedRace(std::vector<Runner> runners, const RaceRules& rules = exact_rules())
+        : runners_(std::move(runners)), race_(*this, *this, rules) {
+        for (const RankedCandidate& ranked : ranked_space(norm_problem(1024), device_.traits)) {
+            if (names_.size() == runners_.size()) break;
+            names_.emplace(to_string(ranked.candidate), candidates_.size());
+            candidates_.push_back(ranked.candidate);
+        }
+    }
+    const Standing& enter(std::size_t i) {
+        return race_.enter({.image = {.candidate = candidates_.at(i)},
+                            .is_default = runners_[i].is_default,
+                            .resources = {.registers = runners_[i].registers},
+                            .known_us = runners_[i].known_us});
+    }
+    Decision run() {
+        for (std::size_t i = 0; i < runners_.size(); ++i) enter(i);
+        return race_.finish();
+    }
+    [[nodiscard]] const Standing& standing(std::size_t i) const { return race_.standings().at(i); }
+
+    [[nodiscard]] const DeviceInfo& device() const override { return device_; }
+    [[nodiscard]] cache::Provenance provenance() const override { return cache::Provenance::measured; }
+    [[nodiscard]] bool needs_images() const override { return false; }
+    [[nodiscard]] Verdict begin_problem(const Problem&) override { return {}; }
+    void end_problem() override {}
+    [[nodiscard]] int calls_per_replay() const override { return calls; }
+    [[nodiscard]] Verdict verify(const CandidateImage& image) override {
+        return {.status = runners_[index_of(image.candidate)].verified, .detail = {}};
+    }
+    [[nodiscard]] Samples time(const CandidateImage& image, int count) override {
+        const std::size_t i = index_of(image.candidate);
+        replays[i].push_back(count);
+        return next_samples(i, count);
+    }
+    [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& images,
+                                                  int count) override {
+        rounds.push_back(count);
+        finalists.clear();
+        std::vector<Samples> samples;
+        for (const CandidateImage& image : images) {
+            finalists.push_back(index_of(image.candidate));
+            samples.push_back(next_samples(finalists.back(), count));
+        }
+        return samples;
+    }
+
+    void about_to_launch(const Contestant& contestant) override {
+        ++launches_;
+        heard.push_back("launch " + std::to_string(index_of(contestant.image.candidate)));
+    }
+    void settled(const Standing& standing, bool winner) override {
+        const std::size_t i = index_of(standing.contestant.image.candidate);
+        heard.push_back(std::to_string(i) + (standing.failed() ? " failed" : "") +
+                        (standing.dropped ? " dropped" : "") + " in " +
+                        stage_names.at(static_cast<std::size_t>(standing.stage)) + (winner ? ", wins" : ""));
+    }
+    [[nodiscard]] bool stop() const override { return launches_ >= stop_after; }
+
+  private:
+    static constexpr std::array stage_names{"screening", "heat", "final"};
+
+    [[nodiscard]] std::size_t index_of(const Candidate& candidate) const {
+        return names_.at(to_string(candidate));
+    }
+    [[nodiscard]] Samples next_samples(std::size_t i, int count) {
+        const Runner& runner = runners_[i];
+        const std::size_t asked = asked_[i]++;
+        const Answer answer = asked < runner.answers.size() ? runner.answers[asked] : Answer{};
+        const std::vector<double> us = answer.us.value_or(std::vector<double>{runner.us});
+        Samples samples{.verdict = {.status = answer.status, .detail = {}}, .us = {}};
+        for (std::size_t j = 0; j < static_cast<std::size_t>(count) && !us.empty(); ++j) {
+            samples.us.push_back(us[j % us.size()]);
+        }
+        return samples;
+    }
+
+    std::vector<Runner> runners_;
+    DeviceInfo device_ = made_up_device();
+    std::vector<Candidate> candidates_;
+    std::map<std::string, std::size_t> names_;
+    std::map<std::size_t, std::size_t> asked_;  ///< how often, of each runner
+    int launches_ = 0;
+    Race race_;
+};
+
+}  // namespace hone::test
