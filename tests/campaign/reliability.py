@@ -27,8 +27,9 @@ PROMISES = {
 }
 
 ANCHORS = """\
-- SQLite makes the n-th call fail and stops at every step ([how SQLite is tested](https://sqlite.org/testing.html)): here every
-  allocation and every I/O call of nine commands and of the C interface can be made to fail, and every I/O call to be the last.
+- SQLite makes the n-th call fail and stops at every step ([how SQLite is tested](https://sqlite.org/testing.html)): here an
+  allocation of every call stack and every I/O call of nine commands and of the C interface can be made to fail, and every I/O call
+  to be the last.
 - ccache runs its whole suite under sanitizers: here `.ci/run` does so for the layers that it names.
 - LevelDB drops what was not synced (its `fault_injection_test`): here an SQLite VFS does, piece by piece.
 """
