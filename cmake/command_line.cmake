@@ -28,7 +28,7 @@ add_custom_command(
     VERBATIM)
 add_custom_target(hone_command_line ALL DEPENDS ${descriptions} ${described}/hone.1.gz)
 
-install(FILES ${described}/hone DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${described}/_hone DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${described}/hone.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(FILES ${described}/hone.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${described}/hone DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT hone)
+install(FILES ${described}/_hone DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT hone)
+install(FILES ${described}/hone.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT hone)
+install(FILES ${described}/hone.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT hone)

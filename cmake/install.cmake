@@ -1,6 +1,6 @@
-# `cmake --install`, find_package(hone), and Debian's packages (`cpack`). Components: the program with what it reads (hone),
-# the shared library (libhone0), and what a program is built with (libhone-dev), which needs neither tuner nor yaml-cpp, and
-# nothing of the third-party headers that we build with.
+# `cmake --install`, find_package(hone), and packages (`cpack`): Debian's, and an archive for other systems. Components: the
+# program with what it reads (hone), the shared library (libhone0), and what a program is built with (libhone-dev), which
+# needs neither tuner nor yaml-cpp, and nothing of the third-party headers that we build with.
 include(CMakePackageConfigHelpers)
 
 set(hone_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hone)
@@ -72,7 +72,8 @@ foreach(component hone libhone0 libhone-dev)
     install(FILES ${hone_copyright} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${component} COMPONENT ${component})
 endforeach()
 
-# cpack -G DEB, in the build folder.
+# cpack -G DEB, or cpack -G TGZ for one archive of all components, in the build folder.
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/cpack_archive.cmake)
 set(CPACK_PACKAGE_CONTACT "the Hone project")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_COMPONENTS_ALL hone libhone0 libhone-dev)
@@ -83,11 +84,11 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_HONE_PACKAGE_NAME hone)
-set(CPACK_DEBIAN_HONE_PACKAGE_DEPENDS "libc6 (>= 2.34)")
+set(CPACK_DEBIAN_HONE_PACKAGE_DEPENDS "libc6 (>= 2.28)")
 set(CPACK_DEBIAN_HONE_PACKAGE_SUGGESTS "libcuda1, libnvrtc13")
 set(CPACK_DEBIAN_LIBHONE0_PACKAGE_NAME libhone0)
 set(CPACK_DEBIAN_LIBHONE0_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_LIBHONE0_PACKAGE_DEPENDS "libc6 (>= 2.34)")
+set(CPACK_DEBIAN_LIBHONE0_PACKAGE_DEPENDS "libc6 (>= 2.28)")
 set(CPACK_DEBIAN_LIBHONE0_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
 set(CPACK_DEBIAN_LIBHONE-DEV_PACKAGE_NAME libhone-dev)
 set(CPACK_DEBIAN_LIBHONE-DEV_PACKAGE_SECTION libdevel)

@@ -8,11 +8,15 @@ namespace {
 constexpr std::string_view attention[] = {"attention_decode", "attention_prefill"};
 constexpr std::string_view embedding[] = {"embedding"};
 constexpr std::string_view fused_ffn[] = {"linear"};
+constexpr std::string_view fused_ffn_problems[] = {"gated=yes", "activation!=none"};
 constexpr std::string_view layer_norm[] = {"layernorm"};
 constexpr std::string_view linear[] = {"linear"};
+constexpr std::string_view linear_problems[] = {"gated=no"};
 constexpr std::string_view quantize_weights[] = {"quantize_weights"};
 constexpr std::string_view quantized_ffn[] = {"quantized_linear"};
+constexpr std::string_view quantized_ffn_problems[] = {"gated=yes", "activation!=none"};
 constexpr std::string_view quantized_linear[] = {"quantized_linear"};
+constexpr std::string_view quantized_linear_problems[] = {"gated=no"};
 constexpr std::string_view rms_norm[] = {"rmsnorm"};
 constexpr std::string_view rms_norm_backward[] = {"rmsnorm_backward"};
 constexpr std::string_view rope_kv_append[] = {"rope_kv_append"};
@@ -21,12 +25,12 @@ constexpr std::string_view sample[] = {"sample"};
 constexpr OperatorName operators[] = {
     {.title = "Attention", .families = attention},
     {.title = "Embedding", .families = embedding},
-    {.title = "FusedFfn", .families = fused_ffn},
+    {.title = "FusedFfn", .families = fused_ffn, .problems = fused_ffn_problems, .halves = true},
     {.title = "LayerNorm", .families = layer_norm},
-    {.title = "Linear", .families = linear},
+    {.title = "Linear", .families = linear, .problems = linear_problems},
     {.title = "QuantizeWeights", .families = quantize_weights},
-    {.title = "QuantizedFfn", .families = quantized_ffn},
-    {.title = "QuantizedLinear", .families = quantized_linear},
+    {.title = "QuantizedFfn", .families = quantized_ffn, .problems = quantized_ffn_problems, .halves = true},
+    {.title = "QuantizedLinear", .families = quantized_linear, .problems = quantized_linear_problems},
     {.title = "RmsNorm", .families = rms_norm},
     {.title = "RmsNormBackward", .families = rms_norm_backward},
     {.title = "RopeKvAppend", .families = rope_kv_append},

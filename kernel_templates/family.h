@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel_templates/calibration.h"
 #include "kernel_templates/config.h"
 #include "kernel_templates/device_traits.h"
 #include "kernel_templates/dtype.h"
@@ -118,6 +119,7 @@ struct Variant {
     /// be a multiple of this many of the argument's own elements, or of 16 bytes where those are more.
     std::int64_t (*access_elements)(const Problem&, const Config&) = nullptr;
     /// Modelled time in microseconds: orders candidates before anything is compiled. Only the order matters.
+    /// predicted_us() corrects it by what was measured.
     double (*predict_us)(const Problem&, const Config&, const DeviceTraits&) = nullptr;
 };
 
@@ -142,6 +144,8 @@ struct Family {
     std::vector<ScalarArgument> (*scalars)(const Problem&) = nullptr;
     Tolerance (*tolerance)(const Problem&, int argument) = nullptr;
     Work (*work)(const Problem&) = nullptr;
+    /// What measurements add to the variants' cost models; empty where nothing was fitted.
+    std::span<const Coefficient> calibration;
 
     /// Slow and obviously right kernel; accumulates in float32 or better. Takes the same call, except that
     /// every output is a float32 array of the same shape (codes of a quantized output as their decoded

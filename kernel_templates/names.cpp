@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/operator_problems.h"
 #include "kernel_templates/text.h"
 
 namespace hone {
@@ -57,11 +58,16 @@ std::string_view choice_word(const Field& field, std::string_view text) {
 
 }  // namespace
 
+const OperatorName* find_operator(std::string_view name) {
+    if (find_family(name) != nullptr) return nullptr;
+    const auto is_it = [&](const OperatorName& one) { return plain(one.title) == plain(name); };
+    const auto found = std::ranges::find_if(operator_names(), is_it);
+    return found == operator_names().end() ? nullptr : &*found;
+}
+
 std::vector<const Family*> families_named(std::string_view name) {
     if (const Family* family = find_family(name)) return {family};
-    for (const OperatorName& one : operator_names()) {
-        if (plain(one.title) == plain(name)) return found_families(one.families);
-    }
+    if (const OperatorName* one = find_operator(name)) return found_families(one->families);
     for (const Family* family : families()) {
         if (plain(family->name) == plain(name)) return {family};
     }
@@ -110,7 +116,10 @@ std::optional<Problem> read_problem(std::string_view text, std::string* error) {
                  (named.size() == 1 ? why : why + " (as " + std::string(family->name) + ")");
     }
     if (problems.empty()) return fail(error, std::move(wrong));
-    if (problems.size() == 1) return problems.front();
+    if (problems.size() == 1) {
+        const std::string refusal = OperatorProblems(name).refusal(problems.front());
+        return refusal.empty() ? std::optional(problems.front()) : fail(error, refusal);
+    }
     return fail(error, "'" + printable(text) + "' may be " + std::string(problems[0].family->name) + " or " +
                            std::string(problems[1].family->name) + ": name one of them");
 }

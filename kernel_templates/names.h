@@ -18,6 +18,10 @@ namespace hone {
 struct OperatorName {
     std::string_view title;                      ///< "FusedFfn"
     std::span<const std::string_view> families;  ///< "linear"
+    /// Where operators share a family: one of these holds for the problems that are meant by this one,
+    /// "gated=no", "activation!=none". Empty: all of the families' are.
+    std::span<const std::string_view> problems{};
+    bool halves = false;  ///< two problems that run one after the other; `problems` says the first
 };
 /// Another name of an element type: "bfloat16" is "bf16".
 struct DtypeSynonym {
@@ -29,6 +33,9 @@ struct DtypeSynonym {
 [[nodiscard]] std::span<const OperatorName> operator_names();
 [[nodiscard]] std::span<const DtypeSynonym> dtype_synonyms();
 
+/// The operator of that name; case and underscores do not count. nullptr for none, and for the very name of a
+/// family, which means all of it: "Linear" is an operator, "linear" the family that it shares with FusedFfn.
+[[nodiscard]] const OperatorName* find_operator(std::string_view name);
 /// The families that an operator's or a family's name stands for; case and underscores do not count, so that
 /// C's and PyTorch's spellings are found, too. Empty when there is none of that name.
 [[nodiscard]] std::vector<const Family*> families_named(std::string_view name);

@@ -36,8 +36,10 @@ std::vector<Config> enumerate(const Problem& problem, const Variant& variant, co
 std::vector<RankedCandidate> ranked_space(const Problem& problem, const DeviceTraits& traits) {
     std::vector<RankedCandidate> space;
     for (const Variant* variant : problem.family->variants) {
+        const Correction correction(problem, *variant, traits);
         for (const Config& config : enumerate(problem, *variant, traits)) {
-            space.push_back({{variant, config}, variant->predict_us(problem, config, traits)});
+            const double us = variant->predict_us(problem, config, traits) * correction.factor(config);
+            space.push_back({{variant, config}, us});
         }
     }
     std::ranges::stable_sort(space, {}, &RankedCandidate::predicted_us);

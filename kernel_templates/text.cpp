@@ -95,6 +95,9 @@ std::string nearest_name(std::string_view text, std::span<const std::string_view
     std::size_t best_distance = std::max<std::size_t>(2, text.size() / 3) + 1;
     const std::string written = lower_case(text);
     for (const std::string_view name : names) {
+        const std::size_t lengths_apart =
+            std::max(name.size(), written.size()) - std::min(name.size(), written.size());
+        if (lengths_apart >= best_distance) continue;  // the distance is no less
         const std::size_t distance = edit_distance(written, lower_case(name));
         if (distance < best_distance) {
             best_distance = distance;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernel_templates/attention_decode/calibration.h"
 #include "kernel_templates/attention_decode/rank.h"
 #include "kernel_templates/attention_decode/variants.h"
 
@@ -74,6 +75,7 @@ const Family attention_decode_family = attention_decode::declared({
     .validate = attention_decode::validate,
     .tolerance = attention_decode::tolerance,
     .work = attention_decode::work,
+    .calibration = attention_decode::calibration,
     .reference_source = "attention_decode/reference.cu",
     .reference_kernels = attention_decode::reference_kernels,
     .reference_plan = attention_decode::reference_plan,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
+
 namespace hone::attention_decode {
 namespace {
 
@@ -18,7 +20,7 @@ double round_us(double blocks, double block_bytes, double block_shares, const Cu
     // What one multiprocessor takes in, whatever is in flight; and the instructions that its warps issue.
     const double port_us = bytes / (sms * 52e3);
     const double warps = cut.geometry.warps * blocks / sms;
-    const double issued = sms * std::min(2.0, 0.25 * warps) * 0.886e-3 * traits.sm_clock_khz;
+    const double issued = sms * std::min(2.0, 0.25 * warps) * busy_cycles_per_us(traits);
     const double issue_us = blocks * block_shares * stream.instructions / issued;
     return std::pow(
         std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(port_us, 4) + std::pow(issue_us, 4), 0.25);

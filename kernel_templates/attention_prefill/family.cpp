@@ -1,6 +1,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernel_templates/attention_prefill/calibration.h"
 #include "kernel_templates/attention_prefill/rank.h"
 #include "kernel_templates/attention_prefill/variants.h"
 #include "kernel_templates/kit/work.h"
@@ -78,6 +79,7 @@ const Family attention_prefill_family = attention_prefill::declared({
     .validate = attention_prefill::validate,
     .tolerance = attention_prefill::tolerance,
     .work = attention_prefill::work,
+    .calibration = attention_prefill::calibration,
     .reference_source = "attention_prefill/reference.cu",
     .reference_kernels = attention_prefill::reference_kernels,
     .reference_plan = attention_prefill::reference_plan,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
+
 namespace hone::attention_prefill {
 
 double visible_pairs(const AttentionProblem& p) {
@@ -45,7 +47,7 @@ double predict_us(const AttentionProblem& p, const TileWork& work, const DeviceT
     const double equal = full_rounds * together + rest;
     const double dealt = std::max(tiles / sms + 0.5, 2.0 * std::min(1.0, tiles / sms));
     const double cycles = (p.has_ramp() ? std::min(equal * 2, dealt) : equal) * tile_cycles;
-    const double compute_us = cycles / (0.886e-3 * traits.sm_clock_khz);
+    const double compute_us = cycles / busy_cycles_per_us(traits);
 
     const auto q_bytes = static_cast<double>(2 * p.slots() * p.q_len);
     const auto kv_bytes = static_cast<double>(2 * p.batch * p.kv_heads * p.kv_len);

@@ -5,6 +5,7 @@
 
 #include "kernel_templates/embedding/rows_plan.h"
 #include "kernel_templates/kit/accesses.h"
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/rules.h"
 
 namespace hone::embedding {
@@ -44,7 +45,7 @@ double predict_us(const EmbeddingProblem& p, const RowsConfig& c, const DeviceTr
     const double memory_us = bytes / (0.86e-6 * traits.memory_bytes_per_s);
 
     const double packets = static_cast<double>(ceil_div(p.hidden, c.lanes * c.vector));
-    const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
+    const double lanes_per_us = 128 * busy_cycles_per_us(traits);
     const double slots =
         rows * static_cast<double>(c.lanes) * (40 + packets * (10 + 4 * static_cast<double>(c.vector)));
     const double busy = std::min<double>(traits.sm_count, std::ceil(slots / 1e4));

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernel_templates/kit/launches.h"
+#include "kernel_templates/linear/calibration.h"
 #include "kernel_templates/linear/family_parts.h"
 #include "kernel_templates/linear/variants.h"
 
@@ -62,6 +63,7 @@ const Family linear_family = linear::declared({
     .validate = linear::validate,
     .tolerance = linear::tolerance,
     .work = linear::work,
+    .calibration = linear::calibration,
     .reference_source = "linear/reference.cu",
     .reference_kernels = linear::reference_kernels,
     .reference_plan = linear::reference_plan,

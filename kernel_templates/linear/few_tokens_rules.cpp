@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/linear/normalize_rank.h"
 
 namespace hone::linear::few_tokens {
@@ -50,7 +51,7 @@ double predict_us(const LinearProblem& p, const FewTokensConfig& c, const Stream
     const double token_groups = static_cast<double>(groups(p, c));
     const double weights = p.weight_bytes() * token_groups;  // through level 2
     const double sms = traits.sm_count * busy;
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
     const double memory_us = (p.weight_bytes() + p.x_bytes() + p.out_bytes()) /
                              (stream.bandwidth * 1e-6 * traits.memory_bytes_per_s);
     const double in_flight = resident * static_cast<double>(c.threads()) * stream.loads * 16;

@@ -33,6 +33,7 @@ linear = family(
 linear_operator = operator(
     "Linear",
     family=linear,
+    problems=["gated=no"],
     says="out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With "
          "a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight, an {RmsNorm}, takes the place of x; it may be "
          "rounded to dtype before it is multiplied, as that of an {RmsNorm} is.",
@@ -72,6 +73,7 @@ fused_ffn = operator(
          "{RmsNorm} of x takes the place of x, as in {Linear}, but not of a residual that is x itself: out = "
          "x + ffn(norm(x)) is one call.",
     halves=True,
+    problems=["gated=yes", "activation!=none"],
     prepared="runtime/operators/feed_forward.h",
     fields=[
         integer("hidden", 0, "elements of a row of x and out"),

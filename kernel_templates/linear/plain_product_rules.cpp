@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
+
 namespace hone::linear::plain_product {
 
 std::int64_t shared_bytes(const LinearProblem& p, const PlainConfig& c) {
@@ -57,7 +59,7 @@ double predict_us(const Operands& operands, const PlainConfig& c, const DeviceTr
     const double together = std::min(resident, std::ceil(all / traits.sm_count));
     const double steps = std::ceil(static_cast<double>(operands.product.in) / static_cast<double>(c.tile_in));
     const double cycles = waves * steps * step_cycles(operands, c, together);
-    const double compute_us = cycles / (0.886e-3 * traits.sm_clock_khz);
+    const double compute_us = cycles / busy_cycles_per_us(traits);
     const double memory_us = operands.bytes / (0.85e-6 * traits.memory_bytes_per_s);
     return 3.0 + std::max(compute_us, memory_us);
 }

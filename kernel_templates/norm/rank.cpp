@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
+
 namespace hone::norm {
 
 double work_factor(const NormProblem& problem) {
@@ -84,7 +86,7 @@ double predict_us(const NormProblem& norm, const Footprint& footprint, const Dev
     const double instructions =
         15 + 10.2 * footprint.elements * footprint.work_factor + footprint.reducing_warps;
     const double threads = blocks * static_cast<double>(footprint.threads) * footprint.rounds;
-    const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
+    const double lanes_per_us = 128 * busy_cycles_per_us(traits);
     const double issue_us = threads / sms * instructions / lanes_per_us;
 
     const double sharpness = bound_by_memory(norm, traits) ? 2.5 : 1.78;

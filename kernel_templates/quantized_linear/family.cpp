@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "kernel_templates/linear/family_parts.h"
+#include "kernel_templates/quantized_linear/calibration.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/variants.h"
 
@@ -91,6 +92,7 @@ const Family quantized_linear_family = quantized_linear::declared({
     .validate = quantized_linear::validate,
     .tolerance = quantized_linear::tolerance,
     .work = quantized_linear::work,
+    .calibration = quantized_linear::calibration,
     .reference_source = "quantized_linear/reference.cu",
     .reference_kernels = quantized_linear::reference_kernels,
     .reference_plan = quantized_linear::reference_plan,

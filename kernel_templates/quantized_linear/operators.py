@@ -60,6 +60,7 @@ quantized_linear_operator = operator(
          "128 columns of it), the largest magnitude at 127 or 448. With a norm x * rsqrt(mean(x^2) + "
          "epsilon) * norm_weight takes the place of x, as in {Linear}.",
     family=quantized_linear,
+    problems=["gated=no"],
     checked=True,
     fields=[
         taken("in", "elements of a row of x"),
@@ -126,6 +127,7 @@ quantized_ffn = operator(
          "intermediate], rounded to dtype, lies in the workspace; where codes are multiplied with codes, the "
          "second half makes its own of that.",
     halves=True,
+    problems=["gated=yes", "activation!=none"],
     prepared="runtime/operators/feed_forward.h",
     fields=[
         integer("hidden", 0, "elements of a row of x and out"),

@@ -1,3 +1,4 @@
+#include "kernel_templates/norm/calibration.h"
 #include "kernel_templates/norm/norm.h"
 
 namespace hone {
@@ -14,6 +15,7 @@ const Variant* const variants[] = {&group_rows, &cluster_row, &streamed_row, &pe
 extern const Family rmsnorm_family;
 const Family rmsnorm_family = norm::declared_rmsnorm(norm::family({
     .variants = variants,
+    .calibration = norm::calibration,
     .reference_source = "rmsnorm/reference.cu",
 }));
 

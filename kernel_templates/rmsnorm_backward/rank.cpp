@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
+
 namespace hone::rmsnorm_backward {
 
 double predict_us(const BackwardProblem& norm, const Cost& cost, const DeviceTraits& traits) {
@@ -14,7 +16,7 @@ double predict_us(const BackwardProblem& norm, const Cost& cost, const DeviceTra
     constexpr double memory_latency_us = 0.33;
     const double draw_us =
         read_bytes * (memory_latency_us + cost.wait_us) / (cost.bytes_in_flight * traits.sm_count);
-    const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
+    const double lanes_per_us = 128 * busy_cycles_per_us(traits);
     const double issue_us = elements * cost.instructions / (traits.sm_count * lanes_per_us);
     constexpr double sharpness = 2.5;
     const double body_us = std::pow(

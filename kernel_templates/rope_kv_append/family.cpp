@@ -1,6 +1,7 @@
 #include <string>
 
 #include "kernel_templates/kit/work.h"
+#include "kernel_templates/rope_kv_append/calibration.h"
 #include "kernel_templates/rope_kv_append/rope_kv_append.h"
 #include "kernel_templates/rope_kv_append/variants.h"
 
@@ -65,6 +66,7 @@ const Family rope_kv_append_family = rope_kv_append::declared({
     .validate = rope_kv_append::validate,
     .tolerance = rope_kv_append::tolerance,
     .work = rope_kv_append::work,
+    .calibration = rope_kv_append::calibration,
     .reference_source = "rope_kv_append/reference.cu",
     .reference_kernels = rope_kv_append::reference_kernels,
     .reference_plan = rope_kv_append::reference_plan,

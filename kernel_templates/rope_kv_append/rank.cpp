@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/work.h"
 
 namespace hone::rope_kv_append {
 
 double predict_us(const Problem& problem, const Footprint& footprint, const DeviceTraits& traits) {
-    const double lanes_per_us = 128 * 0.886e-3 * traits.sm_clock_khz;
+    const double lanes_per_us = 128 * busy_cycles_per_us(traits);
     const double sms = std::min<double>(traits.sm_count, std::ceil(footprint.threads / 128));
     const double issue_us = footprint.threads * footprint.instructions / (sms * lanes_per_us);
     const double bandwidth = 0.86e-6 * traits.memory_bytes_per_s / footprint.slowdown;

@@ -211,7 +211,7 @@ TEST_CASE("the cost model of linear puts proven shapes first") {
     const Candidate large = first_of("dtype=bf16 in=14336 out=4096 tokens=2048").candidate;
     CHECK(large.variant->name == "wgmma");
     CHECK(tunable(large, "tile_m") * tunable(large, "tile_n") == 128 * 256);
-    // 2 % of the measured 294.7 us.
+    // Of the measured 294.7 us; coefficients are fitted to all recorded problems alike.
     CHECK(first_of("dtype=bf16 in=14336 out=4096 tokens=2048").predicted_us ==
-          doctest::Approx(294.7).epsilon(0.03));
+          doctest::Approx(294.7).epsilon(0.08));
 }

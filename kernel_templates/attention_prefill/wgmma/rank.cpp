@@ -3,6 +3,8 @@
 
 #include "kernel_templates/attention_prefill/wgmma/rank.h"
 
+#include "kernel_templates/kit/clock.h"
+
 namespace hone::attention_prefill::warpgroup {
 namespace {
 
@@ -62,7 +64,7 @@ bool repeats_larger_sections(const AttentionProblem& p, const WgmmaConfig& c) {
 /// a call cost. Fitted to measurements of 16 problems on an H100.
 double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
     const double head_rows = static_cast<double>(rows(p, g));
     const double count = static_cast<double>(tiles(p, g));
 

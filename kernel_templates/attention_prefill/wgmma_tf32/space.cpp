@@ -4,6 +4,7 @@
 #include "kernel_templates/attention_prefill/rank.h"
 #include "kernel_templates/attention_prefill/variants.h"
 #include "kernel_templates/attention_prefill/wgmma_tf32/plan.h"
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/fallbacks.h"
 
 namespace hone::attention_prefill {
@@ -68,7 +69,7 @@ double predict(const AttentionProblem& p, const WgmmaTf32Config& c, const Device
     const double rounds = std::ceil(count / traits.sm_count) / (count / traits.sm_count);
     const double cycles =
         std::max(share * (p.causal ? 1.0 : rounds), longest * block_cycles(g) + tile_cycles);
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
     return cycles / cycles_per_us + 3.0 - (c.programmatic != 0 ? 0.5 : 0.0);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/linear/normalize_rank.h"
 
 namespace hone::linear::tiles {
@@ -48,7 +49,7 @@ Filling filling_of(const LinearProblem& p, const MmaTilesConfig& c, const Device
     f.rest = std::ceil((f.jobs - f.full_rounds * sms * blocks) / sms);
     f.together = f.full_rounds > 0 ? blocks : f.rest;
     f.busy = std::min(1.0, f.jobs / sms);
-    f.cycles_per_us = (f.busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
+    f.cycles_per_us = f.busy > 0.5 ? busy_cycles_per_us(traits) : boost_cycles_per_us(traits);
     f.part_stages = std::ceil(static_cast<double>(ceil_div(p.in, c.tile_k)) / static_cast<double>(c.split));
     return f;
 }

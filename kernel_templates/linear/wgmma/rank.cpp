@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/linear/normalize_rank.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 
@@ -91,7 +92,7 @@ Filling filling_of(const LinearProblem& p, const WgmmaConfig& c, const DeviceTra
     const double at_once = std::min(f.jobs * f.parts, f.resident);
     f.together = std::ceil(at_once / traits.sm_count);
     f.busy = std::min(1.0, at_once / traits.sm_count);
-    f.cycles_per_us = (f.busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
+    f.cycles_per_us = f.busy > 0.5 ? busy_cycles_per_us(traits) : boost_cycles_per_us(traits);
     return f;
 }
 

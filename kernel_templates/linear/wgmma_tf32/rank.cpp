@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/linear/normalize_rank.h"
 
 namespace hone::linear::tf32 {
@@ -51,7 +52,7 @@ double body_us(const LinearProblem& p, const WgmmaTf32Config& c, const Filling& 
                const DeviceTraits& traits) {
     const Geometry g = geometry(p, c);
     const double part_steps = std::ceil(static_cast<double>(steps(p)) / static_cast<double>(g.cluster_k));
-    const double cycles_per_us = (f.busy > 0.5 ? 0.886e-3 : 1e-3) * traits.sm_clock_khz;
+    const double cycles_per_us = f.busy > 0.5 ? busy_cycles_per_us(traits) : boost_cycles_per_us(traits);
     const double compute_us = f.rounds * part_steps * stage_cycles(g, f.together) / cycles_per_us;
     const double bytes_per_us = 0.9e-6 * traits.memory_bytes_per_s;
     const double hinted = c.l2_hint != 0 && p.tokens <= 128 ? 0.97 : 1.0;

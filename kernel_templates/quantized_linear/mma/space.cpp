@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/quantized_linear/mma/plan.h"
@@ -119,7 +120,7 @@ double predict(const QuantizedProblem& p, const MmaConfig& c, const DeviceTraits
 
     const double weights = p.weight_bytes() * static_cast<double>(token_groups(p, c));  // through level 2
     const double x = blocks * static_cast<double>(c.tokens * p.in) * g.x_bytes;
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
     const double memory_us =
         (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.88e-6 * traits.memory_bytes_per_s);
     const double in_flight = resident * g.threads() * static_cast<double>(loads(p, c)) * 16;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/linear/normalize_rank.h"
 
 namespace hone::quantized_linear {
@@ -64,7 +65,7 @@ Spread spread(const RingGeometry& g, const RingConfig& c, double count, const De
 /// products, and level 2.
 double body_us(const QuantizedProblem& p, const RingGeometry& g, const Spread& s, double count,
                double tile_count, const DeviceTraits& traits) {
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
     const double memory_us =
         (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.94e-6 * traits.memory_bytes_per_s);
     const double columns = static_cast<double>(g.most_units()) * g.unit_columns();
@@ -93,7 +94,7 @@ double body_us(const QuantizedProblem& p, const RingGeometry& g, const Spread& s
 /// Constants fitted to 3500 configs of 13 problems on an H100: errors of 4 to 8 %.
 double predict(const QuantizedProblem& p, const RingConfig& c, const DeviceTraits& traits) {
     const RingGeometry g = geometry(p, c);
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
     const double count = static_cast<double>(blocks(p, c));
     const double tile_count = static_cast<double>(ceil_div(tiles(p, c), blocks(p, c) / c.cluster_k));
     const Spread s = spread(g, c, count, traits);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/fallbacks.h"
 #include "kernel_templates/kit/rules.h"
 #include "kernel_templates/linear/normalize_rank.h"
@@ -106,7 +107,7 @@ double predict(const QuantizedProblem& p, const StreamConfig& c, const DeviceTra
     const double count = static_cast<double>(blocks(p, c));
     const double sms = std::min<double>(traits.sm_count, count);
     const double resident = std::clamp(count / traits.sm_count, 1.0, static_cast<double>(c.blocks_per_sm));
-    const double cycles_per_us = 0.886e-3 * traits.sm_clock_khz;
+    const double cycles_per_us = busy_cycles_per_us(traits);
 
     const double memory_us =
         (p.weight_bytes() + p.x_bytes() + p.out_bytes()) / (0.93e-6 * traits.memory_bytes_per_s);

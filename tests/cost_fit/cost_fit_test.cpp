@@ -1,0 +1,129 @@
+// The cost models' corrections held against what was measured: configs/recorded holds whole sweeps.
+#include "bench/cost_fit/cost_fit.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+using namespace hone::cost_fit;
+
+namespace {
+
+const std::vector<Case>& recorded_cases(std::string_view family) {
+    static const std::vector<tuner::Recording> recordings = {
+        tuner::read_recording(HONE_SOURCE_DIR "/configs/recorded/h100-sxm.jsonl"),
+        tuner::read_recording(HONE_SOURCE_DIR "/configs/recorded/h200-sxm.jsonl")};
+    static std::map<std::string, std::vector<Case>, std::less<>> read;
+    const auto found = read.find(family);
+    if (found != read.end()) return found->second;
+    return read.emplace(family, cases_of(recordings, *find_family(family))).first->second;
+}
+
+/// All candidates of two static problems, with times that are the model's but for one value's factor.
+std::vector<Case> planted_cases(double factor) {
+    std::mt19937 random(7);
+    std::normal_distribution<double> noise(0, 0.002);
+    std::vector<Case> cases;
+    for (const char* residual : {"no", "yes"}) {
+        for (const int rows : {64, 512, 4096}) {
+            const auto problem =
+                parse_problem("rmsnorm dtype=bf16 hidden=4096 residual=" + std::string(residual) +
+                              " rows=" + std::to_string(rows));
+            REQUIRE(problem);
+            Problem uncorrected = *problem;
+            static Family family = *problem->family;
+            family.calibration = {};
+            uncorrected.family = &family;
+            Case one{uncorrected, *representative_device({9, 0, true}), {}};
+            for (const RankedCandidate& ranked : ranked_space(uncorrected, one.traits)) {
+                if (one.measured.size() == 400) break;
+                const bool planted = ranked.candidate.config[0] == 256;  // threads
+                const double us = ranked.predicted_us * (planted ? factor : 1.0) * std::exp(noise(random));
+                one.measured.push_back({ranked.candidate, us, ranked.predicted_us});
+            }
+            cases.push_back(std::move(one));
+        }
+    }
+    return cases;
+}
+
+}  // namespace
+
+TEST_CASE("a planted factor is found again, and no other one") {
+    const std::vector<Coefficient> coefficients = fit(planted_cases(0.9));
+    double planted = 0;
+    double others = 0;
+    for (const Coefficient& coefficient : coefficients) {
+        if (coefficient.variant != "group_rows" || coefficient.tunable != "threads") continue;
+        if (coefficient.value == 256) planted = coefficient.per_mille[3];
+        if (coefficient.value == 512) others = coefficient.per_mille[3];
+    }
+    // Only differences between values count: the mean of all is nobody's.
+    CHECK(std::abs(planted - others - 1000 * std::log(0.9)) < 25);
+}
+
+TEST_CASE(
+    "a correction finds the best where the model alone does not, for a static problem it has not seen") {
+    const std::vector<Case> cases = planted_cases(0.8);
+    const Loss model = loss_of_model(cases, 4);
+    const Loss corrected = loss_left_out(cases, 4);
+    CHECK(model.problems == 6);
+    CHECK(corrected.problems == 6);
+    CHECK(corrected.mean < 0.5 * model.mean);
+    CHECK(corrected.worst < 0.02);
+}
+
+TEST_CASE("the first predictions hold one near the best recorded, of static problems left out of the fit") {
+    struct Bar {
+        std::string_view family;
+        std::size_t count;
+        int problems;
+        double mean;
+        double p95;
+    };
+    for (const Bar& bar :
+         {Bar{"linear", 16, 150, 0.01, 0.03}, Bar{"attention_prefill", 16, 18, 0.01, 0.03},
+          Bar{"attention_decode", 16, 100, 0.01, 0.03}, Bar{"rope_kv_append", 16, 56, 0.01, 0.03},
+          Bar{"rmsnorm", 16, 56, 0.01, 0.04}, Bar{"quantized_linear", 6, 120, 0.01, 0.03}}) {
+        CAPTURE(bar.family);
+        const std::vector<Case>& cases = recorded_cases(bar.family);
+        const Loss loss = loss_left_out(cases, bar.count);
+        MESSAGE(bar.family << ": " << 100 * loss.mean << " % mean, " << 100 * loss.p95
+                           << " % 95th percentile, " << 100 * loss.worst << " % worst");
+        CHECK(loss.problems >= bar.problems);
+        CHECK(loss.mean <= bar.mean);
+        CHECK(loss.p95 <= bar.p95);
+        CHECK(loss.mean < loss_of_model(cases, bar.count).mean);
+    }
+}
+
+TEST_CASE("the coefficients in the tree are those of a fresh fit") {
+    using Key = std::tuple<std::string_view, std::string_view, std::int64_t>;
+    using Difference = std::array<int, calibration_knots.size()>;
+    for (const Family* family : families()) {
+        if (family->calibration.empty()) continue;
+        std::map<Key, Difference> differences;  // what is all zeros stands in neither
+        const auto add = [&](const Coefficient& coefficient, int sign) {
+            Difference& sum = differences[{coefficient.variant, coefficient.tunable, coefficient.value}];
+            for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += sign * coefficient.per_mille[k];
+        };
+        for (const Coefficient& coefficient : family->calibration) add(coefficient, -1);
+        for (const Coefficient& coefficient : fit(recorded_cases(family->name))) add(coefficient, 1);
+        for (const auto& [key, difference] : differences) {
+            CAPTURE(family->name);
+            CAPTURE(std::get<0>(key));
+            CAPTURE(std::get<1>(key));
+            CAPTURE(std::get<2>(key));
+            for (const int one : difference) CHECK(std::abs(one) <= 1);  // compilers round the last digit
+        }
+    }
+}
