@@ -1,7 +1,9 @@
 #include "cache/bundle.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -21,16 +23,6 @@ using nlohmann::json;
 constexpr std::size_t size_limit_bytes = 16 << 20;
 constexpr int depth_limit = 16;
 constexpr std::int64_t row_limit = 100'000;
-
-auto sort_key(const TuningKey& key) {
-    const GpuKey& gpu = key.gpu;
-    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
-                    gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
-}
-
-struct KeyOrder {
-    bool operator()(const TuningKey& a, const TuningKey& b) const { return sort_key(a) < sort_key(b); }
-};
 
 /// What JSON allows and a bundle does not: names that repeat, deep nesting, too many rows. Stops at the first
 /// of them. A pass of its own: the library's callback parser looks at all earlier rows again after each row.
@@ -113,10 +105,11 @@ const std::string& text_member(const json& document, const char* name, std::stri
 
 void check_schema(const json& document, std::string_view file_name) {
     const std::string& schema = text_member(document, "schema", file_name);
-    if (schema != bundle_schema) {
-        throw BundleError(fmt::format(
-            "{}: has the schema {}, this build reads \"{}\"", file_name,
-            json(schema.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace), bundle_schema));
+    if (schema != bundle_schema && schema != bundle_schema_without_contenders) {
+        throw BundleError(
+            fmt::format("{}: has the schema {}, this build reads \"{}\" and \"{}\"", file_name,
+                        json(schema.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace),
+                        bundle_schema, bundle_schema_without_contenders));
     }
     for (const auto& [member, value] : document.items()) {
         if (member != "schema" && member != "sha256" && member != "winners") {
@@ -126,7 +119,8 @@ void check_schema(const json& document, std::string_view file_name) {
     }
 }
 
-/// The array's bytes as they stand in the file: `winners` is the only array that the format has at its top.
+/// The array's bytes as they stand in the file: `winners` is the only array that the format has at its top,
+/// and others lie inside of it.
 std::string_view winners_text(std::string_view text) {
     const std::size_t begin = text.find('[');
     const std::size_t end = text.rfind(']');
@@ -140,34 +134,73 @@ void check_sum(const json& document, std::string_view text, std::string_view fil
         "{}: was changed after it was written (its SHA-256 does not match); export it again", file_name));
 }
 
+/// Winners by key, and behind each its contenders, the fastest first.
+auto order_in_file(const Trial& trial) {
+    return std::tuple(std::tie(trial.key), !trial.winner, trial.timing.median_us,
+                      std::tie(trial.candidate, trial.template_hash));
+}
+
+/// What could not be read back is not written.
+std::string checked_row(std::span<const Trial> trials, const std::string& place) {
+    const Trial& winner = trials.front();
+    if (!winner.winner) throw BundleError(place + ": is no winner, and its key has none");
+    const std::span<const Trial> contenders = trials.subspan(1);
+    if (!contenders.empty() && contenders.front().winner)
+        throw BundleError(place + ": its key has another winner too");
+    const std::string row = write_row(winner, contenders);
+    const std::vector<Trial> reread = read_row(json::parse(row), place, std::nullopt);
+    if (reread.front() != winner) throw BundleError(place + ": is not a winner with the status ok");
+    return row;
+}
+
+/// The object without its contenders. No text in it can hold what they begin with: quotes inside are escaped.
+std::string winner_of_line(std::string_view line) {
+    const std::size_t contenders = line.find(",\"contenders\":[");
+    if (contenders != std::string_view::npos) return std::string(line.substr(0, contenders)) + '}';
+    return std::string(line.substr(0, line.rfind('}') + 1));
+}
+
 }  // namespace
 
-std::string write_bundle(std::vector<Trial> winners) {
+std::string write_bundle(std::vector<Trial> trials) {
     // What disturbed a measurement says nothing to another machine.
-    for (Trial& winner : winners) winner.detail.clear();
-    std::ranges::sort(winners, KeyOrder{}, &Trial::key);
+    for (Trial& trial : trials) trial.detail.clear();
+    std::ranges::sort(trials,
+                      [](const Trial& a, const Trial& b) { return order_in_file(a) < order_in_file(b); });
+    trials.erase(std::unique(trials.begin(), trials.end()), trials.end());
     std::string rows;
-    for (std::size_t i = 0; i < winners.size(); ++i) {
-        const std::string place = fmt::format("winner {} ({})", i + 1, winners[i].candidate);
-        if (i > 0 && winners[i] == winners[i - 1]) continue;
-        if (i > 0 && winners[i].key == winners[i - 1].key)
-            throw BundleError(place + ": its key has another winner too");
-        const std::string row = write_row(winners[i]);
-        // What could not be read back is not written.
-        if (read_row(json::parse(row), place, std::nullopt) != winners[i]) {
-            throw BundleError(place + ": is not a winner with the status ok");
-        }
-        rows += (rows.empty() ? "" : ",\n") + row;
+    for (std::size_t first = 0, end = 0, row = 1; first < trials.size(); first = end, ++row) {
+        while (end < trials.size() && trials[end].key == trials[first].key) ++end;
+        const std::string place = fmt::format("winner {} ({})", row, trials[first].candidate);
+        rows += (rows.empty() ? "" : ",\n") + checked_row({&trials[first], end - first}, place);
     }
     const std::string array = rows.empty() ? "[\n]" : "[\n" + rows + "\n]";
     return fmt::format("{{\n\"schema\": \"{}\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n", bundle_schema,
                        sha256_hex(array), array);
 }
 
-std::optional<std::string> why_not_in_bundle(const Trial& winner) {
-    if (const std::optional<Fault> fault = fault_of(winner, now_ms())) return describe(*fault, winner);
+std::vector<Trial> read_packaged_winners(std::string_view text, std::string_view file_name) {
+    std::vector<Trial> winners;
+    if (!text.starts_with(fmt::format("{{\n\"schema\": \"{}\",\n", bundle_schema)))
+        throw BundleError(fmt::format("{}: does not begin as \"{}\" does", file_name, bundle_schema));
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+        end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line = text.substr(begin, end - begin);
+        if (!line.starts_with("{\"")) continue;
+        const std::string place = fmt::format("{}: row {}", file_name, winners.size() + 1);
+        try {
+            winners.push_back(read_row(json::parse(winner_of_line(line)), place, std::nullopt).front());
+        } catch (const json::exception& error) {
+            throw BundleError(fmt::format("{}: is truncated or damaged: {}", place, error.what()));
+        }
+    }
+    return winners;
+}
+
+std::optional<std::string> why_not_in_bundle(const Trial& trial) {
+    if (const std::optional<Fault> fault = fault_of(trial, now_ms())) return describe(*fault, trial);
     try {
-        require_in_design_space(winner, "trial " + identity(winner));
+        require_in_design_space(trial, "trial " + identity(trial));
     } catch (const BundleError& error) {
         return error.what();
     }
@@ -183,19 +216,19 @@ std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name
     if (rows == document.end() || !rows->is_array()) {
         throw BundleError(fmt::format("{}: has no array 'winners'", file_name));
     }
-    std::vector<Trial> winners;
-    std::set<TuningKey, KeyOrder> keys;
+    std::vector<Trial> trials;
+    std::set<TuningKey> keys;
     for (const json& row : *rows) {
-        const std::string place = fmt::format("{}: row {}", file_name, winners.size() + 1);
-        Trial winner = read_row(row, place, now_ms);
-        require_in_design_space(winner, place);
-        if (!keys.insert(winner.key).second) {
+        const std::string place = fmt::format("{}: row {}", file_name, keys.size() + 1);
+        std::vector<Trial> of_row = read_row(row, place, now_ms);
+        for (const Trial& trial : of_row) require_in_design_space(trial, place);
+        if (!keys.insert(of_row.front().key).second) {
             throw BundleError(
                 fmt::format("{}, field 'dynamic_fields': an earlier row has the same key", place));
         }
-        winners.push_back(std::move(winner));
+        std::ranges::move(of_row, std::back_inserter(trials));
     }
-    return winners;
+    return trials;
 }
 
 }  // namespace hone::cache

@@ -1,6 +1,6 @@
-// Export and import of winners as one text file: JSON, sorted, diffable, schema-versioned, with a SHA-256.
-// Configs only, never binaries; docs/cache-format.md specifies it to the byte. Import validates everything
-// and takes all or nothing.
+// Export and import of winners, each with its contenders, as one text file: JSON, sorted, diffable,
+// schema-versioned, with a SHA-256. Configs only, never binaries; docs/cache-format.md specifies it to the
+// byte. Import validates everything and takes all or nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,37 @@
 
 namespace hone::cache {
 
-inline constexpr std::string_view bundle_schema = "hone.tuned/1";
+inline constexpr std::string_view bundle_schema = "hone.tuned/2";
+inline constexpr std::string_view bundle_schema_without_contenders = "hone.tuned/1";  ///< read, not written
 
-/// Deterministic text for these winners: equal sets give equal bytes, whatever their order. Throws
-/// BundleError for what read_bundle would refuse: two winners of one key, a trial that is no winner, values
+/// Of one winner, at most.
+inline constexpr std::size_t most_contenders = 7;
+
+/// Deterministic text for these trials: equal sets give equal bytes, whatever their order. A trial that is no
+/// winner is a contender of the winner of its key: another tuner tries it first where the winner's own GPU is
+/// not at hand. A contender keeps its candidate, template hash, median, and whether it came to the winner's
+/// final; the rest is its winner's. Throws BundleError for what read_bundle would refuse: two winners of one
+/// key, a contender without a winner or more than `most_contenders` of them, another status than ok, values
 /// out of range.
-[[nodiscard]] std::string write_bundle(std::vector<Trial> winners);
+[[nodiscard]] std::string write_bundle(std::vector<Trial> trials);
 
-/// Reads a bundle. Throws BundleError naming row and field when the text is too large (16 MiB), damaged
-/// (checksum), truncated, of another schema, has unknown or missing members, duplicate rows, or a row whose
-/// family, problem or candidate is not in this build's catalog and design space. Rows whose template hash
-/// differs are accepted: they load as stale. With `now_ms`, this machine's clock, rows from the future are
-/// refused; what a build ships with is read without, since it has to be of use where the clock is wrong.
+/// Reads a bundle: winners, each followed by its contenders, the fastest first. Throws BundleError naming row
+/// and field when the text is too large (16 MiB), damaged (checksum), truncated, of another schema, has
+/// unknown or missing members, duplicate rows, or a row whose family, problem or candidate is not in this
+/// build's catalog and design space. Rows whose template hash differs are accepted: they load as stale. With
+/// `now_ms`, this machine's clock, rows from the future are refused; what a build ships with is read without,
+/// since it has to be of use where the clock is wrong.
 [[nodiscard]] std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name,
                                              std::optional<std::int64_t> now_ms = std::nullopt);
 
-/// Why `write_bundle` cannot take this winner, so that it can be named and left out; nothing when it can.
+/// The winners of a bundle that ships with the build, as write_bundle() writes it: a row on a line,
+/// contenders last. They are all that dispatch needs, so contenders are skipped, and what was true when the
+/// build was tested is not asked again: checksum and design space. Throws BundleError naming the row for what
+/// is no such text.
+[[nodiscard]] std::vector<Trial> read_packaged_winners(std::string_view text, std::string_view file_name);
+
+/// Why `write_bundle` cannot take this trial, so that it can be named and left out; nothing when it can.
 /// Rows from the future are among them.
-[[nodiscard]] std::optional<std::string> why_not_in_bundle(const Trial& winner);
+[[nodiscard]] std::optional<std::string> why_not_in_bundle(const Trial& trial);
 
 }  // namespace hone::cache

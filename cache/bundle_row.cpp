@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache/bundle.h"
 #include "cache/error.h"
+#include "cache/ties.h"
 #include "cache/validator.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/text.h"
@@ -71,6 +73,7 @@ class Members {
     }
 
     void require_none_left() const {
+        if (found_ == row_.size()) return;
         for (const auto& [member, value] : row_.items()) {
             if (std::ranges::find(taken_, member) != taken_.end()) continue;
             const std::string near = nearest_name(member, taken_);
@@ -80,17 +83,26 @@ class Members {
         }
     }
 
-  private:
-    const nlohmann::json& take(std::string_view field) {
+    /// The member, or null where there is none.
+    const nlohmann::json* take_if(std::string_view field) {
         taken_.push_back(field);
         const auto found = row_.find(field);
-        if (found == row_.end()) refuse(place_, field, "is missing");
+        if (found == row_.end()) return nullptr;
+        ++found_;
+        return &*found;
+    }
+
+  private:
+    const nlohmann::json& take(std::string_view field) {
+        const nlohmann::json* found = take_if(field);
+        if (found == nullptr) refuse(place_, field, "is missing");
         return *found;
     }
 
     const nlohmann::json& row_;
     std::string_view place_;
     std::vector<std::string_view> taken_;
+    std::size_t found_ = 0;  ///< of them, so many are there
 };
 
 GpuKey read_gpu(Members& members) {
@@ -102,41 +114,95 @@ GpuKey read_gpu(Members& members) {
             .mig_profile = members.text("mig_profile")};
 }
 
+/// A variant's hash stands in the winner's row where both are of one variant. Most came no further than the
+/// heat.
+nlohmann::ordered_json contender_json(const Trial& contender, const Trial& winner) {
+    nlohmann::ordered_json json{{"candidate", contender.candidate},
+                                {"median_us", contender.timing.median_us + 0.0}};
+    if (contender.template_hash != winner.template_hash) json["template_hash"] = contender.template_hash;
+    if (of_one_final(contender, winner)) json["stage"] = name(contender.stage);
+    return json;
+}
+
+Trial read_contender(const nlohmann::json& json, std::string_view place, const Trial& winner) {
+    Members members(json, place);
+    Trial contender = contender_of(winner);
+    contender.candidate = members.text("candidate");
+    contender.timing.median_us = members.real("median_us");
+    contender.timing.p10_us = contender.timing.p90_us = contender.timing.median_us;
+    if (members.take_if("template_hash") != nullptr) contender.template_hash = members.text("template_hash");
+    if (members.take_if("stage") != nullptr) {
+        contender.stage = members.named("stage", stage_from_name);
+        if (!of_one_final(contender, winner))
+            refuse(place, "stage", "is there, but contender and winner were not both in the final_round");
+    }
+    members.require_none_left();
+    return contender;
+}
+
+void append_contenders(const nlohmann::json& rows, std::string_view place, std::optional<std::int64_t> now_ms,
+                       std::vector<Trial>& trials) {
+    if (!rows.is_array() || rows.empty() || rows.size() > most_contenders)
+        refuse(place, "contenders", fmt::format("is not an array of 1 to {}", most_contenders));
+    const Trial winner = trials.front();
+    for (const nlohmann::json& json : rows) {
+        const std::string where = fmt::format("{}, contender {}", place, trials.size());
+        Trial contender = read_contender(json, where, winner);
+        if (const std::optional<Fault> fault = fault_of(contender, now_ms))
+            refuse(where, fault->field, fault->why);
+        const auto is_same = [&](const Trial& other) { return other.candidate == contender.candidate; };
+        if (std::ranges::any_of(trials, is_same)) refuse(where, "candidate", "stands in its row already");
+        trials.push_back(std::move(contender));
+    }
+}
+
 }  // namespace
 
-std::string write_row(const Trial& winner) {
+Trial contender_of(const Trial& winner) {
+    Trial contender = winner;
+    contender.winner = false;
+    contender.stage = Stage::raced;
+    contender.is_default = false;
+    contender.resources = {};
+    contender.energy_mj = 0;
+    return contender;
+}
+
+std::string write_row(const Trial& winner, std::span<const Trial> contenders) {
     const GpuKey& gpu = winner.key.gpu;
-    const nlohmann::ordered_json row{{"family", winner.key.family},
-                                     {"static_fields", winner.key.static_fields},
-                                     {"dynamic_fields", winner.key.dynamic_fields},
-                                     {"candidate", winner.candidate},
-                                     {"median_us", winner.timing.median_us + 0.0},
-                                     {"p10_us", winner.timing.p10_us + 0.0},
-                                     {"p90_us", winner.timing.p90_us + 0.0},
-                                     {"samples", winner.timing.samples},
-                                     {"stage", name(winner.stage)},
-                                     {"provenance", name(winner.provenance)},
-                                     {"is_default", winner.is_default},
-                                     {"registers", winner.resources.registers},
-                                     {"shared_bytes", winner.resources.shared_bytes},
-                                     {"spill_bytes", winner.resources.spill_bytes},
-                                     {"energy_mj", winner.energy_mj + 0.0},
-                                     {"gpu_name", gpu.name},
-                                     {"compute_major", gpu.compute_major},
-                                     {"compute_minor", gpu.compute_minor},
-                                     {"sm_count", gpu.sm_count},
-                                     {"memory_clock_mhz", gpu.memory_clock_mhz},
-                                     {"mig_profile", gpu.mig_profile},
-                                     {"driver", winner.toolchain.driver},
-                                     {"nvrtc", winner.toolchain.nvrtc},
-                                     {"template_hash", winner.template_hash},
-                                     {"created_at", winner.created_at},
-                                     {"tool_version", winner.tool_version}};
+    nlohmann::ordered_json row{{"family", winner.key.family},
+                               {"static_fields", winner.key.static_fields},
+                               {"dynamic_fields", winner.key.dynamic_fields},
+                               {"candidate", winner.candidate},
+                               {"median_us", winner.timing.median_us + 0.0},
+                               {"p10_us", winner.timing.p10_us + 0.0},
+                               {"p90_us", winner.timing.p90_us + 0.0},
+                               {"samples", winner.timing.samples},
+                               {"stage", name(winner.stage)},
+                               {"provenance", name(winner.provenance)},
+                               {"is_default", winner.is_default},
+                               {"registers", winner.resources.registers},
+                               {"shared_bytes", winner.resources.shared_bytes},
+                               {"spill_bytes", winner.resources.spill_bytes},
+                               {"energy_mj", winner.energy_mj + 0.0},
+                               {"gpu_name", gpu.name},
+                               {"compute_major", gpu.compute_major},
+                               {"compute_minor", gpu.compute_minor},
+                               {"sm_count", gpu.sm_count},
+                               {"memory_clock_mhz", gpu.memory_clock_mhz},
+                               {"mig_profile", gpu.mig_profile},
+                               {"driver", winner.toolchain.driver},
+                               {"nvrtc", winner.toolchain.nvrtc},
+                               {"template_hash", winner.template_hash},
+                               {"created_at", winner.created_at},
+                               {"tool_version", winner.tool_version}};
+    for (const Trial& contender : contenders) row["contenders"].push_back(contender_json(contender, winner));
     // Bytes that are no UTF-8 become another character, which reading the row refuses by its field.
     return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Trial read_row(const nlohmann::json& row, std::string_view place, std::optional<std::int64_t> now_ms) {
+std::vector<Trial> read_row(const nlohmann::json& row, std::string_view place,
+                            std::optional<std::int64_t> now_ms) {
     Members members(row, place);
     Trial trial;
     trial.key.family = members.text("family");
@@ -160,14 +226,17 @@ Trial read_row(const nlohmann::json& row, std::string_view place, std::optional<
     trial.template_hash = members.text("template_hash");
     trial.created_at = members.integer("created_at", limits::created_at);
     trial.tool_version = members.text("tool_version");
+    const nlohmann::json* contenders = members.take_if("contenders");
     members.require_none_left();
     trial.winner = true;
     if (const std::optional<Fault> fault = fault_of(trial, now_ms)) refuse(place, fault->field, fault->why);
-    return trial;
+    std::vector<Trial> trials{std::move(trial)};
+    if (contenders != nullptr) append_contenders(*contenders, place, now_ms, trials);
+    return trials;
 }
 
-void require_in_design_space(const Trial& winner, std::string_view place) {
-    const TuningKey& key = winner.key;
+void require_in_design_space(const Trial& trial, std::string_view place) {
+    const TuningKey& key = trial.key;
     std::string error;
     const auto problem =
         parse_problem(key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields, &error);
@@ -182,9 +251,9 @@ void require_in_design_space(const Trial& winner, std::string_view place) {
     if (dynamic_text(*problem) != key.dynamic_fields) {
         refuse(place, "dynamic_fields", fmt::format("must be written '{}'", dynamic_text(*problem)));
     }
-    const auto candidate = parse_candidate(*problem->family, winner.candidate, &error);
+    const auto candidate = parse_candidate(*problem->family, trial.candidate, &error);
     if (!candidate) refuse(place, "candidate", error);
-    if (to_string(*candidate) != winner.candidate) {
+    if (to_string(*candidate) != trial.candidate) {
         refuse(place, "candidate", fmt::format("must be written '{}'", to_string(*candidate)));
     }
 }

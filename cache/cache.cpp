@@ -103,6 +103,10 @@ std::vector<Trial> Cache::past_winners(const Filter& filter, std::int64_t* damag
     return std::move(selected.trials);
 }
 
+std::vector<Trial> Cache::raced_trials(const Filter& filter) const {
+    return state_->read([&](const auto& connection) { return select_raced(connection, filter); }).trials;
+}
+
 std::vector<Trial> Cache::winners(const Filter& filter, std::int64_t* damaged) const {
     // Not from the view `winner`: when the row in first place is damaged, the next intact one takes its
     // place.
@@ -137,7 +141,9 @@ std::optional<Image> Cache::image(const ImageKey& key) {
     return std::move(found.image);
 }
 
-void Cache::store_image(const ImageKey& key, const Image& image) {
+void Cache::store_image(const ImageKey& key, const Image& image) { store_image(key, pack(key, image)); }
+
+void Cache::store_image(const ImageKey& key, const PackedImage& image) {
     insert_image(state_->writer(), key, image, state_->image_limit_bytes);
 }
 

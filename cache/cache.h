@@ -48,6 +48,16 @@ struct Image {
     Resources resources;
 };
 
+/// An image as the cache keeps it.
+struct PackedImage {
+    std::vector<std::byte> stored;  ///< compressed, where that makes it smaller
+    std::int64_t length = 0;        ///< bytes of the image itself
+    Resources resources;
+    std::string checksum;  ///< over key, resources and image
+};
+/// Asks no cache and may run on any thread; compressing takes about a millisecond for 30 KB.
+[[nodiscard]] PackedImage pack(const ImageKey& key, const Image& image);
+
 /// A candidate that is being measured right now; written before its first launch, so that a dead worker or a
 /// dead run leaves the culprit's name.
 struct InFlight {
@@ -110,6 +120,9 @@ class Cache {
     [[nodiscard]] std::vector<Trial> past_winners(const Filter& filter = {},
                                                   std::int64_t* damaged = nullptr) const;
 
+    /// Trials that came past a race's screening without winning it; sorted as trials() are.
+    [[nodiscard]] std::vector<Trial> raced_trials(const Filter& filter = {}) const;
+
     void begin(const InFlight& row);
     void end(const InFlight& row);
     [[nodiscard]] std::vector<InFlight> in_flight() const;
@@ -122,6 +135,8 @@ class Cache {
     [[nodiscard]] std::optional<Image> image(const ImageKey& key);
     /// Stores it and, when the size limit is passed, removes the images that were used least recently.
     void store_image(const ImageKey& key, const Image& image);
+    /// The same, of an image that some other thread has packed.
+    void store_image(const ImageKey& key, const PackedImage& image);
     void set_image_limit(std::int64_t bytes);
 
     /// Removes images of candidates that were tried and are nobody's winner, finalist or default, as `gc`

@@ -72,11 +72,8 @@ bool is_stored(const Connection& connection, const std::string& key, const std::
     return statement.step();
 }
 
-void insert_row(const Connection& connection, const ImageKey& key, const Image& image,
-                const std::string& checksum) {
+void insert_row(const Connection& connection, const ImageKey& key, const PackedImage& image) {
     const std::int64_t now = now_ms();
-    const std::vector<std::byte> compressed = compress(image.cubin);
-    const bool smaller = compressed.size() < image.cubin.size();
     Statement statement(connection,
                         "INSERT OR REPLACE INTO image (key, template_hash, static_fields, candidate, arch, "
                         "nvrtc, options, registers, shared_bytes, spill_bytes, checksum, created_at, "
@@ -84,9 +81,8 @@ void insert_row(const Connection& connection, const ImageKey& key, const Image& 
     statement.bind(key_of(key), key.template_hash, key.static_fields, key.candidate, key.arch, key.nvrtc,
                    key.options);
     statement.bind(image.resources.registers, image.resources.shared_bytes, image.resources.spill_bytes,
-                   checksum);
-    statement.bind(now, now, static_cast<std::int64_t>(image.cubin.size()),
-                   std::span<const std::byte>(smaller ? compressed : image.cubin));
+                   image.checksum);
+    statement.bind(now, now, image.length, std::span<const std::byte>(image.stored));
     statement.run();
 }
 
@@ -97,6 +93,15 @@ void delete_key(const Connection& connection, const std::string& key) {
 }
 
 }  // namespace
+
+PackedImage pack(const ImageKey& key, const Image& image) {
+    PackedImage packed{.stored = compress(image.cubin),
+                       .length = std::ssize(image.cubin),
+                       .resources = image.resources,
+                       .checksum = checksum_of(key, image)};
+    if (packed.stored.size() >= image.cubin.size()) packed.stored = image.cubin;
+    return packed;
+}
 
 FoundImage find_image(const Connection& connection, const ImageKey& key) {
     Statement statement(connection,
@@ -110,15 +115,13 @@ FoundImage find_image(const Connection& connection, const ImageKey& key) {
     return found;
 }
 
-void insert_image(const Connection& connection, const ImageKey& key, const Image& image,
+void insert_image(const Connection& connection, const ImageKey& key, const PackedImage& image,
                   std::int64_t limit_bytes) {
-    const auto bytes = static_cast<std::int64_t>(image.cubin.size());
-    const std::string checksum = checksum_of(key, image);
-    if (bytes > limit_bytes || is_stored(connection, key_of(key), checksum)) return;
+    if (image.length > limit_bytes || is_stored(connection, key_of(key), image.checksum)) return;
     Transaction transaction(connection, Transaction::Kind::write);
     delete_key(connection, key_of(key));
-    delete_least_used_images(connection, limit_bytes - bytes);
-    insert_row(connection, key, image, checksum);
+    delete_least_used_images(connection, limit_bytes - image.length);
+    insert_row(connection, key, image);
     transaction.commit();
 }
 

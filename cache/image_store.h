@@ -22,7 +22,7 @@ struct FoundImage {
 [[nodiscard]] FoundImage find_image(const sqlite::Connection& connection, const ImageKey& key);
 
 /// Stores it and makes room; an image that is larger than the limit by itself is not stored.
-void insert_image(const sqlite::Connection& connection, const ImageKey& key, const Image& image,
+void insert_image(const sqlite::Connection& connection, const ImageKey& key, const PackedImage& image,
                   std::int64_t limit_bytes);
 void touch_image(const sqlite::Connection& connection, const ImageKey& key);
 void delete_image(const sqlite::Connection& connection, const ImageKey& key);

@@ -62,17 +62,10 @@ auto rank(const Offer& offer) {
                       identity(offer.winner.trial));
 }
 
-auto key_fields(const TuningKey& key) {
-    const GpuKey& gpu = key.gpu;
-    return std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
-                    gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile);
-}
-
 std::vector<LoadedWinner> best_of_each_key(std::vector<Offer> offers) {
     std::ranges::sort(offers, [](const Offer& a, const Offer& b) {
-        const auto left = key_fields(a.winner.trial.key);
-        const auto right = key_fields(b.winner.trial.key);
-        return left != right ? left < right : rank(a) < rank(b);
+        const auto order = a.winner.trial.key <=> b.winner.trial.key;
+        return order != 0 ? order < 0 : rank(a) < rank(b);
     });
     std::vector<LoadedWinner> best;
     for (Offer& offer : offers) {
@@ -87,7 +80,7 @@ std::vector<Trial> read_packaged(std::span<const PackagedBundle> bundles, const 
     std::string trouble;
     for (const PackagedBundle& bundle : bundles) {
         try {
-            std::ranges::move(read_bundle(bundle.text, bundle.name), std::back_inserter(all));
+            std::ranges::move(read_packaged_winners(bundle.text, bundle.name), std::back_inserter(all));
         } catch (const std::exception& error) {
             if (trouble.empty()) trouble = error.what();
         }

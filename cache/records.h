@@ -3,10 +3,12 @@
 // is free.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace hone::cache {
@@ -20,7 +22,7 @@ struct GpuKey {
     int memory_clock_mhz = 0;
     std::string mig_profile;  ///< "1g.10gb", empty without MIG
 
-    friend bool operator==(const GpuKey&, const GpuKey&) = default;
+    friend auto operator<=>(const GpuKey&, const GpuKey&) = default;
 };
 
 struct Toolchain {
@@ -79,6 +81,13 @@ struct TuningKey {
     std::string dynamic_fields;  ///< "rows=16"
 
     friend bool operator==(const TuningKey&, const TuningKey&) = default;
+    /// Problems first: the order of a bundle's rows.
+    friend std::strong_ordering operator<=>(const TuningKey& a, const TuningKey& b) {
+        const auto fields = [](const TuningKey& key) {
+            return std::tie(key.family, key.static_fields, key.dynamic_fields, key.gpu);
+        };
+        return fields(a) <=> fields(b);
+    }
 };
 
 /// One candidate measured on one problem. Append-only: a stored trial never changes.

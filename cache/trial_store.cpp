@@ -191,12 +191,9 @@ std::int64_t newest_first(std::int64_t created_at) { return -std::max(created_at
 
 /// The order of the view `ranked_winner` in schema_2.sql.
 auto by_key_and_place(const Row& row) {
-    const TuningKey& key = row.trial->key;
-    const GpuKey& gpu = key.gpu;
-    return std::tuple(std::tie(key.family, key.static_fields, key.dynamic_fields, gpu.name, gpu.compute_major,
-                               gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz, gpu.mig_profile),
-                      preference(row.trial->provenance), row.imported, -sequence_here(row),
-                      newest_first(row.trial->created_at), std::string_view(row.identity));
+    return std::tuple(std::tie(row.trial->key), preference(row.trial->provenance), row.imported,
+                      -sequence_here(row), newest_first(row.trial->created_at),
+                      std::string_view(row.identity));
 }
 
 void require_finite(const Trial& trial) {
@@ -240,6 +237,11 @@ Selected select_past_winners(const Connection& connection, const Filter& filter)
     const auto read = static_cast<std::int64_t>(rows.intact.size()) + rows.damaged;
     rows.damaged += std::abs(count_by_table(connection, filter, that_won) - read);
     return sorted(std::move(rows), by_key_and_place);
+}
+
+Selected select_raced(const Connection& connection, const Filter& filter) {
+    return sorted(select(connection, filter, " AND winner = 0 AND status = 'ok' AND stage <> 'screened'"),
+                  by_age);
 }
 
 std::int64_t delete_trials(const Connection& connection, const Filter& filter) {

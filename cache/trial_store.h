@@ -34,6 +34,9 @@ struct Selected {
 /// Sorted by key, and for each key the best first.
 [[nodiscard]] Selected select_past_winners(const sqlite::Connection& connection, const Filter& filter);
 
+/// Those past screening that did not win, sorted as select_trials() does.
+[[nodiscard]] Selected select_raced(const sqlite::Connection& connection, const Filter& filter);
+
 std::int64_t delete_trials(const sqlite::Connection& connection, const Filter& filter);
 
 /// Calls back with each row's identity and its trial, nullptr where the content does not match.

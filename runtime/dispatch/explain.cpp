@@ -5,6 +5,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "cache/ties.h"
 #include "runtime/dispatch/bucket_grid.h"
 
 namespace hone::runtime {
@@ -24,8 +25,9 @@ std::vector<cache::Trial> trials_beside(const cache::Trial& winner, const cache:
     }
 }
 
-void add_runner_up(const cache::Trial& winner, const cache::Cache& cache, Explanation& explanation) {
-    for (const cache::Trial& trial : trials_beside(winner, cache)) {
+void add_runner_up(const cache::Trial& winner, const std::vector<cache::Trial>& trials,
+                   Explanation& explanation) {
+    for (const cache::Trial& trial : trials) {
         const bool comparable =
             trial.status == cache::TrialStatus::ok && trial.provenance == winner.provenance;
         if (!comparable || trial.candidate == winner.candidate) continue;
@@ -35,11 +37,19 @@ void add_runner_up(const cache::Trial& winner, const cache::Cache& cache, Explan
     }
 }
 
+void add_ties(const cache::Ties& ties, Explanation& explanation) {
+    for (const cache::Trial& trial : ties.others) explanation.tied_with.push_back(trial.candidate);
+    explanation.tied_within = ties.within;
+}
+
 void add_measurement(const cache::LoadedWinner& record, const Facts& facts, Explanation& explanation) {
     explanation.measured_us = record.trial.timing.median_us;
     explanation.measured_on = measured_on(record.trial);
     explanation.layer = record.layer;
-    if (facts.trials != nullptr) add_runner_up(record.trial, *facts.trials, explanation);
+    if (facts.trials == nullptr) return;
+    const std::vector<cache::Trial> trials = trials_beside(record.trial, *facts.trials);
+    add_runner_up(record.trial, trials, explanation);
+    add_ties(cache::ties_of(record.trial, trials), explanation);
 }
 
 void check_inside(const Problem& problem, const Problem& largest) {

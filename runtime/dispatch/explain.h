@@ -12,7 +12,7 @@ namespace hone::runtime {
 struct Facts {
     const WinnerTable* winners = nullptr;
     const DeviceTraits* traits = nullptr;
-    const cache::Cache* trials = nullptr;  ///< for the runner-up; may be nullptr
+    const cache::Cache* trials = nullptr;  ///< for runner-up and ties; may be nullptr
 };
 
 /// The report of a bucket from its smallest to its largest problem, before anything is loaded.

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "cache/ties.h"
 #include "hone/error.h"
 #include "hone/hone.h"
 
@@ -38,11 +39,20 @@ std::string because(const BucketReport& bucket) {
                        name(bucket.trust));
 }
 
+void add_ties(const Explanation& explanation, std::string& text) {
+    if (explanation.tied_with.empty()) return;
+    text += fmt::format("  tied with:  {}\n",
+                        cache::describe_ties(explanation.tied_with.size(), explanation.tied_within));
+    for (const std::string& candidate : explanation.tied_with)
+        text += fmt::format("              {}\n", candidate);
+}
+
 void add_measurement(const Explanation& explanation, std::string& text) {
     auto out = std::back_inserter(text);
     if (explanation.measured_us <= 0) return;
     fmt::format_to(out, "  measured:   {:.2f} us on {}, known from the {} layer\n", explanation.measured_us,
                    explanation.measured_on, explanation.layer);
+    add_ties(explanation, text);
     if (explanation.runner_up.empty()) return;
     fmt::format_to(out, "  runner-up:  {}, {:.2f} us ({:+.1f} %)\n", explanation.runner_up,
                    explanation.runner_up_us,

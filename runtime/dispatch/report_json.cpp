@@ -50,6 +50,8 @@ Json as_json(const Explanation& explained) {
         {"runner_up", explained.runner_up},
         {"runner_up_us", explained.runner_up_us},
         {"margin", margin_known ? Json(explained.runner_up_us / explained.measured_us - 1) : Json(nullptr)},
+        {"tied_with", explained.tied_with},
+        {"tied_within", explained.tied_within},
         {"passed_over", explained.passed_over},
         {"tune_command", bucket.tune_command}};
 }

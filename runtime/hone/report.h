@@ -77,6 +77,8 @@ struct Explanation {
     std::string fallback;     ///< what would run without any knowledge
     std::string runner_up;    ///< second best trial of that measurement, if the cache has it
     double runner_up_us = 0;
+    std::vector<std::string> tied_with;    ///< candidates that could have won as well, the closest first
+    double tied_within = 0;                ///< how far off the furthest is: 0.004 is 0.4 %
     std::vector<std::string> passed_over;  ///< stored results that were not taken, one sentence each
 };
 

@@ -10,7 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cache/error.h"
+#include "cache/packaged.h"
 #include "cache/sha256.h"
+#include "cache/ties.h"
+#include "kernel_templates/space.h"
 #include "support.h"
 
 using namespace hone::cache;
@@ -36,8 +39,24 @@ std::string refusal(const std::string& text) {
 
 /// A bundle around these rows, with a checksum that is right.
 std::string sealed(const std::string& array) {
-    return fmt::format("{{\n\"schema\": \"hone.tuned/1\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n",
+    return fmt::format("{{\n\"schema\": \"hone.tuned/2\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n",
                        sha256_hex(array), array);
+}
+
+/// The `place`th candidate of the winner's space besides itself as its contender.
+Trial contender_to(const Trial& winner, std::size_t place, double us) {
+    const hone::Problem problem = *hone::parse_problem(winner.key.family + ' ' + winner.key.static_fields +
+                                                       ' ' + winner.key.dynamic_fields);
+    std::vector<std::string> others;
+    for (const hone::RankedCandidate& ranked :
+         hone::ranked_space(problem, *hone::representative_device({9, 0, true})))
+        if (to_string(ranked.candidate) != winner.candidate) others.push_back(to_string(ranked.candidate));
+    Trial contender = winner;
+    contender.winner = false;
+    contender.is_default = false;
+    contender.candidate = others.at(place);
+    contender.timing.median_us = us;
+    return contender;
 }
 
 std::string valid_row() {
@@ -53,6 +72,87 @@ std::string with_member(const char* name, const json& value) {
 }
 
 }  // namespace
+
+TEST_CASE("contenders come back behind their winner, the fastest first, with what is theirs") {
+    const std::vector<Trial> winners = sample_winners(2);
+    std::vector<Trial> trials{contender_to(winners[1], 0, 3.0), contender_to(winners[1], 1, 2.0)};
+    trials[0].template_hash = std::string(32, 'a');
+    trials.insert(trials.begin(), winners.begin(), winners.end());
+    const std::string text = write_bundle(trials);
+    const std::vector<Trial> back = read_bundle(text, "file.json");
+    REQUIRE(back.size() == 4);
+    CHECK(write_bundle(back) == text);
+    const auto first = std::ranges::find(back, winners[1]);
+    REQUIRE(first != back.end());
+    CHECK(first[1].candidate == trials[3].candidate);
+    CHECK(first[1].timing.median_us == 2.0);
+    CHECK(first[1].template_hash == winners[1].template_hash);
+    CHECK(first[2].candidate == trials[2].candidate);
+    CHECK(first[2].template_hash == std::string(32, 'a'));
+    CHECK_FALSE(first[1].winner);
+    CHECK(first[1].key == winners[1].key);
+    CHECK(first[1].toolchain == winners[1].toolchain);
+}
+
+TEST_CASE("who ties with a winner ties with it after export and import, and nobody else does") {
+    Trial winner = sample_winners(1)[0];
+    winner.stage = Stage::final_round;
+    const Trial tied = contender_to(winner, 0, winner.timing.median_us * 1.004);
+    Trial of_heat = contender_to(winner, 1, winner.timing.median_us);
+    of_heat.stage = Stage::raced;
+    Trial of_other_final = contender_to(winner, 2, winner.timing.median_us);
+    --of_other_final.created_at;
+    const std::string text = write_bundle({winner, tied, of_heat, of_other_final});
+    const std::vector<Trial> back = read_bundle(text, "file.json");
+    REQUIRE(back.size() == 4);
+    const Ties ties = ties_of(back.front(), back);
+    REQUIRE(ties.others.size() == 1);
+    CHECK(ties.others[0].candidate == tied.candidate);
+    CHECK(ties.within == doctest::Approx(0.004));
+    CHECK(write_bundle(back) == text);
+}
+
+TEST_CASE("a contender without a winner, too many, and one that stands there twice are not written") {
+    const Trial winner = sample_winners(1)[0];
+    CHECK_THROWS_WITH_AS((void)write_bundle({contender_to(winner, 0, 3.0)}),
+                         doctest::Contains("is no winner, and its key has none"), BundleError);
+    CHECK_THROWS_WITH_AS(
+        (void)write_bundle({winner, contender_to(winner, 0, 3.0), contender_to(winner, 0, 4.0)}),
+        doctest::Contains("stands in its row already"), BundleError);
+    std::vector<Trial> many{winner};
+    for (std::size_t i = 0; i < most_contenders; ++i) many.push_back(contender_to(winner, i, 3.0));
+    CHECK(read_bundle(write_bundle(many), "file.json").size() == 8);
+    many.push_back(contender_to(winner, most_contenders, 3.0));
+    CHECK_THROWS_WITH_AS((void)write_bundle(many), doctest::Contains("is not an array of 1 to 7"),
+                         BundleError);
+}
+
+TEST_CASE("a contender is checked as a winner is, and the message names it") {
+    const json good = {{"candidate", contender_to(sample_winners(1)[0], 0, 3.0).candidate},
+                       {"median_us", 3.0}};
+    CHECK_NOTHROW((void)read_bundle(with_member("contenders", json::array({good})), "file.json"));
+    const auto refused = [&](const char* member, const json& value, const char* message) {
+        json bad = good;
+        bad[member] = value;
+        CHECK_THROWS_WITH_AS((void)read_bundle(with_member("contenders", json::array({bad})), "file.json"),
+                             doctest::Contains(message), BundleError);
+    };
+    refused("median_us", 0.0001, "contender 1, field 'median_us'");
+    refused("median_us", "3", "contender 1, field 'median_us': is not a number");
+    refused("candidate", "nobody x=1", "field 'candidate'");
+    refused("template_hash", "short", "contender 1, field 'template_hash'");
+    refused("stage", "semifinal", "contender 1, field 'stage': has the unknown value 'semifinal'");
+    refused("stage", "raced", "contender 1, field 'stage': is there, but");
+    refused("winner", true, "contender 1: has the unknown member 'winner'");
+    CHECK_THROWS_AS((void)read_bundle(with_member("contenders", json::array()), "file.json"), BundleError);
+    CHECK_THROWS_AS((void)read_bundle(with_member("contenders", json::object()), "file.json"), BundleError);
+}
+
+TEST_CASE("a bundle of the schema before contenders is read") {
+    std::string text = write_bundle(sample_winners(3));
+    text.replace(text.find(bundle_schema), bundle_schema.size(), bundle_schema_without_contenders);
+    CHECK(read_bundle(text, "file.json").size() == 3);
+}
 
 TEST_CASE("reading what was written gives the same winners") {
     for (const int count : {0, 1, 2, 50}) {
@@ -273,13 +373,13 @@ TEST_CASE("crafted documents are refused") {
         "{" + std::string(1 << 20, '['),
         "{\"winners\": " + std::string(1 << 20, '['),
         "{\"winners\": " + std::string(17, '[') + std::string(17, ']') + "}",
-        replaced("hone.tuned/1", "hone.tuned/2"),
-        replaced("hone.tuned/1", "hone.tuned/1\\u0000"),
-        replaced("hone.tuned/1", "\\u001b[31m"),
-        replaced("\"hone.tuned/1\"", "1"),
+        replaced("hone.tuned/2", "hone.tuned/3"),
+        replaced("hone.tuned/2", "hone.tuned/2\\u0000"),
+        replaced("hone.tuned/2", "\\u001b[31m"),
+        replaced("\"hone.tuned/2\"", "1"),
         replaced("\"schema\"", "\"Schema\""),
         replaced("\"schema\": ", "\"note\": 1, \"schema\": "),
-        replaced("\"schema\": ", "\"schema\": \"hone.tuned/1\", \"schema\": "),
+        replaced("\"schema\": ", "\"schema\": \"hone.tuned/2\", \"schema\": "),
         replaced("\"sha256\": \"", "\"sha256\": \"0"),
         replaced("\"sha256\"", "\"sha512\""),
         replaced("\"winners\"", "\"losers\""),
@@ -318,4 +418,54 @@ TEST_CASE("import takes all or nothing") {
     CHECK(cache.trials().empty());
     CHECK(cache.store(read_bundle(write_bundle(sample_winners(5)), "file.json")) == 5);
     CHECK(write_bundle(cache.winners()) == write_bundle(sample_winners(5)));
+}
+
+TEST_CASE("what ships is read for dispatch as the winners of a checked read, and a damaged text is refused") {
+    for (const PackagedBundle& bundle : packaged_bundles()) {
+        std::vector<Trial> winners = read_bundle(bundle.text, bundle.name);
+        std::erase_if(winners, [](const Trial& trial) { return !trial.winner; });
+        REQUIRE_FALSE(winners.empty());
+        CHECK(read_packaged_winners(bundle.text, bundle.name) == winners);
+    }
+    CHECK(read_packaged_winners(write_bundle({}), "empty.json").empty());
+    const std::string text = write_bundle(sample_winners(2));
+    CHECK(read_packaged_winners(text, "file.json").size() == 2);
+    CHECK_THROWS_WITH_AS((void)read_packaged_winners(text.substr(0, text.size() - 40), "file.json"),
+                         doctest::Contains("file.json: row 2: is truncated or damaged"), BundleError);
+    CHECK_THROWS_WITH_AS((void)read_packaged_winners("[]", "file.json"),
+                         doctest::Contains("file.json: does not begin as"), BundleError);
+    std::string no_time = text;
+    no_time.replace(no_time.find("median_us"), 9, "mediam_us");
+    CHECK_THROWS_WITH_AS((void)read_packaged_winners(no_time, "file.json"),
+                         doctest::Contains("row 1, field 'median_us': is missing"), BundleError);
+}
+
+TEST_CASE("what a bundle cannot take is named with its reason, and the rest is taken") {
+    const Trial sound = sample_winners(1)[0];
+    CHECK_FALSE(why_not_in_bundle(sound));
+    CHECK_FALSE(write_bundle({sound}).empty());
+    Trial outside = sound;
+    outside.candidate = "no_such_variant threads=1";
+    const std::optional<std::string> space = why_not_in_bundle(outside);
+    REQUIRE(space);
+    CHECK(space->starts_with("trial " + identity(outside)));
+    Trial future = sound;
+    future.created_at = 253'370'764'800'000;  // the year 9999
+    CHECK(why_not_in_bundle(future));
+}
+
+TEST_CASE("a row whose words stand in another order is refused with the order that it wants") {
+    const json row = json::parse(valid_row());
+    for (const char* member : {"static_fields", "dynamic_fields", "candidate"}) {
+        const std::string own = row.at(member).get<std::string>();
+        // A candidate begins with its variant.
+        const std::size_t begin = member == std::string_view("candidate") ? own.find(' ') + 1 : 0;
+        const std::size_t last = own.rfind(' ') + 1;
+        const std::string turned =
+            own.substr(0, begin) + own.substr(last) + ' ' + own.substr(begin, last - 1 - begin);
+        const std::string refusal =
+            fmt::format("file.json: row 1, field '{}': must be written '{}'", member, own);
+        CHECK_THROWS_WITH_AS((void)read_bundle(with_member(member, turned), "file.json"), refusal.c_str(),
+                             BundleError);
+    }
 }

@@ -299,3 +299,41 @@ TEST_CASE("a cache can be moved, and a read-only one refuses to be written") {
     second.store(sample_trial(4));
     CHECK(reader.trials().size() == 3);  // an open reader sees what others store
 }
+
+TEST_CASE("raced trials are those that came past the screening without winning or failing") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    std::vector<Trial> raced;
+    for (const int i : {1, 2, 4, 5}) raced.push_back(sample_trial(i));  // none of them a winner
+    raced[0].stage = Stage::raced;
+    raced[1].stage = Stage::final_round;
+    raced[2].stage = Stage::screened;
+    raced[3].stage = Stage::raced;
+    raced[3].status = TrialStatus::crashed;
+    Trial winner = sample_trial(3);
+    winner.stage = Stage::final_round;
+    for (const Trial& trial : raced) cache.store(trial);
+    cache.store(winner);
+    CHECK(cache.raced_trials() == std::vector<Trial>{raced[0], raced[1]});
+    CHECK(cache.raced_trials({.family = "another"}).empty());
+}
+
+TEST_CASE("a cache that was opened before fork() is refused in the child, and goes on in the parent") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    CHECK(in_child([&] {
+              require(kind_of_error([&] { (void)cache.trials(); }) == "unusable", "it was read");
+              require(kind_of_error([&] { cache.store(sample_trial(1)); }) == "unusable", "it was written");
+          }) == "");
+    cache.store(sample_trial(1));
+    CHECK(cache.trials().size() == 1);
+}
+
+TEST_CASE("a cache can be given another place, whose trials are then its own") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "first.db");
+    cache.store(sample_trial(1));
+    cache = Cache::open(directory / "second.db");
+    CHECK(cache.trials().empty());
+    CHECK(Cache::open(directory / "first.db").trials().size() == 1);
+}

@@ -62,3 +62,26 @@ TEST_CASE("a file's version changes with its content") {
     write_file(directory / "file", "ab");
     CHECK_FALSE(first == version_of(directory / "file"));
 }
+
+TEST_CASE("a folder above the cache that everybody may write makes it unsafe, but with the sticky bit") {
+    const TemporaryDirectory directory;
+    const auto parent = directory / "parent";
+    create_private_directory(parent / "own");
+    const auto opened = [&] { return open_error(parent / "own" / "cache.db"); };
+    CHECK(opened() == "");
+    REQUIRE(::chmod(parent.c_str(), 0777) == 0);
+    CHECK(opened() == "unsafe_permissions");
+    REQUIRE(::chmod(parent.c_str(), 01777) == 0);
+    CHECK(opened() == "");
+}
+
+TEST_CASE("a folder above the cache that belongs to somebody else makes it unsafe") {
+    const TemporaryDirectory directory;
+    const auto parent = directory / "parent";
+    create_private_directory(parent / "own");
+    if (::chown(parent.c_str(), 12345, 12345) != 0) {
+        MESSAGE("skipped: only root can give a folder away");
+        return;
+    }
+    CHECK(open_error(parent / "own" / "cache.db") == "unsafe_permissions");
+}

@@ -144,3 +144,27 @@ TEST_CASE("gc gives the space of removed images back to the file system") {
     CHECK(std::filesystem::file_size(directory / "cache.db") < 200'000);
     CHECK(cache.verify().ok);
 }
+
+TEST_CASE(
+    "images of candidates that were tried and lost are dropped; winners', finalists' and unknown ones stay") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    const auto tried = [&](int i, Stage stage, bool winner) {
+        Trial trial = sample_trial(i);
+        trial.key.static_fields = sample_image_key(i).static_fields;
+        trial.stage = stage;
+        trial.winner = winner;
+        cache.store(trial);
+    };
+    tried(0, Stage::final_round, true);
+    tried(1, Stage::screened, false);
+    tried(2, Stage::raced, false);
+    tried(3, Stage::final_round, false);
+    for (int i = 0; i < 5; ++i) cache.store_image(sample_image_key(i), sample_image(i));
+    cache.drop_lost_images();
+    for (const int kept : {0, 3, 4}) CHECK(cache.image(sample_image_key(kept)));
+    for (const int lost : {1, 2}) CHECK_FALSE(cache.image(sample_image_key(lost)));
+    CHECK(cache.trials().size() == 4);
+    Cache reader = Cache::open(directory / "cache.db", OpenMode::read_only);
+    CHECK(kind_of_error([&] { reader.drop_lost_images(); }) == "read_only");
+}

@@ -211,3 +211,18 @@ TEST_CASE("the bundles that ship with this build can be read by it") {
                        [&](const std::string& text) { warnings.push_back(text); });
     CHECK(warnings.empty());
 }
+
+TEST_CASE("winners that are damaged are left out with one warning that counts them and says what to do") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    {
+        Cache cache = Cache::open(file);
+        for (const int i : {0, 1, 2}) cache.store(sample_winner(i));
+    }
+    run_sql(file, "UPDATE trial SET median_us = median_us * 2 WHERE rowid < 3");
+    const Loaded loaded = load({.site = std::nullopt, .user = file});
+    CHECK(loaded.winners.size() == 1);
+    REQUIRE(loaded.warnings.size() == 1);
+    CHECK(loaded.warnings[0].starts_with("2 winners of the user cache are damaged and left out: "));
+    CHECK(loaded.warnings[0].find("hone cache verify") != std::string::npos);
+}

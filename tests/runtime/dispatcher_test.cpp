@@ -461,5 +461,45 @@ TEST_CASE("LayerNorm goes the same way, with its bias") {
     CHECK(norm.reports().front().problem.starts_with("layernorm "));
 }
 
+TEST_CASE(
+    "an image in the cache that the driver no longer takes is compiled anew, with a warning that names it") {
+    Machine machine;
+    { static_cast<void>(Runtime(machine.options()).prepare(small_norm)); }
+    machine.script("load:times=1:fail=209");
+    Runtime runtime(machine.options());
+    const RmsNormKernel norm = runtime.prepare(small_norm);
+    CHECK(runtime.counters().compiles == 1);
+    REQUIRE(machine.warnings.size() == 1);
+    CHECK(machine.warnings[0].starts_with("the cached image of rmsnorm "));
+    CHECK(norm.run(nullptr, test::untouched_args(), 4) == Status::ok);
+}
+
+TEST_CASE("a runtime that is moved goes on where it was") {
+    Machine machine;
+    Runtime first(machine.options());
+    static_cast<void>(first.prepare(small_norm));
+    Runtime second(std::move(first));
+    CHECK(second.counters().prepares == 1);
+    first = std::move(second);
+    static_cast<void>(first.prepare(small_norm));
+    CHECK(first.counters().prepares == 2);
+}
+
+TEST_CASE("an explanation names the bucket and the fallback of every operator with one family") {
+    Machine machine;
+    const Runtime runtime(machine.options());
+    const auto check = [](const Explanation& explanation, const std::string& family) {
+        CHECK(explanation.problem.starts_with(family + ' '));
+        CHECK(explanation.bucket.origin == Origin::fallback);
+        CHECK(explanation.bucket.candidate == explanation.fallback);
+        REQUIRE_FALSE(explanation.bucket.sizes.empty());
+        CHECK(explanation.bucket.sizes[0].first <= 7);
+        CHECK(explanation.bucket.sizes[0].last >= 7);
+    };
+    check(runtime.explain(LayerNorm{.hidden = 768}, 7), "layernorm");
+    check(runtime.explain(Embedding{.hidden = 768, .max_tokens = 64}, 7), "embedding");
+    check(runtime.explain(Sample{.vocabulary = 32000, .max_rows = 64}, 7), "sample");
+}
+
 }  // namespace
 }  // namespace hone::runtime

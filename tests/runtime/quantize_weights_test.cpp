@@ -143,5 +143,28 @@ TEST_CASE("what the kernels note is refused in the host's words, the first row f
     CHECK(quantize(dispatcher, call.args(), 70) == Status::ok);
 }
 
+TEST_CASE("the public function throws what the status means, by name and value") {
+    const test::FakeMachine machine;
+    Runtime runtime({.use_cache = false});
+    const std::shared_ptr<const Driver> driver = Driver::load();
+    const FakeCall call(*driver, small, 70, quantize_on_device_workspace(runtime, small, 100));
+    quantize_on_device(runtime, small, call.args(), 70, nullptr);
+    CHECK(machine.launch_count() == 3);
+    const auto message = [&](const QuantizeWeightsArgs& args, std::int64_t out) {
+        try {
+            quantize_on_device(runtime, small, args, out, nullptr);
+        } catch (const Error& error) {
+            CHECK(error.where() == "quantize_on_device()");
+            return std::string(error.what());
+        }
+        return std::string("none");
+    };
+    CHECK(message(call.args(), 101).find("101") != std::string::npos);
+    QuantizeWeightsArgs args = call.args();
+    args.codes = nullptr;
+    CHECK(message(args, 70).find("codes") != std::string::npos);
+    CHECK(machine.launch_count() == 3);
+}
+
 }  // namespace
 }  // namespace hone::runtime

@@ -1,6 +1,5 @@
 /* The unwinder of GCC 12 that is linked into our binaries asks the C library for _dl_find_object(), which
- * glibc has since 2.35; everything else they need was there in 2.34. This is the same answer from
- * dl_iterate_phdr(), so that they run on RHEL 9 as well. Only exceptions go through it.
+ * glibc has since 2.35. This is the same answer from dl_iterate_phdr(). Only exceptions go through it.
  */
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,0 +1,32 @@
+// Kernels that tie with a winner: any of them could have won. Worked out from stored times, which the
+// finalists of a race have from the same interleaved rounds; nothing else has to be stored. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/records.h"
+
+namespace hone::cache {
+
+/// Finalists whose medians are no further apart may take each other's place: a race leaves the place to who
+/// held it within so much (docs/decisions/0019-shortlists-and-incumbents.md).
+inline constexpr double tie_limit = 0.01;
+
+struct Ties {
+    std::vector<Trial> others;  ///< the closest to the winner first, without it
+    double within = 0;          ///< the largest distance of their medians from the winner's: 0.004 is 0.4 %
+};
+
+/// Whether both came to the same final: they were stored with one time, and measured in the same way.
+[[nodiscard]] bool of_one_final(const Trial& a, const Trial& b);
+
+/// Those of `trials` that tie with `winner`; nobody where it has not won a final.
+[[nodiscard]] Ties ties_of(const Trial& winner, std::span<const Trial> trials);
+
+/// With whom, behind "tied with": "3 others within 0.4 %"; empty where nobody ties.
+[[nodiscard]] std::string describe_ties(std::size_t others, double within);
+
+}  // namespace hone::cache
