@@ -1,6 +1,7 @@
 // hone list, show and export: tables that fit the page, what is shown of which winner, and filters.
 #include <doctest/doctest.h>
 
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -77,7 +78,8 @@ TEST_CASE("--csv has a line a winner, with cells quoted as RFC 4180 says") {
     const Tuned tuned;
     const std::vector<std::string> lines = lines_of(tuned.sandbox.run({"list", "--csv"}).out);
     REQUIRE(lines.size() == 4);
-    CHECK(lines[0] == "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at\r");
+    CHECK(lines[0] ==
+          "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within\r");
     for (std::size_t i = 1; i < lines.size(); ++i) {
         CHECK(lines[i].starts_with('"'));  // the GPU's name has commas
         CHECK(lines[i].find(",user,rmsnorm,") != std::string::npos);
@@ -176,6 +178,50 @@ TEST_CASE("operators and element types have the names that C++, Python and PyTor
     REQUIRE(problems.size() == 1);
     CHECK(problems[0]["problem"].get<std::string>().starts_with("attention_decode dtype=fp16 "));
     CHECK(tuned.sandbox.run({"spaces", "Attention", "--json"}).json()["data"]["families"].size() == 2);
+}
+
+TEST_CASE("an operator that shares its family selects its own problems, for every command the same") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    REQUIRE(
+        sandbox.run({"tune", "llama-3-8b", "--op", "linear", "--tokens", "16", "--effort", "quick", "--json"})
+            .code == 0);
+    const auto of_list = [&](const Sandbox::Words& words) {
+        std::multiset<std::string> found;
+        const nlohmann::json data = sandbox.run(words).json()["data"];
+        for (const nlohmann::json& each : data["winners"]) found.insert(each["static"]);
+        return found;
+    };
+    const auto of_tune = [&](const std::string& op) {
+        std::multiset<std::string> found;
+        const nlohmann::json data =
+            sandbox.run({"tune", "llama-3-8b", "--op", op, "--tokens", "16", "--dry-run", "--json"})
+                .json()["data"];
+        for (const nlohmann::json& each : data["problems"]) {
+            const auto text = each["problem"].get<std::string>();
+            found.insert(text.substr(7, text.rfind(' ') - 7));
+        }
+        return found;
+    };
+    const std::map<std::string, std::size_t> counts{
+        {"FusedFfn", 2}, {"fused_ffn", 2}, {"Linear", 4}, {"LINEAR", 4}, {"linear", 5}};
+    for (const auto& [op, count] : counts) {
+        CAPTURE(op);
+        const auto tuned = of_tune(op);
+        CHECK(tuned.size() == count);
+        CHECK(of_list({"list", op, "--json"}) == tuned);
+        CHECK(of_list({"list", op, "--model", "llama-3-8b", "--json"}) == tuned);
+        std::set<std::string> shown;
+        const nlohmann::json data =
+            sandbox.run({"show", op, "--model", "llama-3-8b", "--json"}).json()["data"];
+        for (const nlohmann::json& each : data["trials"]) shown.insert(each["static"]);
+        CHECK(shown == std::set<std::string>(tuned.begin(), tuned.end()));
+    }
+    const std::size_t all = of_list({"list", "linear", "--json"}).size();
+    REQUIRE(sandbox.run({"cache", "clear", "--op", "FusedFfn", "--yes"}).code == 0);
+    CHECK(of_list({"list", "FusedFfn", "--json"}).empty());
+    CHECK(of_list({"list", "linear", "--json"}).size() + 2 == all);
+    CHECK(sandbox.run({"list", "FusedFn"}).err.find("did you mean 'FusedFfn'") != std::string::npos);
 }
 
 TEST_CASE("predictions stand under an architecture, not under a GPU that is not here") {

@@ -203,6 +203,71 @@ TEST_CASE("a recorded sweep replays to the same winners without a GPU") {
     CHECK(elsewhere.run(small_tune({"--replay", "bad.jsonl"})).code == 2);
 }
 
+TEST_CASE(
+    "--kernels leaves so many kernels for all sizes, says the loss, and compile makes no other images") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const auto words = [](const char* command, Sandbox::Words more) {
+        Sandbox::Words all{command,    "--op",          "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                           "--tokens", "1,16,1024,8192"};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    REQUIRE(sandbox.run(words("tune", {})).code == 0);
+    const auto winners = [&] {
+        std::set<std::string> kernels;
+        const nlohmann::json data = sandbox.run({"list", "--json"}).json()["data"];
+        for (const nlohmann::json& winner : data["winners"]) kernels.insert(winner["candidate"]);
+        return kernels;
+    };
+    REQUIRE(winners().size() > 1);
+    const Ended text = sandbox.run(words("tune", {"--kernels", "1"}));
+    INFO(text.err);
+    REQUIRE(text.code == 0);
+    CHECK(text.out.find("few kernels for all sizes\n") != std::string::npos);
+    CHECK(winners().size() == 1);
+    const nlohmann::json again = sandbox.run(words("tune", {"--kernels", "1", "--json"})).json();
+    const nlohmann::json run = again["data"]["runs"][0];
+    CHECK(run["measurements"] == 0);
+    REQUIRE(run["covers"].size() == 1);
+    CHECK(run["covers"][0]["sizes"] == 4);
+    CHECK(run["covers"][0]["kernels"] == nlohmann::json(winners()));
+    CHECK(run["covers"][0]["mean_loss"].is_null());
+
+    const nlohmann::json compiled =
+        sandbox.run(words("compile", {"--arch", "sm_90a", "--kernels", "1", "--json"})).json();
+    CHECK(compiled["data"]["images"] == 1);
+    CHECK(compiled["data"]["covers"][0]["kernels"] == nlohmann::json(winners()));
+    for (const char* command : {"tune", "compile"}) {
+        for (const char* none : {"0", "-1", "few"}) {
+            const Ended refused = sandbox.run(words(command, {"--kernels", none}));
+            CHECK(refused.code == 2);
+            CHECK(refused.err.find("--kernels") != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE(
+    "compile --kernels chooses by stored times where there are more winners, and says whom it cannot serve") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    Sandbox::Words words{"tune",     "--op",     "rmsnorm", "--fields", "dtype=bf16 hidden=4096",
+                         "--tokens", "1,16,8192"};
+    REQUIRE(sandbox.run(words).code == 0);
+    words.front() = "compile";
+    words.insert(words.end(), {"--arch", "sm_90a", "--json", "--kernels", "2"});
+    const nlohmann::json two = sandbox.run(words).json();
+    const nlohmann::json cover = two["data"]["covers"][0];
+    CHECK(cover["sizes"] == 3);
+    CHECK(two["data"]["images"].get<std::size_t>() == cover["kernels"].size());
+    CHECK(cover["kernels"].size() <= 2);
+    CHECK(two["ok"].get<bool>() == cover["failure"].get<std::string>().empty());
+    Sandbox nothing;
+    words.back() = "1";
+    const nlohmann::json empty = nothing.run(words).json();
+    CHECK(empty["data"]["images"] == 0);
+}
+
 TEST_CASE("no valid candidate ends with 4") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("compile:match=rmsnorm:fail");

@@ -26,14 +26,16 @@ cache::Trial won(std::int64_t rows, std::size_t place) {
     return trial;
 }
 
-/// Candidates to try for 64 rows, as texts.
-std::vector<std::string> seeds(const std::vector<cache::Trial>& known, std::vector<cache::Trial> lower,
-                               std::size_t limit = 8) {
+/// Winners of the races that 64 rows have for precedents, as texts.
+std::vector<std::string> precedents(const std::vector<cache::Trial>& known,
+                                    const std::vector<cache::Trial>& lower) {
     const test::Scratch scratch;
-    Knowledge knowledge(scratch.cache(), std::move(lower), device, cache::Provenance::measured);
-    for (const cache::Trial& trial : known) knowledge.learn(trial);
+    cache::Cache cache = scratch.cache();
+    cache.store(known);
+    const Knowledge knowledge(cache, lower, device, cache::Provenance::measured);
     std::vector<std::string> texts;
-    for (const Candidate& seed : knowledge.seeds(norm_problem(64), limit)) texts.push_back(to_string(seed));
+    for (const Precedent& precedent : knowledge.precedents(norm_problem(64)))
+        texts.push_back(to_string(precedent.race->kernels.front().candidate));
     return texts;
 }
 
@@ -45,28 +47,79 @@ std::vector<std::string> candidates_of(std::initializer_list<cache::Trial> trial
 
 }  // namespace
 
-TEST_CASE("winners of lower layers are seeds, the nearest of all layers first") {
+TEST_CASE("races of all layers are precedents, the nearest first") {
     const std::vector<cache::Trial> known{won(4096, 1), won(128, 2)};
     const std::vector<cache::Trial> lower{won(16, 3), won(64, 4)};
-    CHECK(seeds(known, {}) == candidates_of({known[1], known[0]}));
-    CHECK(seeds({}, lower) == candidates_of({lower[1], lower[0]}));
-    CHECK(seeds(known, lower) == candidates_of({lower[1], known[1], lower[0], known[0]}));
-    CHECK(seeds(known, lower, 2) == candidates_of({lower[1], known[1]}));
+    CHECK(precedents(known, {}) == candidates_of({known[1], known[0]}));
+    CHECK(precedents({}, lower) == candidates_of({lower[1], lower[0]}));
+    CHECK(precedents(known, lower) == candidates_of({lower[1], known[1], lower[0], known[0]}));
 }
 
-TEST_CASE("of equally near winners the cache's are seeds before those of lower layers") {
+TEST_CASE("of one problem on one GPU the cache's race counts, else that of a lower layer") {
     const cache::Trial known = won(64, 1);
     const cache::Trial lower = won(64, 2);
-    CHECK(seeds({known}, {lower}) == candidates_of({known, lower}));
-    CHECK(seeds({known}, {lower}, 1) == candidates_of({known}));
-    CHECK(seeds({known}, {known, lower}) == candidates_of({known, lower}));
+    CHECK(precedents({known}, {lower}) == candidates_of({known}));
+    CHECK(precedents({}, {lower}) == candidates_of({lower}));
 }
 
-TEST_CASE("a lower layer's winner of another GPU is a seed behind one that is as near on this GPU") {
+TEST_CASE("a race on another GPU counts as half a doubling farther than one on this GPU") {
     cache::Trial foreign = won(64, 1);
     foreign.key.gpu.name = "another";
     const cache::Trial here = won(64, 2);
-    CHECK(seeds({}, {foreign, here}) == candidates_of({here, foreign}));
+    const cache::Trial neighbour = won(128, 3);
+    CHECK(precedents({}, {foreign, here}) == candidates_of({here, foreign}));
+    CHECK(precedents({}, {neighbour, foreign}) == candidates_of({foreign, neighbour}));
+}
+
+TEST_CASE("another shape is a precedent behind all races of the same one, the more alike the nearer") {
+    const auto shaped = [](std::int64_t hidden, std::size_t place) {
+        cache::Trial trial = won(64, place);
+        const int field = field_index(*norm_problem(64).family, "hidden");
+        trial.key = tuning_key(with(norm_problem(64), static_cast<std::size_t>(field), hidden), device.gpu);
+        return trial;
+    };
+    const std::vector<cache::Trial> lower{shaped(16384, 1), shaped(8192, 2), won(8192, 3)};
+    CHECK(precedents({}, lower) == candidates_of({lower[2], lower[1], lower[0]}));
+}
+
+TEST_CASE("a precedent has the kernels that raced its winner, each with its last time") {
+    cache::Trial winner = won(64, 1);
+    cache::Trial raced = won(64, 2);
+    raced.winner = false;
+    raced.stage = cache::Stage::raced;
+    raced.timing = {.median_us = 3, .p10_us = 3, .p90_us = 3, .samples = 3};
+    cache::Trial final_time = raced;
+    final_time.stage = cache::Stage::final_round;
+    final_time.timing.median_us = 2;
+    const test::Scratch scratch;
+    cache::Cache cache = scratch.cache();
+    cache.store(std::vector{raced, final_time, winner});
+    const Knowledge knowledge(cache, {}, device, cache::Provenance::measured);
+    const std::vector<Precedent> found = knowledge.precedents(norm_problem(64));
+    REQUIRE(found.size() == 1);
+    REQUIRE(found[0].race->kernels.size() == 2);
+    CHECK(to_string(found[0].race->kernels[1].candidate) == raced.candidate);
+    CHECK(found[0].race->kernels[1].us == 2);
+    CHECK(found[0].race->is_current());
+    CHECK_FALSE(found[0].race->of_this_run);
+}
+
+TEST_CASE("a prediction is no race") {
+    cache::Trial predicted = won(64, 1);
+    predicted.provenance = cache::Provenance::predicted;
+    CHECK(precedents({predicted}, {won(128, 2)}) == candidates_of({won(128, 2)}));
+}
+
+TEST_CASE("a race of this run stands beside what was stored of the same problem") {
+    const test::Scratch scratch;
+    Knowledge knowledge(scratch.cache(), {won(64, 1)}, device, cache::Provenance::measured);
+    knowledge.learn(won(64, 2));
+    knowledge.learn(won(64, 3));
+    const std::vector<Precedent> found = knowledge.precedents(norm_problem(64));
+    REQUIRE(found.size() == 2);
+    CHECK_FALSE(found[0].race->of_this_run);
+    CHECK(found[1].race->of_this_run);
+    CHECK(to_string(found[1].race->kernels.front().candidate) == won(64, 3).candidate);
 }
 
 TEST_CASE("a lower layer's winner does not finish a problem, the cache's does") {

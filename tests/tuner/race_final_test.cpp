@@ -27,7 +27,7 @@ std::vector<int> rounds(const std::vector<Runner>& runners, const RaceRules& rul
     return race.rounds;
 }
 
-const std::vector<int> one_batch{4};
+const std::vector<int> none{};
 const std::vector<int> all_rounds{4, 4};
 
 }  // namespace
@@ -55,33 +55,46 @@ TEST_CASE("of two that are equally slow, the one that entered first has the last
           Indices{2, 0});
 }
 
-TEST_CASE("the default has a seat of its own, whether it is close or not, and never two") {
-    CHECK(finalists({{.us = 17.9, .is_default = true}, {.us = 16}, {.us = 16.1}}, 2) == Indices{1, 2, 0});
-    CHECK(finalists({{.us = 30, .is_default = true}, {.us = 16}, {.us = 16.1}}, 2) == Indices{1, 2, 0});
+TEST_CASE("who holds the place has a seat of its own within the limit, the incumbent before the default") {
+    CHECK(finalists({{.us = 18, .is_default = true}, {.us = 16}, {.us = 16.1}}, 2) == Indices{1, 2, 0});
+    CHECK(finalists({{.us = 18.01, .is_default = true}, {.us = 16}, {.us = 16.1}}, 2) == Indices{1, 2});
+    CHECK(finalists(
+              {{.us = 17, .is_default = true}, {.us = 18, .is_incumbent = true}, {.us = 16}, {.us = 16.1}},
+              2) == Indices{2, 3, 1});
     CHECK(finalists({{.us = 16, .is_default = true}, {.us = 16.1}, {.us = 16.2}}, 2) == Indices{0, 1});
     CHECK(finalists({{.is_default = true, .verified = TrialStatus::crashed}, {.us = 16}}) == Indices{1});
 }
 
 TEST_CASE("rounds go on while an interval reaches the edge of the tie band, from either side") {
     CHECK(rounds({{}, in_final({17})}) == all_rounds);
-    CHECK(rounds({{}, in_final({16.99})}) == one_batch);
-    CHECK(rounds({{}, in_final({17.01})}) == one_batch);
+    CHECK(rounds({{}, in_final({16.99})}) == none);
+    CHECK(rounds({{}, in_final({17.01})}) == none);
     CHECK(rounds({{}, in_final({16, 17})}) == all_rounds);
-    CHECK(rounds({{}, in_final({16, 16.99})}) == one_batch);
+    CHECK(rounds({{}, in_final({16, 16.99})}) == none);
     CHECK(rounds({{}, in_final({17, 18})}) == all_rounds);
-    CHECK(rounds({{}, in_final({17.01, 18})}) == one_batch);
+    CHECK(rounds({{}, in_final({17.01, 18})}) == none);
     CHECK(rounds({{}, in_final({16, 18})}) == all_rounds);
     CHECK(rounds({{}, in_final({16}), in_final({17}), in_final({18})}) == all_rounds);
 }
 
-TEST_CASE("one finalist alone is decided after a batch, and nobody needs no round") {
-    CHECK(rounds({{}}) == one_batch);
+TEST_CASE("while the incumbent holds its place, nobody else's interval matters; once it is beaten, all do") {
+    Runner incumbent{.us = 16.5, .is_incumbent = true};
+    CHECK(rounds({incumbent, {}, in_final({17})}) == none);
+    incumbent.us = 17;
+    CHECK(rounds({incumbent, {}}) == all_rounds);
+    incumbent.us = 17.5;
+    CHECK(rounds({incumbent, {}}) == none);
+    CHECK(rounds({incumbent, {}, in_final({17})}) == all_rounds);
+}
+
+TEST_CASE("one finalist alone is decided by the heat, and nobody needs no round") {
+    CHECK(rounds({{}}) == none);
     CHECK(rounds({{.verified = TrialStatus::crashed}}).empty());
 }
 
 TEST_CASE("rounds are asked for in batches, the last with what is left") {
     RaceRules rules = exact_rules();
-    rules.max_rounds = 10;
+    rules.final_rounds = 10;
     CHECK(rounds({{}, in_final({17})}, rules) == std::vector<int>{4, 4, 2});
     rules.final_us = 6 * 33;
     CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{4, 2});
@@ -98,7 +111,7 @@ TEST_CASE("who fails in the final is out, whatever it takes before and after, an
     const Decision decision = race.run();
     CHECK(decision.winner == 0);
     CHECK_FALSE(decision.runner_up);
-    CHECK(race.rounds == one_batch);
+    CHECK(race.rounds == std::vector<int>{4});
     ScriptedRace longer({{.us = 16}, {.us = 17}, {.answers = {{}, {}, crash, {.us = fast}}}});
     CHECK(longer.run().winner == 0);
     CHECK(longer.rounds == all_rounds);
@@ -108,20 +121,9 @@ TEST_CASE("who fails in the final is out, whatever it takes before and after, an
     CHECK(late.standing(1).failed());
 }
 
-TEST_CASE("a finalist without a sample is waited for, and has no place when none comes") {
-    const Answer none{.us = std::vector<double>{}};
-    CHECK(rounds({{.us = 16}, {.us = 17.5, .answers = {{}, {}, none}}}) == all_rounds);
-    ScriptedRace race({{.us = 16}, {.known_us = 1, .answers = {{}, {}, none, none}}});
-    const Decision decision = race.run();
-    CHECK(decision.winner == 0);
-    CHECK_FALSE(decision.runner_up);
-    ScriptedRace nobody({Runner{.answers = {{}, {}, none, none}}});
-    CHECK_FALSE(nobody.run().winner);
-}
-
-TEST_CASE("only the final's own samples count in it") {
+TEST_CASE("the samples of the heat and of the final count in it, those of the screening do not") {
     ScriptedRace race({{}, in_final({17})});
     (void)race.run();
-    CHECK(race.standing(1).us == std::vector<double>(8, 17.0));
+    CHECK(race.standing(1).us == std::vector<double>(12, 17.0));
     CHECK(race.standing(1).stage == cache::Stage::final_round);
 }

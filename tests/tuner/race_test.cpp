@@ -167,12 +167,13 @@ TEST_CASE("the hopeless get three replays and no more") {
     for (std::size_t i = 1; i < ran.standings.size(); ++i) CHECK(ran.standings[i].us.size() == 3);
 }
 
-TEST_CASE("the default meets the finalists even when it is far behind") {
+TEST_CASE("a default that is far behind has the time of its screening") {
     const auto list = candidates(10);
     MadeUpMeasurer measurer;
     measurer.true_us = [&](const std::string& name) { return name == to_string(list[0]) ? 50.0 : 10.0; };
     const Ran ran = run(measurer, list, 0);
-    CHECK(ran.standings[0].stage == cache::Stage::final_round);
+    CHECK(ran.standings[0].stage == cache::Stage::screened);
+    CHECK(ran.standings[0].us.size() == 3);
     CHECK(ran.winner != to_string(list[0]));
 }
 

@@ -1,6 +1,6 @@
 // A race whose every sample is written down. The rules are fractions of two and the fastest takes 16 us, so
-// that a time which is said to be equal to a limit is equal to it: 17 us ties, 18 us meets the final, 20 us
-// survives the heat, 24 us the screening.
+// that a time which is said to be equal to a limit is equal to it: 17 us ties, 18 us meets the final, 24 us
+// runs in the heat.
 #pragma once
 
 #include <array>
@@ -15,12 +15,14 @@
 namespace hone::test {
 
 [[nodiscard]] inline RaceRules exact_rules() {
-    return {.screening_limit = 1.5,
-            .heat_replays = 5,
-            .heat_limit = 1.25,
+    return {.heat_limit = 1.5,
+            .short_us = 0,
+            .heat_rounds = 4,
             .final_limit = 1.125,
+            .finalists = 8,
             .rounds_at_once = 4,
-            .max_rounds = 8,
+            .final_rounds = 8,
+            .holding_band = 1.0 / 16,
             .tie_band = 1.0 / 16,
             .smallest_gap = 1.0 / 64};
 }
@@ -35,15 +37,16 @@ struct Answer {
 struct Runner {
     double us = 16;
     bool is_default = false;
+    bool is_incumbent = false;
     int registers = 20;
     std::optional<double> known_us{};
     cache::TrialStatus verified = cache::TrialStatus::ok;
     std::vector<Answer> answers{};  ///< of the screening, the heat, each batch of the final; then `us` alone
 };
 
-/// Takes 16 us until the final, and there these times in turn.
+/// Takes 16 us in the screening, and from then on these times in turn.
 [[nodiscard]] inline Runner in_final(std::vector<double> us, int registers = 20) {
-    return {.registers = registers, .answers = {{}, {}, {.us = us}, {.us = us}}};
+    return {.registers = registers, .answers = {{}, {.us = us}, {.us = us}, {.us = us}}};
 }
 
 class ScriptedRace final : public Measurer, public RaceObserver {
@@ -52,7 +55,9 @@ class ScriptedRace final : public Measurer, public RaceObserver {
     int stop_after = 1 << 30;  ///< launches
     std::vector<std::string> heard;
     std::map<std::size_t, std::vector<int>> replays;  ///< asked for, of each runner
-    std::vector<int> rounds;                          ///< asked for, of each batch
+    std::vector<std::size_t> heat;                    ///< who ran in it
+    int heat_rounds = 0;
+    std::vector<int> rounds;  ///< asked for after the heat, of each batch
     std::vector<std::size_t> finalists;
 
     explicit ScriptedRace(std::vector<Runner> runners, const RaceRules& rules = exact_rules())
@@ -66,6 +71,7 @@ class ScriptedRace final : public Measurer, public RaceObserver {
     const Standing& enter(std::size_t i) {
         return race_.enter({.image = {.candidate = candidates_.at(i)},
                             .is_default = runners_[i].is_default,
+                            .is_incumbent = runners_[i].is_incumbent,
                             .resources = {.registers = runners_[i].registers},
                             .known_us = runners_[i].known_us});
     }
@@ -91,18 +97,21 @@ class ScriptedRace final : public Measurer, public RaceObserver {
     }
     [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& images,
                                                   int count) override {
-        rounds.push_back(count);
-        finalists.clear();
+        const bool is_heat = heat_rounds == 0;
+        if (is_heat) heat_rounds = count;
+        if (!is_heat) rounds.push_back(count);
         std::vector<Samples> samples;
         for (const CandidateImage& image : images) {
-            finalists.push_back(index_of(image.candidate));
-            samples.push_back(next_samples(finalists.back(), count));
+            const std::size_t i = index_of(image.candidate);
+            if (is_heat) heat.push_back(i);
+            samples.push_back(next_samples(i, count));
         }
         return samples;
     }
 
     void about_to_launch(const Contestant& contestant) override {
         ++launches_;
+        if (heat_rounds > 0) finalists.push_back(index_of(contestant.image.candidate));
         heard.push_back("launch " + std::to_string(index_of(contestant.image.candidate)));
     }
     void settled(const Standing& standing, bool winner) override {

@@ -102,6 +102,30 @@ TEST_CASE("a workload is tuned, and every problem has one winner that the cache 
     }
 }
 
+TEST_CASE("a final is stored with one time, and says who ties with its winner, in this run and the next") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    std::map<std::string, double> us;  // two in a thousand between one and the next, in the order of entry
+    measurer.true_us = [&](const std::string& name) {
+        return us.try_emplace(name, 10 + 0.02 * static_cast<double>(us.size())).first->second;
+    };
+    const TuneResult result = tune_quickly(workload({64}), measurer, cache);
+    const ProblemResult& problem = result.problems.at(0);
+    REQUIRE(problem.winner);
+    const cache::Ties again = cache::ties_of(*problem.winner, cache.trials());
+    REQUIRE_FALSE(again.others.empty());
+    CHECK(problem.ties.others == again.others);
+    CHECK(again.others.size() == 4);  // five finalists
+    for (const cache::Trial& other : again.others) {
+        CHECK(other.created_at == problem.winner->created_at);
+        CHECK(std::abs(us.at(other.candidate) / us.at(problem.winner->candidate) - 1) <= again.within + 1e-9);
+    }
+    CHECK(tune_quickly(workload({64}), measurer, cache).problems[0].ties.others == again.others);
+    (void)tune_quickly(workload({64}), measurer, cache, {.budget = {}, .retune = true});
+    CHECK(cache::ties_of(cache.winners().at(0), cache.trials()).others.size() == 4);
+}
+
 TEST_CASE("the same command again measures nothing and finds the same winners") {
     const Scratch scratch;
     auto cache = scratch.cache();
@@ -161,10 +185,42 @@ TEST_CASE("effort known measures a winner of a lower layer, which is not believe
     const Scratch other;
     auto empty = other.cache();
     const TuneResult result = tune_quickly(workload({64}), measurer, empty,
-                                           {.effort = Effort::known, .budget = {}, .lower_winners = {won}});
+                                           {.effort = Effort::known, .budget = {}, .lower_trials = {won}});
     CHECK(measurer.verified.contains(to_string(last)));
     CHECK_FALSE(result.problems[0].reused);
     CHECK(result.problems[0].candidates == 2);
+}
+
+TEST_CASE("a problem with a shortlist races that and little else; a winner alone is no shortlist") {
+    MadeUpMeasurer measurer;
+    const Problem problem = test::norm_problem(64);
+    const auto space = ranked_space(problem, measurer.device().traits);
+    std::vector<cache::Trial> raced;
+    for (std::size_t i = 0; i < 8; ++i) {
+        cache::Trial trial;
+        trial.key = tuning_key(problem, measurer.device().gpu);
+        trial.key.gpu.name = "another";
+        trial.candidate = to_string(space[space.size() - 1 - i].candidate);
+        trial.template_hash = template_hash(*space[space.size() - 1 - i].candidate.variant);
+        trial.stage = cache::Stage::final_round;
+        trial.winner = i == 0;
+        trial.timing = {.median_us = 5, .p10_us = 5, .p90_us = 5, .samples = 10};
+        raced.push_back(trial);
+    }
+    const auto candidates = [&](std::vector<cache::Trial> lower) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        measurer.verified.clear();
+        return tune_quickly(workload({64}), measurer, cache,
+                            {.effort = Effort::quick, .budget = {}, .lower_trials = std::move(lower)})
+            .problems[0]
+            .candidates;
+    };
+    CHECK(candidates(raced) <= 8 + 1 + 3);
+    for (const cache::Trial& trial : raced) CHECK(measurer.verified.contains(trial.candidate));
+    CHECK(candidates({raced[0]}) > 8 + 1);
+    CHECK(measurer.verified.contains(raced[0].candidate));
+    CHECK(candidates({}) > 16);
 }
 
 TEST_CASE("a candidate that failed for good is not tried again, and never wins") {

@@ -1,6 +1,8 @@
 // hone cache path|stats|verify|gc|clear: looking after the user's cache.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "cache/layers.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/stored.h"
@@ -74,19 +76,46 @@ Outcome gc() {
                                 report.in_flight_removed)};
 }
 
+/// What is stored of a family's problems, each once.
+std::set<std::string> stored_problems(const cache::Cache& cache, const Family& family) {
+    std::set<std::string> problems;
+    for (const cache::Trial& trial : cache.trials(filter_of(std::string(family.name))))
+        problems.insert(trial.key.static_fields);
+    return problems;
+}
+
+/// Problem by problem: an operator that shares its family with another takes nothing of that.
+std::int64_t clear_shared(cache::Cache& cache, const Family& family, OperatorProblems wanted, bool images) {
+    const std::set<std::string> problems = stored_problems(cache, family);
+    for (const std::string& fields : problems) wanted.consider(family.name, fields);
+    std::int64_t removed = 0;
+    cache::Filter filter = filter_of(std::string(family.name));
+    for (const std::string& fields : problems) {
+        filter.static_fields = fields;
+        if (wanted.contains(family.name, fields)) removed += cache.clear(filter, images);
+    }
+    return removed;
+}
+
+std::int64_t clear_operator(cache::Cache& cache, const Options& options) {
+    const OperatorName* named = find_operator(options.op);
+    const bool is_shared = named != nullptr && !named->problems.empty();
+    std::int64_t removed = 0;
+    for (const Family* family : families_by_name(options.op)) {
+        removed += is_shared ? clear_shared(cache, *family, problems_by_name(options.op), options.images)
+                             : cache.clear(filter_of(std::string(family->name)), options.images);
+    }
+    return removed;
+}
+
 Outcome clear(const Options& options) {
     if (!options.yes) {
         throw Failure(ExitCode::usage, {"not_confirmed", "this removes stored results: add --yes",
                                         "hone export saves them first"});
     }
     cache::Cache cache = open_user_cache();
-    std::int64_t removed = 0;
-    if (options.op.empty()) {
-        removed = cache.clear(filter_of(""), options.images);
-    } else {
-        for (const Family* family : families_by_name(options.op))
-            removed += cache.clear(filter_of(std::string(family->name)), options.images);
-    }
+    const std::int64_t removed =
+        options.op.empty() ? cache.clear(filter_of(""), options.images) : clear_operator(cache, options);
     return {.data = {{"removed", removed}, {"images", options.images}},
             .text = fmt::format("{} rows removed\n", removed)};
 }

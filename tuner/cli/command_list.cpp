@@ -9,7 +9,9 @@ const std::vector<Command>& commands() {
          "  hone tune config.json --tp 2 --budget 10m\n"
          "  hone tune llama-3-8b --format w4a16 --group 64   # linear layers with weights of 4 bits\n"
          "  hone tune --op RmsNorm --fields \"dtype=bf16 hidden=4096 residual=yes\" --tokens 1,8,512\n"
+         "  hone tune llama-3-8b --kernels 4                 # few images: at most 4 kernels for all sizes\n"
          "  hone tune llama-3-8b --op Attention --dry-run    # what would be tuned\n"
+         "  hone tune llama-3-8b --shard 3/8                 # one of eight machines that share the work\n"
          "  hone tune llama-3-8b --offline --arch sm_90a     # predict, without a GPU\n",
          declare_tune},
         {"model", "What is understood of a model: layers, operators, sizes, and which have a kernel",
@@ -20,7 +22,8 @@ const std::vector<Command>& commands() {
         {"list", "Winners that are known, by GPU",
          "  hone list\n"
          "  hone list RmsNorm hidden=4096 --gpu H100\n"
-         "  hone list --model llama-3-8b --csv\n",
+         "  hone list --model llama-3-8b --csv\n"
+         "  hone list --compare other/cache.db               # the same kernels, ties, others\n",
          declare_list},
         {"show", "What was tried of one problem, or of a model's, the winner first",
          "  hone show RmsNorm dtype=bf16 hidden=4096 rows=16\n"
@@ -51,7 +54,9 @@ const std::vector<Command>& commands() {
         {"merge", "Add the trials of another cache to this one", "  hone merge other/cache.db\n",
          declare_merge},
         {"compile", "Compile ahead of time for an architecture, without a GPU",
-         "  hone compile llama-3-8b --arch sm_90a\n", declare_compile},
+         "  hone compile llama-3-8b --arch sm_90a\n"
+         "  hone compile llama-3-8b --arch sm_90a --kernels 4   # no more images of a static problem\n",
+         declare_compile},
         {"quantize", "Pack the linear layers of a checkpoint as codes of 4 or 8 bits, without a GPU",
          "  hone quantize checkpoint --format w4a16 -o packed\n"
          "  hone quantize checkpoint --format w4a16 --group 64 --zeros -o packed-64\n"

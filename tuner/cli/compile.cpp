@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "kernel_templates/space.h"
 #include "tuner/cli/command_list.h"
 #include "tuner/cli/devices.h"
+#include "tuner/cli/few_kernels.h"
 #include "tuner/cli/interrupt.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/targets.h"
 #include "tuner/cli/value_types.h"
 #include "tuner/compile/compile_pool.h"
+#include "tuner/report/report.h"
 
 namespace hone::cli {
 namespace {
@@ -21,6 +24,7 @@ struct Options {
     Target target;
     std::string arch;
     int top = 0;
+    int kernels = 0;  ///< of a static problem; 0: all winners
 };
 
 struct Tally {
@@ -28,6 +32,7 @@ struct Tally {
     std::int64_t from_cache = 0;
     Json failed = Json::array();
     std::vector<Problem> without_any;  ///< problems of which nothing compiled
+    std::vector<tuner::CoverResult> covers;
 };
 
 /// Winners of any GPU of this architecture, the fallback, and the best predictions.
@@ -53,6 +58,38 @@ std::vector<Candidate> wanted(const Problem& problem, const DeviceTraits& traits
     return list;
 }
 
+/// For each problem what is to be compiled: its image serves all sizes of the static problem.
+using Lists = std::vector<std::vector<Candidate>>;
+
+Lists few_kernels(const std::vector<Problem>& problems, const Options& options, const DeviceTraits& traits,
+                  const Console& console, Tally& tally) {
+    std::map<std::string, std::vector<std::size_t>> shapes;
+    for (std::size_t i = 0; i < problems.size(); ++i)
+        shapes[to_string(static_part(problems[i]))].push_back(i);
+    Lists lists(problems.size());
+    for (const auto& [_, indices] : shapes) {
+        std::vector<Problem> sizes;
+        for (const std::size_t i : indices) sizes.push_back(problems[i]);
+        const tuner::CoverResult& cover = tally.covers.emplace_back(
+            stored_cover(sizes, static_cast<std::size_t>(options.kernels), traits, console));
+        for (const std::string& text : cover.kernels) {
+            const Candidate kernel = *parse_candidate(*sizes.front().family, text);
+            const auto first = std::ranges::find_if(
+                indices, [&](std::size_t i) { return allowed(problems[i], kernel, traits); });
+            if (first != indices.end()) lists[*first].push_back(kernel);
+        }
+    }
+    return lists;
+}
+
+Lists wanted_lists(const std::vector<Problem>& problems, const Options& options, const DeviceTraits& traits,
+                   const Console& console, Tally& tally) {
+    if (options.kernels > 0) return few_kernels(problems, options, traits, console, tally);
+    Lists lists;
+    for (const Problem& problem : problems) lists.push_back(wanted(problem, traits, options.top, console));
+    return lists;
+}
+
 void compile_problem(const Problem& problem, const std::vector<Candidate>& candidates,
                      tuner::ImageSource& images, Tally& tally) {
     bool any = false;
@@ -68,7 +105,7 @@ void compile_problem(const Problem& problem, const std::vector<Candidate>& candi
                                 {"candidate", to_string(candidate)},
                                 {"detail", result.detail}});
     }
-    if (!any) tally.without_any.push_back(problem);
+    if (!any && !candidates.empty()) tally.without_any.push_back(problem);
 }
 
 Arch arch_to_compile_for(const std::string& name) {
@@ -79,20 +116,24 @@ Arch arch_to_compile_for(const std::string& name) {
                   {"no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a"});
 }
 
-Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tuner::Workload& workload) {
+Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tuner::Workload& workload,
+                 const tuner::Page& page) {
     Outcome outcome{.data = {{"arch", to_string(arch)},
                              {"images", tally.images},
                              {"from_cache", tally.from_cache},
                              {"compiled", compiled},
                              {"failed", tally.failed},
+                             {"covers", tuner::list_json(tally.covers)},
                              {"without_family", tuner::list_json(workload.without_family)},
                              {"warnings", warnings_of(workload)}}};
     outcome.text =
         fmt::format("{} images for {}, {} of them compiled now\n", tally.images, to_string(arch), compiled);
+    outcome.text += covers_text(tally.covers, page);
     for (const Json& failure : tally.failed) {
         outcome.text += fmt::format("failed: {}: {}\n", failure["candidate"].get<std::string>(),
                                     failure["detail"].get<std::string>());
     }
+    set_not_covered(tally.covers, outcome);
     if (!tally.without_any.empty()) {
         const Problem& problem = tally.without_any.front();
         outcome.exit = ExitCode::nothing_valid;
@@ -121,12 +162,9 @@ Outcome compile(const Options& options, const Console& console) {
     cache::Cache cache = open_user_cache();
     tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
     const DeviceTraits traits = *representative_device(arch);
-    std::vector<std::vector<Candidate>> candidates;
-    for (const Problem& problem : workload.problems) {
-        candidates.push_back(wanted(problem, traits, options.top, console));
-        pool.prefetch(problem, candidates.back());
-    }
     Tally tally;
+    const Lists candidates = wanted_lists(workload.problems, options, traits, console, tally);
+    for (std::size_t i = 0; i < candidates.size(); ++i) pool.prefetch(workload.problems[i], candidates[i]);
     ProgressDisplay display(console);
     for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
         compile_problem(workload.problems[i], candidates[i], pool, tally);
@@ -138,7 +176,7 @@ Outcome compile(const Options& options, const Console& console) {
                         .finished_winner = std::nullopt});
     }
     display.finish();
-    Outcome outcome = describe(tally, pool.compiled(), arch, workload);
+    Outcome outcome = describe(tally, pool.compiled(), arch, workload, console.page);
     if (stop) {
         outcome.exit = ExitCode::interrupted;
         outcome.error = {"interrupted", "stopped by Ctrl-C; what was compiled is kept",
@@ -154,7 +192,15 @@ Runner declare_compile(const Arguments& app) {
     options->target.declare(app);
     app.add_option("--arch", options->arch, "Architecture (default: this machine's GPU)")
         .type_name(arch_type());
-    app.add_option("--top", options->top, "Also the best N predictions for each problem");
+    const Argument top =
+        app.add_option("--top", options->top, "Also the best N predictions for each problem");
+    app.add_option(
+           "--kernels", options->kernels,
+           "No more than N kernels of each static problem: its winners, as hone tune --kernels leaves "
+           "them, else those that lose least")
+        .type_name("N")
+        .range(1, most_kernels)
+        .excludes(top);
     return [options](const Console& console) { return compile(*options, console); };
 }
 

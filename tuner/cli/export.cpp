@@ -1,10 +1,10 @@
-// hone export: the winners that hone list shows, as one text file (docs/cache-format.md).
+// hone export: the winners that hone list shows, each with its contenders, as one text file
+// (docs/cache-format.md).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <tuple>
+#include <map>
 
 #include "cache/bundle.h"
 #include "runtime/system/atomic_file.h"
@@ -12,6 +12,7 @@
 #include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/value_types.h"
+#include "tuner/search/shortlist.h"
 
 namespace hone::cli {
 namespace {
@@ -37,44 +38,68 @@ struct Losses {
 };
 
 /// What import would refuse is named and not written.
-void leave_out_bad(std::vector<cache::Trial>& winners, Losses& losses, const Console& console) {
-    std::erase_if(winners, [&](const cache::Trial& winner) {
-        const std::optional<std::string> why = cache::why_not_in_bundle(winner);
-        if (why) losses.refused.push_back(*why);
-        return why.has_value();
+/// Contenders go with their winner, and go without a word where they alone are bad.
+void leave_out_bad(std::vector<cache::Trial>& trials, Losses& losses, const Console& console) {
+    bool is_row_bad = false;
+    std::erase_if(trials, [&](const cache::Trial& trial) {
+        const std::optional<std::string> why = cache::why_not_in_bundle(trial);
+        if (trial.winner) is_row_bad = why.has_value();
+        if (trial.winner && why) losses.refused.push_back(*why);
+        return is_row_bad || why.has_value();
     });
     for (const std::string& why : losses.refused) console.warn("left out: " + why);
 }
 
-/// Winners of every layer that the options want; of a problem that several have, the user's, else the site's.
-std::vector<cache::Trial> wanted_winners(const Options& options, Losses& losses, const Console& console) {
-    const Selected selected(options.selection);
-    std::vector<cache::Trial> all =
-        open_user_cache(cache::OpenMode::read_only).winners(filter_of(""), &losses.damaged);
-    std::ranges::move(lower_winners(console), std::back_inserter(all));
-    std::vector<cache::Trial> winners;
-    std::set<std::tuple<std::string, std::string, std::string, std::string>> known;
-    for (cache::Trial& winner : all) {
-        const bool is_left_out = !options.predicted && winner.provenance == cache::Provenance::predicted;
-        if (is_left_out || !selected.contains(winner)) continue;
-        const cache::TuningKey& key = winner.key;
-        if (known.emplace(describe(key.gpu), key.family, key.static_fields, key.dynamic_fields).second)
-            winners.push_back(std::move(winner));
+std::string key_text(const cache::TuningKey& key) {
+    return fmt::format("{} {} {} {}", describe(key.gpu), key.family, key.static_fields, key.dynamic_fields);
+}
+
+/// Winners of every layer that the options want, each followed by its contenders; of a problem that several
+/// layers have, the user's, else the site's.
+std::vector<cache::Trial> wanted_trials(const Options& options, Losses& losses, const Console& console) {
+    const cache::Cache user = open_user_cache(cache::OpenMode::read_only);
+    std::vector<cache::Trial> own = user.winners({}, &losses.damaged);
+    std::ranges::move(user.raced_trials(), std::back_inserter(own));
+    const std::vector<cache::Trial> lower = lower_trials(console);
+    Selected selected(options.selection);
+    for (const auto* trials : std::initializer_list<const std::vector<cache::Trial>*>{&own, &lower}) {
+        for (const cache::Trial& trial : *trials) {
+            if (trial.winner) selected.consider(trial);
+        }
     }
-    return winners;
+    std::map<std::string, std::vector<cache::Trial>> races;  // a race's winner first
+    const auto add = [&](const std::vector<cache::Trial>& trials) {
+        std::map<std::string, std::vector<cache::Trial>> layer;
+        for (const cache::Trial& trial : trials) {
+            const bool is_left_out = !options.predicted && trial.provenance == cache::Provenance::predicted;
+            const std::string key = key_text(trial.key);
+            if (is_left_out || races.contains(key) || (!trial.winner && !layer.contains(key))) continue;
+            if (trial.winner && (layer.contains(key) || !selected.contains(trial))) continue;
+            layer[key].push_back(trial);
+        }
+        races.merge(layer);
+    };
+    add(own);
+    add(lower);
+    std::vector<cache::Trial> wanted;
+    for (auto& [key, trials] : races) {
+        wanted.push_back(trials.front());
+        std::ranges::move(tuner::contenders(trials.front(), trials), std::back_inserter(wanted));
+    }
+    return wanted;
 }
 
 Outcome export_winners(const Options& options, const Console& console) {
     Losses losses;
-    std::vector<cache::Trial> winners = wanted_winners(options, losses, console);
-    leave_out_bad(winners, losses, console);
-    if (winners.empty() && losses.any()) throw Failure(ExitCode::cache_unusable, losses.error());
-    if (winners.empty()) {
+    std::vector<cache::Trial> trials = wanted_trials(options, losses, console);
+    leave_out_bad(trials, losses, console);
+    if (trials.empty() && losses.any()) throw Failure(ExitCode::cache_unusable, losses.error());
+    if (trials.empty()) {
         throw Failure(ExitCode::failure,
                       {"nothing_to_export", "no winner is like that", "hone list shows all"});
     }
-    const std::size_t rows = winners.size();
-    const std::string bundle = cache::write_bundle(std::move(winners));
+    const auto rows = std::ranges::count_if(trials, &cache::Trial::winner);
+    const std::string bundle = cache::write_bundle(std::move(trials));
     Outcome outcome{.data = {{"rows", rows}, {"left_out", losses.refused}, {"damaged", losses.damaged}}};
     if (losses.any()) {
         outcome.exit = ExitCode::cache_unusable;

@@ -7,9 +7,11 @@
 
 #include "kernel_templates/text.h"
 #include "tuner/cli/command_list.h"
+#include "tuner/cli/compare.h"
 #include "tuner/cli/devices.h"
 #include "tuner/cli/selection.h"
 #include "tuner/cli/stored.h"
+#include "tuner/cli/value_types.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {
@@ -22,22 +24,26 @@ struct Options {
     Selection selection;
     bool wide = false;
     bool csv = false;
+    std::string compared_with;  ///< a file
 };
 
 /// A winner with what is shown of it.
 struct Row {
     StoredTrial stored;
+    cache::Ties ties;
     std::string trust;
     std::vector<std::pair<std::string, std::string>> sizes;  ///< of `stored`: rows, 16
 };
 
 std::vector<Row> rows_of(const Options& options, const Console& console,
                          const std::vector<tuner::DeviceInfo>& devices) {
-    const Selected selected(options.selection);
+    Selected selected(options.selection);
+    std::vector<StoredRace> races = stored_races(filter_of(""), console);
+    for (const StoredRace& race : races) selected.consider(race.winner.trial);
     std::vector<Row> rows;
-    for (StoredTrial& stored : stored_winners(filter_of(""), console)) {
-        if (!selected.contains(stored.trial)) continue;
-        Row row{.stored = std::move(stored), .trust = {}, .sizes = {}};
+    for (StoredRace& race : races) {
+        if (!selected.contains(race.winner.trial)) continue;
+        Row row{.stored = std::move(race.winner), .ties = std::move(race.ties), .trust = {}, .sizes = {}};
         row.trust = trust_here(row.stored.trial, devices);
         const auto sizes = parse_key_values(row.stored.trial.key.dynamic_fields, nullptr);
         for (const KeyValue& size : sizes.value_or(std::vector<KeyValue>()))
@@ -57,15 +63,21 @@ bool smaller_sizes(const Row& left, const Row& right) {
     return std::ranges::lexicographical_compare(left.sizes, right.sizes, less);
 }
 
+std::string ties_text(const Row& row) {
+    return row.ties.others.empty() ? "-" : cache::describe_ties(row.ties.others.size(), row.ties.within);
+}
+
 /// A column beside sizes, time and winner.
 struct Remark {
     std::string title;
     std::string (*text)(const Row& row);
+    bool is_titled_in_heading = false;
 };
 const Remark remarks[] = {
     {"provenance", [](const Row& row) { return std::string(name(row.stored.trial.provenance)); }},
     {"layer", [](const Row& row) { return row.stored.layer; }},
     {"trust here", [](const Row& row) { return row.trust; }},
+    {"tied with", ties_text, true},
 };
 
 bool is_column(const Remark& remark, const std::vector<Row>& rows, const Options& options) {
@@ -80,7 +92,8 @@ std::string heading(const std::vector<Row>& rows, const Options& options, const 
     std::vector<std::string> common;
     for (const Remark& remark : remarks) {
         if (!is_column(remark, rows, options) && remark.text(rows.front()) != "-")
-            common.push_back(remark.text(rows.front()));
+            common.push_back((remark.is_titled_in_heading ? remark.title + ' ' : "") +
+                             remark.text(rows.front()));
     }
     const std::string text =
         fmt::format("{} {}{}", key.family, key.static_fields,
@@ -140,7 +153,8 @@ std::string quoted(const std::string& cell) {
 }
 
 std::string csv_of(const std::vector<Row>& rows) {
-    std::string text = "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at\r\n";
+    std::string text =
+        "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within\r\n";
     for (const Row& row : rows) {
         const cache::Trial& trial = row.stored.trial;
         const std::string cells[] = {place_of(trial),
@@ -152,7 +166,9 @@ std::string csv_of(const std::vector<Row>& rows) {
                                      fmt::format("{}", trial.timing.median_us),
                                      std::string(name(trial.provenance)),
                                      row.trust,
-                                     tuner::format_time(trial.created_at)};
+                                     tuner::format_time(trial.created_at),
+                                     fmt::format("{}", row.ties.others.size()),
+                                     fmt::format("{}", row.ties.within)};
         std::vector<std::string> line;
         for (const std::string& cell : cells) line.push_back(quoted(cell));
         text += fmt::format("{}\r\n", fmt::join(line, ","));
@@ -165,14 +181,23 @@ std::string nothing(const Options& options) {
                                              : "no winner is like that: hone list shows all\n";
 }
 
+std::vector<StoredRace> races_of(const std::vector<Row>& rows) {
+    std::vector<StoredRace> races;
+    for (const Row& row : rows) races.push_back({row.stored, row.ties});
+    return races;
+}
+
 Outcome list(const Options& options, const Console& console) {
     const std::vector<tuner::DeviceInfo> devices = find_gpus().devices;
     std::vector<Row> rows = rows_of(options, console, devices);
+    if (!options.compared_with.empty())
+        return compare_with_file(races_of(rows), options.compared_with, options.selection, console);
     Outcome outcome{.data = {{"winners", Json::array()}}};
     for (const Row& row : rows) {
         Json object = tuner::as_json(row.stored.trial);
         object["layer"] = row.stored.layer;
         object["trust"] = devices.empty() ? Json(nullptr) : Json(row.trust);
+        tuner::add_ties(row.ties, object);
         outcome.data["winners"].push_back(std::move(object));
     }
     if (options.csv)
@@ -188,7 +213,13 @@ Runner declare_list(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     options->selection.declare(app);
     const Argument wide = app.add_flag("--wide", options->wide, "All columns, nothing cut off");
-    app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line").excludes(wide);
+    const Argument csv = app.add_flag("--csv", options->csv, "Comma-separated values, a winner a line");
+    csv.excludes(wide);
+    app.add_option("--compare", options->compared_with,
+                   "Hold the winners against those of another cache or an exported file: the same, tied, "
+                   "different")
+        .type_name(file_type)
+        .excludes(csv);
     return [options](const Console& console) { return list(*options, console); };
 }
 

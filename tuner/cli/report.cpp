@@ -32,14 +32,19 @@ std::int64_t now_ms() {
 }
 
 /// Winners first, whose candidates the page knows before it has read the trials.
-tuner::ResultColumns gathered(const Selected& selected, const std::vector<tuner::DeviceInfo>& devices,
+tuner::ResultColumns gathered(Selected selected, const std::vector<tuner::DeviceInfo>& devices,
                               const Console& console) {
     tuner::ResultColumns columns([&](const cache::GpuKey& gpu) { return known_traits(gpu, devices); });
-    for (const StoredTrial& winner : stored_winners(filter_of(""), console)) {
+    const std::vector<StoredTrial> winners = stored_winners(filter_of(""), console);
+    const std::vector<StoredTrial> trials = stored_trials(filter_of(""), console);
+    for (const std::vector<StoredTrial>* all : {&winners, &trials}) {
+        for (const StoredTrial& one : *all) selected.consider(one.trial);
+    }
+    for (const StoredTrial& winner : winners) {
         if (selected.contains(winner.trial))
             columns.add_winner(winner, devices.empty() ? "" : trust_here(winner.trial, devices));
     }
-    for (const StoredTrial& trial : stored_trials(filter_of(""), console)) {
+    for (const StoredTrial& trial : trials) {
         // Of what ships with the build there are winners alone.
         if (trial.layer != "packaged" && selected.contains(trial.trial)) columns.add_trial(trial);
     }

@@ -75,22 +75,36 @@ void Selection::declare_model(const Arguments& app) {
 Selected::Selected(const Selection& selection)
     : gpu_(lower_case(selection.gpu)), of_model_(!selection.target.model.empty()) {
     const std::vector<const Family*> named = families_of(selection.words);
-    if (named.size() < families().size()) {
-        for (const Family* family : named) families_.emplace(family->name);
-    }
     for (const std::string& word : selection.words) {
-        if (word.find('=') != std::string::npos) fields_.push_back(field_of(word, named));
+        if (word.find('=') != std::string::npos) {
+            fields_.push_back(field_of(word, named));
+        } else {
+            operators_.push_back(problems_by_name(word));
+        }
     }
     if (!of_model_) return;
-    for (const Problem& problem : selection.target.workload().problems)
-        model_problems_.emplace(problem.family->name, static_text(problem));
+    for (const Problem& problem : selection.target.workload().problems) {
+        const std::string fields = static_text(problem);
+        model_problems_.emplace(problem.family->name, fields);
+        for (OperatorProblems& one : operators_) one.consider(problem.family->name, fields);
+    }
+}
+
+void Selected::consider(const cache::Trial& trial) {
+    if (of_model_) return;  // its problems are known
+    for (OperatorProblems& one : operators_) one.consider(trial.key.family, trial.key.static_fields);
 }
 
 bool Selected::contains(const cache::Trial& trial) const {
     const cache::TuningKey& key = trial.key;
-    return (families_.empty() || families_.contains(key.family)) && has_fields(key) &&
+    return is_of_operators(key) && has_fields(key) &&
            lower_case(place_of(trial)).find(gpu_) != std::string::npos &&
            (!of_model_ || model_problems_.contains({key.family, key.static_fields}));
+}
+
+bool Selected::is_of_operators(const cache::TuningKey& key) const {
+    const auto has = [&](const OperatorProblems& one) { return one.contains(key.family, key.static_fields); };
+    return operators_.empty() || std::ranges::any_of(operators_, has);
 }
 
 bool Selected::has_fields(const cache::TuningKey& key) const {

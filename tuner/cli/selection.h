@@ -32,12 +32,16 @@ class Selected {
   public:
     /// Throws Failure (usage) for a word that is no operator and no field of one, and ConfigError.
     explicit Selected(const Selection& selection);
+    /// To be called with all that there is before contains(): a first half of a feed-forward network among it
+    /// tells which product is its second.
+    void consider(const cache::Trial& trial);
     [[nodiscard]] bool contains(const cache::Trial& trial) const;
 
   private:
+    [[nodiscard]] bool is_of_operators(const cache::TuningKey& key) const;
     [[nodiscard]] bool has_fields(const cache::TuningKey& key) const;
 
-    std::set<std::string, std::less<>> families_;  ///< empty: all
+    std::vector<OperatorProblems> operators_;  ///< empty: all
     std::vector<std::pair<std::string, std::string>> fields_;
     std::string gpu_;
     bool of_model_ = false;

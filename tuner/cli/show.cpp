@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "tuner/cli/command_list.h"
@@ -30,6 +31,7 @@ struct Tried {
     double best_us = 0;
     int trials = 0;
     bool is_winner = false;
+    bool ties = false;  ///< with the winner
 };
 
 /// Problems, and below them where they were tried.
@@ -48,7 +50,7 @@ bool is_later(const StoredTrial& left, const StoredTrial& right) {
 }
 
 /// One entry a candidate, the winner first, then by time, failures last.
-std::vector<Tried> folded(const std::vector<StoredTrial>& trials, const std::string& winner) {
+std::vector<Tried> folded(const std::vector<StoredTrial>& trials, const StoredRace& race) {
     std::map<std::string, Tried> by_candidate;
     for (const StoredTrial& stored : trials) {
         Tried& tried = by_candidate[stored.trial.candidate];
@@ -59,7 +61,10 @@ std::vector<Tried> folded(const std::vector<StoredTrial>& trials, const std::str
     }
     std::vector<Tried> list;
     for (auto& [candidate, tried] : by_candidate) {
-        tried.is_winner = candidate == winner;
+        tried.is_winner = candidate == race.winner.trial.candidate;
+        tried.ties =
+            !tried.is_winner && std::ranges::find(race.ties.others, candidate, &cache::Trial::candidate) !=
+                                    race.ties.others.end();
         list.push_back(std::move(tried));
     }
     std::ranges::stable_sort(list, {}, [](const Tried& tried) {
@@ -72,6 +77,7 @@ std::string remark_of(const Tried& tried) {
     const cache::Trial& trial = tried.last.trial;
     std::vector<std::string> words;
     if (tried.is_winner) words.emplace_back("winner");
+    if (tried.ties) words.emplace_back("tied");
     if (trial.is_default) words.emplace_back("default");
     if (tried.last.layer != "user") words.push_back(tried.last.layer);
     if (has_failed(trial)) words.emplace_back(name(trial.status));
@@ -137,25 +143,34 @@ Table table_of(const std::vector<Tried>& list, bool wide) {
     return table;
 }
 
-/// The candidate that `hone list` has for this problem in this place.
-std::string winner_of(const std::vector<StoredTrial>& trials, const std::vector<StoredTrial>& winners) {
+/// The winner that `hone list` has for this problem in this place; none: an empty one.
+StoredRace race_of(const std::vector<StoredTrial>& trials, const std::vector<StoredRace>& races) {
     const cache::Trial& any = trials.front().trial;
-    const auto found = std::ranges::find_if(winners, [&](const StoredTrial& stored) {
-        return stored.trial.key == any.key && place_of(stored.trial) == place_of(any);
+    const auto found = std::ranges::find_if(races, [&](const StoredRace& race) {
+        const cache::Trial& winner = race.winner.trial;
+        return winner.key == any.key && place_of(winner) == place_of(any);
     });
-    return found == winners.end() ? "" : found->trial.candidate;
+    return found == races.end() ? StoredRace{} : *found;
 }
 
-std::string text_of(const Groups& groups, const std::vector<StoredTrial>& winners, const Options& options,
+/// The heading of a table: where, and how many could have won as well.
+std::string title_of(const std::string& place, const cache::Ties& ties, const tuner::Page& page) {
+    std::string title = place;
+    if (!ties.others.empty())
+        title += ": the winner is tied with " + cache::describe_ties(ties.others.size(), ties.within);
+    return tuner::fitted(tuner::escape_controls(title), page.columns);
+}
+
+std::string text_of(const Groups& groups, const std::vector<StoredRace>& races, const Options& options,
                     tuner::Page page) {
     if (options.wide) page.columns = 0;
     std::string text;
     for (const auto& [problem, places] : groups) {
         text += (text.empty() ? "" : "\n") + tuner::wrapped(tuner::split_words(problem), page, "    ", "");
         for (const auto& [place, trials] : places) {
-            const std::vector<Tried> list = folded(trials, winner_of(trials, winners));
-            text += fmt::format("\n{}\n{}", tuner::fitted(tuner::escape_controls(place), page.columns),
-                                table_of(list, options.wide).render(page, "  "));
+            const StoredRace race = race_of(trials, races);
+            text += fmt::format("\n{}\n{}", title_of(place, race.ties, page),
+                                table_of(folded(trials, race), options.wide).render(page, "  "));
         }
     }
     return text;
@@ -172,6 +187,15 @@ std::vector<StoredTrial> selected_trials(const Options& options, const cache::Fi
     return trials;
 }
 
+/// Identities of the trials that tie with their winner.
+std::set<std::string> tied_ones(const std::vector<StoredRace>& races) {
+    std::set<std::string> tied;
+    for (const StoredRace& race : races) {
+        for (const cache::Trial& other : race.ties.others) tied.insert(identity(other));
+    }
+    return tied;
+}
+
 Outcome show(const Options& options, const Console& console) {
     const Selection& selection = options.selection;
     if (selection.words.empty() && selection.target.model.empty()) {
@@ -183,14 +207,17 @@ Outcome show(const Options& options, const Console& console) {
     const cache::Filter filter = problem ? filter_of(*problem) : filter_of("");
     Outcome outcome{.data = {{"problem", problem ? Json(to_string(*problem)) : Json(nullptr)},
                              {"trials", Json::array()}}};
+    const std::vector<StoredRace> races = stored_races(filter, console);
+    const std::set<std::string> tied = tied_ones(races);
     Groups groups;
     for (const StoredTrial& stored : selected_trials(options, filter, console)) {
         Json row = tuner::as_json(stored.trial);
         row["layer"] = stored.layer;
+        row["tied"] = tied.contains(identity(stored.trial));
         outcome.data["trials"].push_back(std::move(row));
         groups[problem_text(stored.trial)][place_of(stored.trial)].push_back(stored);
     }
-    outcome.text = text_of(groups, stored_winners(filter, console), options, console.page);
+    outcome.text = text_of(groups, races, options, console.page);
     if (groups.empty())
         outcome.text =
             (problem ? to_string(*problem) + "\n" : "") + "nothing is stored: hone list shows all\n";

@@ -24,6 +24,7 @@ struct Options {
     std::string family;
     std::string fields;
     std::string arch = "sm_90a";
+    bool calibration = false;
 };
 
 /// Sizes that most models have, for what the user leaves out.
@@ -95,7 +96,12 @@ Json fields_json(const Family& family) {
     return fields;
 }
 
-Json variant_json(const Variant& variant, const SpaceCount& count) {
+/// What measurements add to the time that is predicted for candidates with a value.
+double percent(const Correction& correction, std::size_t tunable, std::int64_t value) {
+    return 100 * (correction.factor(tunable, value) - 1);
+}
+
+Json variant_json(const Variant& variant, const SpaceCount& count, const Correction& correction) {
     Json json{{"name", variant.name},
               {"summary", variant.summary},
               {"source", variant.source},
@@ -106,11 +112,15 @@ Json variant_json(const Variant& variant, const SpaceCount& count) {
               {"rejected_by_architecture", count.rejected_by.empty() ? 0 : count.rejected_by.back()},
               {"tunables", Json::array()},
               {"constraints", Json::array()}};
-    for (const Tunable& tunable : variant.tunables) {
+    for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
+        const Tunable& tunable = variant.tunables[i];
         const auto values = tunable.values.span();
+        Json correction_percent = Json::array();
+        for (const std::int64_t value : values) correction_percent.push_back(percent(correction, i, value));
         json["tunables"].push_back({{"name", tunable.name},
                                     {"meaning", tunable.meaning},
-                                    {"values", std::vector<std::int64_t>(values.begin(), values.end())}});
+                                    {"values", std::vector<std::int64_t>(values.begin(), values.end())},
+                                    {"correction_percent", std::move(correction_percent)}});
     }
     for (std::size_t i = 0; i < variant.constraints.size(); ++i) {
         json["constraints"].push_back({{"reason", variant.constraints[i].reason},
@@ -136,6 +146,18 @@ std::string variant_text(const Variant& variant, const SpaceCount& count, const 
     return text + "\n";
 }
 
+/// One line a tunable: "threads: 64 -4.2 %, 128 -4.4 %".
+std::string correction_text(const Variant& variant, const Correction& correction) {
+    std::string text = "      measured, on the predicted time:\n";
+    for (std::size_t i = 0; i < variant.tunables.size(); ++i) {
+        std::vector<std::string> values;
+        for (const std::int64_t value : variant.tunables[i].values.span())
+            values.push_back(fmt::format("{} {:+.1f} %", value, percent(correction, i, value)));
+        text += fmt::format("        {}: {}\n", variant.tunables[i].name, fmt::join(values, ", "));
+    }
+    return text + "\n";
+}
+
 void add_family(const Family& family, const Options& options, const DeviceTraits& traits,
                 const tuner::Page& page, Outcome& outcome) {
     const Problem problem = problem_for(family, options.fields);
@@ -153,8 +175,10 @@ void add_family(const Family& family, const Options& options, const DeviceTraits
                                 fields.render(page, "  "), to_string(problem), traits.name);
     for (const Variant* variant : family.variants) {
         const SpaceCount count = count_space(problem, *variant, traits);
-        json["variants"].push_back(variant_json(*variant, count));
+        const Correction correction(problem, *variant, traits);
+        json["variants"].push_back(variant_json(*variant, count, correction));
         outcome.text += variant_text(*variant, count, page);
+        if (options.calibration) outcome.text += correction_text(*variant, correction);
     }
     outcome.data["families"].push_back(std::move(json));
 }
@@ -196,6 +220,8 @@ Runner declare_spaces(const Arguments& app) {
     app.add_option("--fields", options->fields, "Count for this problem");
     app.add_option("--arch", options->arch, "Count for this architecture (default sm_90a)")
         .type_name(arch_type());
+    app.add_flag("--calibration", options->calibration,
+                 "Say what measurements add to the predicted time, by value of a tunable");
     return [options](const Console& console) { return spaces(*options, console); };
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/ties.h"
 #include "tuner/cli/console.h"
 #include "tuner/measure/measurer.h"
 #include "tuner/report/page/stored_trial.h"
@@ -15,9 +16,21 @@ using tuner::StoredTrial;
 
 /// Winners of all layers, user first; nothing is resolved between layers.
 [[nodiscard]] std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console);
-/// Winners of the layers below the user's: the site's, then the packaged ones.
-[[nodiscard]] std::vector<cache::Trial> lower_winners(const Console& console);
-/// Trials of the user's and the site's cache, and the packaged winners.
+/// A winner with the kernels that tie with it.
+struct StoredRace {
+    StoredTrial winner;
+    cache::Ties ties;
+};
+/// The same winners, in the same order.
+[[nodiscard]] std::vector<StoredRace> stored_races(const cache::Filter& filter, const Console& console);
+/// Those of another cache or of an exported file ("-": of stdin). Throws CacheError and BundleError.
+[[nodiscard]] std::vector<StoredRace> races_of_file(const std::string& file, const Console& console);
+/// An exported file ("-": stdin), checked: winners, each followed by its contenders. Throws BundleError.
+[[nodiscard]] std::vector<cache::Trial> read_bundle_file(const std::string& file);
+
+/// Winners of the layers below the user's, the site's, then the packaged ones, and those that raced them.
+[[nodiscard]] std::vector<cache::Trial> lower_trials(const Console& console);
+/// Trials of the user's and the site's cache, and the packaged winners with their contenders.
 [[nodiscard]] std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console);
 
 /// The user's cache, created when it is not there. Throws CacheError.

@@ -43,9 +43,11 @@ std::span<const std::string_view> weight_format_names() {
     return names;
 }
 
-void keep_only(const std::vector<const Family*>& wanted, tuner::Workload& workload) {
+void keep_only(OperatorProblems wanted, tuner::Workload& workload) {
+    for (const Problem& problem : workload.problems)
+        wanted.consider(problem.family->name, static_text(problem));
     const auto other = [&](const Problem& problem) {
-        return std::ranges::find(wanted, problem.family) == wanted.end();
+        return !wanted.contains(problem.family->name, static_text(problem));
     };
     std::erase_if(workload.problems, other);
     std::erase_if(workload.tuned, [&](const tuner::TunedOperator& op) { return other(op.problem); });
@@ -57,8 +59,8 @@ void keep_only(const std::vector<const Family*>& wanted, tuner::Workload& worklo
 void Target::declare(const Arguments& app) {
     app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json").type_name("");
     app.add_option("--op", op,
-                   "One operator, RmsNorm or Attention, say, or a family as `hone spaces` lists "
-                   "them: with --fields, or those of MODEL")
+                   "One operator, RmsNorm or FusedFfn, say, or a family as `hone spaces` lists them (linear: "
+                   "Linear and FusedFfn): with --fields, or those of MODEL")
         .type_name(operator_type);
     app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
     app.add_option(
@@ -122,7 +124,7 @@ tuner::Workload Target::workload() const {
         throw usage("no_target", "--fields goes with --op and without a MODEL");
     if (model.empty()) return tuner::operator_workload(op, fields, options());
     tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options());
-    if (!op.empty()) keep_only(families_by_name(op), workload);
+    if (!op.empty()) keep_only(problems_by_name(op), workload);
     return workload;
 }
 
@@ -177,6 +179,11 @@ Problem problem_from_words(const std::vector<std::string>& words) {
     const std::optional<Problem> problem = read_problem(fmt::format("{}", fmt::join(words, " ")), &error);
     if (!problem) throw tuner::ConfigError(error);
     return *problem;
+}
+
+OperatorProblems problems_by_name(const std::string& name) {
+    static_cast<void>(families_by_name(name));
+    return OperatorProblems(name);
 }
 
 std::vector<const Family*> families_by_name(const std::string& name) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel_templates/operator_problems.h"
 #include "tuner/cli/arguments.h"
 #include "tuner/cli/console.h"
 #include "tuner/models/workload.h"
@@ -63,6 +64,8 @@ void warn_of(const tuner::Workload& workload, const Console& console);
 
 /// The families of an operator, or the one of that name. Throws Failure (usage) with the nearest name.
 [[nodiscard]] std::vector<const Family*> families_by_name(const std::string& name);
+/// Their problems, of which an operator may share its family with others. Throws as families_by_name().
+[[nodiscard]] OperatorProblems problems_by_name(const std::string& name);
 
 /// "sm_90a". Throws Failure (usage) listing the architectures that Hone compiles for.
 [[nodiscard]] Arch arch_named(const std::string& name);

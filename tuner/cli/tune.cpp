@@ -6,9 +6,12 @@
 #include "cache/layers.h"
 #include "kernel_templates/space.h"
 #include "tuner/cli/command_list.h"
+#include "tuner/cli/few_kernels.h"
 #include "tuner/cli/interrupt.h"
+#include "tuner/cli/shell.h"
 #include "tuner/cli/stored.h"
 #include "tuner/cli/tune_runs.h"
+#include "tuner/models/shards.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"
 #include "tuner/report/summary.h"
@@ -26,14 +29,39 @@ void check_not_empty(const Workload& workload) {
                    "hone spaces lists the families"});
 }
 
+/// What this run is about: all problems of the target, or a shard of them.
+struct Share {
+    Workload workload;
+    std::string name;     ///< "llama-3-8b, shard 3 of 8"
+    std::string counted;  ///< "23 of 182 problems"
+    Json shard;           ///< null: all of them
+};
+
+Share share_of(const Workload& whole, const std::optional<Shard>& shard) {
+    const std::size_t all = whole.problems.size();
+    if (!shard)
+        return {
+            .workload = whole, .name = whole.name, .counted = fmt::format("{} problems", all), .shard = {}};
+    Workload part = tuner::shards_of(whole, shard->count)[shard->number - 1];
+    part.without_family = whole.without_family;
+    part.warnings = whole.warnings;
+    const std::size_t count = part.problems.size();
+    return {.workload = std::move(part),
+            .name = fmt::format("{}, shard {} of {}", whole.name, shard->number, shard->count),
+            .counted = fmt::format("{} of {} problems", count, all),
+            .shard = {{"number", shard->number}, {"count", shard->count}, {"of_problems", all}}};
+}
+
 /// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
-Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, const Console& console) {
+Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
+    const Workload& workload = share.workload;
     const Gpus gpus = find_gpus();
     const bool here = !gpus.devices.empty() && !options.offline;
     const DeviceTraits traits =
         here ? gpus.devices.front().traits : *representative_device(arch_named(options.arch));
     const std::string device = here ? traits.name : options.arch;
     Outcome outcome{.data = {{"name", workload.name},
+                             {"shard", share.shard},
                              {"device", device},
                              {"problems", Json::array()},
                              {"operators", tuner::list_json(workload.tuned)},
@@ -48,8 +76,8 @@ Outcome dry_run(const Workload& workload, const TuneCommandOptions& options, con
             {{"problem", to_string(problem)}, {"candidates", candidates}, {"default", safe_text}});
         table.add({to_string(problem), std::to_string(candidates), safe_text});
     }
-    outcome.text = fmt::format("{} on {}: {} problems; nothing is tuned (--dry-run)\n\n{}", workload.name,
-                               device, workload.problems.size(), table.render(console.page, "  "));
+    outcome.text = fmt::format("{} on {}: {}; nothing is tuned (--dry-run)\n\n{}", share.name, device,
+                               share.counted, table.render(console.page, "  "));
     return outcome;
 }
 
@@ -75,6 +103,7 @@ std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus,
 
 std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
     const TuneCommandOptions& options = context.options;
+    if (workload.problems.empty()) return {};  // more shards than problems
     if (options.offline) return run_offline(workload, context);
     if (options.replay) {
         Workload left;
@@ -110,6 +139,7 @@ void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options
         return;
     }
     for (const TuneRun& run : runs) {
+        set_not_covered(run.result.covers, outcome);
         for (const tuner::ProblemResult& problem : run.result.problems) {
             if (problem.winner) continue;
             const std::string text = to_string(problem.problem);
@@ -128,11 +158,15 @@ bool is_measured(const TuneRun& run) { return run.device.ordinal >= 0; }
 /// command for a machine that has one.
 std::vector<std::string> next_commands(const std::vector<TuneRun>& runs, const Workload& workload,
                                        const TuneCommandOptions& options, const Console& console) {
+    if (workload.problems.empty()) return {};
     const std::string example = to_string(workload.problems.back());
     if (std::ranges::any_of(runs, is_measured)) {
         const std::string gpu = options.gpu == "all" ? "" : options.gpu;
         return {fmt::format("hone explain {}{}", example, option_words("--gpu", gpu)),
-                fmt::format("hone export{} -o winners.json", options.target.selection_words())};
+                options.shard.empty()
+                    ? fmt::format("hone export{} -o winners.json", options.target.selection_words())
+                    : fmt::format("hone merge {}   # where the shards come together",
+                                  quoted_for_shell(cache::layer_paths().user.string()))};
     }
     constexpr std::string_view flags[] = {"--offline"};
     constexpr std::string_view values[] = {"--arch"};
@@ -148,9 +182,9 @@ std::string title_of(const TuneRun& run) {
 }
 
 /// The head of the output: a dozen lines.
-std::string head_of(const Workload& workload, const std::vector<TuneRun>& runs,
-                    const TuneCommandOptions& options, const Console& console) {
-    std::string text = workload.name + "\n";
+std::string head_of(const Share& share, const std::vector<TuneRun>& runs, const TuneCommandOptions& options,
+                    const Console& console) {
+    std::string text = share.name + (share.shard.is_null() ? "" : ": " + share.counted) + '\n';
     std::vector<const tuner::TuneResult*> results;
     for (const TuneRun& run : runs) {
         results.push_back(&run.result);
@@ -159,30 +193,33 @@ std::string head_of(const Workload& workload, const std::vector<TuneRun>& runs,
                             tuner::format_duration(run.result.elapsed));
     }
     text = tuner::escape_controls(text, true);
-    text += to_text(tuner::summarize(results, workload.problems.size()), console.page);
+    text += to_text(tuner::summarize(results, share.workload.problems.size()), console.page);
     text += fmt::format("cache: {}\n", tuner::escape_controls(cache::layer_paths().user.string()));
     std::string_view lead = "next: ";
-    for (const std::string& command : next_commands(runs, workload, options, console)) {
+    for (const std::string& command : next_commands(runs, share.workload, options, console)) {
         text += fmt::format("{}{}\n", lead, tuner::escape_controls(command));
         lead = "      ";
     }
     return text;
 }
 
-Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
-                 const TuneCommandOptions& options, const Console& console) {
+Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const TuneCommandOptions& options,
+                 const Console& console) {
+    const Workload& workload = share.workload;
     Outcome outcome{.data = {{"name", workload.name},
+                             {"shard", share.shard},
                              {"runs", Json::array()},
                              {"without_family", tuner::list_json(workload.without_family)},
                              {"warnings", warnings_of(workload)},
                              {"cache", cache::layer_paths().user.string()}},
-                    .text = head_of(workload, runs, options, console)};
+                    .text = head_of(share, runs, options, console)};
     for (const TuneRun& run : runs) {
         Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
         json.update(tuner::as_json(run.result, run.device.traits));
         outcome.data["runs"].push_back(std::move(json));
-        outcome.text += fmt::format("\n{}\n\n{}", tuner::escape_controls(title_of(run)),
-                                    tables(run.result, run.device.traits, console.page));
+        outcome.text += fmt::format("\n{}\n\n{}{}", tuner::escape_controls(title_of(run)),
+                                    tables(run.result, run.device.traits, console.page),
+                                    covers_text(run.result.covers, console.page));
     }
     set_end(runs, options, console, outcome);
     return outcome;
@@ -190,15 +227,16 @@ Outcome describe(const Workload& workload, const std::vector<TuneRun>& runs,
 
 Outcome tune(const TuneCommandOptions& options, const Console& console) {
     options.check();
-    const Workload workload = options.target.workload();
-    warn_of(workload, console);
-    check_not_empty(workload);
-    if (options.dry_run) return dry_run(workload, options, console);
+    const Workload whole = options.target.workload();
+    warn_of(whole, console);
+    check_not_empty(whole);
+    const Share share = share_of(whole, options.shard_asked());
+    if (options.dry_run) return dry_run(share, options, console);
     const TuneContext context{.options = options,
                               .console = console,
                               .stop = stop_on_interrupt(),
-                              .lower_winners = lower_winners(console)};
-    return describe(workload, run(workload, context), options, console);
+                              .lower_trials = lower_trials(console)};
+    return describe(share, run(share.workload, context), options, console);
 }
 
 }  // namespace

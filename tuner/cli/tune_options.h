@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -11,12 +12,20 @@
 
 namespace hone::cli {
 
+/// One of `count` shares of a workload, numbered from 1.
+struct Shard {
+    std::size_t number = 1;
+    std::size_t count = 1;
+};
+
 struct TuneCommandOptions {
     Target target;
+    std::string shard;   ///< "3/8"; empty: all problems
     std::string gpu;     ///< a number, "all", or empty for the first
-    std::string effort;  ///< empty: standard, and quick where nothing is measured
+    std::string effort;  ///< empty: quick
     std::string budget;
     bool retune = false;
+    int kernels = 0;  ///< of a static problem; 0: as many as win
     bool offline = false;
     std::string arch = "sm_90a";
     bool replay = false;
@@ -28,6 +37,8 @@ struct TuneCommandOptions {
     /// Throws Failure (usage) for contradictions and values that make no sense.
     void check() const;
     [[nodiscard]] tuner::TuneOptions tune_options() const;
+    /// Throws Failure (usage).
+    [[nodiscard]] std::optional<Shard> shard_asked() const;
 };
 
 /// "500ms", "90s", "10m", "2h", or seconds without a unit; at most a week. Throws Failure (usage).

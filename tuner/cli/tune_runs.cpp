@@ -12,10 +12,12 @@
 #include "tuner/cli/command.h"
 #include "tuner/cli/progress.h"
 #include "tuner/cli/stored.h"
+#include "tuner/compile/no_images.h"
 #include "tuner/data_files.h"
 #include "tuner/measure/gpu_session.h"
 #include "tuner/measure/offline_measurer.h"
 #include "tuner/measure/recorded.h"
+#include "tuner/models/shards.h"
 
 namespace hone::cli {
 namespace {
@@ -64,16 +66,9 @@ class SharedProgress {
     std::vector<tuner::Progress> latest_;
 };
 
-/// Whole static parts, dealt out in turn: images and neighbours' winners stay on one GPU.
+/// A share for each hand that gets one.
 std::vector<Workload> deal(const Workload& workload, std::size_t hands) {
-    std::vector<Workload> shares(
-        hands, Workload{.name = workload.name, .problems = {}, .tuned = {}, .without_family = {}});
-    std::size_t part = 0;
-    for (std::size_t i = 0; i < workload.problems.size(); ++i) {
-        const Problem& problem = workload.problems[i];
-        if (i > 0 && static_part(problem) != static_part(workload.problems[i - 1])) ++part;
-        shares[part % hands].problems.push_back(problem);
-    }
+    std::vector<Workload> shares = tuner::shards_of(workload, hands);
     std::erase_if(shares, [](const Workload& share) { return share.problems.empty(); });
     return shares;
 }
@@ -98,17 +93,6 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
     return run;
 }
 
-/// For measurers that need none.
-class NoImages final : public tuner::ImageSource {
-  public:
-    void prefetch(const Problem&, const std::vector<Candidate>&) override {}
-    [[nodiscard]] Result get(const Problem&, const Candidate&) override {
-        return {
-            .status = cache::TrialStatus::compile_failed, .detail = "a replay compiles nothing", .image = {}};
-    }
-    [[nodiscard]] std::int64_t compiled() const override { return 0; }
-};
-
 /// Moves the problems that the recording holds out of `left`.
 Workload take_recorded(const tuner::Recording& recording, Workload& left) {
     Workload taken{.name = left.name, .problems = {}, .tuned = {}, .without_family = {}};
@@ -126,12 +110,11 @@ TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer&
     TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
     run.device.ordinal = -1;
     run.is_predicted = measurer.provenance() == cache::Provenance::predicted;
-    std::optional<tuner::TuneOptions> options = context.options_now();
+    const std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
-    if (context.options.effort.empty() && run.is_predicted) options->effort = tuner::Effort::quick;
     SharedProgress progress(context.console, 1);
     run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
     progress.finish();
@@ -168,7 +151,7 @@ std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tun
 
 std::optional<tuner::TuneOptions> TuneContext::options_now() const {
     tuner::TuneOptions now = options.tune_options();
-    now.lower_winners = lower_winners;
+    now.lower_trials = lower_trials;
     if (!now.budget) return now;
     const auto used =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
@@ -202,7 +185,7 @@ std::vector<TuneRun> run_recorded(const Workload& workload, const TuneContext& c
         const Workload taken = take_recorded(recording, left);
         if (taken.problems.empty() || context.stop) continue;
         tuner::ReplayMeasurer measurer(std::move(recording));
-        NoImages images;
+        tuner::NoImages images;
         cache::Cache cache = open_user_cache();
         runs.push_back(
             run_alone(taken, "replayed from " + file.filename().string(), measurer, images, cache, context));

@@ -26,10 +26,10 @@ struct TuneContext {
     const TuneCommandOptions& options;
     const Console& console;
     const std::atomic<bool>& stop;
-    std::vector<cache::Trial> lower_winners;  ///< tuner::TuneOptions has them
+    std::vector<cache::Trial> lower_trials;  ///< tuner::TuneOptions has them
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 
-    /// The options with lower_winners and what is left of the budget; nothing when it has ended.
+    /// The options with lower_trials and what is left of the budget; nothing when it has ended.
     [[nodiscard]] std::optional<tuner::TuneOptions> options_now() const;
 };
 

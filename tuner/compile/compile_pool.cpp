@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "kernel_templates/catalog.h"
 #include "tuner/compile/compile_worker.h"
@@ -17,6 +18,7 @@ namespace {
 using cache::TrialStatus;
 
 constexpr std::int64_t bytes_per_worker = 400'000'000;
+constexpr std::int64_t expected_bytes = 100'000;  // of an image
 constexpr std::string_view harness_source = "harness/harness.cu";
 
 std::int64_t available_memory_bytes() {
@@ -51,6 +53,18 @@ ImageSource::Result result_of(Message reply) {
                       .resources = {.registers = small_integer(reply.head, "registers"),
                                     .shared_bytes = small_integer(reply.head, "shared_bytes"),
                                     .spill_bytes = small_integer(reply.head, "spill_bytes")}}};
+}
+
+/// Compressed here, by a thread that waits for a compiler anyway: it takes a millisecond that the measuring
+/// thread would lose. Nothing to store when the compile failed.
+cache::PackedImage packed_image(const cache::ImageKey& key, ImageSource::Result& result) {
+    if (result.status != TrialStatus::ok) return {};
+    try {
+        return pack(key, result.image);
+    } catch (const std::bad_alloc&) {  // a thread has nobody to throw to
+        result = {.status = TrialStatus::compile_failed, .detail = "out of memory", .image = {}};
+        return {};
+    }
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {
@@ -90,7 +104,14 @@ CompilePool::~CompilePool() {
     }
 }
 
+bool CompilePool::has_room() const {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t coming = static_cast<std::int64_t>(queue_.size()) * expected_bytes;
+    return held_bytes_ + coming < options_.image_bytes;
+}
+
 void CompilePool::prefetch(const Problem& problem, const std::vector<Candidate>& candidates) {
+    if (options_.with_references && !candidates.empty()) enqueue_reference(problem, false);
     for (const Candidate& candidate : candidates) {
         enqueue(runtime::candidate_image_key(problem, candidate, options_.arch, options_.nvrtc),
                 runtime::candidate_request(problem, candidate, options_.arch), false);
@@ -104,8 +125,12 @@ ImageSource::Result CompilePool::get(const Problem& problem, const Candidate& ca
 }
 
 ImageSource::Result CompilePool::reference(const Problem& problem) {
-    return wait(enqueue(runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
-                        runtime::reference_request(problem, options_.arch), true));
+    return wait(enqueue_reference(problem, true));
+}
+
+CompilePool::JobPtr CompilePool::enqueue_reference(const Problem& problem, bool urgent) {
+    return enqueue(runtime::reference_image_key(problem, options_.arch, options_.nvrtc),
+                   runtime::reference_request(problem, options_.arch), urgent);
 }
 
 ImageSource::Result CompilePool::harness() {
@@ -135,6 +160,9 @@ CompilePool::JobPtr CompilePool::enqueue(const cache::ImageKey& key, runtime::Co
     if (std::optional<cache::Image> image = cache_.image(key)) {
         job->result = {.detail = {}, .image = std::move(*image), .from_cache = true};
         job->state = State::done;
+        job->in_cache = true;
+        const std::lock_guard lock(mutex_);
+        held_bytes_ += std::ssize(job->result.image.cubin);
         return job;
     }
     start_threads();
@@ -153,12 +181,32 @@ void CompilePool::hurry(const JobPtr& job) {
 }
 
 ImageSource::Result CompilePool::wait(const JobPtr& job) {
+    const Clock::time_point start = Clock::now();
     {
         std::unique_lock lock(mutex_);
         finished_.wait(lock, [&] { return job->state == State::done; });
     }
+    waited_ += Clock::now() - start;
     store_finished();
+    hand_out(job);
     return job->result;
+}
+
+void CompilePool::hand_out(const JobPtr& job) {
+    if (!std::exchange(job->handed_out, true)) handed_out_.push_back(key_text(job->key));
+    forget_oldest();
+}
+
+/// What was asked for once, and can be had from the cache again.
+void CompilePool::forget_oldest() {
+    const std::lock_guard lock(mutex_);
+    while (held_bytes_ > options_.image_bytes && !handed_out_.empty()) {
+        const auto job = jobs_.find(handed_out_.front());
+        handed_out_.pop_front();
+        if (job == jobs_.end() || !job->second->in_cache) continue;
+        held_bytes_ -= std::ssize(job->second->result.image.cubin);
+        jobs_.erase(job);
+    }
 }
 
 /// A cache that cannot be written (full, read-only) costs a compile next time, no more.
@@ -172,7 +220,8 @@ void CompilePool::store_finished() {
         ++compiled_;
         if (job->result.status != TrialStatus::ok || !cache_.writable()) continue;
         try {
-            cache_.store_image(job->key, job->result.image);
+            cache_.store_image(job->key, std::exchange(job->packed, {}));
+            job->in_cache = true;
         } catch (const cache::CacheError&) {
         }
     }
@@ -185,7 +234,11 @@ void CompilePool::start_threads() {
 
 void CompilePool::serve(int) {
     std::optional<WorkerProcess> worker;
-    while (const JobPtr job = next_job()) finish(job, compile(worker, job->request));
+    while (const JobPtr job = next_job()) {
+        Result result = compile(worker, job->request);
+        cache::PackedImage packed = packed_image(job->key, result);
+        finish(job, std::move(result), std::move(packed));
+    }
 }
 
 CompilePool::JobPtr CompilePool::next_job() {
@@ -225,10 +278,12 @@ ImageSource::Result CompilePool::compile(std::optional<WorkerProcess>& worker,
     return failed(cause == "the compiler died" ? cause + ": " + ending : cause);
 }
 
-void CompilePool::finish(const JobPtr& job, Result result) {
+void CompilePool::finish(const JobPtr& job, Result result, cache::PackedImage packed) {
     const std::lock_guard lock(mutex_);
     job->result = std::move(result);
+    job->packed = std::move(packed);
     job->state = State::done;
+    held_bytes_ += std::ssize(job->result.image.cubin);
     if (!stopping_) unstored_.push_back(job);
     finished_.notify_all();
 }

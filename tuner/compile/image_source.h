@@ -2,6 +2,7 @@
 // Used by one thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,11 +22,14 @@ class ImageSource {
         bool from_cache = false;
     };
     virtual ~ImageSource() = default;
+    /// Whether more may be asked for in advance; false while what is at hand is too much for memory.
+    [[nodiscard]] virtual bool has_room() const { return true; }
     /// Starts compiling in the background; results may be asked for in any order.
     virtual void prefetch(const Problem& problem, const std::vector<Candidate>& candidates) = 0;
     /// Blocks until this one is there.
     [[nodiscard]] virtual Result get(const Problem& problem, const Candidate& candidate) = 0;
     [[nodiscard]] virtual std::int64_t compiled() const = 0;  ///< compiles so far, cache hits not counted
+    [[nodiscard]] virtual std::chrono::nanoseconds waited() const { return {}; }  ///< for images, by get()
 };
 
 /// Images of kernels that are no candidates; what the GPU measurer needs besides them.

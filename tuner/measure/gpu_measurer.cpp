@@ -77,10 +77,13 @@ GpuMeasurer::GpuMeasurer(GpuMeasurerOptions options, std::string nvrtc_version) 
 
 GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::byte> blob,
                                         milliseconds limit) {
-    const Clock::time_point deadline = Clock::now() + limit + options_.grace;
+    const Clock::time_point start = Clock::now();
+    const Clock::time_point deadline = start + limit + options_.grace;
     Message reply;
     worker_->channel().send(head, blob, deadline);
-    switch (worker_->channel().receive(reply, deadline)) {
+    const Received received = worker_->channel().receive(reply, deadline);
+    busy_ += Clock::now() - start;
+    switch (received) {
         case Received::message: break;
         case Received::timed_out:
         case Received::cancelled: bury(true, fmt::format("no answer within {} ms", limit.count()));

@@ -52,6 +52,7 @@ class GpuMeasurer final : public Measurer {
     /// One candidate without pause for so long, with what NVML says of it meanwhile; the GPU alone can tell.
     [[nodiscard]] Sustained sustain(const CandidateImage& candidate, std::chrono::milliseconds duration);
     void end_problem() override;
+    [[nodiscard]] std::chrono::nanoseconds busy() const override { return busy_; }
     [[nodiscard]] int calls_per_replay() const override { return calls_; }
 
     /// Pid of the worker that is running now, or -1; for tests that kill it.
@@ -106,6 +107,7 @@ class GpuMeasurer final : public Measurer {
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds
     bool ready_ = false;          ///< this worker holds the harness and the active problem
+    std::chrono::nanoseconds busy_{};
     int calls_ = 1;
     int early_deaths_ = 0;
 };

@@ -2,6 +2,7 @@
 // offline (the cost model). The race above it does not know which one answers. Used by one thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class Measurer {
                                                           int rounds) = 0;
     virtual void end_problem() = 0;
 
+    /// How long the GPU's worker has been at work for this measurer; zero where there is none.
+    [[nodiscard]] virtual std::chrono::nanoseconds busy() const { return {}; }
     /// How many calls one replay of the current problem makes.
     [[nodiscard]] virtual int calls_per_replay() const { return 1; }
     /// False when this measurer can never answer for the candidate (a replay that has no record of it).

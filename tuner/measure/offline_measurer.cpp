@@ -38,7 +38,7 @@ OfflineMeasurer::OfflineMeasurer(Arch arch, std::string nvrtc_version) : info_(r
 }
 
 std::optional<double> OfflineMeasurer::least_us(const Problem& problem, const Candidate& candidate) const {
-    return candidate.variant->predict_us(problem, candidate.config, info_.traits);
+    return hone::predicted_us(problem, candidate, info_.traits);
 }
 
 Verdict OfflineMeasurer::begin_problem(const Problem& problem) {

@@ -57,6 +57,7 @@ class RecordingMeasurer final : public Measurer {
     [[nodiscard]] std::vector<Samples> interleave(const std::vector<CandidateImage>& candidates,
                                                   int rounds) override;
     void end_problem() override;
+    [[nodiscard]] std::chrono::nanoseconds busy() const override { return measurer_.busy(); }
     [[nodiscard]] int calls_per_replay() const override { return measurer_.calls_per_replay(); }
     [[nodiscard]] bool can_measure(const Problem& problem, const Candidate& candidate) const override {
         return measurer_.can_measure(problem, candidate);

@@ -7,6 +7,7 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/names.h"
+#include "kernel_templates/operator_problems.h"
 #include "kernel_templates/text.h"
 #include "tuner/errors.h"
 
@@ -145,6 +146,8 @@ Workload operator_workload(const std::string& op, const std::string& fields, con
         }
     }
     if (workload.problems.empty()) throw ConfigError(wrong);
+    const std::string refusal = OperatorProblems(op).refusal(workload.problems.front());
+    if (!refusal.empty()) throw ConfigError(refusal);
     return workload;
 }
 

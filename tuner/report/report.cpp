@@ -9,8 +9,8 @@
 namespace hone::tuner {
 namespace {
 
-/// A column for each size of a call, then what came of it.
-Table table_for(const Family& family) {
+/// A column for each size of a call, then what came of it; who ties only where somebody does.
+Table table_for(const Family& family, bool has_ties) {
     std::vector<Table::Column> columns;
     for (const std::uint8_t field : run_time_fields(family))
         columns.push_back({std::string(family.fields[field].name), Align::right});
@@ -19,6 +19,7 @@ Table table_for(const Family& family) {
                                    {"vs default", Align::right},
                                    {"of floor", Align::right},
                                    {"provenance", Align::left}});
+    if (has_ties) columns.push_back({"tied with", Align::left});
     return Table(std::move(columns));
 }
 
@@ -32,14 +33,17 @@ std::vector<std::string> sizes(const Problem& problem) {
 std::vector<std::string> outcome(const ProblemResult& result, const DeviceTraits& traits) {
     if (!result.winner) {
         const std::string why = result.failure.empty() ? "not reached" : result.failure;
-        return {"- " + why, "-", "-", "-", "-"};
+        return {"- " + why, "-", "-", "-", "-", ""};
     }
     const cache::Trial& winner = *result.winner;
     const auto speedup = speedup_over_default(result);
     const auto share = floor_share(result.problem, winner.timing.median_us, traits);
-    return {winner.candidate + (winner.is_default ? " (default)" : ""), format_us(winner.timing.median_us),
-            speedup ? fmt::format("{:.2f}x", *speedup) : "-", share ? format_share(*share) : "-",
-            fmt::format("{}{}", cache::name(winner.provenance), result.reused ? ", known" : "")};
+    return {winner.candidate + (winner.is_default ? " (default)" : ""),
+            format_us(winner.timing.median_us),
+            speedup ? fmt::format("{:.2f}x", *speedup) : "-",
+            share ? format_share(*share) : "-",
+            fmt::format("{}{}", cache::name(winner.provenance), result.reused ? ", known" : ""),
+            cache::describe_ties(result.ties.others.size(), result.ties.within)};
 }
 
 }  // namespace
@@ -63,6 +67,23 @@ std::optional<double> speedup_over_default(const ProblemResult& result) {
     return result.fallback->timing.median_us / result.winner->timing.median_us;
 }
 
+std::string covers_text(const std::vector<CoverResult>& covers, const Page& page) {
+    if (covers.empty()) return {};
+    const auto loss = [](const std::optional<double>& share) { return share ? format_share(*share) : "-"; };
+    Table table({{"kernels", Align::right},
+                 {"sizes", Align::right},
+                 {"mean loss", Align::right},
+                 {"worst", Align::right},
+                 {"static problem"}});
+    for (const CoverResult& cover : covers) {
+        const std::string problem =
+            fmt::format("{} {}", cover.problem.family->name, static_text(cover.problem));
+        table.add({std::to_string(cover.kernels.size()), std::to_string(cover.sizes), loss(cover.mean_loss),
+                   loss(cover.worst_loss), cover.failure.empty() ? problem : cover.failure + ": " + problem});
+    }
+    return "few kernels for all sizes\n" + table.render(page, "  ") + '\n';
+}
+
 std::string tables(const TuneResult& result, const DeviceTraits& traits, const Page& page) {
     std::string text;
     for (auto first = result.problems.begin(); first != result.problems.end();) {
@@ -70,7 +91,9 @@ std::string tables(const TuneResult& result, const DeviceTraits& traits, const P
             return static_part(other.problem) == static_part(first->problem);
         };
         const auto last = std::find_if_not(first, result.problems.end(), same);
-        Table table = table_for(*first->problem.family);
+        const bool has_ties =
+            std::any_of(first, last, [](const ProblemResult& row) { return !row.ties.others.empty(); });
+        Table table = table_for(*first->problem.family, has_ties);
         for (auto row = first; row != last; ++row) {
             std::vector<std::string> cells = sizes(row->problem);
             for (std::string& cell : outcome(*row, traits)) cells.push_back(std::move(cell));

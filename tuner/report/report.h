@@ -20,8 +20,12 @@ namespace hone::tuner {
 /// Default's time over the winner's.
 [[nodiscard]] std::optional<double> speedup_over_default(const ProblemResult& result);
 
+/// One row for each static problem whose kernels were limited: how many serve how many sizes, and what that
+/// loses. Empty where nothing was limited.
+[[nodiscard]] std::string covers_text(const std::vector<CoverResult>& covers, const Page& page);
+
 /// One table for each static problem: sizes of a call, winner, microseconds, speed-up, share of the floor,
-/// provenance.
+/// provenance, and who ties with the winner.
 [[nodiscard]] std::string tables(const TuneResult& result, const DeviceTraits& traits, const Page& page);
 
 }  // namespace hone::tuner

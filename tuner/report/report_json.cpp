@@ -13,16 +13,18 @@ Json as_json(const ProblemResult& result, const DeviceTraits& traits) {
     const std::optional<double> speedup = speedup_over_default(result);
     const std::optional<double> share =
         result.winner ? floor_share(result.problem, result.winner->timing.median_us, traits) : std::nullopt;
-    return {{"problem", to_string(result.problem)},
-            {"reused", result.reused},
-            {"winner", optional_trial(result.winner)},
-            {"default", optional_trial(result.fallback)},
-            {"runner_up", optional_trial(result.runner_up)},
-            {"speedup_over_default", speedup ? Json(*speedup) : Json(nullptr)},
-            {"floor_share", share ? Json(*share) : Json(nullptr)},
-            {"candidates", result.candidates},
-            {"failed", result.failed},
-            {"failure", result.failure}};
+    Json json{{"problem", to_string(result.problem)},
+              {"reused", result.reused},
+              {"winner", optional_trial(result.winner)},
+              {"default", optional_trial(result.fallback)},
+              {"runner_up", optional_trial(result.runner_up)},
+              {"speedup_over_default", speedup ? Json(*speedup) : Json(nullptr)},
+              {"floor_share", share ? Json(*share) : Json(nullptr)},
+              {"candidates", result.candidates},
+              {"failed", result.failed},
+              {"failure", result.failure}};
+    add_ties(result.ties, json);
+    return json;
 }
 
 }  // namespace
@@ -66,6 +68,12 @@ Json as_json(const cache::Trial& trial) {
             {"tool_version", trial.tool_version}};
 }
 
+void add_ties(const cache::Ties& ties, Json& object) {
+    object["tied_with"] = Json::array();
+    for (const cache::Trial& trial : ties.others) object["tied_with"].push_back(trial.candidate);
+    object["tied_within"] = ties.within;
+}
+
 Json as_json(const ModelOperator& op) {
     return {{"role", op.role}, {"family", op.family}, {"shape", op.shape}, {"count", op.count}};
 }
@@ -94,14 +102,24 @@ std::string_view name(StopReason reason) {
     return "finished";
 }
 
+Json as_json(const CoverResult& cover) {
+    const auto share = [](const std::optional<double>& loss) { return loss ? Json(*loss) : Json(nullptr); };
+    return {{"family", cover.problem.family->name},
+            {"static", static_text(cover.problem)},
+            {"sizes", cover.sizes},
+            {"kernels", cover.kernels},
+            {"mean_loss", share(cover.mean_loss)},
+            {"worst_loss", share(cover.worst_loss)},
+            {"failure", cover.failure}};
+}
+
 Json as_json(const TuneResult& result, const DeviceTraits& traits) {
     Json problems = Json::array();
     for (const ProblemResult& problem : result.problems) problems.push_back(as_json(problem, traits));
-    return {{"stopped", name(result.stopped)},
-            {"compiles", result.compiles},
-            {"measurements", result.measurements},
-            {"elapsed_ms", result.elapsed.count()},
-            {"problems", std::move(problems)}};
+    return {{"stopped", name(result.stopped)},          {"compiles", result.compiles},
+            {"measurements", result.measurements},      {"elapsed_ms", result.elapsed.count()},
+            {"measuring_ms", result.measuring.count()}, {"waiting_ms", result.waiting.count()},
+            {"problems", std::move(problems)},          {"covers", list_json(result.covers)}};
 }
 
 }  // namespace hone::tuner

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cache/layers.h"
+#include "cache/ties.h"
 #include "tuner/measure/measurer.h"
 #include "tuner/search/tuner.h"
 
@@ -16,13 +17,16 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json as_json(const cache::GpuKey& gpu);
 [[nodiscard]] Json as_json(const cache::Toolchain& toolchain);
 [[nodiscard]] Json as_json(const cache::Trial& trial);
+/// "tied_with": candidates, "tied_within": a share; beside the winner's own.
+void add_ties(const cache::Ties& ties, Json& object);
 [[nodiscard]] Json as_json(const ModelOperator& op);
 [[nodiscard]] Json as_json(const TunedOperator& op);
-/// A model's operators, tuned or missing, as JSON.
-template <class Operator>
-[[nodiscard]] Json list_json(const std::vector<Operator>& operators) {
+[[nodiscard]] Json as_json(const CoverResult& cover);
+/// Values that have a form above, as a list.
+template <class Value>
+[[nodiscard]] Json list_json(const std::vector<Value>& values) {
     Json list = Json::array();
-    for (const Operator& op : operators) list.push_back(as_json(op));
+    for (const Value& value : values) list.push_back(as_json(value));
     return list;
 }
 [[nodiscard]] Json as_json(const DeviceTraits& traits);

@@ -28,6 +28,7 @@ void count(const ProblemResult& result, Summary& summary, double& logarithms) {
     }
     ++(result.reused ? summary.known : summary.raced);
     if (result.winner->is_default) ++summary.kept_default;
+    if (!result.ties.others.empty()) ++summary.tied;
     if (const std::optional<double> speedup = speedup_over_default(result); speedup && *speedup > 0) {
         ++summary.compared;
         logarithms += std::log(*speedup);
@@ -46,7 +47,9 @@ std::string counts(const Summary& summary) {
 }
 
 std::string speed(const Summary& summary) {
-    const std::string kept = fmt::format("{} keep the default", summary.kept_default);
+    std::string kept = fmt::format("{} keep the default", summary.kept_default);
+    if (summary.tied > 0)
+        kept += fmt::format("; {} tied with others within {:.0f} %", summary.tied, cache::tie_limit * 100);
     if (!summary.speedup) return kept;
     return fmt::format("{:.2f}x as fast as the default in the geometric mean of {}; {}", *summary.speedup,
                        summary.compared, kept);

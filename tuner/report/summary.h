@@ -20,6 +20,7 @@ struct Summary {
     std::size_t failed = 0;         ///< without a winner
     std::size_t reached = 0;        ///< all of these; the others wait for another run
     std::size_t kept_default = 0;   ///< winners that are the default
+    std::size_t tied = 0;           ///< winners with others of their final that could have won as well
     std::size_t compared = 0;       ///< winners with a time of the default beside theirs
     std::optional<double> speedup;  ///< over the default: geometric mean of those
     std::vector<const ProblemResult*>

@@ -9,59 +9,149 @@
 namespace hone::tuner {
 namespace {
 
-void add(std::vector<Candidate>& list, const Candidate& candidate) {
-    if (std::ranges::find(list, candidate) == list.end()) list.push_back(candidate);
-}
+/// How many candidates come from where.
+struct Portions {
+    std::size_t nearest_race = 0;    ///< from the shortlist of the nearest race
+    std::size_t other_shape = 0;     ///< from that of the nearest race of another shape
+    std::size_t winners_of_run = 0;  ///< other sizes' winners in this run
+    std::size_t winners = 0;         ///< the nearest winners of the same shape, whoever measured them
+    PredictionShare predictions;
+};
 
-/// A few of every variant, so that a model that misjudges one variant as a whole cannot keep it out.
-void add_best_of(const Variant& variant, const std::vector<RankedCandidate>& ranked, int seats,
-                 std::vector<Candidate>& list) {
-    int taken = 0;
-    for (const RankedCandidate& next : ranked) {
-        if (taken == seats) return;
-        if (next.candidate.variant != &variant) continue;
-        add(list, next.candidate);
-        ++taken;
+/// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
+/// predictions. docs/how-we-measure.md has the figures behind the numbers.
+Portions quick_portions(const std::vector<Precedent>& stored) {
+    if (stored.empty()) return {.winners_of_run = 4, .predictions = {16, 2}};
+    const Precedent& nearest = stored.front();
+    if (!nearest.same_shape) {
+        return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}};
     }
+    constexpr std::size_t enough_kernels = 4;  // a winner alone is no shortlist
+    const bool is_known = nearest.doublings == 0 && nearest.race->is_current() &&
+                          nearest.race->kernels.size() >= enough_kernels;
+    if (is_known) return {.nearest_race = 8, .winners_of_run = 2, .predictions = {3, 0}};
+    return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}};
 }
 
-int seats_of_a_variant(Effort effort) {
-    return effort == Effort::known ? 0 : effort == Effort::quick ? 2 : 8;
+Portions portions(Effort effort, const std::vector<Precedent>& stored) {
+    switch (effort) {
+        case Effort::quick: return quick_portions(stored);
+        case Effort::known: return {.winners = 2};
+        case Effort::standard:
+        case Effort::exhaustive: break;
+    }
+    return {.nearest_race = 8, .winners = 8, .predictions = {effort == Effort::standard ? 128 : SIZE_MAX, 8}};
 }
-std::size_t seed_limit(Effort effort) { return effort == Effort::known ? 2 : 8; }
+
+/// Adds candidates, each once, those that may run here.
+class Wanted {
+  public:
+    Wanted(const Problem& problem, const DeviceTraits& traits) : problem_(problem), traits_(traits) {}
+
+    void add(const Candidate& candidate) {
+        if (std::ranges::find(list_, candidate) == list_.end()) list_.push_back(candidate);
+    }
+    void add_shortlist(const Precedent& precedent, std::size_t limit) {
+        std::vector<MeasuredKernel> usable = precedent.race->kernels;
+        std::erase_if(usable, [&](const MeasuredKernel& kernel) {
+            return !allowed(problem_, kernel.candidate, traits_);
+        });
+        for (const MeasuredKernel& kernel : shortlist(usable, limit)) add(kernel.candidate);
+    }
+    template <class Filter>
+    void add_winners(const std::vector<Precedent>& near, std::size_t limit, Filter filter) {
+        std::vector<Candidate> taken;
+        for (const Precedent& precedent : near) {
+            const Candidate& winner = precedent.race->kernels.front().candidate;
+            if (taken.size() == limit) return;
+            if (!precedent.same_shape || !filter(precedent)) continue;
+            if (std::ranges::find(taken, winner) != taken.end() || !allowed(problem_, winner, traits_))
+                continue;
+            taken.push_back(winner);
+            add(winner);
+        }
+    }
+    [[nodiscard]] const std::vector<Candidate>& list() const { return list_; }
+
+  private:
+    const Problem& problem_;
+    const DeviceTraits& traits_;
+    std::vector<Candidate> list_;
+};
+
+/// The nearest race of a shape that is neither the problem's nor that of `first`.
+const Precedent* second_shape(const std::vector<Precedent>& near, const Precedent& first) {
+    const auto found = std::ranges::find_if(near, [&](const Precedent& precedent) {
+        return !precedent.same_shape &&
+               static_part(precedent.race->problem) != static_part(first.race->problem);
+    });
+    return found == near.end() ? nullptr : &*found;
+}
+
+void add_measured(const std::vector<Precedent>& near, const std::vector<Precedent>& stored,
+                  const Portions& portions, Wanted& wanted) {
+    if (!stored.empty()) wanted.add_shortlist(stored.front(), portions.nearest_race);
+    if (const Precedent* other = portions.other_shape > 0 ? second_shape(stored, stored.front()) : nullptr)
+        wanted.add_shortlist(*other, portions.other_shape);
+    wanted.add_winners(near, portions.winners, [](const Precedent&) { return true; });
+    wanted.add_winners(near, portions.winners_of_run,
+                       [](const Precedent& precedent) { return precedent.race->of_this_run; });
+}
+
+/// Those that were known before this run.
+std::vector<Precedent> stored_ones(std::vector<Precedent> precedents) {
+    std::erase_if(precedents, [](const Precedent& precedent) { return precedent.race->of_this_run; });
+    return precedents;
+}
+
+/// The winner of the nearest race that was known before this run, so that two runs hold on to the same
+/// kernel.
+std::optional<Candidate> incumbent_of(const std::vector<Precedent>& stored, const Problem& problem,
+                                      const DeviceTraits& traits) {
+    for (const Precedent& precedent : stored) {
+        const Candidate& winner = precedent.race->kernels.front().candidate;
+        if (allowed(problem, winner, traits)) return winner;
+    }
+    return std::nullopt;
+}
 
 }  // namespace
 
-std::size_t candidate_limit(Effort effort) {
-    switch (effort) {
-        case Effort::quick: return 16;
-        case Effort::standard: return 128;
-        case Effort::exhaustive: return SIZE_MAX;
-        case Effort::known: return 0;
-    }
-    return 128;
+std::size_t expected_candidates(Effort effort) {
+    constexpr std::size_t of_a_known_problem = 9;
+    if (effort == Effort::quick) return of_a_known_problem;
+    const Portions all = portions(effort, {});
+    return 1 + all.winners + std::min<std::size_t>(all.predictions.best, 2000);
+}
+
+void prepare_list(const Problem& problem, const RunContext& run) {
+    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
+    run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions);
 }
 
 CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     const DeviceTraits& traits = run.measurer.device().traits;
-    CandidateList list{.order = {}, .fallback = fallback(problem, traits)};
-    std::vector<Candidate> wanted;
-    if (list.fallback) wanted.push_back(*list.fallback);
-    for (const Candidate& seed : run.knowledge.seeds(problem, seed_limit(run.options.effort)))
-        add(wanted, seed);
-    const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
-    const std::size_t limit = std::min(ranked.size(), candidate_limit(run.options.effort));
-    for (std::size_t i = 0; i < limit; ++i) add(wanted, ranked[i].candidate);
-    const int seats = seats_of_a_variant(run.options.effort);
-    for (const Variant* variant : problem.family->variants) add_best_of(*variant, ranked, seats, wanted);
-    std::erase_if(wanted, [&](const Candidate& c) { return !run.measurer.can_measure(problem, c); });
+    const std::vector<Precedent> near = run.knowledge.precedents(problem);
+    const std::vector<Precedent> stored = stored_ones(near);
+    CandidateList list{.order = {},
+                       .fallback = fallback(problem, traits),
+                       .incumbent = incumbent_of(stored, problem, traits)};
+    const Portions from = portions(run.options.effort, stored);
+    Wanted wanted(problem, traits);
+    if (list.fallback) wanted.add(*list.fallback);
+    if (list.incumbent && from.nearest_race > 0) wanted.add(*list.incumbent);
+    add_measured(near, stored, from, wanted);
+    for (const Candidate& candidate : run.predictions.get(problem, from.predictions)) wanted.add(candidate);
 
     std::vector<Candidate> last;
     for (const Knowledge::Culprit& culprit : run.knowledge.culprits(problem)) {
-        if (allowed(problem, culprit.candidate, traits)) add(last, culprit.candidate);
+        const bool is_new = std::ranges::find(last, culprit.candidate) == last.end();
+        if (is_new && allowed(problem, culprit.candidate, traits)) last.push_back(culprit.candidate);
     }
-    for (const Candidate& candidate : wanted) {
-        if (std::ranges::find(last, candidate) == last.end()) list.order.push_back(candidate);
+    for (const Candidate& candidate : wanted.list()) {
+        const bool can_be_measured = run.measurer.can_measure(problem, candidate);
+        if (can_be_measured && std::ranges::find(last, candidate) == last.end())
+            list.order.push_back(candidate);
     }
     list.first_culprit = list.order.size();
     list.order.insert(list.order.end(), last.begin(), last.end());

@@ -13,15 +13,18 @@ namespace hone::tuner {
 
 struct RunContext;
 
-/// The candidates of a problem in the order in which they are tried: the default, neighbours' winners, then
-/// by prediction; last those that an earlier run did not survive.
+/// The candidates of a problem in the order in which they are tried: the default, the incumbent, kernels of
+/// earlier races, then by prediction; last those that an earlier run did not survive.
 struct CandidateList {
     std::vector<Candidate> order;
     std::optional<Candidate> fallback;
-    std::size_t first_culprit = 0;  ///< index into order
+    std::optional<Candidate> incumbent;  ///< keeps its place unless it is beaten clearly
+    std::size_t first_culprit = 0;       ///< index into order
 };
-/// How many of the best predictions are tried, besides the default and the seeds.
-[[nodiscard]] std::size_t candidate_limit(Effort effort);
+/// How many candidates a problem has on the average, for estimates before there is a list.
+[[nodiscard]] std::size_t expected_candidates(Effort effort);
+/// Starts what takes time about a list, ahead of list_candidates().
+void prepare_list(const Problem& problem, const RunContext& run);
 [[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
 
 /// A candidate with a time that it cannot beat.

@@ -1,12 +1,12 @@
 #include "tuner/search/knowledge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
 #include "cache/layers.h"
 #include "kernel_templates/catalog.h"
-#include "runtime/dispatch/choice.h"
 
 namespace hone::tuner {
 namespace {
@@ -29,15 +29,12 @@ std::string problem_name(const cache::TuningKey& key) {
     return key.family + ' ' + key.static_fields + ' ' + key.dynamic_fields;
 }
 
-bool same_static(const Trial& trial, const Problem& problem) {
-    return trial.key.family == problem.family->name && trial.key.static_fields == static_text(problem);
-}
-
-/// How many doublings lie between two problems; 0 for one that this build does not take.
-double doublings_between(const Trial& trial, const Problem& problem) {
-    const auto stored =
-        parse_problem(*problem.family, trial.key.static_fields + ' ' + trial.key.dynamic_fields);
-    return stored ? runtime::log2_distance(*stored, problem) : 0;
+/// Winners and the others, in their order.
+std::pair<std::vector<Trial>, std::vector<Trial>> parted(const std::vector<Trial>& trials) {
+    std::pair<std::vector<Trial>, std::vector<Trial>> parts;
+    std::ranges::partition_copy(trials, std::back_inserter(parts.first), std::back_inserter(parts.second),
+                                &Trial::winner);
+    return parts;
 }
 
 }  // namespace
@@ -62,13 +59,16 @@ cache::TuningKey tuning_key(const Problem& problem, const cache::GpuKey& gpu) {
             .dynamic_fields = dynamic_text(problem)};
 }
 
-Knowledge::Knowledge(const cache::Cache& cache, std::vector<Trial> lower_winners, const DeviceInfo& device,
-                     Provenance provenance)
+Knowledge::Knowledge(const cache::Cache& cache, const std::vector<Trial>& lower_trials,
+                     const DeviceInfo& device, Provenance provenance)
     : device_(device),
       provenance_(provenance),
       winners_(cache.past_winners()),
-      lower_winners_(std::move(lower_winners)),
+      past_races_(device.gpu),
       abandoned_(cache.abandoned()) {
+    past_races_.add(winners_, cache.raced_trials());
+    const auto [lower_winners, lower_raced] = parted(lower_trials);
+    past_races_.add(lower_winners, lower_raced);
     for (const Trial& trial :
          cache.trials({.gpu = device.gpu, .family = {}, .static_fields = {}, .dynamic_fields = {}})) {
         remember(trial);
@@ -77,7 +77,10 @@ Knowledge::Knowledge(const cache::Cache& cache, std::vector<Trial> lower_winners
 
 void Knowledge::learn(const Trial& trial) {
     if (trial.key.gpu != device_.gpu) return;
-    if (trial.winner) winners_.insert(winners_.begin(), trial);
+    if (trial.winner) {
+        winners_.insert(winners_.begin(), trial);
+        past_races_.learn(trial);
+    }
     remember(trial);
 }
 
@@ -85,7 +88,9 @@ void Knowledge::learn(const Trial& trial) {
 /// asked.
 void Knowledge::remember(const Trial& trial) {
     if (trial.toolchain != device_.toolchain || trial.provenance != provenance_) return;
-    trials_[problem_name(trial.key)].insert_or_assign(trial.candidate, trial);
+    const std::string name = problem_name(trial.key);
+    trials_[name].insert_or_assign(trial.candidate, trial);
+    if (trial.stage == cache::Stage::final_round) finalists_[name].push_back(trial);
 }
 
 std::optional<Trial> Knowledge::finished_winner(const Problem& problem) const {
@@ -124,6 +129,24 @@ std::optional<Trial> Knowledge::stored_runner_up(const Problem& problem, const T
     return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
+cache::Ties Knowledge::stored_ties(const Problem& problem, const Trial& winner) const {
+    const auto found = finalists_.find(problem_name(tuning_key(problem, device_.gpu)));
+    return found == finalists_.end() ? cache::Ties{} : cache::ties_of(winner, found->second);
+}
+
+std::vector<MeasuredKernel> Knowledge::raced_kernels(const Problem& problem) const {
+    std::vector<MeasuredKernel> kernels;
+    const auto found = trials_.find(problem_name(tuning_key(problem, device_.gpu)));
+    if (found == trials_.end()) return kernels;
+    for (const auto& [name, trial] : found->second) {
+        if (trial.status != TrialStatus::ok || trial.stage == cache::Stage::screened) continue;
+        const std::optional<Candidate> candidate = parse_candidate(*problem.family, name);
+        if (candidate && template_hash(*candidate->variant) == trial.template_hash)
+            kernels.push_back({*candidate, trial.timing.median_us});
+    }
+    return kernels;
+}
+
 const Trial* Knowledge::valid_trial(const Problem& problem, const Candidate& candidate) const {
     const auto found = trials_.find(problem_name(tuning_key(problem, device_.gpu)));
     if (found == trials_.end()) return nullptr;
@@ -131,25 +154,6 @@ const Trial* Knowledge::valid_trial(const Problem& problem, const Candidate& can
     const bool holds =
         trial != found->second.end() && trial->second.template_hash == template_hash(*candidate.variant);
     return holds ? &trial->second : nullptr;
-}
-
-std::vector<Candidate> Knowledge::seeds(const Problem& problem, std::size_t limit) const {
-    std::vector<std::pair<double, const Trial*>> near;
-    for (const std::vector<Trial>* layer : {&winners_, &lower_winners_}) {
-        for (const Trial& trial : *layer) {
-            if (!same_static(trial, problem)) continue;
-            const double other_gpu = trial.key.gpu == device_.gpu ? 0 : 0.5;
-            near.emplace_back(doublings_between(trial, problem) + other_gpu, &trial);
-        }
-    }
-    std::ranges::stable_sort(near, {}, &std::pair<double, const Trial*>::first);
-    std::vector<Candidate> seeds;
-    for (const auto& [distance, trial] : near) {
-        const std::optional<Candidate> candidate = parse_candidate(*problem.family, trial->candidate);
-        if (!candidate || std::ranges::find(seeds, *candidate) != seeds.end()) continue;
-        if (seeds.size() < limit && allowed(problem, *candidate, device_.traits)) seeds.push_back(*candidate);
-    }
-    return seeds;
 }
 
 std::vector<Knowledge::Culprit> Knowledge::culprits(const Problem& problem) const {

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/ties.h"
 #include "tuner/measure/measurer.h"
+#include "tuner/search/past_races.h"
 
 namespace hone::tuner {
 
@@ -19,9 +21,10 @@ namespace hone::tuner {
 
 class Knowledge {
   public:
-    /// `lower_winners` are those of the layers below the cache: candidates to try, never results.
-    Knowledge(const cache::Cache& cache, std::vector<cache::Trial> lower_winners, const DeviceInfo& device,
-              cache::Provenance provenance);
+    /// `lower_trials` are winners and contenders of the layers below the cache: candidates to try, never
+    /// results.
+    Knowledge(const cache::Cache& cache, const std::vector<cache::Trial>& lower_trials,
+              const DeviceInfo& device, cache::Provenance provenance);
 
     /// A stored winner that makes measuring this problem again pointless: same GPU kind, template and
     /// toolchain, its race ran to the end, and its times have a provenance as good as this run's.
@@ -31,12 +34,18 @@ class Knowledge {
     [[nodiscard]] std::optional<cache::Trial> stored_runner_up(const Problem& problem,
                                                                const cache::Trial& winner) const;
 
+    [[nodiscard]] cache::Ties stored_ties(const Problem& problem, const cache::Trial& winner) const;
+    /// Kernels of which a trial holds here that ran in a heat: their times can be compared.
+    [[nodiscard]] std::vector<MeasuredKernel> raced_kernels(const Problem& problem) const;
+
     /// The trial of this candidate that holds here and now (same template, toolchain and kind of
     /// measurement).
     [[nodiscard]] const cache::Trial* valid_trial(const Problem& problem, const Candidate& candidate) const;
-    /// Candidates that won nearby: other sizes of the same static problem (nearest first, of equally near the
-    /// cache's before those of lower layers), other GPUs, older templates.
-    [[nodiscard]] std::vector<Candidate> seeds(const Problem& problem, std::size_t limit) const;
+    /// Races of other sizes and shapes, on other GPUs and with older templates, the nearest first; of equally
+    /// near ones the cache's before those of lower layers.
+    [[nodiscard]] std::vector<Precedent> precedents(const Problem& problem) const {
+        return past_races_.nearest(problem);
+    }
 
     struct Culprit {
         cache::InFlight row;
@@ -54,10 +63,11 @@ class Knowledge {
 
     DeviceInfo device_;
     cache::Provenance provenance_;
-    std::vector<cache::Trial> winners_;        ///< the cache's, for all GPUs; of each key the best first
-    std::vector<cache::Trial> lower_winners_;  ///< the lower layers', for all GPUs
+    std::vector<cache::Trial> winners_;  ///< the cache's, for all GPUs; of each key the best first
+    PastRaces past_races_;
     std::map<ProblemName, std::map<std::string, cache::Trial>>
         trials_;  ///< this GPU; newest valid by candidate text
+    std::map<ProblemName, std::vector<cache::Trial>> finalists_;  ///< the same, of all finals
     std::vector<cache::InFlight> abandoned_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -103,6 +104,19 @@ ProblemResult ProblemTuner::run() {
     return std::move(result_);
 }
 
+void ProblemTuner::time_all() {
+    constexpr double any = std::numeric_limits<double>::infinity();
+    if (run_.measurer.begin_problem(problem_).status != TrialStatus::ok) return;
+    Race race(run_.measurer, *this,
+              {.heat_limit = any, .short_heat_limit = any, .heat_seats = candidates_.order.size()});
+    for (const Candidate& candidate : candidates_.order) {
+        if (run_.stop()) break;
+        if (!known_to_fail(candidate)) try_candidate(race, candidate);
+    }
+    if (!run_.stop()) race.heat();
+    run_.measurer.end_problem();
+}
+
 /// The default is compared whatever it takes.
 bool ProblemTuner::known_to_lose(const Race& race, const Candidate& candidate) const {
     const std::optional<double> least_us = run_.measurer.least_us(problem_, candidate);
@@ -137,6 +151,7 @@ bool ProblemTuner::known_to_fail(const Candidate& candidate) {
 std::optional<Contestant> ProblemTuner::contestant(const Candidate& candidate) {
     Contestant next{.image = {.candidate = candidate},
                     .is_default = is_default(candidate),
+                    .is_incumbent = candidates_.incumbent == candidate,
                     .resources = {},
                     .known_us = {}};
     const Plan plan = candidate.variant->plan(problem_, candidate.config, run_.measurer.device().traits);
@@ -232,6 +247,10 @@ void ProblemTuner::settled(const Standing& standing, bool winner) {
     Trial trial = trial_of(standing.contestant.image.candidate);
     trial.status = standing.verdict.status;
     trial.stage = standing.stage;
+    if (trial.stage == cache::Stage::final_round) {
+        if (final_at_ == 0) final_at_ = trial.created_at;
+        trial.created_at = final_at_;
+    }
     trial.winner = winner;
     trial.resources = standing.contestant.resources;
     trial.detail = standing.verdict.detail;
@@ -251,6 +270,7 @@ void ProblemTuner::conclude(const Race& race, const Decision& decision) {
     };
     const std::vector<Standing>& standings = race.standings();
     if (decision.winner) result_.winner = latest(standings[*decision.winner]);
+    if (result_.winner) result_.ties = run_.knowledge.stored_ties(problem_, *result_.winner);
     if (decision.runner_up) result_.runner_up = latest(standings[*decision.runner_up]);
     for (const Standing& standing : standings) {
         if (standing.contestant.is_default && !standing.failed()) result_.fallback = latest(standing);

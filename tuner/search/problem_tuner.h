@@ -9,6 +9,7 @@
 
 #include "tuner/search/candidate_list.h"
 #include "tuner/search/knowledge.h"
+#include "tuner/search/predictions.h"
 #include "tuner/search/race.h"
 #include "tuner/search/tuner.h"
 
@@ -21,6 +22,7 @@ struct RunContext {
     ImageSource& images;
     cache::Cache& cache;
     Knowledge& knowledge;
+    Predictions& predictions;
     std::function<bool()> stop;                          ///< budget used up, or interrupted
     std::function<void(double best_us)> candidate_done;  ///< for the progress bar
 };
@@ -33,6 +35,8 @@ class ProblemTuner final : public RaceObserver {
     ProblemTuner(const Problem& problem, CandidateList candidates, RunContext& run);
 
     [[nodiscard]] ProblemResult run();
+    /// Times all candidates in one heat, however slow they are, and stores that; nobody wins.
+    void time_all();
     [[nodiscard]] std::int64_t launched() const { return launched_; }
 
   private:
@@ -64,6 +68,7 @@ class ProblemTuner final : public RaceObserver {
     std::map<std::string, cache::InFlight> culprits_;  ///< rows of earlier runs
     ProblemResult result_;
     std::string first_failure_;
+    std::int64_t final_at_ = 0;  ///< when the finalists' trials were stored: all have one time; 0: not yet
     std::int64_t launched_ = 0;
 };
 

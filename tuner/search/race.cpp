@@ -89,8 +89,8 @@ std::vector<std::size_t> Race::by_time(std::vector<std::size_t> indices) const {
 const Standing& Race::enter(Contestant contestant) {
     Standing& standing =
         standings_.emplace_back(Standing{.contestant = std::move(contestant), .verdict = {}, .us = {}});
-    const bool hopeless = standing.contestant.known_us.value_or(0) > rules_.heat_limit * best_us();
-    if (hopeless && !standing.contestant.is_default) {
+    const bool is_hopeless = standing.contestant.known_us.value_or(0) > heat_limit() * best_us();
+    if (is_hopeless && !standing.contestant.is_default) {
         standing.dropped = true;
     } else {
         screen(standing);
@@ -105,9 +105,7 @@ void Race::screen(Standing& standing) {
     if (!standing.failed()) {
         take(standing, measurer_.time(standing.contestant.image, rules_.screening_replays));
     }
-    standing.dropped =
-        standing.failed() || standing.us.empty() ||
-        (standing.median_us() > rules_.screening_limit * best_us() && !standing.contestant.is_default);
+    standing.dropped = standing.failed() || standing.us.empty();
     observer_.settled(standing, false);
 }
 
@@ -129,36 +127,63 @@ void Race::take(Standing& standing, const Samples& samples) {
 void Race::drop_slower_than(double factor) {
     const double limit = factor * best_us();
     for (Standing& standing : standings_) {
-        if (standing.median_us() > limit && !standing.contestant.is_default) standing.dropped = true;
+        if (standing.median_us() > limit) standing.dropped = true;
     }
 }
 
+/// Three replays of a short kernel say less than three of a long one.
+double Race::heat_limit() const {
+    return best_us() < rules_.short_us ? rules_.short_heat_limit : rules_.heat_limit;
+}
+
+/// All at once, round by round: where power limits the clock it falls during a heat, and would fall for those
+/// alone who come later.
 void Race::heat() {
-    drop_slower_than(rules_.screening_limit);
-    for (const std::size_t i : by_time(running())) {
-        Standing& standing = standings_[i];
-        if (observer_.stop()) return;
-        observer_.about_to_launch(standing.contestant);
-        const int replays = affordable(rules_.heat_us, standing.median_us(), rules_.heat_replays);
-        standing.stage = cache::Stage::raced;
-        take(standing, measurer_.time(standing.contestant.image, replays));
-        observer_.settled(standing, false);
+    drop_slower_than(heat_limit());
+    std::vector<std::size_t> racing = by_time(running());
+    if (racing.empty()) return;
+    for (std::size_t i = rules_.heat_seats; i < racing.size(); ++i) standings_[racing[i]].dropped = true;
+    racing.resize(std::min(racing.size(), rules_.heat_seats));
+    const int rounds = affordable(rules_.heat_us, racing, rules_.heat_rounds);
+    for (const std::size_t i : racing) {
+        observer_.about_to_launch(standings_[i].contestant);
+        standings_[i].us.clear();
+        standings_[i].stage = cache::Stage::raced;
     }
-    drop_slower_than(rules_.heat_limit);
+    run_rounds(racing, rounds);
+    for (const std::size_t i : racing) {
+        if (standings_[i].us.empty()) standings_[i].dropped = true;
+        observer_.settled(standings_[i], false);
+    }
 }
 
-/// The cost is above 0, as is every time that take() lets in.
-int Race::affordable(double budget_us, double cost_us, int wanted) const {
-    const double fitting = budget_us / (cost_us * measurer_.calls_per_replay());
+/// How many rounds fit; at least as many as screening has replays.
+int Race::affordable(double budget_us, const std::vector<std::size_t>& racing, int wanted) const {
+    double round_us = 0;
+    for (const std::size_t i : racing) round_us += standings_[i].median_us();
+    const double fitting = budget_us / (round_us * measurer_.calls_per_replay());
     return static_cast<int>(std::clamp<double>(fitting, std::min(wanted, rules_.screening_replays), wanted));
+}
+
+/// Adds the times of interleaved rounds.
+void Race::run_rounds(const std::vector<std::size_t>& racing, int rounds) {
+    std::vector<CandidateImage> images;
+    for (const std::size_t i : racing) images.push_back(standings_[i].contestant.image);
+    const std::vector<Samples> samples = measurer_.interleave(images, rounds);
+    for (std::size_t i = 0; i < racing.size(); ++i) {
+        Standing& standing = standings_[racing[i]];
+        if (!standing.failed()) take(standing, samples[i]);
+    }
 }
 
 /// The fastest take the first seats. The others go by the fixed order among those close enough to tie: so the
 /// candidate that the tie rule prefers has a seat in every run, whatever the noise.
 std::vector<std::size_t> Race::choose_finalists() const {
     const std::vector<std::size_t> order = by_time(running());
+    if (order.empty()) return {};
+    const double best_us = standings_[order.front()].median_us();
     const auto within = [&](double factor) {
-        const double limit = factor * best_us();
+        const double limit = factor * best_us;
         return std::ranges::count_if(order,
                                      [&](std::size_t i) { return standings_[i].median_us() <= limit; });
     };
@@ -169,57 +194,69 @@ std::vector<std::size_t> Race::choose_finalists() const {
         return comes_first(standings_[a].contestant, standings_[b].contestant);
     });
     close.resize(std::min(close.size(), rules_.finalists));
-    for (const std::size_t i : order) {
-        if (standings_[i].contestant.is_default && std::ranges::find(close, i) == close.end())
-            close.push_back(i);
+    if (const std::optional<std::size_t> keeps = holder(order);
+        keeps && std::ranges::find(close, *keeps) == close.end() &&
+        standings_[*keeps].median_us() <= rules_.final_limit * best_us) {
+        close.push_back(*keeps);
     }
     return close;
 }
 
+/// Who keeps its place among these unless it is beaten clearly: the incumbent, else the default.
+std::optional<std::size_t> Race::holder(const std::vector<std::size_t>& racing) const {
+    const auto first = [&](bool Contestant::*is) -> std::optional<std::size_t> {
+        const auto found =
+            std::ranges::find_if(racing, [&](std::size_t i) { return standings_[i].contestant.*is; });
+        return found == racing.end() ? std::nullopt : std::optional(*found);
+    };
+    const std::optional<std::size_t> incumbent = first(&Contestant::is_incumbent);
+    return incumbent ? incumbent : first(&Contestant::is_default);
+}
+
+/// The rounds of the heat count: everyone here ran in all of them.
 void Race::run_final(const std::vector<std::size_t>& finalists) {
-    if (finalists.empty()) return;
-    std::vector<CandidateImage> images;
-    double round_us = 0;
     for (const std::size_t i : finalists) {
         observer_.about_to_launch(standings_[i].contestant);
-        round_us += standings_[i].median_us();
-        standings_[i].us.clear();
         standings_[i].stage = cache::Stage::final_round;
-        images.push_back(standings_[i].contestant.image);
     }
-    const int rounds = affordable(rules_.final_us, round_us, rules_.max_rounds);
-    for (int round = 0; round < rounds && undecided(finalists); round += rules_.rounds_at_once) {
-        const std::vector<Samples> samples =
-            measurer_.interleave(images, std::min(rounds - round, rules_.rounds_at_once));
-        for (std::size_t i = 0; i < finalists.size(); ++i) {
-            Standing& standing = standings_[finalists[i]];
-            if (standing.failed()) continue;
-            take(standing, samples[i]);
-        }
-    }
+    const int rounds = finalists.empty() ? 0 : affordable(rules_.final_us, finalists, rules_.final_rounds);
+    for (int round = 0; round < rounds && undecided(finalists); round += rules_.rounds_at_once)
+        run_rounds(finalists, std::min(rounds - round, rules_.rounds_at_once));
 }
 
-/// Another batch of rounds helps while someone's interval still reaches over the edge of the tie band.
+/// Another batch of rounds helps while an interval that matters reaches over the edge of its band: that of
+/// who holds the place, unless it is beaten; then everyone's.
 bool Race::undecided(const std::vector<std::size_t>& finalists) const {
-    std::vector<std::size_t> alive;
-    for (const std::size_t i : finalists) {
-        if (standings_[i].us.empty() && !standings_[i].failed()) return true;
-        if (!standings_[i].failed()) alive.push_back(i);
-    }
+    const std::vector<std::size_t> alive = with_times(finalists);
     if (alive.size() < 2) return false;
     const Standing& fastest = standings_[by_time(alive).front()];
-    const double edge = 1 + rules_.tie_band;
-    return std::ranges::any_of(alive, [&](std::size_t i) {
+    const auto straddles = [&](std::size_t i, double edge) {
         const Interval interval = compare(standings_[i], fastest).interval;
         return interval.low <= edge && interval.high >= edge;
-    });
+    };
+    if (const std::optional<std::size_t> keeps = holder(alive)) {
+        if (straddles(*keeps, 1 + rules_.holding_band)) return true;
+        if (holds(standings_[*keeps], fastest)) return false;
+    }
+    return std::ranges::any_of(alive, [&](std::size_t i) { return straddles(i, 1 + rules_.tie_band); });
 }
 
-Decision Race::decide(const std::vector<std::size_t>& finalists) const {
+std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finalists) const {
     std::vector<std::size_t> alive;
     for (const std::size_t i : finalists) {
         if (!standings_[i].failed() && !standings_[i].us.empty()) alive.push_back(i);
     }
+    return alive;
+}
+
+/// Not beaten by more than the band, or not surely beaten at all.
+bool Race::holds(const Standing& standing, const Standing& fastest) const {
+    const Comparison comparison = compare(standing, fastest);
+    return comparison.ratio <= 1 + rules_.holding_band || comparison.interval.low <= 1;
+}
+
+Decision Race::decide(const std::vector<std::size_t>& finalists) const {
+    std::vector<std::size_t> alive = with_times(finalists);
     if (alive.empty()) return {};
     const std::size_t fastest = by_time(alive).front();
     const auto against_fastest = [&](std::size_t i) { return compare(standings_[i], standings_[fastest]); };
@@ -227,34 +264,36 @@ Decision Race::decide(const std::vector<std::size_t>& finalists) const {
 
     Decision decision;
     decision.complete = true;
+    const std::optional<std::size_t> keeps = holder(alive);
+    decision.winner = keeps && holds(standings_[*keeps], standings_[fastest]) ? *keeps : first_of_ties(alive);
+    decision.runner_up = first_besides(*decision.winner, alive);
+    return decision;
+}
+
+/// The first in the fixed order of those that nothing tells from the fastest, which stands in front.
+std::size_t Race::first_of_ties(const std::vector<std::size_t>& by_ratio) const {
     std::vector<std::size_t> tied;
     std::vector<Comparison> ties;
-    for (const std::size_t i : alive) {
-        const Comparison comparison = against_fastest(i);
+    for (const std::size_t i : by_ratio) {
+        const Comparison comparison = compare(standings_[i], standings_[by_ratio.front()]);
         if (comparison.ratio > band(comparison, rules_)) continue;
-        if (standings_[i].contestant.is_default) decision.winner = i;  // nobody is clearly better
         tied.push_back(i);
         ties.push_back(comparison);
     }
     tied.resize(group_end(ties, rules_));
-    if (!decision.winner) {
-        decision.winner = *std::ranges::min_element(tied, [&](std::size_t a, std::size_t b) {
-            return comes_first(standings_[a].contestant, standings_[b].contestant);
-        });
-    }
-    decision.runner_up = first_besides(*decision.winner, alive);
-    return decision;
+    return *std::ranges::min_element(tied, [&](std::size_t a, std::size_t b) {
+        return comes_first(standings_[a].contestant, standings_[b].contestant);
+    });
 }
 
 /// From medians alone, when there was no time for a final.
 Decision Race::decide_early() const {
     const std::vector<std::size_t> order = by_time(running());
     if (order.empty()) return {};
-    const double limit = (1 + rules_.tie_band) * standings_[order.front()].median_us();
-    const auto preferred = std::ranges::find_if(order, [&](std::size_t i) {
-        return standings_[i].contestant.is_default && standings_[i].median_us() <= limit;
-    });
-    const std::size_t winner = preferred == order.end() ? order.front() : *preferred;
+    const double limit = (1 + rules_.holding_band) * standings_[order.front()].median_us();
+    const std::optional<std::size_t> keeps = holder(order);
+    const bool stays = keeps && standings_[*keeps].median_us() <= limit;
+    const std::size_t winner = stays ? *keeps : order.front();
     return {.winner = winner, .runner_up = first_besides(winner, order)};
 }
 

@@ -8,31 +8,35 @@
 #include <string>
 #include <vector>
 
+#include "cache/ties.h"
 #include "tuner/measure/measurer.h"
 
 namespace hone::tuner {
 
 struct RaceRules {
     int screening_replays = 3;
-    double screening_limit = 1.5;  ///< times the best median so far: dropped above
-    int heat_replays = 10;
-    double heat_limit = 1.15;
-    double final_limit = 1.05;  ///< who meets in the final
-    std::size_t finalists = 8;  ///< besides the default
+    double heat_limit = 1.12;        ///< times the best screening: who is slower does not run in the heat
+    double short_heat_limit = 1.24;  ///< the same where the best takes less than `short_us`
+    double short_us = 8;
+    std::size_t heat_seats = 48;
+    int heat_rounds = 10;
+    double final_limit = 1.02;  ///< times the best of the heat: who meets in the final
+    std::size_t finalists = 5;
     std::size_t fastest_seats =
         3;  ///< finalists by time; the other seats go by the fixed order among those that may tie
     int rounds_at_once = 10;
-    double heat_us =
-        100'000;  ///< a heat of slow kernels has fewer replays, so that it takes no longer than this
-    double final_us = 3'000'000;  ///< and a final fewer rounds
-    int max_rounds = 60;
-    double tie_band = 0.002;      ///< closer than this (or than the confidence interval) is a tie
-    double smallest_gap = 0.002;  ///< a wider gap inside the tie band separates two groups
+    int final_rounds = 20;      ///< after those of the heat
+    double heat_us = 500'000;   ///< heats and finals of slow kernels have fewer rounds, so that they take
+    double final_us = 500'000;  ///< no longer than this
+    double holding_band = cache::tie_limit;  ///< the incumbent keeps its place unless it is beaten by more
+    double tie_band = 0.002;                 ///< closer than this (or than the confidence interval) is a tie
+    double smallest_gap = 0.002;             ///< a wider gap inside the tie band separates two groups
 };
 
 struct Contestant {
     CandidateImage image;
     bool is_default = false;
+    bool is_incumbent = false;
     cache::Resources resources;
     /// Median of an interrupted run's trial on the same GPU, toolchain and template: when it is far behind,
     /// it is not measured again.
@@ -73,7 +77,7 @@ class Race {
   public:
     Race(Measurer& measurer, RaceObserver& observer, RaceRules rules = {});
 
-    /// Verifies and screens. The default must come first: the others are held against it.
+    /// Verifies and screens.
     const Standing& enter(Contestant contestant);
     /// Whether a candidate that takes at least so long loses to what has been screened, ties aside.
     [[nodiscard]] bool is_lost_at(double least_us) const {
@@ -81,6 +85,8 @@ class Race {
     }
     /// The best median so far; infinity before there is one.
     [[nodiscard]] double best_us() const;
+    /// Replays everyone who is close enough in interleaved rounds. A part of finish().
+    void heat();
     /// Heat, final, decision.
     Decision finish();
     [[nodiscard]] const std::vector<Standing>& standings() const { return standings_; }
@@ -88,10 +94,15 @@ class Race {
   private:
     void screen(Standing& standing);
     static void take(Standing& standing, const Samples& samples);
-    void heat();
-    [[nodiscard]] int affordable(double budget_us, double cost_us, int wanted) const;
+    [[nodiscard]] double heat_limit() const;
+    [[nodiscard]] int affordable(double budget_us, const std::vector<std::size_t>& racing, int wanted) const;
+    void run_rounds(const std::vector<std::size_t>& racing, int rounds);
     [[nodiscard]] std::vector<std::size_t> choose_finalists() const;
     void run_final(const std::vector<std::size_t>& finalists);
+    [[nodiscard]] std::optional<std::size_t> holder(const std::vector<std::size_t>& racing) const;
+    [[nodiscard]] bool holds(const Standing& standing, const Standing& fastest) const;
+    [[nodiscard]] std::vector<std::size_t> with_times(const std::vector<std::size_t>& finalists) const;
+    [[nodiscard]] std::size_t first_of_ties(const std::vector<std::size_t>& by_ratio) const;
     [[nodiscard]] bool undecided(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide_early() const;

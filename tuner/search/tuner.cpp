@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+
+#include <fmt/format.h>
 
 #include "kernel_templates/space.h"
+#include "tuner/search/covering.h"
 #include "tuner/search/problem_tuner.h"
 #include "tuner/search/time_left.h"
 
@@ -12,42 +16,74 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
+constexpr std::size_t problems_ahead = 12;  // that compilers work on besides the one that is measured
+
+/// The first sizes of all shapes, then their second ones: by the time that a size has its turn, its
+/// neighbour's winner is known, and images made for it have long been asked for.
+std::vector<std::size_t> in_turns(const std::vector<Problem>& problems) {
+    std::vector<std::pair<std::size_t, std::size_t>> turns;  // round, index
+    std::map<std::string, std::size_t> rounds;
+    for (std::size_t i = 0; i < problems.size(); ++i)
+        turns.emplace_back(rounds[to_string(static_part(problems[i]))]++, i);
+    std::ranges::sort(turns);
+    std::vector<std::size_t> order;
+    for (const auto& [round, index] : turns) order.push_back(index);
+    return order;
+}
+
 class Run {
   public:
     Run(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
         cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop)
         : workload_(workload),
+          turns_(in_turns(workload.problems)),
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),
-          knowledge_(cache, options.lower_winners, measurer.device(), measurer.provenance()),
+          knowledge_(cache, options.lower_trials, measurer.device(), measurer.provenance()),
+          predictions_(measurer.device().traits),
           context_{options,
                    measurer,
                    images,
                    cache,
                    knowledge_,
+                   predictions_,
                    [this] { return stop_reason() != StopReason::finished; },
                    [this](double best_us) { candidate_done(best_us); }} {}
 
     TuneResult run() {
         const std::int64_t compiled_before = context_.images.compiled();
+        const std::chrono::nanoseconds busy_before = context_.measurer.busy();
+        const std::chrono::nanoseconds waited_before = context_.images.waited();
         progress_.problems_total = workload_.problems.size();
         find_open_problems();
         estimate_candidates();
         time_left_.emplace(open_problems());
-        answer_first();
-        for (std::size_t i = 0; i < workload_.problems.size(); ++i) {
-            if (stop_reason() != StopReason::finished && !finished_[i]) {
-                keep_first_answer(i);
-                continue;
-            }
-            tune_problem(i);
-            if (is_last_of_its_images(i)) drop_lost_images();
+        for (const std::size_t index : turns_) {
+            if (!finished_[index]) prepare_list(workload_.problems[index], context_);
         }
+        answer_first();
+        results_.resize(workload_.problems.size());
+        for (place_ = 0; place_ < turns_.size(); ++place_) {
+            const std::size_t index = turns_[place_];
+            if (stop_reason() != StopReason::finished && !finished_[index]) {
+                keep_first_answer(index);
+            } else {
+                tune_problem(index);
+            }
+        }
+        choose_few_kernels();
         drop_lost_images();
-        result_.stopped = all_finished() ? StopReason::finished : stop_reason();
+        for (std::optional<ProblemResult>& result : results_) {
+            if (result) result_.problems.push_back(*std::move(result));
+        }
+        result_.stopped = all_finished() && is_covered_ ? StopReason::finished : stop_reason();
         result_.compiles = context_.images.compiled() - compiled_before;
-        result_.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - start_);
+        using std::chrono::duration_cast;
+        using std::chrono::milliseconds;
+        result_.measuring = duration_cast<milliseconds>(context_.measurer.busy() - busy_before);
+        result_.waiting = duration_cast<milliseconds>(context_.images.waited() - waited_before);
+        result_.elapsed = now();
         return std::move(result_);
     }
 
@@ -79,7 +115,7 @@ class Run {
     }
 
     void estimate_candidates() {
-        const std::size_t each = std::min<std::size_t>(candidate_limit(options_.effort), 2000);
+        const std::size_t each = expected_candidates(options_.effort);
         const auto open = std::ranges::count_if(finished_, [](const auto& winner) { return !winner; });
         progress_.candidates_total = each * static_cast<std::size_t>(open);
         estimate_each_ = each;
@@ -101,8 +137,8 @@ class Run {
     /// A problem that is not reached.
     void keep_first_answer(std::size_t index) {
         if (!first_answers_[index]) return;
-        result_.problems.push_back(
-            {.problem = workload_.problems[index], .winner = first_answers_[index], .failure = {}});
+        results_[index] = {
+            .problem = workload_.problems[index], .winner = first_answers_[index], .ties = {}, .failure = {}};
     }
 
     void tune_problem(std::size_t index) {
@@ -118,7 +154,7 @@ class Run {
         if (raced_to_the_end || stop_reason() == StopReason::finished) ++problems_completed_;
         ++progress_.problems_done;
         progress_.finished_winner = result.winner;
-        result_.problems.push_back(std::move(result));
+        results_[index] = std::move(result);
         report();
         progress_.finished_winner.reset();
     }
@@ -129,6 +165,7 @@ class Run {
                 .winner = winner,
                 .fallback = knowledge_.stored_default(problem),
                 .runner_up = knowledge_.stored_runner_up(problem, winner),
+                .ties = knowledge_.stored_ties(problem, winner),
                 .failure = {}};
     }
 
@@ -140,12 +177,32 @@ class Run {
         progress_.current_total = candidates.order.size();
         time_left_->begin(now());
         prefetch(problem, candidates);
-        prefetch_next(index);
+        prefetch_ahead();
         ProblemTuner tuner(problem, std::move(candidates), context_);
         ProblemResult result = tuner.run();
         time_left_->end(now());
         result_.measurements += tuner.launched();
         return result;
+    }
+
+    /// Sizes without a winner stay without.
+    void choose_few_kernels() {
+        if (!options_.kernels) return;
+        std::map<std::string, std::vector<ProblemResult*>> shapes;
+        for (std::optional<ProblemResult>& result : results_) {
+            if (result && result->winner) shapes[to_string(static_part(result->problem))].push_back(&*result);
+        }
+        for (const auto& [_, sizes] : shapes) {
+            is_covered_ = stop_reason() == StopReason::finished;
+            if (!is_covered_) return;
+            progress_.current =
+                fmt::format("kernels for {} sizes of {}", sizes.size(), sizes.front()->problem.family->name);
+            report();
+            const CoverResult& cover =
+                result_.covers.emplace_back(cover_sizes(sizes, *options_.kernels, context_));
+            result_.measurements += cover.measurements;
+            is_covered_ = cover.failure.empty() || stop_reason() == StopReason::finished;
+        }
     }
 
     void prefetch(const Problem& problem, const CandidateList& candidates) {
@@ -158,24 +215,15 @@ class Run {
         context_.images.prefetch(problem, needed);
     }
 
-    /// Compilers work on the next open problem while this one is measured.
-    void prefetch_next(std::size_t index) {
-        for (std::size_t i = index + 1; i < workload_.problems.size(); ++i) {
-            if (finished_[i]) continue;
-            prefetch(workload_.problems[i], list_candidates(workload_.problems[i], context_));
-            return;
+    /// Compilers work on the next open problems while this one is measured, as far as their images have room.
+    void prefetch_ahead() {
+        prefetched_ = std::max(prefetched_, place_ + 1);
+        const std::size_t end = std::min(turns_.size(), place_ + 1 + problems_ahead);
+        for (; prefetched_ < end && context_.images.has_room(); ++prefetched_) {
+            const std::size_t index = turns_[prefetched_];
+            if (finished_[index]) continue;
+            prefetch(workload_.problems[index], list_candidates(workload_.problems[index], context_));
         }
-    }
-
-    /// Problems that differ in their dynamic fields alone share their images.
-    [[nodiscard]] bool is_last_of_its_images(std::size_t index) const {
-        const auto shares = [&](std::size_t i) {
-            return static_part(workload_.problems[i]) == static_part(workload_.problems[index]);
-        };
-        for (std::size_t i = index + 1; i < workload_.problems.size(); ++i) {
-            if (!finished_[i] && shares(i)) return false;
-        }
-        return !finished_[index];
     }
 
     /// Nobody launches what lost a race: nine in ten images. A cache that is busy keeps them until the next
@@ -203,19 +251,25 @@ class Run {
     }
 
     const Workload& workload_;
+    const std::vector<std::size_t> turns_;  ///< indices of problems in the order in which they are tuned
     const TuneOptions& options_;
     const ProgressSink& progress_sink_;
     const std::atomic<bool>& interrupted_;
     const Steady::time_point start_ = Steady::now();
     Knowledge knowledge_;
+    Predictions predictions_;
     RunContext context_;
     std::vector<std::optional<cache::Trial>> finished_;
     std::vector<std::optional<cache::Trial>> first_answers_;
+    std::vector<std::optional<ProblemResult>> results_;  ///< by problem
+    std::size_t place_ = 0;                              ///< in `turns_`, of the problem at hand
+    std::size_t prefetched_ = 0;                         ///< first place that no images were asked for
     Progress progress_;
     std::optional<TimeLeft> time_left_;  ///< of the open problems
     TuneResult result_;
     std::size_t estimate_each_ = 0;
     std::size_t problems_completed_ = 0;
+    bool is_covered_ = true;  ///< unless that was stopped
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cache/cache.h"
+#include "cache/ties.h"
 #include "tuner/compile/image_source.h"
 #include "tuner/measure/measurer.h"
 #include "tuner/models/workload.h"
@@ -19,19 +20,20 @@
 namespace hone::tuner {
 
 enum class Effort : std::uint8_t {
-    quick,       ///< the best 16 predictions, the default and the neighbours' winners
-    standard,    ///< the best 128
+    quick,       ///< the shortlist of the nearest race; where that was another problem, predictions too
+    standard,    ///< the best 128 predictions besides
     exhaustive,  ///< every allowed candidate
     known,       ///< the default and the nearest two winners: the problem's own also of an older template
 };
 
 struct TuneOptions {
-    Effort effort = Effort::standard;
+    Effort effort = Effort::quick;
     std::optional<std::chrono::milliseconds> budget;
-    bool retune = false;  ///< measure again even where an exact winner is stored
-    /// Winners in the cache layers below `cache`: candidates to try as the neighbours' winners are, never
-    /// results.
-    std::vector<cache::Trial> lower_winners = {};
+    bool retune = false;                 ///< measure again even where an exact winner is stored
+    std::optional<std::size_t> kernels = {};  ///< at most so many for all sizes of a static problem; at least 1
+    /// Winners and contenders in the cache layers below `cache`: candidates to try as those of neighbours
+    /// are, never results.
+    std::vector<cache::Trial> lower_trials = {};
 };
 
 /// One problem's end.
@@ -41,19 +43,36 @@ struct ProblemResult {
     std::optional<cache::Trial> winner;
     std::optional<cache::Trial> fallback;  ///< the default's own trial
     std::optional<cache::Trial> runner_up;
+    cache::Ties ties{};  ///< with the winner
     int candidates = 0;  ///< tried in this run
     int failed = 0;
     std::string failure;  ///< why there is no winner
+};
+
+/// The few kernels that were chosen for all sizes of one static problem.
+struct CoverResult {
+    Problem problem;  ///< the first of the sizes
+    std::size_t sizes = 0;
+    std::vector<std::string> kernels{};  ///< candidates
+    /// What the sizes lose to their own fastest kernels, geometric mean and worst: 0.01 is 1 %. Nothing where
+    /// the winners were stored before this run, and so few.
+    std::optional<double> mean_loss{};
+    std::optional<double> worst_loss{};
+    std::int64_t measurements = 0;  ///< kernels launched for this, at all sizes together
+    std::string failure{};          ///< why the winners stay as they were
 };
 
 enum class StopReason : std::uint8_t { finished, budget, interrupted };
 
 struct TuneResult {
     std::vector<ProblemResult> problems;
+    std::vector<CoverResult> covers;  ///< of each static problem, where the options limit its kernels
     StopReason stopped = StopReason::finished;
     std::int64_t compiles = 0;
     std::int64_t measurements = 0;  ///< candidates launched
     std::chrono::milliseconds elapsed{};
+    std::chrono::milliseconds measuring{};  ///< of it the GPU's worker was at work so long; zero: no GPU
+    std::chrono::milliseconds waiting{};    ///< and the tuner waited so long for images
 };
 
 /// What the progress bar and plain lines are made from. Called on the tuning thread.

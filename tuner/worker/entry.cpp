@@ -3,17 +3,29 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
+#include "runtime/system/folder.h"
 #include "tuner/compile/compile_worker.h"
 #include "tuner/gpu/measure_worker.h"
 #include "tuner/worker/process.h"
 
 namespace hone::tuner {
 namespace {
+
+/// By the call of Linux 5.9, or one by one. glibc has a function for it since 2.34.
+void close_from(int first) {
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+    for (const std::filesystem::path& open : runtime::entries_of("/proc/self/fd")) {
+        const int descriptor = std::atoi(open.filename().c_str());
+        if (descriptor >= first) close(descriptor);
+    }
+}
 
 /// Dies with the tuner, leaves no core file, and holds no descriptor but the standard ones and its socket.
 /// The parent may have died before the prctl, which then never fires: so its pid is checked afterwards.
@@ -22,7 +34,7 @@ bool settle_in(pid_t parent) {
     setrlimit(RLIMIT_CORE, &no_core);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) return false;
-    close_range(worker_socket_fd + 1, ~0U, 0);
+    close_from(worker_socket_fd + 1);
     return true;
 }
 

@@ -66,7 +66,7 @@ pid_t spawn(const std::filesystem::path& program, std::string_view kind, int soc
 std::string describe_ending(int status) {
     if (WIFEXITED(status)) return "exit code " + std::to_string(WEXITSTATUS(status));
     if (!WIFSIGNALED(status)) return "an unknown end";
-    const char* name = sigdescr_np(WTERMSIG(status));
+    const char* name = strsignal(WTERMSIG(status));
     return "signal " + std::to_string(WTERMSIG(status)) + " (" + (name == nullptr ? "?" : name) + ")";
 }
 

@@ -1,0 +1,127 @@
+#include "tuner/search/past_races.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernel_templates/catalog.h"
+#include "runtime/dispatch/choice.h"
+
+namespace hone::tuner {
+namespace {
+
+using cache::Trial;
+
+std::string text_of(const cache::TuningKey& key) {
+    const cache::GpuKey& gpu = key.gpu;
+    return fmt::format("{} {} {}\n{} {} {} {} {} {}", key.family, key.static_fields, key.dynamic_fields,
+                       gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count, gpu.memory_clock_mhz,
+                       gpu.mig_profile);
+}
+
+constexpr double another_gpu = 0.5;  // doublings that a GPU of another kind counts for
+
+double doublings_between(std::int64_t a, std::int64_t b) {
+    return std::abs(std::log2(static_cast<double>(a + 1)) - std::log2(static_cast<double>(b + 1)));
+}
+
+double unlikeness(const Problem& a, const Problem& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.family->fields.size(); ++i) {
+        const bool is_choice = a.family->fields[i].kind == Field::Kind::choice;
+        sum += is_choice ? (a[i] == b[i] ? 0.0 : 1.0) : doublings_between(a[i], b[i]);
+    }
+    return sum;
+}
+
+std::optional<MeasuredKernel> kernel_of(const Family& family, const Trial& trial) {
+    const std::optional<Candidate> candidate = parse_candidate(family, trial.candidate);
+    if (!candidate) return std::nullopt;
+    return MeasuredKernel{*candidate, trial.timing.median_us};
+}
+
+/// The winner's race with the winner alone.
+std::optional<PastRace> race_of(const Trial& winner) {
+    const Family* family = find_family(winner.key.family);
+    if (family == nullptr) return std::nullopt;
+    const auto problem = parse_problem(*family, winner.key.static_fields + ' ' + winner.key.dynamic_fields);
+    const std::optional<MeasuredKernel> kernel = kernel_of(*family, winner);
+    if (!problem || !kernel) return std::nullopt;
+    return PastRace{winner.key.gpu, *problem, winner.template_hash, {*kernel}};
+}
+
+void add_kernel(const MeasuredKernel& kernel, std::vector<MeasuredKernel>& kernels) {
+    const auto known = std::ranges::find(kernels, kernel.candidate, &MeasuredKernel::candidate);
+    if (known == kernels.end()) {
+        kernels.push_back(kernel);
+    } else if (known != kernels.begin()) {
+        known->us = kernel.us;  // trials come in the order in which they were stored
+    }
+}
+
+}  // namespace
+
+bool PastRace::is_current() const {
+    return template_hash(*kernels.front().candidate.variant) == winner_template;
+}
+
+PastRace* PastRaces::find(const cache::TuningKey& key) {
+    const auto found = by_key_.find(text_of(key));
+    return found == by_key_.end() ? nullptr : found->second;
+}
+
+void PastRaces::add(std::span<const Trial> winners, std::span<const Trial> others) {
+    std::set<const PastRace*> is_new;
+    for (const Trial& winner : winners) {
+        if (winner.provenance == cache::Provenance::predicted) continue;
+        std::optional<PastRace> won = race_of(winner);
+        if (!won) continue;
+        if (PastRace* race = find(winner.key); race != nullptr) {  // an older winner of the same layer
+            if (is_new.contains(race)) add_kernel(won->kernels.front(), race->kernels);
+            continue;
+        }
+        PastRace& race = races_[winner.key.family].emplace_back(*std::move(won));
+        by_key_.emplace(text_of(winner.key), &race);
+        is_new.insert(&race);
+    }
+    for (const Trial& other : others) {
+        PastRace* race = find(other.key);
+        if (race == nullptr || !is_new.contains(race)) continue;
+        if (const auto kernel = kernel_of(*race->problem.family, other)) add_kernel(*kernel, race->kernels);
+    }
+}
+
+/// Apart from what was stored of the same problem: that stays what every run starts from.
+void PastRaces::learn(const Trial& winner) {
+    std::optional<PastRace> won = race_of(winner);
+    if (!won) return;
+    won->of_this_run = true;
+    PastRace*& race = of_this_run_[text_of(winner.key)];
+    if (race == nullptr) race = &races_[winner.key.family].emplace_back();
+    *race = *std::move(won);
+}
+
+std::vector<Precedent> PastRaces::nearest(const Problem& problem) const {
+    std::vector<Precedent> near;
+    const auto races = races_.find(problem.family->name);
+    if (races == races_.end()) return near;
+    for (const PastRace& race : races->second) {
+        const bool same_shape = static_part(race.problem) == static_part(problem);
+        near.push_back({.race = &race,
+                        .same_shape = same_shape,
+                        .doublings = runtime::log2_distance(race.problem, problem),
+                        .unlikeness = same_shape ? 0 : unlikeness(race.problem, problem)});
+    }
+    std::ranges::stable_sort(near, {}, [&](const Precedent& precedent) {
+        return std::tuple(!precedent.same_shape, precedent.unlikeness,
+                          precedent.doublings + (precedent.race->gpu == here_ ? 0 : another_gpu));
+    });
+    return near;
+}
+
+}  // namespace hone::tuner

@@ -1,0 +1,61 @@
+// Races that were run before, here or elsewhere: which problem, on which GPU, and which kernels came out
+// ahead. What a race starts from. Problems and candidates that this build does not know are left out. Used by
+// one thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/records.h"
+#include "tuner/search/shortlist.h"
+
+namespace hone::tuner {
+
+struct PastRace {
+    cache::GpuKey gpu;
+    Problem problem;
+    std::string winner_template;          ///< hash of the winner's variant
+    std::vector<MeasuredKernel> kernels;  ///< the winner first, then those that raced it
+    bool of_this_run = false;
+
+    /// Whether the winner's kernel is still the one that was measured.
+    [[nodiscard]] bool is_current() const;
+};
+
+/// A past race as another problem sees it.
+struct Precedent {
+    const PastRace* race = nullptr;
+    bool same_shape = false;  ///< the static fields are the same
+    double doublings = 0;     ///< between the sizes of both, over all sizes that choose a kernel
+    double unlikeness = 0;    ///< doublings of all integers and 1 for each choice that differs
+};
+
+class PastRaces {
+  public:
+    explicit PastRaces(cache::GpuKey here) : here_(std::move(here)) {}
+
+    /// Winners, the best of each key first, those that were predicted left out, and others of their races, of
+    /// one layer of the cache. Of the same problem on the same GPU the layer that is added first counts.
+    void add(std::span<const cache::Trial> winners, std::span<const cache::Trial> others);
+    /// A race of this run has ended so.
+    void learn(const cache::Trial& winner);
+
+    /// Races of the problem's family, the nearest first: those of the same shape by the doublings between
+    /// their sizes, half a doubling more for another kind of GPU, then other shapes by unlikeness; of equally
+    /// near ones those that were added first.
+    [[nodiscard]] std::vector<Precedent> nearest(const Problem& problem) const;
+
+  private:
+    PastRace* find(const cache::TuningKey& key);
+
+    cache::GpuKey here_;
+    std::map<std::string, std::deque<PastRace>, std::less<>> races_;  ///< by family
+    std::map<std::string, PastRace*> by_key_;                         ///< those that were stored
+    std::map<std::string, PastRace*> of_this_run_;                    ///< by key, too
+};
+
+}  // namespace hone::tuner

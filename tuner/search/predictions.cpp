@@ -1,0 +1,97 @@
+#include "tuner/search/predictions.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernel_templates/space.h"
+
+namespace hone::tuner {
+namespace {
+
+constexpr unsigned cores_a_thread = 4;  // the others compile
+constexpr unsigned most_threads = 4;
+constexpr std::size_t most_kept = 1024;  // candidates of a problem
+
+}  // namespace
+
+std::vector<Candidate> best_predictions(const Problem& problem, const DeviceTraits& traits,
+                                        PredictionShare share) {
+    const std::vector<RankedCandidate> ranked = ranked_space(problem, traits);
+    std::vector<Candidate> best;
+    for (std::size_t i = 0; i < std::min(ranked.size(), share.best); ++i) best.push_back(ranked[i].candidate);
+    std::map<const Variant*, int> taken;
+    for (const Variant* variant : problem.family->variants) {
+        for (const RankedCandidate& next : ranked) {
+            if (next.candidate.variant != variant) continue;
+            if (++taken[variant] > share.of_each_variant) break;
+            best.push_back(next.candidate);
+        }
+    }
+    return best;
+}
+
+Predictions::Predictions(const DeviceTraits& traits) : traits_(traits) {}
+
+Predictions::~Predictions() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+/// With the mutex held.
+Predictions::Job& Predictions::job_of(const Problem& problem, PredictionShare share) {
+    const std::string name = fmt::format("{} {} {}", to_string(problem), share.best, share.of_each_variant);
+    return jobs_.try_emplace(name, Job{.problem = problem, .share = share, .candidates = {}}).first->second;
+}
+
+void Predictions::prefetch(const Problem& problem, PredictionShare share) {
+    if (share == PredictionShare{} || share.best > most_kept) return;
+    const std::lock_guard lock(mutex_);
+    Job& job = job_of(problem, share);
+    if (job.state != State::queued || std::ranges::find(queue_, &job) != queue_.end()) return;
+    queue_.push_back(&job);
+    const unsigned wanted =
+        std::clamp(std::thread::hardware_concurrency() / cores_a_thread, 1U, most_threads);
+    if (threads_.size() < wanted) threads_.emplace_back([this] { serve(); });
+    work_.notify_one();
+}
+
+std::vector<Candidate> Predictions::get(const Problem& problem, PredictionShare share) {
+    if (share == PredictionShare{}) return {};
+    if (share.best > most_kept) return best_predictions(problem, traits_, share);
+    std::unique_lock lock(mutex_);
+    Job& job = job_of(problem, share);
+    if (job.state == State::queued) {
+        std::erase(queue_, &job);
+        work_on(job, lock);
+    }
+    done_.wait(lock, [&] { return job.state == State::done; });
+    return job.candidates;
+}
+
+void Predictions::work_on(Job& job, std::unique_lock<std::mutex>& lock) {
+    job.state = State::running;
+    lock.unlock();
+    std::vector<Candidate> candidates = best_predictions(job.problem, traits_, job.share);
+    lock.lock();
+    job.candidates = std::move(candidates);
+    job.state = State::done;
+    done_.notify_all();
+}
+
+void Predictions::serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+        if (stopping_) return;
+        Job& job = *queue_.front();
+        queue_.pop_front();
+        work_on(job, lock);
+    }
+}
+
+}  // namespace hone::tuner
