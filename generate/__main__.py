@@ -99,8 +99,12 @@ def run_texts(group: typing.List[Operator]) -> Texts:
 def blocks(root: pathlib.Path, texts: Texts, operators: typing.List[Operator], lock: abi.Lock):
     """Blocks of files that are written by hand otherwise."""
     with_block(root, texts, "python/hone/errors.py", "statuses", emit_python.statuses_block())
-    with_block(root, texts, "python/hone/torch_ops.py", "operators",
+    with_block(root, texts, "python/hone/_torch/registered.py", "operators",
                emit_python_calls.torch_block(operators))
+    with_block(root, texts, "python/hone/ops.py", "names", emit_python_calls.names_block(operators))
+    with_block(root, texts, "python/hone/ops.py", "operators", emit_python_calls.functions_block(operators))
+    with_block(root, texts, "python/hone/preparing.py", "overloads",
+               emit_python_calls.prepare_block(operators))
     with_block(root, texts, "runtime/hone.h", "statuses", emit_c.statuses_block())
     with_block(root, texts, "runtime/hone.h", "choices", emit_c.enums_block())
     with_block(root, texts, "runtime/hone.h", "operators", emit_c.operators_block(operators, lock))

@@ -20,6 +20,13 @@ def _columns(items: typing.List[str]) -> typing.List[str]:
     return ["    " + (f"{row[0]:<{width}} {row[1]}" if len(row) > 1 else row[0]) for row in rows]
 
 
+def _entry(operator: Operator) -> str:
+    members = [f'.title = "{operator.title}"', f".families = {operator.name}"]
+    members += [f".problems = {operator.name}_problems"] if operator.problems else []
+    members += [".halves = true"] if operator.halves else []
+    return f"    {{{', '.join(members)}}},"
+
+
 def source(operators: typing.List[Operator]) -> str:
     lines = origin("kernel_templates/*", "What kernel_templates/names.h lists.")
     lines += ["", '#include "kernel_templates/names.h"', "", "namespace hone {", "namespace {", ""]
@@ -27,8 +34,11 @@ def source(operators: typing.List[Operator]) -> str:
     for operator in ordered:
         names = ", ".join(f'"{name}"' for name in families_of(operator))
         lines.append(f"constexpr std::string_view {operator.name}[] = {{{names}}};")
+        if operator.problems:
+            conditions = ", ".join(f'"{condition}"' for condition in operator.problems)
+            lines.append(f"constexpr std::string_view {operator.name}_problems[] = {{{conditions}}};")
     lines += ["", "constexpr OperatorName operators[] = {"]
-    lines += [f'    {{.title = "{operator.title}", .families = {operator.name}}},' for operator in ordered]
+    lines += [_entry(operator) for operator in ordered]
     lines += ["};", "", "constexpr DtypeSynonym synonyms[] = {"]
     lines += _columns([f'{{.text = "{text}", .dtype = "{dtype}"}},' for text, dtype in DTYPE_SYNONYMS.items()])
     lines += ["};", "", "}  // namespace", "",

@@ -108,8 +108,8 @@ def _call(group: typing.List[Operator]) -> typing.List[str]:
     call = group[0].call
     required, optional, written = signature(call)
     reals = [argument for argument in call.arguments if argument.kind == "float"]
-    given = [f"{name}: Any" for name in required] + [f"{name}: Any = None" for name in optional] + ["*"]
-    given += [f"{name}: Any = None" for name in written]
+    given = [f"{name}: Array" for name in required] + [f"{name}: Optional[Array] = None" for name in optional] + ["*"]
+    given += [f"{name}: Optional[Array] = None" for name in written]
     given += [f"{real.name}: float = {real.real}" for real in reals] + ["stream: Any = None"]
     lines = filled("def __call__(", ["self", *given], ") -> Any:", 4) + _documentation(group)
     names = [*required, *optional, *written, *(real.name for real in reals)]
@@ -173,13 +173,13 @@ def _keyword(call: Call, text: str) -> str:
     if default:
         return f"{name}: float = {default}"
     real = any(argument.name == name and argument.kind == "float" for argument in call.arguments)
-    kind = "Optional[int]" if name in call.sizes else "Optional[float]" if real else "Any"
+    kind = "Optional[int]" if name in call.sizes else "Optional[float]" if real else "Optional[Array]"
     return f"{name}: {kind} = None"
 
 
 def _irregular_class(call: Call, lock: abi.Lock) -> typing.List[str]:
     names = [*call.python.split(), *(text.partition("=")[0] for text in call.keywords.split())]
-    parameters = [*(f"{name}: Any" for name in call.python.split()), "*",
+    parameters = [*(f"{name}: Array" for name in call.python.split()), "*",
                   *(_keyword(call, text) for text in call.keywords.split()), "stream: Any = None"]
     return ["", "", f"class {call.title}Given(NamedTuple):", '    """What a call is given, but for its stream."""', "",
             *(f"    {name}: Any" for name in names), "", "",
@@ -202,6 +202,7 @@ def calls_source(operators: typing.List[Operator], lock: abi.Lock) -> str:
                    "go to the caller's current stream.")
     lines += ["from ctypes import c_int64, c_void_p", "from typing import Any, NamedTuple, Optional, Tuple", "",
               "from .. import descriptions", "from .._native import structs",
+              "from .._native.arrays import Array",
               "from .._native.library import check",
               "from .base import NOT_PLAIN", "from .heads import HeadsOperator", "from .rows import RowsOperator",
               "from .tensors import computed, fixed, rows, stored", "", "__all__ = ["]
@@ -296,7 +297,59 @@ def _quoted(text: str) -> typing.List[str]:
     return [f'        "{piece} "' for piece in pieces[:-1]] + [f'        "{piece}",' for piece in pieces[-1:]]
 
 
+def _torch_names(operators: typing.List[Operator]) -> typing.List[str]:
+    return [torch_call.name for operator in operators for torch_call in operator.torch]
+
+
 def torch_block(operators: typing.List[Operator]) -> typing.List[str]:
-    """The attributes of hone.torch_ops."""
-    names = [torch_call.name for operator in operators for torch_call in operator.torch]
-    return [f'{name} = _declared("{name}")' for name in names]
+    """PyTorch's operators, as hone._torch.registered makes them."""
+    return [f'{name} = _declared("{name}")' for name in _torch_names(operators)]
+
+
+def names_block(operators: typing.List[Operator]) -> typing.List[str]:
+    """Names of the functions of hone.ops."""
+    return filled("__all__ += [", [f'"{name}"' for name in _torch_names(operators)], "]", 0)
+
+
+def functions_block(operators: typing.List[Operator]) -> typing.List[str]:
+    """The functions of hone.ops, which have signatures and documentation, and call PyTorch's operators."""
+    lines: typing.List[str] = []
+    for operator in operators:
+        for torch_call in operator.torch:
+            lines += ["", "", *_function(operator, torch_call)]
+    return [*lines, "", ""]
+
+
+def _function(operator: Operator, torch_call: TorchCall) -> typing.List[str]:
+    text = schema(operator, torch_call)
+    pieces = text.partition("(")[2].partition(") ->")[0].split(", ")
+    names = [piece.rpartition(" ")[2].partition("=")[0] for piece in pieces]
+    result = text.rpartition("-> ")[2].replace("(", "Tuple[").replace(")", "]")
+    says = [in_python(operator.says), torch_call.says,
+            f"It is hone.{operator.title} as a function: help(hone.{class_name(operator.call)}.__call__) has the shapes "
+            f"and dtypes of its tensors."]
+    lines = filled(f"def {torch_call.name}(", [_function_parameter(piece) for piece in pieces], f") -> {result}:", 0)
+    lines += wrapped('"""' + "\n\n".join(filter(None, says)), 4) + ['    """']
+    return lines + filled(f"return _registered.{torch_call.name}(", names, ")", 4)
+
+
+def _function_parameter(piece: str) -> str:
+    """Of "Tensor? bias=None", say."""
+    kind, _, name = piece.rpartition(" ")
+    name, equals, default = name.partition("=")
+    known = re.sub(r"\(.*\)", "", kind.rstrip("?"))
+    known = f"Optional[{known}]" if kind.endswith("?") else known
+    return f"{name}: {known}" + (f" = {default}" if equals else "")
+
+
+def prepare_block(operators: typing.List[Operator]) -> typing.List[str]:
+    """What hone.prepare() returns for each description."""
+    lines: typing.List[str] = []
+    for operator in operators:
+        if operator.is_function:
+            continue
+        found = class_name(operator.call)
+        found = found if operator.call.keywords else f"calls.{found}"
+        lines += ["@overload", *filled("def prepare(", [f"description: descriptions.{operator.title}",
+                                                       "device: Any = None"], f") -> {found}: ...", 0)]
+    return lines

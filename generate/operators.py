@@ -203,6 +203,7 @@ class Operator(Record):
     parts: typing.List[Part] = dataclasses.field(default_factory=list)
     helpers: str = ""
     prepared: str = ""
+    problems: typing.List[str] = dataclasses.field(default_factory=list)
     folder: str = ""
 
     @property
@@ -287,17 +288,18 @@ def operator(title: str, *, says: str, family: typing.Optional[Family] = None, f
              halves: bool = False, function: bool = False, checked: bool = False,
              name: str = "", python: str = "",
              torch: typing.Sequence[TorchCall] = (), parts: typing.Sequence[Part] = (),
-             helpers: str = "", prepared: str = "") -> Operator:
+             helpers: str = "", prepared: str = "", problems: typing.Sequence[str] = ()) -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
     hand. `checked`: check_description(), written by hand, says what the family does not know. `python`: the
     fields that a description in Python takes first; `torch`: PyTorch's operators. Without a family of its own:
     `parts`, whose expressions call functions of the header `helpers`, and the header `prepared` of a class
-    Prepared<title>, all written by hand."""
+    Prepared<title>, all written by hand. `problems`, where operators share a family: "field=value" or
+    "field!=value", one of which holds for those of the family's problems that a person means by this operator."""
     fields = [_resolved(family, given) for given in fields]
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
                     halves,
-                    function, checked, list(torch), python, list(parts), helpers, prepared)
+                    function, checked, list(torch), python, list(parts), helpers, prepared, list(problems))
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")

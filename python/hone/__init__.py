@@ -16,9 +16,10 @@ checkpoints) need PyTorch, and are imported when they are first used.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any, List
 
 from . import descriptions, errors
+from ._native import pytorch
 from ._native.library import VERSION as __version__
 from ._operators import calls
 from ._operators.attention import AttentionOperator
@@ -51,23 +52,33 @@ __all__ = [
 _LAZY = {
     "load_quantized": ("hone.loading", "load_quantized"),
     "nn": ("hone.nn", None),
-    "ops": ("hone.torch_ops", None),
+    "ops": ("hone.ops", None),
     "patch": ("hone.patching", "patch"),
     "quantize_weights": ("hone.quantization", "quantize_weights"),
     "replace_linear_with_quantized": ("hone.quantization", "replace_linear_with_quantized"),
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'hone' has no attribute '{name}'")
-    try:
-        importlib.import_module("torch")
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ImportError(f"hone.{name} needs PyTorch, which is not installed here") from None
-    module_name, member = _LAZY[name]
-    module = importlib.import_module(module_name)
-    globals()[name] = found = module if member is None else getattr(module, member)
-    return found
+if TYPE_CHECKING:
+    from . import nn as nn, ops as ops
+    from .loading import load_quantized as load_quantized
+    from .patching import patch as patch
+    from .quantization import (
+        quantize_weights as quantize_weights,
+        replace_linear_with_quantized as replace_linear_with_quantized,
+    )
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module 'hone' has no attribute '{name}'")
+        pytorch.require(f"hone.{name}")
+        module_name, member = _LAZY[name]
+        module = importlib.import_module(module_name)
+        globals()[name] = found = module if member is None else getattr(module, member)
+        return found
+
+
+def __dir__() -> List[str]:
+    """What there is to use."""
+    return sorted([*__all__, *_LAZY, "__version__"])

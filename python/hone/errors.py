@@ -6,7 +6,7 @@ that do not fit an operator are plain TypeError and ValueError, which name the a
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Type
+from typing import Any, Dict, Optional, Type
 
 __all__ = [
     "BadArgumentError",
@@ -77,7 +77,7 @@ class ProgramError(HoneError):
 
     def __init__(
         self, message: str, *, code: str = "", hint: str = "", exit_code: Optional[int] = None,
-        data: Optional[dict] = None,
+        data: Optional[Dict[str, Any]] = None,
     ) -> None:
         super().__init__(f"{message}\n{hint}" if hint else message)
         self.code = code

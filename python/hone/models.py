@@ -18,7 +18,9 @@ _PROMPT = MOST_DECODED + 1  # tokens of the shortest
 
 # The descriptions that are one family's problem each, by its name.
 _BY_FAMILY: Dict[str, Type[Description]] = {
-    kind.FAMILY: kind for kind in map(vars(descriptions).get, descriptions.__all__) if kind.FAMILY
+    kind.FAMILY: kind
+    for kind in (getattr(descriptions, name) for name in descriptions.__all__)
+    if kind.FAMILY
 }
 
 
@@ -127,7 +129,7 @@ def _ffn_of(first: Dict[str, str], second: Dict[str, str], max_tokens: int) -> U
     common.update((name, first[name] == "yes") for name in ("gated", "bias", "norm"))
     if "format" not in first:
         return FusedFfn(**common)
-    quantized = {name: first[name] == "yes" for name in ("zeros", "quantized_x")}
+    quantized: Dict[str, Any] = {name: first[name] == "yes" for name in ("zeros", "quantized_x")}
     return QuantizedFfn(**common, format=first["format"], group=int(first["group"]), **quantized)
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, List, Optional, Tuple, Type
+from typing import Any, Dict, List, Optional, Tuple, Type
 
 from torch import Tensor, nn
 
 from . import nn as hone_nn
-from . import torch_ops
+from ._torch import registered
 from ._nn.probe import computes_rms_norm, epsilon_of
 
 MAX_HIDDEN = 262144  # of hone_rms_norm::hidden
@@ -49,7 +49,8 @@ def _replacement(module: nn.Module) -> Optional[Type[nn.Module]]:
         return hone_nn.RMSNorm if _fits(module.weight, module.normalized_shape) else None
     if type(module) is nn.LayerNorm:
         return hone_nn.LayerNorm if _fits(module.weight, module.normalized_shape) else None
-    return _patched_class(type(module)) if _is_plain_rms_norm(module) else None
+    kind: Any = type(module)
+    return _patched_class(kind) if _is_plain_rms_norm(module) else None
 
 
 def _fits(weight: Optional[Tensor], shape: Tuple[int, ...]) -> bool:
@@ -60,25 +61,28 @@ class _Patched:
     """Put before a model library's RMSNorm: runs Hone's kernel where there is one, else the module's own
     forward."""
 
+    weight: nn.Parameter
+
     def forward(self, *arguments: Any, **named: Any) -> Any:
         """[..., hidden] -> the same shape and dtype."""
         if len(arguments) == 1 and not named and hone_nn.runs_natively(arguments[0], self.weight):
-            return torch_ops.rms_norm(arguments[0], self.weight, epsilon_of(self))
-        return super().forward(*arguments, **named)
+            return registered.rms_norm(arguments[0], self.weight, epsilon_of(self))
+        return super().forward(*arguments, **named)  # type: ignore[misc]  # the other class has it
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Classes that are made while the program runs are found by what they were made from."""
-        _, _, *state = super().__reduce_ex__(protocol)
+        reduced: Any = super().__reduce_ex__(protocol)
+        _, _, *state = reduced
         return (_new_patched, (type(self).__mro__[2],), *state)
 
 
 @functools.lru_cache(maxsize=None)
-def _patched_class(old: Type[nn.Module]) -> Type[nn.Module]:
-    members = {"__module__": old.__module__, "__doc__": old.__doc__}
+def _patched_class(old: Any) -> Any:
+    members: Dict[str, Any] = {"__module__": old.__module__, "__doc__": old.__doc__}
     return type(f"Hone{old.__name__}", (_Patched, old), members)
 
 
-def _new_patched(old: Type[nn.Module]) -> nn.Module:
+def _new_patched(old: Any) -> nn.Module:
     """Without its state, for pickle and copy."""
     patched = _patched_class(old)
     return patched.__new__(patched)

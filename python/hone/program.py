@@ -67,8 +67,8 @@ def tune(
     dtype: Any = None, tp: Optional[int] = None, format: Optional[str] = None, group: Optional[int] = None,
     zeros: bool = False, lm_head: bool = False,
     gpu: Union[int, str, None] = None, effort: Optional[str] = None, budget: Union[float, str, None] = None,
-    retune: bool = False, offline: bool = False, arch: Optional[str] = None, dry_run: bool = False,
-    quiet: bool = False,
+    kernels: Optional[int] = None, retune: bool = False, offline: bool = False, arch: Optional[str] = None,
+    dry_run: bool = False, shard: Optional[str] = None, quiet: bool = False,
 ) -> Dict[str, Any]:
     """Finds the fastest kernels for a model or one operator on this machine's GPU, and remembers them.
 
@@ -77,8 +77,9 @@ def tune(
     fields={"dtype": "bf16", "hidden": 4096, "residual": True}; tokens=[1, 8, 512]; format="w4a16", "w8a16",
     "w8a8", "fp8" or "dense", of a model's linear layers (None: what its config.json says, else dense), with
     group, zeros and lm_head; gpu=0 or "all"; effort="quick", "standard", "exhaustive" or "known";
-    budget="10m" or seconds. Progress goes to stderr unless `quiet`. Operators that are prepared already keep
-    their kernels; a new process sees what was found.
+    budget="10m" or seconds; kernels=4: no more of a static problem for all its sizes; shard="3/8", the third
+    of eight parts that machines tune side by side. Progress goes to stderr unless `quiet`. Operators that are
+    prepared already keep their kernels; a new process sees what was found.
 
     Returns the `data` of docs/json-output.md. Raises ProgramError with the program's message, hint and exit
     code (and `data` where it got something done), MissingLibraryError without a program; after Ctrl-C, which
@@ -96,7 +97,9 @@ def tune(
         "--gpu": gpu,
         "--effort": effort,
         "--budget": _budget_text(budget),
+        "--kernels": kernels,
         "--arch": arch,
+        "--shard": shard,
     }
     # "--op=x" and not "--op", "x": a value that begins with a dash stays a value.
     arguments += [f"{option}={value}" for option, value in options.items() if value is not None]
@@ -201,7 +204,7 @@ def _pass_on(pipe: IO[str], heard: List[str], quiet: bool) -> None:
             sys.stderr.write(line)
 
 
-def _end(child: subprocess.Popen, interrupted: bool) -> None:
+def _end(child: subprocess.Popen[str], interrupted: bool) -> None:
     """Ctrl-C in a terminal reaches the program as well, which saves and ends; whoever did not get it is
     told."""
     import signal

@@ -112,8 +112,9 @@ def _quantized_ffn(
     ]
     if any(stays) or ffn._forward_hooks or ffn._forward_pre_hooks:
         return None
+    gate, up, down = layers.values()
     return hone_nn.QuantizedFFN.from_float(
-        *layers.values(), bits, group, activation=ffn.activation, norm=ffn.norm
+        gate, up, down, bits, group, activation=ffn.activation, norm=ffn.norm
     )
 
 

@@ -24,6 +24,27 @@ from hone import runtime
 from hone._native import library
 
 
+OLD_PYTORCH = """
+__version__ = "1.13.1+cpu"
+Tensor = type("Tensor", (), {})
+from . import nn
+"""
+
+# What is asked for by its name, and two modules that are imported.
+USE_OLD_PYTORCH = """
+import importlib, hone
+def said(use):
+    try:
+        use()
+    except ImportError as error:
+        print(error)
+for name in sorted(hone._LAZY):
+    said(lambda: getattr(hone, name))
+for module in ("hone.ops", "hone.nn"):
+    said(lambda: importlib.import_module(module))
+"""
+
+
 def run_python(code: str, changes: Optional[Dict[str, Optional[str]]] = None) -> str:
     """What a new Python prints; `changes` are environment variables, None for one that is not there."""
     environment = {**os.environ, "PYTHONPATH": str(fakes.TREE / "python"), **(changes or {})}
@@ -68,6 +89,26 @@ class Importing(unittest.TestCase):
                     getattr(hone, name)
         with self.assertRaisesRegex(AttributeError, "^module 'hone' has no attribute 'tuna'"):
             hone.tuna
+
+    def test_a_pytorch_that_is_too_old_is_named(self) -> None:
+        """In a process of its own: a module whose import has failed is not there for the others."""
+        with tempfile.TemporaryDirectory(prefix="hone-old-torch-") as folder:
+            Path(folder, "torch").mkdir()
+            Path(folder, "torch", "__init__.py").write_text(OLD_PYTORCH, encoding="utf-8")
+            Path(folder, "torch", "nn.py").write_text("functional = None\n", encoding="utf-8")
+            path = os.pathsep.join([folder, str(fakes.TREE / "python")])
+            printed = run_python(USE_OLD_PYTORCH, {"PYTHONPATH": path})
+        wanted = [f"{name} needs PyTorch 2.4 or newer; version 1.13.1+cpu is installed here" for name in (
+            "hone.load_quantized", "hone.nn", "hone.ops", "hone.patch", "hone.quantize_weights",
+            "hone.replace_linear_with_quantized", "hone.ops", "hone.ops",
+        )]  # fmt: skip
+        self.assertEqual(printed.splitlines(), wanted)
+
+    def test_dir_has_what_one_may_use(self) -> None:
+        names = dir(hone)
+        self.assertEqual([name for name in names if name.startswith("_")], ["__version__"])
+        self.assertLessEqual({*hone.__all__, "nn", "ops", "patch", "quantize_weights"}, set(names))
+        self.assertFalse({"calls", "importlib", "pytorch", "Any", "List", "annotations"} & set(names))
 
 
 class Missing(unittest.TestCase):

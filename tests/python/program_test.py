@@ -96,19 +96,21 @@ class Arguments(Case):
     def test_every_option(self) -> None:
         self.assertEqual(self.arguments_of("gpt2"), ["tune", "--json", "--", "gpt2"])
         self.assertEqual(
-            self.arguments_of(Path("a b.json"), dtype="float16", tp=4, gpu="all", effort="quick", budget=1.5),
+            self.arguments_of(
+                Path("a b.json"), dtype="float16", tp=4, gpu="all", effort="quick", budget=1.5, kernels=4,
+            ),
             ["tune", "--json", "--dtype=fp16", "--tp=4", "--gpu=all", "--effort=quick", "--budget=1500ms",
-             "--", "a b.json"],
+             "--kernels=4", "--", "a b.json"],
         )  # fmt: skip
         fields = {"dtype": "bf16", "hidden": 64, "residual": True, "bias": False}
         self.assertEqual(
             self.arguments_of(
                 op="rmsnorm", fields=fields, tokens=[1, 8], gpu=0, budget="10m", retune=True, offline=True,
-                arch="sm_90a", dry_run=True,
+                arch="sm_90a", dry_run=True, shard="3/8",
             ),
             ["tune", "--json", "--op=rmsnorm", "--fields=dtype=bf16 hidden=64 residual=yes bias=no",
-             "--tokens=1,8", "--gpu=0", "--budget=10m", "--arch=sm_90a", "--retune", "--offline",
-             "--dry-run"],
+             "--tokens=1,8", "--gpu=0", "--budget=10m", "--arch=sm_90a", "--shard=3/8", "--retune",
+             "--offline", "--dry-run"],
         )  # fmt: skip
         self.assertEqual(
             self.arguments_of("gpt2", format="w4a16", group=0, zeros=True, lm_head=True),
@@ -121,7 +123,7 @@ class Arguments(Case):
         options = {"--json"}
         for words in (
             self.arguments_of("gpt2", op="x", fields="x", tokens=1, dtype="bf16", tp=1, gpu=0, effort="x"),
-            self.arguments_of(budget=1, arch="x", retune=True, offline=True, dry_run=True),
+            self.arguments_of(budget=1, arch="x", retune=True, offline=True, dry_run=True, shard="x"),
             self.arguments_of(format="x", group=1, zeros=True, lm_head=True),
         ):
             options |= {word.partition("=")[0] for word in words if len(word) > 2 and word.startswith("--")}

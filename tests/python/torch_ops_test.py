@@ -1,8 +1,9 @@
-"""hone.torch_ops on stand-ins for PyTorch: what it registers, what its operators launch, and what mistakes
+"""hone.ops on stand-ins for PyTorch: what it registers, what its operators launch, and what mistakes
 say."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import unittest
@@ -27,9 +28,9 @@ class TorchCase(Case):
         torch_library.install(self.torch, private=self.PRIVATE)
         self.addCleanup(fake_torch.uninstall)
         self.addCleanup(torch_library.uninstall)
-        from hone import torch_ops
+        from hone._torch import registered
 
-        self.ops = torch_ops
+        self.ops = registered
 
     def tensor(self, *shape: int, **more) -> fake_torch.Tensor:
         return fake_torch.cuda_tensor(self.torch, *shape, **more)
@@ -318,13 +319,29 @@ class Registration(TorchCase):
     def test_help_says_what_an_operator_computes_and_where_its_tensors_are_told(self) -> None:
         for declared in self.ops.DECLARED:
             with self.subTest(declared.name):
-                operator = getattr(self.ops, declared.name)
-                schema, computes, *_, pointer = operator.__doc__.split("\n\n")
-                self.assertEqual(schema, operator.schema)
-                self.assertIn(declared.says, operator.__doc__)
+                function = getattr(hone.ops, declared.name)
+                computes, *_, pointer = inspect.getdoc(function).split("\n\n")
+                self.assertIn(" ".join(declared.says.split()), " ".join(function.__doc__.split()))
                 self.assertEqual(computes.split(), declared.description.__doc__.split("\n\n")[0].split())
                 kind = getattr(hone, re.search(r"help\(hone\.(\w+)\.__call__\)", pointer)[1])
                 self.assertIn("Raises TypeError", kind.__call__.__doc__)
+
+    def test_functions_have_the_arguments_of_their_operators(self) -> None:
+        names = set(vars(self.torch.ops.hone))
+        self.assertEqual(set(hone.ops.__all__), names)
+        for name in names:
+            pieces = re.search(r"\((.*)\) ->", getattr(self.ops, name).schema)[1].split(", ")
+            wanted = [piece.rpartition(" ")[2].partition("=") for piece in pieces]
+            found = inspect.signature(getattr(hone.ops, name)).parameters.values()
+            self.assertEqual([one.name for one in found], [argument for argument, *_ in wanted])
+            self.assertEqual([one.default is not one.empty for one in found], [bool(given) for _, given, _ in wanted])
+
+    def test_a_function_calls_its_operator(self) -> None:
+        for name, (arguments, shapes) in self.samples().items():
+            with self.subTest(name):
+                found = getattr(hone.ops, name)(*arguments)
+                found = found if isinstance(found, tuple) else (found,)
+                self.assertEqual([tuple(one.shape) for one in found], shapes)
 
     def test_every_operator_has_an_autograd_kernel(self) -> None:
         for operator in vars(self.torch.ops.hone).values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
 from . import dlpack
 
@@ -34,6 +34,20 @@ _FROM_TYPESTR = {
 
 # Kernels access at most so many bytes at once.
 ALIGNMENT = 16
+
+
+class _Exporter(Protocol):
+    @property
+    def __dlpack__(self) -> Callable[..., Any]: ...
+
+
+class _WithInterface(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+# What a call takes: tensors of PyTorch, and arrays of CuPy, Numba and JAX.
+Array = Union[_Exporter, _WithInterface]
 
 
 class ArrayView(NamedTuple):
@@ -116,7 +130,7 @@ def _from_torch(tensor: Any, name: str) -> ArrayView:
     )
 
 
-def _from_interface(value: Any, interface: dict, name: str) -> ArrayView:
+def _from_interface(value: Any, interface: Dict[str, Any], name: str) -> ArrayView:
     if interface.get("mask") is not None:
         raise ValueError(f"{name}: it has a mask; allowed are arrays without one")
     shape = tuple(interface["shape"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .. import torch_ops
+from .._torch import registered
 from .._native.structs import QUANT_FORMATS
 from .._operators.stored import StoredWeight
 from .._torch.prepared import DTYPES
@@ -18,7 +18,7 @@ from .common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
 
 Bits = Union[int, str]
 
-_FORMATS = {4: "w4a16", 8: "w8a16", **{name: name for name in QUANT_FORMATS}}
+_FORMATS: Dict[Bits, str] = {4: "w4a16", 8: "w8a16", **{name: name for name in QUANT_FORMATS}}
 _USUAL_GROUP = 128
 _DTYPES = tuple(RESULTS.values())  # of which there are kernels
 _FP8 = X_CODES["fp8"]
@@ -177,7 +177,7 @@ class QuantizedLinear(torch.nn.Module):
     ) -> Tensor:
         if self.input_order is not None:
             x = x.index_select(-1, self.input_order)
-        return torch_ops.quantized_linear(
+        return registered.quantized_linear(
             x, self.kernel_codes, self.scales, self.format, self.group, self.out_features, self.activation,
             self.zeros, self.bias, residual, x_scales, None, None, DTYPES[dtype],
         )  # fmt: skip
@@ -219,7 +219,7 @@ class QuantizedLinear(torch.nn.Module):
                 f"group, zeros and input_order"
             )
 
-    def _layout(self) -> list:
+    def _layout(self) -> List[int]:
         present = [int(tensor is not None) for tensor in (self.zeros, self.input_order)]
         return [packing.LAYOUT_VERSION, QUANT_FORMATS[self.format], self.group, *present]
 

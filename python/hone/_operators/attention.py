@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Dict, Tuple
 
+from .. import descriptions
 from .._native import library
 from ..runtime import Runtime
 from .arguments import check_number, check_presence
@@ -18,6 +19,7 @@ _MOST_WORKSPACES = 4096  # that are remembered: lengths change from call to call
 class AttentionOperator(AttentionCall):
     """A prepared Attention."""
 
+    description: descriptions.Attention
     WRITTEN = ("out", "lse", "workspace")
     WORKS = True
 

@@ -13,7 +13,7 @@ import functools
 import json
 import struct
 import weakref
-from typing import Any, ClassVar, ContextManager, Dict, Tuple, Type
+from typing import Any, Callable, ClassVar, ContextManager, Dict, Tuple, Type
 
 from .._native import arrays, library, runtime_structs, streams, structs
 from ..errors import BadArgumentError
@@ -66,6 +66,7 @@ class Operator:
 
     CALL: ClassVar[str]  # the middle of hone_<CALL>_run
     ARGUMENTS: ClassVar[Type[ctypes.Structure]]
+    run_pointers: Callable[..., None]
 
     def __init__(self, description: Description, runtime: Runtime) -> None:
         """Loads or compiles every kernel that a call can reach. Raises HoneError."""
@@ -75,13 +76,13 @@ class Operator:
         destroy = library.function("hone_operator_destroy")
         handle = ctypes.c_void_p()
         library.check(prepare(runtime.handle, ctypes.byref(description.to_struct()), ctypes.byref(handle)))
-        self._handle, self._pointer = handle.value, handle
+        self._handle, self._pointer = handle.value or 0, handle
         # Not at exit, when the driver may be gone before us.
         weakref.finalize(self, destroy, self._handle).atexit = False
         self._run = library.bare_function(f"hone_{self.CALL}_run")
         packing = _packing(self.ARGUMENTS)
         self._pack, self._bytes = packing.pack, packing.size
-        self.sizes = _Sizes(handle.value)
+        self.sizes = _Sizes(self._handle)
         self._tensor: Any = _NoTensor  # type of the first argument of calls that may go the fast way
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 from .. import descriptions
 from .._native import structs
+from .._native.arrays import Array
 from .._native.library import check
 from .base import NOT_PLAIN
 from .heads import HeadsOperator
@@ -80,10 +81,12 @@ class AttentionCall(HeadsOperator):
             check(status)
 
     def __call__(
-        self, q: Any, k: Any, v: Any, *, kv_lengths: Any = None, page_table: Any = None, q_starts: Any = None,
-        kv_starts: Any = None, q_len: Optional[int] = None, kv_len: Optional[int] = None, k_scale: Any = None,
-        v_scale: Any = None, scale: Optional[float] = None, softcap: Optional[float] = None, out: Any = None,
-        lse: Any = None, workspace: Any = None, stream: Any = None,
+        self, q: Array, k: Array, v: Array, *, kv_lengths: Optional[Array] = None,
+        page_table: Optional[Array] = None, q_starts: Optional[Array] = None,
+        kv_starts: Optional[Array] = None, q_len: Optional[int] = None, kv_len: Optional[int] = None,
+        k_scale: Optional[Array] = None, v_scale: Optional[Array] = None, scale: Optional[float] = None,
+        softcap: Optional[float] = None, out: Optional[Array] = None, lse: Optional[Array] = None,
+        workspace: Optional[Array] = None, stream: Any = None,
     ) -> Any:
         """Returns out, or (out, lse) where the operator has an lse.
 
@@ -151,8 +154,9 @@ class EmbeddingOperator(RowsOperator):
             check(status)
 
     def __call__(
-        self, ids: Any, table: Any, position_ids: Any = None, position_table: Any = None, *, out: Any = None,
-        scale: float = 1.0, stream: Any = None,
+        self, ids: Array, table: Array, position_ids: Optional[Array] = None,
+        position_table: Optional[Array] = None, *, out: Optional[Array] = None, scale: float = 1.0,
+        stream: Any = None,
     ) -> Any:
         """Returns out.
 
@@ -208,8 +212,9 @@ class LinearOperator(RowsOperator):
             check(status)
 
     def __call__(
-        self, x: Any, weight: Any, bias: Any = None, residual: Any = None, norm_weight: Any = None, *,
-        out: Any = None, workspace: Any = None, epsilon: float = 1e-5, stream: Any = None,
+        self, x: Array, weight: Array, bias: Optional[Array] = None, residual: Optional[Array] = None,
+        norm_weight: Optional[Array] = None, *, out: Optional[Array] = None,
+        workspace: Optional[Array] = None, epsilon: float = 1e-5, stream: Any = None,
     ) -> Any:
         """Returns out.
 
@@ -274,9 +279,10 @@ class FusedFfnOperator(RowsOperator):
             check(status)
 
     def __call__(
-        self, x: Any, gate: Any, up: Any, down: Any, up_bias: Any = None, down_bias: Any = None,
-        residual: Any = None, norm_weight: Any = None, *, out: Any = None, workspace: Any = None,
-        epsilon: float = 1e-5, stream: Any = None,
+        self, x: Array, gate: Array, up: Array, down: Array, up_bias: Optional[Array] = None,
+        down_bias: Optional[Array] = None, residual: Optional[Array] = None,
+        norm_weight: Optional[Array] = None, *, out: Optional[Array] = None,
+        workspace: Optional[Array] = None, epsilon: float = 1e-5, stream: Any = None,
     ) -> Any:
         """Returns out.
 
@@ -343,8 +349,9 @@ class Norm(RowsOperator):
             check(status)
 
     def __call__(
-        self, x: Any, weight: Any, residual: Any = None, bias: Any = None, *, out: Any = None,
-        sum: Any = None, scale: Any = None, epsilon: float = 1e-5, stream: Any = None,
+        self, x: Array, weight: Array, residual: Optional[Array] = None, bias: Optional[Array] = None, *,
+        out: Optional[Array] = None, sum: Optional[Array] = None, scale: Optional[Array] = None,
+        epsilon: float = 1e-5, stream: Any = None,
     ) -> Any:
         """Returns (out, sum, scale): those that the operator has.
 
@@ -407,9 +414,10 @@ class QuantizedLinearOperator(RowsOperator):
             check(status)
 
     def __call__(
-        self, x: Any, weight: Any, scales: Any, zeros: Any = None, bias: Any = None, residual: Any = None,
-        x_scales: Any = None, norm_weight: Any = None, *, out: Any = None, workspace: Any = None,
-        epsilon: float = 1e-5, stream: Any = None,
+        self, x: Array, weight: Array, scales: Array, zeros: Optional[Array] = None,
+        bias: Optional[Array] = None, residual: Optional[Array] = None, x_scales: Optional[Array] = None,
+        norm_weight: Optional[Array] = None, *, out: Optional[Array] = None,
+        workspace: Optional[Array] = None, epsilon: float = 1e-5, stream: Any = None,
     ) -> Any:
         """Returns out.
 
@@ -484,11 +492,13 @@ class QuantizedFfnOperator(RowsOperator):
             check(status)
 
     def __call__(
-        self, x: Any, up: Any, up_scales: Any, down: Any, down_scales: Any, x_scales: Any = None,
-        gate: Any = None, gate_scales: Any = None, gate_zeros: Any = None, up_zeros: Any = None,
-        down_zeros: Any = None, up_bias: Any = None, down_bias: Any = None, residual: Any = None,
-        norm_weight: Any = None, *, out: Any = None, workspace: Any = None, epsilon: float = 1e-5,
-        stream: Any = None,
+        self, x: Array, up: Array, up_scales: Array, down: Array, down_scales: Array,
+        x_scales: Optional[Array] = None, gate: Optional[Array] = None, gate_scales: Optional[Array] = None,
+        gate_zeros: Optional[Array] = None, up_zeros: Optional[Array] = None,
+        down_zeros: Optional[Array] = None, up_bias: Optional[Array] = None,
+        down_bias: Optional[Array] = None, residual: Optional[Array] = None,
+        norm_weight: Optional[Array] = None, *, out: Optional[Array] = None,
+        workspace: Optional[Array] = None, epsilon: float = 1e-5, stream: Any = None,
     ) -> Any:
         """Returns out.
 
@@ -556,8 +566,9 @@ class NormBackward(RowsOperator):
             check(status)
 
     def __call__(
-        self, dy: Any, x: Any, weight: Any, dsum: Any = None, *, dx: Any = None, dweight: Any = None,
-        workspace: Any = None, epsilon: float = 1e-5, stream: Any = None,
+        self, dy: Array, x: Array, weight: Array, dsum: Optional[Array] = None, *, dx: Optional[Array] = None,
+        dweight: Optional[Array] = None, workspace: Optional[Array] = None, epsilon: float = 1e-5,
+        stream: Any = None,
     ) -> Any:
         """Returns (dx, dweight): those that the operator has.
 
@@ -632,10 +643,11 @@ class RopeKvAppendCall(HeadsOperator):
             check(status)
 
     def __call__(
-        self, q: Any, k: Any, v: Any, k_cache: Any, v_cache: Any, *, cos: Any = None, sin: Any = None,
-        kv_lengths: Any = None, page_table: Any = None, positions: Any = None, slots: Any = None,
-        k_scale: Any = None, v_scale: Any = None, q_weight: Any = None, k_weight: Any = None,
-        epsilon: float = 1e-5, out: Any = None, stream: Any = None,
+        self, q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array, *, cos: Optional[Array] = None,
+        sin: Optional[Array] = None, kv_lengths: Optional[Array] = None, page_table: Optional[Array] = None,
+        positions: Optional[Array] = None, slots: Optional[Array] = None, k_scale: Optional[Array] = None,
+        v_scale: Optional[Array] = None, q_weight: Optional[Array] = None, k_weight: Optional[Array] = None,
+        epsilon: float = 1e-5, out: Optional[Array] = None, stream: Any = None,
     ) -> Any:
         """Returns out, the rotated queries, and writes k_cache and v_cache.
 
@@ -701,8 +713,9 @@ class SampleOperator(RowsOperator):
             check(status)
 
     def __call__(
-        self, logits: Any, temperature: Any, seed: Any, counter: Any, top_k: Any = None, top_p: Any = None,
-        min_p: Any = None, *, out: Any = None, log_probability: Any = None, stream: Any = None,
+        self, logits: Array, temperature: Array, seed: Array, counter: Array, top_k: Optional[Array] = None,
+        top_p: Optional[Array] = None, min_p: Optional[Array] = None, *, out: Optional[Array] = None,
+        log_probability: Optional[Array] = None, stream: Any = None,
     ) -> Any:
         """Returns (out, log_probability): those that the operator has.
 

@@ -55,7 +55,7 @@ class Description:
                 raise TypeError(f"{field}: {value!r}; allowed is an int")
             if not -(2**63) <= value < 2**63:  # ctypes would cut it off
                 raise ValueError(f"{field}: {value}; allowed are numbers of 64 bits")
-        for field in (field.name for field in fields(self) if field.type == "bool"):
+        for field in (field.name for field in fields(self) if str(field.type) == "bool"):
             if not isinstance(getattr(self, field), bool):
                 raise TypeError(f"{field}: {getattr(self, field)!r}; allowed is a bool")
         for field, words in self.WORDS.items():
@@ -81,7 +81,7 @@ class Description:
         given: Dict[str, Any] = {cls.LIMIT: most_rows}
         for field in cls._family_fields():
             text = problem[cls.C_FIELDS.get(field.name, field.name)]
-            is_size, is_flag = field.name in cls.SIZES, field.type == "bool"
+            is_size, is_flag = field.name in cls.SIZES, str(field.type) == "bool"
             given[field.name] = int(text) if is_size else text == "yes" if is_flag else text
         return cls(**given)
 
@@ -91,7 +91,7 @@ class Description:
         return {self.C_FIELDS.get(name, name): getattr(self, name) for name in names}
 
     @classmethod
-    def _family_fields(cls) -> List[Field]:
+    def _family_fields(cls) -> List[Field[Any]]:
         return [field for field in fields(cls) if field.name not in (cls.LIMIT, *cls.NOT_IN_FAMILY)]
 
     def to_struct(self) -> Structure:

@@ -3,7 +3,7 @@ common. Their classes read the arguments of a call through an object, a careful 
 
 from __future__ import annotations
 
-from typing import Any, Callable, ClassVar, Dict, Tuple, Union
+from typing import Any, ClassVar, Dict, Tuple, Union
 
 from ..runtime import Runtime
 from .arguments import Arguments, check_presence
@@ -23,7 +23,7 @@ class HeadsOperator(Operator):
     WRITTEN: ClassVar[Tuple[str, ...]]  # arguments
     WORKS: ClassVar[bool] = False  # whether calls have a workspace
 
-    run_pointers: Callable[..., None]
+    description: Any
     _options: Tuple[Option, ...]
 
     def __init__(self, description: Any, runtime: Runtime) -> None:

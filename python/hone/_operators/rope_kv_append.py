@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
+from .. import descriptions
 from .._native.arrays import row_distance
 from ..runtime import Runtime
 from .arguments import check_is_number
@@ -15,6 +16,7 @@ from .heads import FLOATS, INDICES, Reader
 class RopeKvAppendOperator(RopeKvAppendCall):
     """A prepared RopeKvAppend."""
 
+    description: descriptions.RopeKvAppend
     WRITTEN = ("out", "k_cache", "v_cache")
 
     def __init__(self, description: Any, runtime: Runtime) -> None:

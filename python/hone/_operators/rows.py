@@ -20,8 +20,6 @@ class RowsOperator(Operator):
     GIVEN: ClassVar[Tuple[str, ...]]  # the arguments of a call in their order, but for the stream
     NUMBERS: ClassVar[Tuple[str, ...]]  # those of them that are numbers
 
-    run_pointers: Callable[..., None]
-
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
         self.wanted: List[Wanted] = [wanted for tensor in self.TENSORS for wanted in tensor.of(description)]
@@ -66,7 +64,8 @@ class RowsOperator(Operator):
         first: Any,
     ) -> None:  # fmt: skip
         """Checks one tensor, which is made where it is written and not given."""
-        name, dtypes, shape = wanted.name, wanted.dtypes, wanted.shape
+        name, dtypes = wanted.name, wanted.dtypes
+        shape: Any = wanted.shape
         if not wanted.present or not wanted.written and wanted.option:
             check_presence(values[name], name, wanted.option, wanted.present)
         if not wanted.present:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Tuple, Union
 
 from .description import CODES
 
@@ -53,7 +53,8 @@ def _dtypes(description: Any, dtype: str) -> Tuple[str, ...]:
 
 def _sizes(description: Any, names: Tuple[str, ...]) -> Tuple[Any, ...]:
     """Fields of a description; what is none is for each call to say."""
-    return tuple(int(name) if name.isdigit() else getattr(description, name, name) for name in names)
+    known: Dict[str, Any] = {name: getattr(description, name, name) for name in names}
+    return tuple(int(name) if name.isdigit() else known[name] for name in names)
 
 
 @dataclass(frozen=True)

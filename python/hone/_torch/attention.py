@@ -1,6 +1,6 @@
 """What PyTorch's attention of Hone does: on CUDA tensors, and on fake ones that have only shapes.
 
-Called by the dispatcher (torch_ops.py), and by the autograd kernels (autograd.py). Nothing here
+Called by the dispatcher (registered.py), and by the autograd kernels (autograd.py). Nothing here
 records gradients. May be called from any thread.
 """
 
@@ -88,7 +88,7 @@ def attention_with_cache_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *optio
     return _run(q, k_cache, v_cache, given, True)
 
 
-def _run(q: Tensor, k: Tensor, v: Tensor, options: _Options, lse: bool) -> Pair:
+def _run(q: Tensor, k: Tensor, v: Tensor, options: Any, lse: bool) -> Pair:
     """On checked tensors [batch, tokens, heads, head_dim], or pages: prepares, and copies what kernels cannot
     read. Without `lse` the second result means nothing."""
     if q.is_meta or not q.numel():
@@ -123,7 +123,7 @@ def _results(q: Tensor) -> Pair:
     return q.new_empty(q.shape), q.new_empty((batch, heads, q_len), dtype=torch.float32)
 
 
-def _room(k: Tensor, options: _Options) -> int:
+def _room(k: Tensor, options: Any) -> int:
     """Keys that a sequence can have."""
     return k.shape[1] if options.page_table is None else k.shape[1] * options.page_table.shape[1]
 
@@ -155,7 +155,7 @@ def _check_attention(
     check_positive("scale", scale)
 
 
-def _check_cached(q: Tensor, k: Tensor, v: Tensor, options: _Options) -> None:
+def _check_cached(q: Tensor, k: Tensor, v: Tensor, options: Any) -> None:
     check_query(q, ("batch", "q_len", "heads", "head_dim"))
     batch, _, heads, head_dim = q.shape
     paged = options.page_table is not None

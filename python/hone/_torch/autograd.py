@@ -12,7 +12,7 @@ implementation, refusing().
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -30,9 +30,8 @@ _PRIVATE = (
 _FAST = all(hasattr(torch._C, name) for name in _PRIVATE)
 
 _grad_enabled = torch.is_grad_enabled
-_any_requires_grad, _below_autograd, _modes, _transforms = (
-    getattr(torch._C, name, None) for name in _PRIVATE
-)
+_interfaces: List[Any] = [getattr(torch._C, name, None) for name in _PRIVATE]
+_any_requires_grad, _below_autograd, _modes, _transforms = _interfaces
 
 # No code but ours has to see a call with arguments of these types.
 _PLAIN_TYPES = frozenset({Tensor, torch.nn.Parameter, float, int, bool, str, type(None)})

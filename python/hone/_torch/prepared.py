@@ -1,4 +1,4 @@
-"""What torch_ops needs before it can launch: prepared operators by the sizes of a call, checks, layouts,
+"""What PyTorch's operators need before they can launch: prepared operators by the sizes of a call, checks, layouts,
 devices.
 
 Every function may be called from any thread.
@@ -27,7 +27,10 @@ FIRST_ROWS = 8192  # what an operator is prepared for at first; doubled until a 
 _lock = threading.Lock()
 
 
-class PreparedBySize(Dict[tuple, tuple]):
+Key = Tuple[Any, ...]  # what is alike in calls
+
+
+class PreparedBySize(Dict[Key, Tuple[Any, ...]]):
     """Prepared operators whose calls have several sizes: (operator, the most of each) by (what it is but for
     them, device)."""
 
@@ -61,16 +64,16 @@ class PreparedBySize(Dict[tuple, tuple]):
             return operator
 
 
-class KnownCalls(Dict[tuple, Callable[..., Any]]):
+class KnownCalls(Dict[Key, Callable[..., Any]]):
     """The fast ways of calls (fast_path.py), by what is alike in them."""
 
     def __init__(self, names: Tuple[str, ...]) -> None:
         """`names`: of the arguments of a call."""
         super().__init__()
         self._names = names
-        self._operators: Dict[tuple, Any] = {}
+        self._operators: Dict[Key, Any] = {}
 
-    def learn(self, key: tuple, operator: Any) -> None:
+    def learn(self, key: Key, operator: Any) -> None:
         """Calls with this key may run the operator from now on; a larger one takes the place of another."""
         if self._operators.get(key) is not operator:
             self[key] = operator.fresh_call(torch, self._names)
@@ -83,7 +86,7 @@ _ABSENT = (*NOT_PLAIN, KeyError)
 
 def known_call(
     declared: Declared, key: Sequence[str], known: KnownCalls, with_care: Callable[..., Any]
-) -> Tuple[Callable[..., tuple], Callable[..., Any]]:
+) -> Tuple[Callable[..., Key], Callable[..., Any]]:
     """The key of calls that are alike, of these parts, and an implementation: that which is known for the key, or
     `with_care`, written out for these arguments."""
     names = ", ".join(name for _, name in declared.arguments)
@@ -97,7 +100,7 @@ def known_call(
         "        pass",
         f"    return with_care({names})",
     ]
-    found = {"__name__": __name__, "known": known, "ABSENT": _ABSENT, "with_care": with_care}
+    found: Dict[str, Any] = {"__name__": __name__, "known": known, "ABSENT": _ABSENT, "with_care": with_care}
     exec(compile("\n".join(lines), f"<hone::{declared.name}>", "exec"), found)
     return found["key_of"], found[declared.name]
 

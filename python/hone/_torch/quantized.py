@@ -160,7 +160,8 @@ class _Ffn(QuantizedCall):
         for name, (rows, columns) in shapes.items():
             names = (name, f"{name}_scales", f"{name}_zeros")
             if given[name] is not None:
-                found.append(Weight(rows, columns, *(given[part] for part in names), names))
+                codes, scales, zeros = (given[part] for part in names)
+                found.append(Weight(rows, columns, codes, scales, zeros, names))
         return found
 
     def _shapes(self, x: Tensor, given: Values) -> Dict[str, Tuple[int, ...]]:

@@ -4,7 +4,7 @@ too: every check raises TypeError or ValueError."""
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -117,7 +117,7 @@ def has_one_scale(format: str, group: int, *weights: Weight) -> bool:
 def check_weight(x: Tensor, weight: Weight, format: str, group: int, one_scale: bool, dtype: str) -> None:
     """Raises TypeError or ValueError for a weight that an operator of `dtype` does not take."""
     symbols = type(weight.rows) is not int or type(weight.columns) is not int
-    shapes = _make_shapes if symbols else _known_shapes  # symbols are not to be kept
+    shapes: Any = _make_shapes if symbols else _known_shapes  # symbols are not to be kept
     codes_shape, scales_shape = shapes(weight.rows, weight.columns, format, group, one_scale)
     codes, scales, zeros = weight.names
     check_tensor(x, codes, weight.codes, codes_shape, X_CODES.get(format, torch.uint8))

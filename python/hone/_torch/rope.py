@@ -66,7 +66,7 @@ def _evenly(x: Tensor) -> Tensor:
     return readable_heads(x)
 
 
-def _check(q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, options: _Options) -> None:
+def _check(q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, options: Any) -> None:
     """Raises TypeError or ValueError; of fake tensors, too."""
     slotted = options.slots is not None
     check_query(q, ("tokens", "heads", "head_dim") if slotted else ("batch", "q_len", "heads", "head_dim"))
@@ -81,14 +81,14 @@ def _check(q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, op
     _check_turning(q, options)
     int32, without = torch.int32, "without slots"
     check_option(q, "kv_lengths", options.kv_lengths, not slotted, without, tokens[:1], int32)
-    paged = False if slotted else None
-    check_option(q, "page_table", options.page_table, paged, without, (tokens[0], "pages"), int32)
+    if_paged = False if slotted else None
+    check_option(q, "page_table", options.page_table, if_paged, without, (tokens[0], "pages"), int32)
     check_option(q, "slots", options.slots, None, "", tokens, int32)
     turning = slotted and options.cos is not None
     check_option(q, "positions", options.positions, turning, "with slots, and cos and sin", tokens, int32)
 
 
-def _check_turning(q: Tensor, options: _Options) -> None:
+def _check_turning(q: Tensor, options: Any) -> None:
     """What the rotation and the norm need."""
     head_dim, cos = q.shape[-1], options.cos
     check_option(q, "cos", cos, None, "", ("positions", "rotary_dim / 2"), torch.float32)

@@ -1,7 +1,7 @@
 """PyTorch's operators of tensors [..., columns] and dense weights: on CUDA tensors, and on fake ones that
 have only shapes. What they are follows from the declarations (declared.py, calls.py).
 
-Called by the dispatcher (torch_ops.py), and by the autograd kernels (autograd.py). Nothing here records
+Called by the dispatcher (registered.py), and by the autograd kernels (autograd.py). Nothing here records
 gradients. A good call is recognized by one look-up in a dict and the checks that fast_path.py writes; every
 other call, good or not, goes through _with_care(). May be called from any thread.
 """

@@ -4,7 +4,7 @@ docs/formats.md has the table. Everything raises ValueError that names file or t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import torch
 from torch import Tensor
@@ -41,7 +41,7 @@ class Packing(NamedTuple):
 
 def read_packing(folder: Path) -> Packing:
     place = "config.json: quantization_config"
-    config = safetensors.read_json(folder / "config.json").get("quantization_config")
+    config: Any = safetensors.read_json(folder / "config.json").get("quantization_config")
     if not isinstance(config, dict) or config.get("quant_method") != "hone":
         raise ValueError(f"{place}: it is none of Hone's; allowed are folders that `hone quantize` wrote")
     layout = config.get("layout")
@@ -85,14 +85,14 @@ def _read_layers(layers: Any, place: str) -> Dict[str, Tuple[int, int]]:
 def parts_of(layer: str, packing: Packing, tensors: Dict[str, StoredTensor]) -> Dict[str, StoredTensor]:
     """The tensors of a layer by the names of a QuantizedLinear's buffers, of the right dtypes and shapes."""
     stored = packing.stored(layer)
-    codes_shape = stored.codes_shape
+    codes_shape: Tuple[int, ...] = stored.codes_shape
     if stored.packed:
         blocks = blocks_of(stored.columns)
         codes_shape = (codes_shape[0], blocks, codes_shape[1] // blocks)
-    scales = [(stored.scales_shape, _SCALES[_name(packing.dtype)] if packing.format == "w4a16" else "F32")]
+    scales: List[Any] = [(stored.scales_shape, _SCALES[_name(packing.dtype)] if packing.format == "w4a16" else "F32")]
     if packing.format in ("w8a8", "fp8") and not packing.group:
         scales.append(((1,), "F32"))
-    wanted = {"codes": [(codes_shape, _CODES[packing.format])], "scales": scales}
+    wanted: Dict[str, List[Any]] = {"codes": [(codes_shape, _CODES[packing.format])], "scales": scales}
     if packing.zeros:
         wanted["zeros"] = [(stored.scales_shape, "U8")]
     if packing.input_order:

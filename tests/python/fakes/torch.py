@@ -147,6 +147,9 @@ class Cuda:
         self.streams = {}
         self.initialized = True
 
+    def is_available(self) -> bool:
+        return self.devices > 0
+
     def is_initialized(self) -> bool:
         return self.initialized
 
@@ -193,6 +196,7 @@ def install(devices: int = 1, raw_streams: bool = True, fp8: bool = True) -> Any
     """Makes it what the package takes for PyTorch; without `raw_streams` it is an older one, which has no
     _cuda_getCurrentRawStream, and without `fp8` one that has no float8_e4m3fn."""
     module = types.ModuleType("torch")
+    module.__version__ = "2.11.0"
     module.Tensor, module.dtype, module.device = Tensor, dtype, device
     sizes = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "int32": 4, "int64": 8}
     if fp8:

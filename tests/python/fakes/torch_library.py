@@ -1,4 +1,4 @@
-"""As much of torch.library as hone.torch_ops touches, over the fake PyTorch of torch.py: operators are
+"""As much of torch.library as hone._torch.registered touches, over the fake PyTorch of torch.py: operators are
 called, and nobody else's code stands between."""
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _below(torch: Any) -> Any:
 
 def uninstall() -> None:
     """Takes it away, and those modules of hone that are on top of it."""
-    for name in [name for name in sys.modules if name.startswith(("torch.", "hone.torch_ops", "hone._torch."))]:
+    for name in [name for name in sys.modules if name.startswith(("torch.", "hone.ops", "hone._torch"))]:
         module = sys.modules.pop(name)
         parent, _, own = name.rpartition(".")
         if getattr(sys.modules.get(parent), own, None) is module:

@@ -286,7 +286,7 @@ class Operator(QuantizedCase):
                 # That of the schema multiplies the arguments, and PyTorch has no product of fp8.
                 if not any(isinstance(a, Tensor) and a.dtype == torch.float8_e4m3fn for a in arguments):
                     kinds.append("test_schema")
-                torch.library.opcheck(ops.quantized_linear, arguments, test_utils=kinds)
+                torch.library.opcheck(torch.ops.hone.quantized_linear.default, arguments, test_utils=kinds)
 
     def test_tensors_without_memory(self):
         for arguments, wanted, _ in samples().values():
