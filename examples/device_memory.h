@@ -26,33 +26,35 @@ inline void check(int result, const char* what) {
     if (result != 0) throw std::runtime_error(std::string(what) + ": CUDA error " + std::to_string(result));
 }
 
-/// An array of floats on the device.
+/// An array on the device.
+template <class T>
 class DeviceArray {
   public:
     explicit DeviceArray(std::size_t count) : count_(count) {
         static const auto allocate = driver_function<int(unsigned long long*, std::size_t)>("cuMemAlloc_v2");
-        check(allocate(&address_, count * sizeof(float)), "cuMemAlloc");
+        if (count > 0) check(allocate(&address_, count * sizeof(T)), "cuMemAlloc");
     }
-    explicit DeviceArray(const std::vector<float>& values) : DeviceArray(values.size()) {
+    explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
         static const auto copy =
             driver_function<int(unsigned long long, const void*, std::size_t)>("cuMemcpyHtoD_v2");
-        check(copy(address_, values.data(), values.size() * sizeof(float)), "cuMemcpyHtoD");
+        check(copy(address_, values.data(), values.size() * sizeof(T)), "cuMemcpyHtoD");
     }
     DeviceArray(const DeviceArray&) = delete;
     DeviceArray& operator=(const DeviceArray&) = delete;
     ~DeviceArray() {
         static const auto release = driver_function<int(unsigned long long)>("cuMemFree_v2");
-        release(address_);
+        if (address_ != 0) release(address_);
     }
 
-    [[nodiscard]] float* get() const { return reinterpret_cast<float*>(address_); }
+    /// nullptr for an array without elements.
+    [[nodiscard]] T* get() const { return reinterpret_cast<T*>(address_); }
 
     /// Waits for the default stream, then copies.
-    [[nodiscard]] std::vector<float> to_host() const {
+    [[nodiscard]] std::vector<T> to_host() const {
         static const auto copy =
             driver_function<int(void*, unsigned long long, std::size_t)>("cuMemcpyDtoH_v2");
-        std::vector<float> values(count_);
-        check(copy(values.data(), address_, count_ * sizeof(float)), "cuMemcpyDtoH");
+        std::vector<T> values(count_);
+        check(copy(values.data(), address_, count_ * sizeof(T)), "cuMemcpyDtoH");
         return values;
     }
 
@@ -60,5 +62,10 @@ class DeviceArray {
     unsigned long long address_ = 0;
     std::size_t count_ = 0;
 };
+
+/// Bytes for a workspace; workspace_bytes() of a prepared operator says how many.
+inline DeviceArray<std::byte> workspace(long long bytes) {
+    return DeviceArray<std::byte>(static_cast<std::size_t>(bytes));
+}
 
 }  // namespace examples

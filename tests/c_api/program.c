@@ -531,6 +531,48 @@ static void check_norms(hone_runtime* runtime) {
     hone_operator_destroy(op);
 }
 
+static void check_both_ends_of_a_model(hone_runtime* runtime) {
+    hone_embedding embedding = HONE_EMBEDDING_INIT;
+    embedding.hidden = 768;
+    embedding.max_tokens = 64;
+    hone_operator* op = NULL;
+    CHECK(hone_embedding_prepare(runtime, &embedding, &op) == HONE_OK);
+    hone_embedding_args tokens = HONE_EMBEDDING_ARGS_INIT;
+    tokens.ids = address(1);
+    tokens.table = address(2);
+    tokens.vocabulary = 32000;
+    CHECK(hone_embedding_run(op, NULL, &tokens, 16) == HONE_NULL_POINTER);
+    CHECK(strstr(hone_last_error(), "out") != NULL);
+    tokens.out = address(3);
+    CHECK(hone_embedding_run(op, NULL, &tokens, 16) == HONE_OK);
+    CHECK(hone_embedding_run(op, NULL, &tokens, 65) == HONE_BAD_ROWS);
+    hone_sample_args draw = HONE_SAMPLE_ARGS_INIT;
+    CHECK(hone_sample_run(op, NULL, &draw, 4) == HONE_BAD_HANDLE);
+    hone_operator_destroy(op);
+
+    hone_sample sample = HONE_SAMPLE_INIT;
+    sample.vocabulary = 32000;
+    CHECK(hone_sample_prepare(runtime, &sample, &op) == HONE_OK);
+    draw.logits = address(1);
+    draw.temperature = address(2);
+    draw.seed = address(3);
+    draw.counter = address(4);
+    CHECK(hone_sample_run(op, NULL, &draw, 4) == HONE_NULL_POINTER);
+    draw.out = address(5);
+    CHECK(hone_sample_run(op, NULL, &draw, 4) == HONE_OK);
+    hone_operator_destroy(op);
+
+    char text[4096];
+    hone_layer_norm norm = HONE_LAYER_NORM_INIT;
+    norm.hidden = 768;
+    CHECK(hone_embedding_explain(runtime, &embedding, 16, HONE_TEXT, text, sizeof text, NULL) == HONE_OK);
+    CHECK(strncmp(text, "embedding ", 10) == 0);
+    CHECK(hone_sample_explain(runtime, &sample, 4, HONE_TEXT, text, sizeof text, NULL) == HONE_OK);
+    CHECK(strncmp(text, "sample ", 7) == 0);
+    CHECK(hone_layer_norm_explain(runtime, &norm, 4, HONE_TEXT, text, sizeof text, NULL) == HONE_OK);
+    CHECK(strncmp(text, "layernorm ", 10) == 0);
+}
+
 static void check_bad_arguments(hone_runtime* runtime) {
     hone_operator* op = address(1);
     hone_rms_norm norm = HONE_RMS_NORM_INIT;
@@ -624,6 +666,33 @@ static void check_texts(hone_runtime* runtime) {
           HONE_OK);
     CHECK(strstr(explained, "because:") != NULL && length < sizeof explained);
     CHECK(hone_runtime_device_name(runtime) != NULL);
+}
+
+static void check_schema_and_version(void) {
+    CHECK(hone_schema("linear") != NULL && hone_schema("linear")[0] == '{');
+    CHECK(strstr(hone_schema("sample"), "log_probability") != NULL);
+    CHECK(hone_schema("no operator") == NULL && hone_schema(NULL) == NULL);
+    CHECK(strchr(hone_version(), '.') != NULL);
+}
+
+static void note_warning(void* user, const char* text) {
+    char* note = user;
+    CHECK(note[0] == 0);
+    strncpy(note, text, 255);
+}
+
+/* A cache that cannot be is one warning, which goes where the caller wants it, and dispatch goes on. */
+static void check_warning(void) {
+    char note[256] = "";
+    hone_runtime* runtime = NULL;
+    hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
+    options.cache_file = "/dev/null/cache.db";
+    options.on_warning = note_warning;
+    options.user = note;
+    CHECK(hone_runtime_create(&options, &runtime) == HONE_OK);
+    CHECK(strstr(note, "/dev/null") != NULL);
+    hone_operator_destroy(prepared_norm(runtime));
+    hone_runtime_destroy(runtime);
 }
 
 static void check_counters_and_freeze(hone_runtime* runtime) {
@@ -725,10 +794,13 @@ int main(void) {
     check_paged_attention(runtime);
     check_rope(runtime);
     check_checked_indices();
+    check_both_ends_of_a_model(runtime);
     check_bad_arguments(runtime);
     check_struct_sizes(runtime);
     check_initializers();
     check_texts(runtime);
+    check_schema_and_version();
+    check_warning();
     check_fork(runtime);
     check_threads(runtime);
     check_counters_and_freeze(runtime);

@@ -1,7 +1,8 @@
 /* RMSNorm from C: prepare once, run, and check every element against a double-precision reference.
- *   build/release/examples/c_rmsnorm
- * Exit code 3: no usable GPU. Device memory comes from the driver that Hone has loaded, so that the example
- * needs no CUDA toolkit: a program of yours uses cudaMalloc and cudaMemcpy instead. */
+ *   build/release/examples/c_rms_norm
+ * Exit codes: 0 right, 1 failure, 3 no usable GPU, 4 a wrong result. Device memory comes from the driver that
+ * Hone has loaded, so that the example needs no CUDA toolkit: a program of yours uses cudaMalloc and cudaMemcpy
+ * instead. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,5 +99,5 @@ int main(void) {
     free(y);
     hone_operator_destroy(norm);
     hone_runtime_destroy(runtime);
-    return error <= 1e-5 ? 0 : 1;
+    return error <= 1e-5 ? 0 : 4;
 }
