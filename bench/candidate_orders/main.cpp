@@ -1,0 +1,135 @@
+// In which order `hone tune` would try the candidates of a recorded sweep, for bench/strategies.py:
+//
+//     candidate_orders RECORDING [BUNDLE]
+//
+// One JSON object a line, {"problem": ..., "order": [...]}: what quick effort tries, then what standard
+// effort adds, as far as it was recorded. The cost models' corrections come from a fit that has seen the
+// problem's shape on no GPU. BUNDLE is an export of winners that are known before; without one nothing is.
+// Each problem stands alone: no winner of another size is known, as it would be within a run.
+#include <fmt/format.h>
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench/cost_fit/cost_fit.h"
+#include "cache/bundle.h"
+#include "kernel_templates/catalog.h"
+#include "runtime/system/text_file.h"
+#include "tuner/compile/no_images.h"
+#include "tuner/measure/recorded.h"
+#include "tuner/search/problem_tuner.h"
+
+namespace {
+
+using namespace hone;
+using namespace hone::tuner;
+
+constexpr std::size_t judged_first = 32;                        // as WHOLE_SWEEP of bench/strategies.py
+constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
+
+/// An empty cache in a folder that goes with it.
+class EmptyCache {
+  public:
+    EmptyCache()
+        : folder_((std::filesystem::temp_directory_path() / "hone-orders-XXXXXX").string()),
+          cache_(cache::Cache::open(std::filesystem::path(mkdtemp(folder_.data())) / "cache.db")) {}
+    EmptyCache(const EmptyCache&) = delete;
+    EmptyCache& operator=(const EmptyCache&) = delete;
+    ~EmptyCache() {
+        std::error_code ignored;
+        std::filesystem::remove_all(folder_, ignored);
+    }
+    [[nodiscard]] cache::Cache& get() { return cache_; }
+
+  private:
+    std::string folder_;
+    cache::Cache cache_;
+};
+
+/// The families as a build would have them that has seen no sweep of the problem's shape.
+class LeftOutFamilies {
+  public:
+    LeftOutFamilies() {
+        std::vector<Recording> recordings;
+        for (const auto& file : std::filesystem::directory_iterator(HONE_SOURCE_DIR "/configs/recorded"))
+            recordings.push_back(read_recording(file.path()));
+        for (const Family* family : families()) {  // those that have no corrections get none
+            if (!family->calibration.empty())
+                fits_[family] = cost_fit::fit_left_out(cost_fit::cases_of(recordings, *family), judged_first);
+        }
+    }
+    /// The problem with its family; nothing where its shape has no whole sweep.
+    [[nodiscard]] std::optional<Problem> seen_by(Problem problem) {
+        const auto fits = fits_.find(problem.family);
+        if (fits == fits_.end()) return problem;
+        const auto fit = fits->second.find(static_text(problem));
+        if (fit == fits->second.end()) return std::nullopt;
+        Family& family = copies_.emplace_back(*problem.family);
+        family.calibration = fit->second;
+        problem.family = &family;
+        return problem;
+    }
+
+  private:
+    std::map<const Family*, std::map<std::string, std::vector<Coefficient>>> fits_;
+    std::deque<Family> copies_;  ///< their addresses are stable
+};
+
+std::vector<cache::Trial> trials_of(const char* bundle) {
+    return cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle);
+}
+
+/// What quick effort tries, then what standard effort adds.
+std::vector<std::string> order_of(const Problem& problem, ReplayMeasurer& measurer, Knowledge& knowledge,
+                                  cache::Cache& cache) {
+    std::vector<std::string> order;
+    for (const Effort effort : {Effort::quick, Effort::standard}) {
+        const TuneOptions options{.effort = effort, .budget = {}};
+        NoImages images;
+        Predictions predictions(measurer.device().traits);
+        const RunContext run{
+            options, measurer, images, cache, knowledge, predictions, [] { return false; }, [](double) {}};
+        for (const Candidate& candidate : list_candidates(problem, run).order) {
+            std::string text = to_string(candidate);
+            if (std::ranges::find(order, text) == order.end()) order.push_back(std::move(text));
+        }
+    }
+    return order;
+}
+
+void print_orders(const char* file, const std::vector<cache::Trial>& known) {
+    ReplayMeasurer measurer(read_recording(file));
+    EmptyCache cache;
+    Knowledge knowledge(cache.get(), known, measurer.device(), cache::Provenance::measured);
+    LeftOutFamilies families;
+    for (const auto& [text, recorded] : measurer.recording().problems) {
+        const std::optional<Problem> parsed = parse_problem(text);  // none: of a kernel that is no more
+        const std::optional<Problem> problem = parsed ? families.seen_by(*parsed) : std::nullopt;
+        if (!problem) continue;
+        const nlohmann::json line{{"problem", text},
+                                  {"order", order_of(*problem, measurer, knowledge, cache.get())}};
+        fmt::print("{}\n", line.dump());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 2 || argc > 3) {
+        fmt::print(stderr, "usage: candidate_orders RECORDING [BUNDLE]\n");
+        return 2;
+    }
+    try {
+        print_orders(argv[1], argc > 2 ? trials_of(argv[2]) : std::vector<cache::Trial>());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "candidate_orders: {}\n", error.what());
+        return 1;
+    }
+    return 0;
+}
