@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Which share of the lines of cache/ and runtime/ the tests of some layers run: tests/coverage.sh [--out FILE] [LAYER...]
-# Builds the preset `coverage` and runs the tests of cache, runtime, c_api, tuner and cli, or of the layers that are named.
+# Builds the preset `coverage` and runs the tests of cache, runtime and c_api, or of the layers that are named.
 # FILE gets the shares as JSON, for tests/campaign.sh --coverage.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,7 +11,7 @@ if [[ ${1-} == --out ]]; then
     shift 2
 fi
 layers=("$@")
-((${#layers[@]})) || layers=(cache runtime c_api tuner cli)
+((${#layers[@]})) || layers=(cache runtime c_api)
 build=build/coverage
 
 cmake --preset coverage >/dev/null

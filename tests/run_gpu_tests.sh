@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests with the ctest label `gpu` on a machine with a GPU, from a build that may have been made elsewhere, and those
-# of the Python package that need PyTorch and a GPU:
+# Runs the tests with the ctest label `gpu` on a machine with a GPU, from a build that may have been made elsewhere, the
+# examples, and the tests of the Python package that need PyTorch and a GPU:
 #   tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]
 # --sanitize runs the kernels at small sizes under compute-sanitizer as well: every variant of every family with memcheck,
 # racecheck, synccheck and initcheck, and the operators' small cases with the first three.
@@ -53,6 +53,17 @@ cpp_tests() {
     finish
 }
 
+# What programs on the public interface compute is checked by themselves; the built one needs no arguments.
+examples() {
+    local file
+    mkdir -m 700 "$scratch/examples"
+    for file in examples/*.cpp examples/*.c; do
+        file=$(basename "${file%.*}")
+        start "examples/$file" env HONE_CACHE="$scratch/examples/cache.db" "$build/examples/$file"
+    done
+    finish
+}
+
 # All files, with one cache that starts empty.
 python_tests() {
     export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH} HONE_LIBRARY=$build/libhone.so.0 HONE_PROGRAM=$build/hone
@@ -89,7 +100,7 @@ sanitized_tests() {
     done
 }
 
-[ "$option" = --python ] || cpp_tests
+[ "$option" = --python ] || { cpp_tests; examples; }
 python_tests
 [ "$option" = --sanitize ] && sanitized_tests
 [ "$failed" -eq 0 ] && echo "all GPU tests passed"

@@ -1,5 +1,5 @@
 """The whole campaign within a budget: python3 campaign.py BUILD_FOLDER [--budget SECONDS] [--out FOLDER]
-[--jobs N] [--only PART ...] [--coverage FILE].
+[--jobs N] [--only PART ...] [--coverage FILE] [--sanitized FILE].
 
 Two lanes run side by side, each part with its share of the time; N processes share the points of a test in
 Python. results.json and a log of each test go to the output folder; docs/reliability.md is written from
@@ -176,6 +176,7 @@ def main() -> int:
     parser.add_argument("--join", type=Path, nargs="+", default=[], metavar="RESULTS",
                         help="results.json of runs on other machines; nothing is run")
     parser.add_argument("--coverage", type=Path, help="what tests/coverage.sh has written")
+    parser.add_argument("--sanitized", type=Path, help="what tests/sanitized.sh has written")
     parser.add_argument("--note", help="a sentence for the document about how this run came about")
     options = parser.parse_args()
     out = options.out.resolve()
@@ -189,6 +190,8 @@ def main() -> int:
         results = joined(results, now)
     if options.coverage:
         results["coverage"] = json.loads(options.coverage.read_text())
+    if options.sanitized:
+        results["sanitized"] = [json.loads(line) for line in options.sanitized.read_text().splitlines()]
     if options.note:
         results["note"] = options.note
     kept.write_text(json.dumps(results, indent=1) + "\n")

@@ -30,7 +30,7 @@ ANCHORS = """\
 - SQLite makes the n-th call fail and stops at every step ([how SQLite is tested](https://sqlite.org/testing.html)): here an
   allocation of every call stack and every I/O call of nine commands and of the C interface can be made to fail, and every I/O call
   to be the last.
-- ccache runs its whole suite under sanitizers: here `.ci/run` does so for the layers that it names.
+- ccache runs its whole suite under sanitizers: here `tests/sanitized.sh` is one command for that; `.ci/run` runs the layers that it names.
 - LevelDB drops what was not synced (its `fault_injection_test`): here an SQLite VFS does, piece by piece.
 """
 
@@ -79,7 +79,15 @@ def coverage(results: dict) -> str:
     if not results.get("coverage"):
         return ""
     shares = "".join(f"- `{folder}/`: {share:.1f} %\n" for folder, share in results["coverage"].items())
-    return "## Coverage\n\nLines that the tests run (`tests/coverage.sh`):\n\n" + shares
+    return "## Coverage\n\nLines that the tests of cache, runtime and the C interface run (`tests/coverage.sh`):\n\n" + shares
+
+
+def sanitized(results: dict) -> str:
+    if not results.get("sanitized"):
+        return ""
+    runs = "".join(f"- `{run['preset']}`: {run['tests']} tests of {run['layers'].replace(' ', ', ')}\n"
+                   for run in results["sanitized"])
+    return "## Sanitizers\n\nWhat ran without a finding (`tests/sanitized.sh`):\n\n" + runs
 
 
 def document(results: dict) -> str:
@@ -90,5 +98,5 @@ def document(results: dict) -> str:
                                  anchors=ANCHORS.rstrip())
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
-    parts = [beginning.rstrip() + "\n", *sections, coverage(results)]
+    parts = [beginning.rstrip() + "\n", *sections, coverage(results), sanitized(results)]
     return "\n".join(part for part in parts if part)

@@ -33,6 +33,13 @@ class Document(unittest.TestCase):
                       "1 of 2 parts of the campaign failed: two"):
             self.assertIn(words, text)
 
+    def test_what_ran_under_sanitizers_and_what_lines_ran_are_told(self) -> None:
+        text = reliability.document({**RESULTS, "coverage": {"cache": 95.5},
+                                     "sanitized": [{"preset": "tsan", "layers": "cache runtime", "tests": 7}]})
+        self.assertIn("- `cache/`: 95.5 %\n", text)
+        self.assertIn("- `tsan`: 7 tests of cache, runtime\n", text)
+        self.assertNotIn("## Sanitizers", reliability.document(RESULTS))
+
     def test_processes_that_share_points_add_up(self) -> None:
         kills = {"promise": 3, "test": "t", "what": "kills", "total": 10}
         homes = {"promise": 5, "test": "t", "what": "homes", "count": 3}

@@ -22,6 +22,9 @@ extern void* __libc_calloc(size_t, size_t);
 extern void* __libc_realloc(void*, size_t);
 extern void* __libc_memalign(size_t, size_t);
 
+/* What mknod() is in runtime/system/old_glibc/. */
+extern int __xmknod(int, const char*, mode_t, dev_t*);
+
 /* The next library's function of that name, looked for once. */
 static void* real(void** known, const char* name) {
     if (*known == NULL) *known = dlsym(RTLD_NEXT, name);
@@ -108,6 +111,8 @@ IO_MAKE(int, errno, posix_fallocate, (int file, off_t at, off_t bytes), (file, a
 IO_MAKE(int, errno, posix_fallocate64, (int file, off64_t at, off64_t bytes), (file, at, bytes))
 IO_MAKE(int, -1, mkdir, (const char* name, mode_t mode), (name, mode))
 IO_MAKE(int, -1, mknod, (const char* name, mode_t mode, dev_t device), (name, mode, device))
+IO_MAKE(int, -1, __xmknod, (int version, const char* name, mode_t mode, dev_t* device),
+        (version, name, mode, device))
 IO_MAKE(int, -1, mkdirat, (int folder, const char* name, mode_t mode), (folder, name, mode))
 IO_MAKE(int, -1, mkstemp, (char* name), (name))
 IO_MAKE(int, -1, mkostemp, (char* name, int flags), (name, flags))

@@ -15,7 +15,10 @@ build=$(cd "$1" && pwd)
 seconds=$2
 mkdir -p "$3"
 out=$(cd "$3" && pwd)
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=0}
+# An input is small and is kept: without long stacks of allocations, a large quarantine and filled memory, up to half of
+# the time is saved.
+quick=malloc_context_size=1:quarantine_size_mb=8:max_malloc_fill_size=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=0:$quick}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
 faults_of() { find "$1" -maxdepth 1 -type f \( -name 'crash-*' -o -name 'timeout-*' -o -name 'oom-*' -o -name 'leak-*' \); }
@@ -24,7 +27,7 @@ faults_of() { find "$1" -maxdepth 1 -type f \( -name 'crash-*' -o -name 'timeout
 fuzz_once() {
     local target=$1 folder=$2 budget=$3 log=$4 words=()
     [[ ! -e $sources/$target.dict ]] || words=("-dict=$sources/$target.dict")
-    "$build/fuzz/hone_fuzz_$target" -max_total_time="$budget" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
+    "$build/fuzz/hone_fuzz_$target" -max_total_time="$budget" -timeout=10 -rss_limit_mb=2048 \
         -print_final_stats=1 -artifact_prefix="$folder/" "${words[@]}" \
         "$folder/corpus" "$sources/corpus/$target" >"$log" 2>&1
 }
