@@ -1,10 +1,10 @@
-"""The whole campaign within a budget: python3 campaign.py BUILD_FOLDER [--budget SECONDS] [--out FOLDER]
-[--jobs N] [--only PART ...] [--coverage FILE] [--sanitized FILE].
+"""The campaign within a budget: python3 campaign.py BUILD_FOLDER [--budget SECONDS] [--out FOLDER] [--jobs N]
+[--only PART ...] [--coverage FILE] [--sanitized FILE].
 
 Two lanes run side by side, each part with its share of the time; N processes share the points of a test in
-Python. results.json and a log of each test go to the output folder; docs/reliability.md is written from
-results.json. With --only, what the other parts have reached before stays there. Ends with 1 when anything
-failed.
+Python. results.json and a log of each test go to the output folder. docs/reliability.json has what each part
+reached when it last ran, anywhere; what ran now takes the place of what it had, and docs/reliability.md is
+written from it. Ends with 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import reliability
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1]
-NOTHING = {"steps": [], "lines": []}
+KEPT = SOURCE / "docs/reliability.json"
 NOTHING_TO_TEST = 77  # the exit code of a program whose tests were all left out
 
 # Parts of a lane's time. Those without a share have a fixed amount of work, about a minute.
@@ -116,7 +116,8 @@ def run_step(name: str, build: Path, seconds: float, out: Path, jobs: int) -> di
     held = run_promises(build, out) if name == "promises" else run_command(name, build, seconds, out, jobs)
     if held is None:
         return None
-    return {"name": name, "ok": held, "seconds": round(time.monotonic() - start), "machine": machine()}
+    return {"name": name, "ok": held, "seconds": round(time.monotonic() - start), "machine": machine(),
+            "date": date.today().isoformat()}
 
 
 def run_lane(lane, build: Path, budget: float, out: Path, jobs: int) -> list[dict]:
@@ -153,7 +154,7 @@ def run_campaign(build: Path, budget: float, out: Path, jobs: int, only: list[st
         results = pool.map(lambda lane: run_lane(lane, build, budget, out, jobs), lanes)
         steps = [step for lane in results for step in lane]
     lines = [json.loads(line) for line in (out / "lines.jsonl").read_text().splitlines()]
-    return {"date": date.today().isoformat(), "steps": steps, "lines": merged(lines)}
+    return {"steps": steps, "lines": merged(lines)}
 
 
 def joined(before: dict, now: dict) -> dict:
@@ -161,7 +162,23 @@ def joined(before: dict, now: dict) -> dict:
     ran = {step["name"] for step in now["steps"]}
     steps = [step for step in before["steps"] if step["name"] not in ran] + now["steps"]
     lines = [line for line in before["lines"] if part_of(line) not in ran] + now["lines"]
-    return {**before, **now, "steps": steps, "lines": merged(lines)}
+    return {**before, **now, "steps": sorted(steps, key=lambda step: step["name"]), "lines": merged(lines)}
+
+
+def keep(results: dict, kept: Path = KEPT) -> None:
+    kept.write_text(json.dumps(results, indent=1) + "\n")
+    kept.with_suffix(".md").write_text(reliability.document(results))
+
+
+def result_of(options: argparse.Namespace) -> dict:
+    """What this run has to say, as results.json does."""
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    results = run_campaign(options.build.resolve(), options.budget, out, options.jobs, options.only)
+    if options.note:
+        results["steps"] = [{**step, "note": options.note} for step in results["steps"]]
+    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    return results
 
 
 def main() -> int:
@@ -174,29 +191,21 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="PART",
                         choices=[name for lane in LANES for name, _ in lane])
     parser.add_argument("--join", type=Path, nargs="+", default=[], metavar="RESULTS",
-                        help="results.json of runs on other machines; nothing is run")
+                        help="results.json of runs on other machines, and what --coverage and --sanitized say; "
+                             "nothing is run")
     parser.add_argument("--coverage", type=Path, help="what tests/coverage.sh has written")
     parser.add_argument("--sanitized", type=Path, help="what tests/sanitized.sh has written")
-    parser.add_argument("--note", help="a sentence for the document about how this run came about")
+    parser.add_argument("--note", help="a sentence for the document about how these parts came about")
     options = parser.parse_args()
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    kept = out / "results.json"
-    results = json.loads(kept.read_text()) if kept.exists() and (options.only or options.join) else NOTHING
-    for file in options.join:
-        results = joined(results, json.loads(file.read_text()))
-    if not options.join:
-        now = run_campaign(options.build.resolve(), options.budget, out, options.jobs, options.only)
-        results = joined(results, now)
+    kept = json.loads(KEPT.read_text())
+    for results in [json.loads(file.read_text()) for file in options.join] or [result_of(options)]:
+        kept = joined(kept, results)
     if options.coverage:
-        results["coverage"] = json.loads(options.coverage.read_text())
+        kept["coverage"] = json.loads(options.coverage.read_text())
     if options.sanitized:
-        results["sanitized"] = [json.loads(line) for line in options.sanitized.read_text().splitlines()]
-    if options.note:
-        results["note"] = options.note
-    kept.write_text(json.dumps(results, indent=1) + "\n")
-    (SOURCE / "docs/reliability.md").write_text(reliability.document(results))
-    return 0 if all(step["ok"] for step in results["steps"]) else 1
+        kept["sanitized"] = [json.loads(line) for line in options.sanitized.read_text().splitlines()]
+    keep(kept)
+    return 0 if all(step["ok"] for step in kept["steps"]) else 1
 
 
 if __name__ == "__main__":

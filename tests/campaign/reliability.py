@@ -38,7 +38,12 @@ BEGINNING = """\
 # How reliable is Hone?
 
 {summary}
-Made by `tests/campaign.sh` on {date} ({machines}), {minutes} minutes of its parts; do not edit.{note}
+Made by `tests/campaign.sh` from [reliability.json](reliability.json); do not edit. A part may be run alone, on any machine:
+
+| part | last run | on | notes |
+|---|---|---|---|
+{parts}
+
 "n of m" means that m points exist and time allowed n of them, drawn at random. What the words
 in the tables mean stands at the top of each test.
 
@@ -54,6 +59,13 @@ def summary_of(results: dict) -> str:
         parts = f"{len(failed)} of {len(results['steps'])} parts"
         return f"**{parts} of the campaign failed: {', '.join(failed)}.**"
     return f"All {len(results['steps'])} parts of the campaign held."
+
+
+def part(step: dict) -> str:
+    notes = "" if step["ok"] else " **failed**"
+    if step.get("note"):
+        notes += f" {step['note']}"
+    return f"| {step['name']} | {step['date']} | {step['machine']} |{notes} |"
 
 
 def row(line: dict) -> str:
@@ -91,12 +103,9 @@ def sanitized(results: dict) -> str:
 
 
 def document(results: dict) -> str:
-    note = f" {results['note']}" if results.get("note") else ""
-    machines = "; ".join(sorted({step["machine"] for step in results["steps"]}))
-    beginning = BEGINNING.format(summary=summary_of(results), date=results["date"], machines=machines,
-                                 minutes=round(sum(step["seconds"] for step in results["steps"]) / 60), note=note,
-                                 anchors=ANCHORS.rstrip())
+    beginning = BEGINNING.format(summary=summary_of(results), anchors=ANCHORS.rstrip(),
+                                 parts="\n".join(part(step) for step in results["steps"]))
     sections = [section(number, [line for line in results["lines"] if line["promise"] == number])
                 for number in PROMISES]
-    parts = [beginning.rstrip() + "\n", *sections, coverage(results), sanitized(results)]
-    return "\n".join(part for part in parts if part)
+    texts = [beginning.rstrip() + "\n", *sections, coverage(results), sanitized(results)]
+    return "\n".join(text for text in texts if text)

@@ -11,9 +11,8 @@ import campaign
 import reliability
 
 SOURCE = Path(__file__).parents[2]
-RESULTS = {"date": "2026-01-02",
-           "steps": [{"name": "one", "ok": True, "seconds": 400, "machine": "2 cores, no GPU"},
-                     {"name": "two", "ok": False, "seconds": 200, "machine": "16 cores, 1 GPU"}],
+RESULTS = {"steps": [{"name": "one", "ok": True, "machine": "2 cores, no GPU", "date": "2026-01-02"},
+                     {"name": "two", "ok": False, "machine": "16 cores, 1 GPU", "date": "2026-03-04", "note": "Alone."}],
            "lines": [{"promise": 3, "test": "t", "what": "kills", "count": 1234, "total": 5678,
                       "ready_ms_p99": 12.3, "ready_ms_max": 45.6}]}
 
@@ -29,8 +28,8 @@ class Document(unittest.TestCase):
 
     def test_counts_and_failures_are_told(self) -> None:
         text = reliability.document(RESULTS)
-        for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "2026-01-02", "10 minutes", "16 cores, 1 GPU; 2 cores, no GPU",
-                      "1 of 2 parts of the campaign failed: two"):
+        for words in ("1,234 of 5,678", "12 ms at the 99th percentile", "| one | 2026-01-02 | 2 cores, no GPU | |",
+                      "| two | 2026-03-04 | 16 cores, 1 GPU | **failed** Alone. |", "1 of 2 parts of the campaign failed: two"):
             self.assertIn(words, text)
 
     def test_what_ran_under_sanitizers_and_what_lines_ran_are_told(self) -> None:
@@ -49,9 +48,9 @@ class Document(unittest.TestCase):
 
     def test_a_part_that_runs_again_replaces_what_it_had_reached(self) -> None:
         def run(name: str, count: int, ok: bool) -> dict:
-            step = {"name": name, "ok": ok, "seconds": 1, "machine": "m"}
+            step = {"name": name, "ok": ok, "machine": "m", "date": "2026-01-02"}
             line = {"promise": 3, "test": f"campaign.{name}", "what": name, "count": count}
-            return {"date": "2026-01-02", "steps": [step], "lines": [line]}
+            return {"steps": [step], "lines": [line]}
 
         before = campaign.joined(run("crowd_test", 1, True), run("kill_points_test", 2, False))
         self.assertEqual(len(before["lines"]), 2)
@@ -67,10 +66,19 @@ class Document(unittest.TestCase):
             line = json.loads(lines.read_text())
         self.assertEqual((line["what"], line["count"]), ("inputs of the fuzz target image", 1234567))
 
-    def test_what_is_kept_in_the_tree_has_this_form(self) -> None:
-        kept = (SOURCE / "docs/reliability.md").read_text(encoding="utf-8")
-        for number, (promise, _) in reliability.PROMISES.items():
-            self.assertIn(f"## {number}. {promise}", kept)
+    def test_what_is_kept_in_the_tree_is_what_would_be_written(self) -> None:
+        kept = json.loads(campaign.KEPT.read_text(encoding="utf-8"))
+        document = campaign.KEPT.with_suffix(".md").read_text(encoding="utf-8")
+        self.assertEqual(document, reliability.document(kept))
+        self.assertEqual({step["name"] for step in kept["steps"]} - {name for lane in campaign.LANES for name, _ in lane},
+                         set())
+
+    def test_what_ran_is_kept_with_its_document(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            kept = Path(folder) / "reliability.json"
+            campaign.keep(RESULTS, kept)
+            self.assertEqual(json.loads(kept.read_text()), RESULTS)
+            self.assertEqual(kept.with_suffix(".md").read_text(), reliability.document(RESULTS))
 
 
 if __name__ == "__main__":
