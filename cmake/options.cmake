@@ -36,10 +36,12 @@ target_compile_definitions(hone_options INTERFACE HONE_VERSION="${PROJECT_VERSIO
 
 # What an attacker needs after a fault of ours is made rarer: checked copies, canaries on the stack, a table of functions
 # that is read-only once the library is loaded, and branches that only land where they may. CMakeLists.txt leaves the
-# canaries off what every call goes through. Sanitizers bring their own checks, and FORTIFY hides calls from them.
+# canaries off what every call goes through (the property HONE_WITHOUT_CANARIES of a target: a precompiled header serves files
+# of the same options alone). Sanitizers bring their own checks, and FORTIFY hides calls from them.
 add_library(hone_hardening INTERFACE)
 if(NOT HONE_SANITIZE)
-    target_compile_options(hone_hardening INTERFACE -fstack-protector-strong)
+    target_compile_options(hone_hardening INTERFACE
+        $<$<NOT:$<BOOL:$<TARGET_PROPERTY:HONE_WITHOUT_CANARIES>>>:-fstack-protector-strong>)
     # A distribution's compiler may define it already, and warns when it is defined anew. It needs an optimizer.
     target_compile_options(hone_hardening INTERFACE
         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
