@@ -103,6 +103,37 @@ const std::string& text_member(const json& document, const char* name, std::stri
     return found->get_ref<const std::string&>();
 }
 
+bool may_be_in_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+}
+
+/// Brackets would end `winners` early (winners_text()); no name and no problem has one.
+BundlePurpose purpose_from(const json& member, std::string_view file_name) {
+    const auto refuse = [&](const char* what) {
+        throw BundleError(fmt::format(
+            R"({}: 'for' {}; allowed: {{"name": "letters, digits, . _ -", "shares": {{PROBLEM: 0 to 1}}}})",
+            file_name, what));
+    };
+    if (!member.is_object() || member.size() != 2 || !member.contains("name") || !member.contains("shares"))
+        refuse("has other members");
+    if (!member["name"].is_string() || !member["shares"].is_object()) refuse("has values of another kind");
+    BundlePurpose purpose{.name = member["name"].get<std::string>(), .shares = {}};
+    if (purpose.name.empty() || !std::ranges::all_of(purpose.name, may_be_in_name)) refuse("has a bad name");
+    for (const auto& [problem, share] : member["shares"].items()) {
+        if (!share.is_number() || !(share.get<double>() >= 0 && share.get<double>() <= 1))
+            refuse("has a bad share");
+        if (problem.find_first_of("[]") != std::string::npos) refuse("has a bad problem");
+        purpose.shares.emplace(problem, share.get<double>());
+    }
+    return purpose;
+}
+
+std::string purpose_member(const BundlePurpose& purpose) {
+    const json member{{"name", purpose.name}, {"shares", purpose.shares}};
+    return fmt::format(",\n\"for\": {}", member.dump(-1, ' ', true, json::error_handler_t::replace));
+}
+
 void check_schema(const json& document, std::string_view file_name) {
     const std::string& schema = text_member(document, "schema", file_name);
     if (schema != bundle_schema && schema != bundle_schema_without_contenders) {
@@ -112,7 +143,9 @@ void check_schema(const json& document, std::string_view file_name) {
                         bundle_schema, bundle_schema_without_contenders));
     }
     for (const auto& [member, value] : document.items()) {
-        if (member != "schema" && member != "sha256" && member != "winners") {
+        if (member == "for" && schema == bundle_schema) {
+            static_cast<void>(purpose_from(value, file_name));
+        } else if (member != "schema" && member != "sha256" && member != "winners") {
             throw BundleError(
                 fmt::format("{}: has the unknown member {}", file_name, json(member).dump(-1, ' ', true)));
         }
@@ -162,7 +195,21 @@ std::string winner_of_line(std::string_view line) {
 
 }  // namespace
 
-std::string write_bundle(std::vector<Trial> trials) {
+std::string purpose_name(std::string_view name) {
+    std::string text(name);
+    std::ranges::replace_if(
+        text, [](char c) { return !may_be_in_name(c); }, '_');
+    return text;
+}
+
+std::optional<BundlePurpose> purpose_of_bundle(std::string_view text, std::string_view file_name) {
+    const json document = parse(text, file_name);
+    check_schema(document, file_name);
+    const auto found = document.find("for");
+    return found == document.end() ? std::nullopt : std::optional(purpose_from(*found, file_name));
+}
+
+std::string write_bundle(std::vector<Trial> trials, const std::optional<BundlePurpose>& purpose) {
     // What disturbed a measurement says nothing to another machine.
     for (Trial& trial : trials) trial.detail.clear();
     std::ranges::sort(trials,
@@ -175,8 +222,8 @@ std::string write_bundle(std::vector<Trial> trials) {
         rows += (rows.empty() ? "" : ",\n") + checked_row({&trials[first], end - first}, place);
     }
     const std::string array = rows.empty() ? "[\n]" : "[\n" + rows + "\n]";
-    return fmt::format("{{\n\"schema\": \"{}\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n", bundle_schema,
-                       sha256_hex(array), array);
+    return fmt::format("{{\n\"schema\": \"{}\",\n\"sha256\": \"{}\",\n\"winners\": {}{}\n}}\n", bundle_schema,
+                       sha256_hex(array), array, purpose ? purpose_member(*purpose) : "");
 }
 
 std::vector<Trial> read_packaged_winners(std::string_view text, std::string_view file_name) {

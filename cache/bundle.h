@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,17 @@
 #include "cache/records.h"
 
 namespace hone::cache {
+
+/// What a bundle was made for: the name of a model or of a capture, and of a capture the share of its time
+/// that each problem takes.
+struct BundlePurpose {
+    std::string name;                      ///< letters, digits, '.', '_' and '-'
+    std::map<std::string, double> shares;  ///< by the text of the problem; may be empty
+    friend bool operator==(const BundlePurpose&, const BundlePurpose&) = default;
+};
+
+/// The name with '_' for what no purpose has.
+[[nodiscard]] std::string purpose_name(std::string_view name);
 
 inline constexpr std::string_view bundle_schema = "hone.tuned/2";
 inline constexpr std::string_view bundle_schema_without_contenders = "hone.tuned/1";  ///< read, not written
@@ -25,7 +37,8 @@ inline constexpr std::size_t most_contenders = 7;
 /// final; the rest is its winner's. Throws BundleError for what read_bundle would refuse: two winners of one
 /// key, a contender without a winner or more than `most_contenders` of them, another status than ok, values
 /// out of range.
-[[nodiscard]] std::string write_bundle(std::vector<Trial> trials);
+[[nodiscard]] std::string write_bundle(std::vector<Trial> trials,
+                                       const std::optional<BundlePurpose>& purpose = std::nullopt);
 
 /// Reads a bundle: winners, each followed by its contenders, the fastest first. Throws BundleError naming row
 /// and field when the text is too large (16 MiB), damaged (checksum), truncated, of another schema, has
@@ -35,6 +48,10 @@ inline constexpr std::size_t most_contenders = 7;
 /// since it has to be of use where the clock is wrong.
 [[nodiscard]] std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name,
                                              std::optional<std::int64_t> now_ms = std::nullopt);
+
+/// What the bundle says that it is for, if it does. Throws BundleError as read_bundle() does.
+[[nodiscard]] std::optional<BundlePurpose> purpose_of_bundle(std::string_view text,
+                                                             std::string_view file_name);
 
 /// The winners of a bundle that ships with the build, as write_bundle() writes it: a row on a line,
 /// contenders last. They are all that dispatch needs, so contenders are skipped, and what was true when the

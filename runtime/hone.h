@@ -151,12 +151,17 @@ typedef struct hone_runtime_options {
     int32_t device;         /* as the CUDA driver counts, that is, after CUDA_VISIBLE_DEVICES */
     uint32_t reserved;      /* 0 */
     const char* cache_file; /* tuning results and images; NULL: HONE_CACHE, else the user's cache folder */
-    /* Gets one sentence when something only degrades. It must not call Hone. NULL: a line on stderr. */
+    /* Gets one sentence when something only degrades, on the thread that calls Hone or on the one that writes
+     * a capture. It must not call Hone. NULL: a line on stderr. */
     void (*on_warning)(void* user, const char* text);
     void* user; /* handed to on_warning */
+    /* Counts the calls of each problem, at no cost to them, and adds the counts to this file every five
+     * seconds and at the end, for `hone tune --captured FILE`; NULL: HONE_CAPTURE, else nothing is
+     * captured. A call in a CUDA graph counts once, when it is recorded. */
+    const char* capture_file;
 } hone_runtime_options;
 #define HONE_RUNTIME_OPTIONS_INIT \
-    { sizeof(hone_runtime_options), 0, 0, 0, NULL, NULL, NULL }
+    { sizeof(hone_runtime_options), 0, 0, 0, NULL, NULL, NULL, NULL }
 HONE_API hone_status hone_runtime_options_init(hone_runtime_options* options, size_t struct_size);
 
 /* Loads the driver, retains the device's primary context, and reads the tuning results once: later tuning is

@@ -97,6 +97,9 @@ type RuntimeOptions struct {
 	Device int
 	// CacheFile has tuning results and images; "": HONE_CACHE, else the user's cache folder.
 	CacheFile string
+	// CaptureFile gets how often each problem is called, for `hone tune --captured FILE`; "": HONE_CAPTURE, else
+	// nothing is captured.
+	CaptureFile string
 	// NoCache: no file is read or written; only the results that Hone was shipped with are known.
 	NoCache bool
 	// NoCompile is as if Freeze had been called at once.
@@ -134,6 +137,10 @@ func NewRuntime(options RuntimeOptions) (*Runtime, error) {
 	if options.CacheFile != "" {
 		given.cache_file = C.CString(options.CacheFile)
 		defer C.free(unsafe.Pointer(given.cache_file))
+	}
+	if options.CaptureFile != "" {
+		given.capture_file = C.CString(options.CaptureFile)
+		defer C.free(unsafe.Pointer(given.capture_file))
 	}
 	made := &Runtime{}
 	if err := call(func() C.hone_status { return C.hone_runtime_create(&given, &made.c) }); err != nil {

@@ -19,9 +19,10 @@ void check_reserved(std::uint32_t given);
 
 /// hone_*_init(): the caller's struct, of `size` bytes, gets the defaults.
 template <class Struct>
-hone_status initialize(Struct* out, std::size_t size, const Struct& defaults) noexcept {
+hone_status initialize(Struct* out, std::size_t size, const Struct& defaults,
+                       std::size_t smallest = sizeof(Struct)) noexcept {
     if (out == nullptr) return fail(HONE_NULL_POINTER);
-    return write_defaults(*out, size, defaults) ? HONE_OK : fail(HONE_BAD_STRUCT);
+    return write_defaults(*out, size, defaults, smallest) ? HONE_OK : fail(HONE_BAD_STRUCT);
 }
 
 template <class Description>

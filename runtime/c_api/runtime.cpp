@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -15,6 +16,9 @@ std::atomic<std::uint32_t> forks{0};
 const int fork_handler =
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
+/// What a caller has that was built before there were captures.
+constexpr std::size_t options_without_capture = offsetof(hone_runtime_options, capture_file);
+
 RuntimeOptions options_from(const hone_runtime_options& given) {
     constexpr std::uint32_t known_flags = HONE_NO_CACHE | HONE_NO_COMPILE | HONE_CHECK_INDICES;
     if ((given.flags & ~known_flags) != 0 || given.reserved != 0) {
@@ -29,6 +33,7 @@ RuntimeOptions options_from(const hone_runtime_options& given) {
                            .allow_compile = (given.flags & HONE_NO_COMPILE) == 0,
                            .check_indices = (given.flags & HONE_CHECK_INDICES) != 0};
     if (given.cache_file != nullptr) options.cache_file = given.cache_file;
+    if (given.capture_file != nullptr) options.capture_file = given.capture_file;
     if (given.on_warning != nullptr) {
         options.on_warning = [call = given.on_warning, user = given.user](std::string_view text) {
             call(user, std::string(text).c_str());
@@ -66,7 +71,7 @@ const char* hone_version(void) {
 
 hone_status hone_runtime_options_init(hone_runtime_options* options, size_t struct_size) {
     constexpr hone_runtime_options defaults = HONE_RUNTIME_OPTIONS_INIT;
-    return initialize(options, struct_size, defaults);
+    return initialize(options, struct_size, defaults, options_without_capture);
 }
 
 hone_status hone_counters_init(hone_counters* counters, size_t struct_size) {
@@ -78,7 +83,8 @@ hone_status hone_runtime_create(const hone_runtime_options* options, hone_runtim
     if (runtime == nullptr) return fail(HONE_NULL_POINTER);
     *runtime = nullptr;
     hone_runtime_options known = HONE_RUNTIME_OPTIONS_INIT;
-    if (options != nullptr && !read_struct(*options, known)) return fail(HONE_BAD_STRUCT);
+    if (options != nullptr && !read_struct(*options, known, options_without_capture))
+        return fail(HONE_BAD_STRUCT);
     return guarded("hone_runtime_create", [&] {
         *runtime = new hone_runtime(options_from(known));
         return HONE_OK;

@@ -9,6 +9,7 @@
 
 #include "runtime/dispatch/explain.h"
 #include "runtime/dispatch/snapshot.h"
+#include "runtime/system/environment.h"
 
 namespace hone::runtime {
 namespace {
@@ -21,6 +22,13 @@ double ms_since(Clock::time_point start) {
 
 std::string kernel_name(const Problem& problem, const Candidate& candidate) {
     return fmt::format("{} {}: {}", problem.family->name, static_text(problem), to_string(candidate));
+}
+
+std::shared_ptr<Capture> capture_asked_for(const RuntimeOptions& options, const DeviceSession& session,
+                                           const WarningSink& warn) {
+    std::filesystem::path file = options.capture_file;
+    if (file.empty()) file = read_environment().capture;
+    return file.empty() ? nullptr : Capture::begin(file, session.traits().name, warn);
 }
 
 /// Upper edges of the last dynamic field at which some bucket is not exact.
@@ -36,7 +44,8 @@ std::vector<std::int64_t> improvable(std::span<const BucketReport> buckets) {
 
 Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver)
     : session_(std::make_shared<const DeviceSession>(std::move(driver), options.device)),
-      warn_(warning_sink(options)) {
+      warn_(warning_sink(options)),
+      capture_(capture_asked_for(options, *session_, warn_)) {
     Snapshot snapshot = take_snapshot(*session_, options, warn_);
     winners_ = std::make_unique<const WinnerTable>(std::move(snapshot.winners));
     images_ = std::make_unique<ImageProvider>(session_, std::move(snapshot.images));
@@ -58,7 +67,7 @@ std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& probl
     report.tune_command = tune_command(problem, improvable(report.buckets));
     report.elapsed_ms = ms_since(start);
     prepares_.fetch_add(1, std::memory_order_relaxed);
-    return std::make_shared<const PreparedOperator>(session_, problem, grid, std::move(buckets),
+    return std::make_shared<const PreparedOperator>(session_, capture_, problem, grid, std::move(buckets),
                                                     std::move(report));
 }
 
@@ -78,7 +87,16 @@ Bucket Dispatcher::prepare_bucket(const Problem& first, const Problem& last,
     report.note = std::move(served.note);
     report.load_ms = ms_since(start);
     const Candidate& candidate = served.choice.candidate;
-    return {candidate, std::move(served.loaded.image), served.choice.origin, site(last, candidate)};
+    return {candidate, std::move(served.loaded.image), served.choice.origin, site(last, candidate),
+            &counter(last, served.choice.origin)};
+}
+
+RunCounter& Dispatcher::counter(const Problem& at_edge, Origin origin) {
+    return capture_ == nullptr ? session_->log().runs(origin) : capture_->counter(at_edge, origin);
+}
+
+std::uint64_t Dispatcher::runs(Origin origin) const {
+    return capture_ == nullptr ? session_->log().runs(origin).sum() : capture_->runs(origin);
 }
 
 Dispatcher::Served Dispatcher::serve(const Problem& at_edge, std::span<const KnownWinner> winners) {
@@ -145,10 +163,10 @@ Explanation Dispatcher::explain(const Problem& largest, const Sizes& sizes) cons
 
 Counters Dispatcher::counters() const {
     const RunLog& log = session_->log();
-    return {.runs_exact = log.runs(Origin::exact),
-            .runs_neighbour = log.runs(Origin::neighbour),
-            .runs_foreign = log.runs(Origin::foreign),
-            .runs_fallback = log.runs(Origin::fallback),
+    return {.runs_exact = runs(Origin::exact),
+            .runs_neighbour = runs(Origin::neighbour),
+            .runs_foreign = runs(Origin::foreign),
+            .runs_fallback = runs(Origin::fallback),
             .failed_launches = log.failed(),
             .prepares = prepares_.load(std::memory_order_relaxed),
             .compiles = images_->compiles(),

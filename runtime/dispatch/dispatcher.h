@@ -18,6 +18,7 @@
 
 #include "hone/runtime.h"
 #include "runtime/compile/image_provider.h"
+#include "runtime/dispatch/capture.h"
 #include "runtime/dispatch/choice.h"
 #include "runtime/dispatch/prepared_operator.h"
 
@@ -55,15 +56,18 @@ class Dispatcher {
     [[nodiscard]] std::string demote(const Problem& at_edge, const Choice& choice,
                                      const std::exception& error);
     [[nodiscard]] std::uint32_t site(const Problem& at_edge, const Candidate& candidate);
+    [[nodiscard]] RunCounter& counter(const Problem& at_edge, Origin origin);
+    [[nodiscard]] std::uint64_t runs(Origin origin) const;
 
     std::shared_ptr<const DeviceSession> session_;
     WarningSink warn_;
+    std::shared_ptr<Capture> capture_;  ///< nullptr: none is asked for
     std::unique_ptr<ImageProvider> images_;
     std::unique_ptr<const WinnerTable> winners_;
     mutable std::mutex mutex_;  ///< guards images_ (but for its atomics), sites_ and unloadable_
     std::vector<std::string> sites_;
     std::set<std::string> unloadable_;  ///< winners that failed before, "rmsnorm ...: block_rows ..."
-    std::mutex kept_mutex_;  ///< guards kept_; taken before mutex_
+    std::mutex kept_mutex_;             ///< guards kept_; taken before mutex_
     std::map<std::string, std::shared_ptr<const PreparedOperator>> kept_;  ///< by the text of their problems
     std::atomic<std::uint64_t> prepares_{0};
 };

@@ -20,9 +20,11 @@ bool is_epsilon(Scalar scalar) noexcept {
 
 }  // namespace
 
-PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem,
-                                   BucketGrid grid, std::vector<Bucket> buckets, PrepareReport report)
+PreparedOperator::PreparedOperator(std::shared_ptr<const DeviceSession> session,
+                                   std::shared_ptr<Capture> capture, const Problem& problem, BucketGrid grid,
+                                   std::vector<Bucket> buckets, PrepareReport report)
     : session_(std::move(session)),
+      capture_(std::move(capture)),
       problem_(problem),
       grid_(std::move(grid)),
       buckets_(std::move(buckets)),
@@ -69,7 +71,7 @@ Status PreparedOperator::run(CUstream stream, const Call& call, const Sizes& siz
         session_->log().count_failure(bucket.site, static_cast<int>(result));
         return Status::launch_failed;
     }
-    session_->log().count_run(bucket.origin);
+    bucket.counter->add();
     return Status::ok;
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/compile/image_provider.h"
 #include "runtime/dispatch/bucket_grid.h"
 #include "runtime/dispatch/call_text.h"
+#include "runtime/dispatch/capture.h"
 #include "runtime/dispatch/prepared.h"
 
 namespace hone::runtime {
@@ -27,15 +28,17 @@ struct Bucket {
     Candidate candidate;
     std::shared_ptr<const LoadedImage> image;
     Origin origin = Origin::fallback;
-    std::uint32_t site = 0;  ///< the dispatcher's number for this kernel, for error texts
+    std::uint32_t site = 0;         ///< the dispatcher's number for this kernel, for error texts
+    RunCounter* counter = nullptr;  ///< of its calls; lives in the session, or in the capture
 };
 
 class PreparedOperator final : public Prepared {
   public:
     /// `problem` carries the maxima in its run-time fields; `buckets` belong to the cells of the grid, one
-    /// each.
-    PreparedOperator(std::shared_ptr<const DeviceSession> session, const Problem& problem, BucketGrid grid,
-                     std::vector<Bucket> buckets, PrepareReport report);
+    /// each. `capture`, if there is one, has their counters.
+    PreparedOperator(std::shared_ptr<const DeviceSession> session, std::shared_ptr<Capture> capture,
+                     const Problem& problem, BucketGrid grid, std::vector<Bucket> buckets,
+                     PrepareReport report);
 
     /// A dynamic size of 0 enqueues nothing. The call's scalars are complete: strides in elements.
     [[nodiscard]] Status run(CUstream stream, const Call& call, const Sizes& sizes) const noexcept;
@@ -90,6 +93,7 @@ class PreparedOperator final : public Prepared {
                                    CUstream stream) const noexcept;
 
     std::shared_ptr<const DeviceSession> session_;
+    std::shared_ptr<Capture> capture_;
     Problem problem_;
     BucketGrid grid_;
     std::vector<Bucket> buckets_;

@@ -46,8 +46,14 @@ struct RuntimeOptions {
     /// pages, positions, slots and ids to the host, which waits for the stream, and refuses what is out of
     /// range. HONE_CHECK_INDICES=1 in the environment does the same.
     bool check_indices = false;
+    /// Counts the calls of each problem, at no cost to them, and adds the counts to this file every five
+    /// seconds and at the end: `hone tune --captured FILE` then tunes what takes the time. Processes may
+    /// share it, later ones add to it. Empty: HONE_CAPTURE, else nothing is captured. A call in a CUDA graph
+    /// counts once, when it is recorded.
+    std::filesystem::path capture_file{};
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
-    /// Called under the lock of prepare(): it must not call the Runtime. Empty: a line on stderr.
+    /// Called under the lock of prepare(), or by the thread that writes a capture: it must not call the
+    /// Runtime. Empty: a line on stderr.
     std::function<void(std::string_view)> on_warning{};
 };
 

@@ -19,6 +19,7 @@ Environment read_environment() {
         .virtual_env = environment_variable("VIRTUAL_ENV"),
         .conda_prefix = environment_variable("CONDA_PREFIX"),
         .home = environment_variable("HOME"),
+        .capture = environment_variable("HONE_CAPTURE"),
         .check_indices = environment_variable("HONE_CHECK_INDICES"),
     };
 }

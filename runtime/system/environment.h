@@ -16,6 +16,7 @@ struct Environment {
     std::string virtual_env{};    ///< VIRTUAL_ENV: a Python environment that may hold NVRTC as a wheel
     std::string conda_prefix{};   ///< CONDA_PREFIX: the same for conda
     std::string home{};           ///< HOME: for the user's Python packages
+    std::string capture{};        ///< HONE_CAPTURE: a file, as RuntimeOptions::capture_file
     std::string check_indices{};  ///< HONE_CHECK_INDICES: "1" as RuntimeOptions::check_indices
 };
 

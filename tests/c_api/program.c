@@ -628,6 +628,43 @@ static void check_struct_sizes(hone_runtime* runtime) {
     hone_operator_destroy(op);
 }
 
+/* A program that was compiled before a struct grew hands over a shorter one. */
+static void check_older_options(void) {
+    struct {
+        hone_runtime_options known;
+        uint64_t beyond;
+    } options = {HONE_RUNTIME_OPTIONS_INIT, 0};
+    hone_runtime* runtime = NULL;
+    options.known.struct_size = offsetof(hone_runtime_options, capture_file);
+    options.known.flags = HONE_NO_CACHE;
+    memset(&options.known.capture_file, 0xff, sizeof options.known.capture_file); /* not theirs to look at */
+    CHECK(hone_runtime_create(&options.known, &runtime) == HONE_OK);
+    hone_runtime_destroy(runtime);
+    options.known.struct_size -= 1;
+    CHECK(hone_runtime_create(&options.known, &runtime) == HONE_BAD_STRUCT);
+}
+
+static void check_capture(void) {
+    char file[] = "/tmp/hone-capture-XXXXXX";
+    const int made = mkstemp(file);
+    CHECK(made >= 0 && close(made) == 0);
+    hone_runtime* runtime = NULL;
+    hone_runtime_options options = HONE_RUNTIME_OPTIONS_INIT;
+    options.flags = HONE_NO_CACHE;
+    options.capture_file = file;
+    CHECK(hone_runtime_create(&options, &runtime) == HONE_OK);
+    hone_operator* op = prepared_norm(runtime);
+    hone_norm_args args = usual_args();
+    CHECK(hone_norm_run(op, NULL, &args, 1) == HONE_OK);
+    hone_operator_destroy(op);
+    hone_runtime_destroy(runtime);
+    char text[512] = "";
+    FILE* stream = fopen(file, "r");
+    CHECK(stream != NULL && fread(text, 1, sizeof text - 1, stream) > 0 && fclose(stream) == 0);
+    CHECK(strstr(text, "\"calls\":1,") != NULL);
+    CHECK(remove(file) == 0);
+}
+
 /* What bindings start from, who have no macros. */
 static void check_initializers(void) {
     CHECK(differing_initializer() == NULL);
@@ -798,6 +835,8 @@ int main(void) {
     check_bad_arguments(runtime);
     check_struct_sizes(runtime);
     check_initializers();
+    check_older_options();
+    check_capture();
     check_texts(runtime);
     check_schema_and_version();
     check_warning();

@@ -185,6 +185,33 @@ TEST_CASE("a bundle has a line for each winner") {
     CHECK(json::parse(text)["winners"].size() == 5);
 }
 
+TEST_CASE("a bundle may say what it is for") {
+    const BundlePurpose purpose{"engine_1.json", {{"rmsnorm hidden=64 rows=1", 0.75}, {"linear in=1", 0.25}}};
+    const std::string text = write_bundle(sample_winners(3), purpose);
+    CHECK(read_bundle(text, "file.json") == read_bundle(write_bundle(sample_winners(3)), "file.json"));
+    CHECK(purpose_of_bundle(text, "file.json") == purpose);
+    CHECK(purpose_of_bundle(write_bundle(sample_winners(3)), "file.json") == std::nullopt);
+    CHECK(purpose_of_bundle(write_bundle({}, BundlePurpose{"gpt2", {}}), "file.json")->name == "gpt2");
+    CHECK(purpose_name("a b/[c].json") == "a_b__c_.json");
+}
+
+TEST_CASE("a purpose that is none is refused") {
+    const std::string text = write_bundle(sample_winners(2), BundlePurpose{"gpt2", {}});
+    const std::string good = R"({"name":"gpt2","shares":{}})";
+    REQUIRE(text.find(good) != std::string::npos);
+    for (const char* bad :
+         {"7", "[]", "{}", R"({"name":"gpt2"})", R"({"name":"","shares":{}})", R"({"name":"a]","shares":{}})",
+          R"({"name":"gpt2","shares":[]})", R"({"name":"gpt2","shares":{"a":2}})",
+          R"({"name":"gpt2","shares":{"a":"b"}})", R"({"name":"gpt2","shares":{"a[":0.5}})",
+          R"({"name":"gpt2","shares":{},"more":1})"}) {
+        CAPTURE(bad);
+        std::string changed = text;
+        changed.replace(changed.find(good), good.size(), bad);
+        CHECK(refusal(changed) != "");
+        CHECK_THROWS_AS((void)purpose_of_bundle(changed, "file.json"), BundleError);
+    }
+}
+
 TEST_CASE("a winner whose measurement was disturbed is written, without what disturbed it") {
     std::vector<Trial> winners = sample_winners(3);
     const std::string text = write_bundle(winners);
@@ -428,6 +455,9 @@ TEST_CASE("what ships is read for dispatch as the winners of a checked read, and
         CHECK(read_packaged_winners(bundle.text, bundle.name) == winners);
     }
     CHECK(read_packaged_winners(write_bundle({}), "empty.json").empty());
+    CHECK(read_packaged_winners(write_bundle(sample_winners(2), BundlePurpose{"gpt2", {{"a b=1", 0.5}}}),
+                                "for.json")
+              .size() == 2);
     const std::string text = write_bundle(sample_winners(2));
     CHECK(read_packaged_winners(text, "file.json").size() == 2);
     CHECK_THROWS_WITH_AS((void)read_packaged_winners(text.substr(0, text.size() - 40), "file.json"),

@@ -180,7 +180,9 @@ void check_commands(const Block& block, Sandbox& sandbox) {
         if (!is_hone) continue;
         words.erase(words.begin());
         if (words.front() == "tune" || words.front() == "compile") {  // the same command, less work
-            if (command.find("--tokens") == std::string::npos) words.insert(words.end(), {"--tokens", "16"});
+            const bool says_sizes = command.find("--tokens") != std::string::npos ||
+                                    command.find("--captured") != std::string::npos;
+            if (!says_sizes) words.insert(words.end(), {"--tokens", "16"});
             if (words.front() == "tune" && command.find("--effort") == std::string::npos) {
                 words.insert(words.end(), {"--effort", "quick"});
             }
@@ -218,6 +220,9 @@ TEST_CASE("every code block in the documents is real") {
         "vocab_size":100,"rms_norm_eps":1e-5,"torch_dtype":"bfloat16"})");
     write_checkpoint(sandbox.path("checkpoint"), small_model());
     write_cache_of_a_shard(sandbox);
+    sandbox.write("engine.json",  // as a process with HONE_CAPTURE leaves it
+                  R"({"schema": "hone.capture/1", "problems": [{"calls": 7, "gpu": "NVIDIA H200",
+        "problem": "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=16"}]})");
     for (const fs::path& file : documents()) {
         // What is generated is compared with the declarations by generate.check.
         if (read(file).find("`./hone generate`. -->") != std::string::npos) continue;

@@ -50,8 +50,8 @@ struct Contender {
 };
 
 std::vector<Problem> problems_of(const Options& options, const Console& console) {
-    if (options.words.empty() == options.target.model.empty()) {
-        throw Failure(ExitCode::usage, {"no_target", "give a problem or --model",
+    if (options.words.empty() == !options.target.names_many()) {
+        throw Failure(ExitCode::usage, {"no_target", "give a problem, --model or --captured",
                                         "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16"});
     }
     if (!options.words.empty()) return {problem_from_words(options.words)};
@@ -234,6 +234,8 @@ Runner declare_bench(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     app.add_option("PROBLEM", options->words, "An operator and its fields").type_name(operator_type);
     Argument model = options->target.declare_model_option(app, "Every problem of a model instead");
+    options->target.declare_captured(app, "Every problem that a process with HONE_CAPTURE=FILE ran instead")
+        .excludes(model);
     app.add_option("--op", options->target.op, "Only this operator of --model").type_name(operator_type);
     app.add_option("--tokens", options->target.tokens, "Token counts for --model");
     for (const char* of_model : {"--op", "--tokens"}) app.get(of_model).needs(model);

@@ -89,6 +89,17 @@ std::vector<cache::Trial> wanted_trials(const Options& options, Losses& losses, 
     return wanted;
 }
 
+/// What the file is for, where a model or a capture was selected.
+std::optional<cache::BundlePurpose> purpose_of(const Target& target) {
+    if (!target.names_many()) return std::nullopt;
+    const tuner::Workload workload = target.workload();
+    const std::string format = target.format.empty() ? "" : '-' + target.format;
+    cache::BundlePurpose purpose{.name = cache::purpose_name(workload.name + format), .shares = {}};
+    for (const tuner::CapturedUse& use : workload.captured)
+        purpose.shares.emplace(to_string(use.problem), use.share);
+    return purpose;
+}
+
 Outcome export_winners(const Options& options, const Console& console) {
     Losses losses;
     std::vector<cache::Trial> trials = wanted_trials(options, losses, console);
@@ -99,7 +110,7 @@ Outcome export_winners(const Options& options, const Console& console) {
                       {"nothing_to_export", "no winner is like that", "hone list shows all"});
     }
     const auto rows = std::ranges::count_if(trials, &cache::Trial::winner);
-    const std::string bundle = cache::write_bundle(std::move(trials));
+    const std::string bundle = cache::write_bundle(std::move(trials), purpose_of(options.selection.target));
     Outcome outcome{.data = {{"rows", rows}, {"left_out", losses.refused}, {"damaged", losses.damaged}}};
     if (losses.any()) {
         outcome.exit = ExitCode::cache_unusable;

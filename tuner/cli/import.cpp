@@ -37,12 +37,13 @@ std::int64_t count_new(const std::vector<cache::Trial>& winners, const cache::Ca
 }
 
 Outcome import_winners(const Options& options, const Console&) {
-    const std::vector<cache::Trial> trials = read_bundle_file(options.file);
+    const auto [trials, purpose] = read_bundle_file(options.file);
     std::vector<cache::Trial> winners;
     std::ranges::copy_if(trials, std::back_inserter(winners), &cache::Trial::winner);
     Outcome outcome{.data = {{"file", options.file},
                              {"rows", winners.size()},
                              {"contenders", trials.size() - winners.size()},
+                             {"for", purpose ? Json(purpose->name) : Json(nullptr)},
                              {"dry_run", options.dry_run}}};
     std::int64_t added = 0;
     if (!options.dry_run) {
@@ -57,6 +58,7 @@ Outcome import_winners(const Options& options, const Console&) {
     outcome.text = options.dry_run
                        ? fmt::format("{} rows, all valid; nothing imported (--dry-run)\n", winners.size())
                        : fmt::format("{} rows, {} of them new\n", winners.size(), added);
+    if (purpose) outcome.text += fmt::format("  made for {}\n", purpose->name);
     for (const auto& [trust, count] : trust_here) outcome.text += fmt::format("  {} {} here\n", count, trust);
     return outcome;
 }

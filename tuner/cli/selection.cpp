@@ -69,11 +69,13 @@ void Selection::declare_gpu(const Arguments& app) {
 }
 
 void Selection::declare_model(const Arguments& app) {
-    target.declare_model_option(app, "Only what a model's layers run, at any size");
+    const Argument model = target.declare_model_option(app, "Only what a model's layers run, at any size");
+    target.declare_captured(app, "Only what a process with HONE_CAPTURE=FILE ran, at any size")
+        .excludes(model);
 }
 
 Selected::Selected(const Selection& selection)
-    : gpu_(lower_case(selection.gpu)), of_model_(!selection.target.model.empty()) {
+    : gpu_(lower_case(selection.gpu)), of_model_(selection.target.names_many()) {
     const std::vector<const Family*> named = families_of(selection.words);
     for (const std::string& word : selection.words) {
         if (word.find('=') != std::string::npos) {

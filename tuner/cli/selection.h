@@ -17,14 +17,14 @@ namespace hone::cli {
 struct Selection {
     std::vector<std::string> words;  ///< an operator, and fields that results must have
     std::string gpu;                 ///< part of a GPU's name
-    Target target;                   ///< what --model names
+    Target target;                   ///< what --model or --captured names
 
-    /// FILTER, --gpu and --model with what goes with it.
+    /// FILTER, --gpu, and --model with what goes with it, or --captured.
     void declare(const Arguments& app);
     void declare_words(const Arguments& app);
     void declare_gpu(const Arguments& app);
     void declare_model(const Arguments& app);
-    [[nodiscard]] bool is_everything() const { return words.empty() && gpu.empty() && target.model.empty(); }
+    [[nodiscard]] bool is_everything() const { return words.empty() && gpu.empty() && !target.names_many(); }
 };
 
 /// A selection made sense of.

@@ -181,7 +181,7 @@ std::vector<StoredTrial> selected_trials(const Options& options, const cache::Fi
                                          const Console& console) {
     std::vector<StoredTrial> trials = stored_trials(filter, console);
     Selection selection = options.selection;
-    if (selection.target.model.empty()) selection.words.clear();  // the filter has them
+    if (!selection.target.names_many()) selection.words.clear();  // the filter has them
     const Selected selected(selection);
     std::erase_if(trials, [&](const StoredTrial& stored) { return !selected.contains(stored.trial); });
     return trials;
@@ -198,12 +198,12 @@ std::set<std::string> tied_ones(const std::vector<StoredRace>& races) {
 
 Outcome show(const Options& options, const Console& console) {
     const Selection& selection = options.selection;
-    if (selection.words.empty() && selection.target.model.empty()) {
-        throw Failure(ExitCode::usage, {"no_target", "give a problem or --model",
+    if (selection.words.empty() && !selection.target.names_many()) {
+        throw Failure(ExitCode::usage, {"no_target", "give a problem, --model or --captured",
                                         "hone show rmsnorm dtype=bf16 hidden=4096 rows=16"});
     }
     std::optional<Problem> problem;
-    if (selection.target.model.empty()) problem = problem_from_words(selection.words);
+    if (!selection.target.names_many()) problem = problem_from_words(selection.words);
     const cache::Filter filter = problem ? filter_of(*problem) : filter_of("");
     Outcome outcome{.data = {{"problem", problem ? Json(to_string(*problem)) : Json(nullptr)},
                              {"trials", Json::array()}}};

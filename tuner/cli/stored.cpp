@@ -148,13 +148,14 @@ std::vector<StoredRace> races_of_file(const std::string& file, const Console& co
     std::vector<StoredTrial> all;
     append(all,
            is_database(file) ? races_in(cache::Cache::open(file, cache::OpenMode::read_only), {}, console)
-                             : read_bundle_file(file),
+                             : read_bundle_file(file).trials,
            file);
     return with_ties(all);
 }
 
-std::vector<cache::Trial> read_bundle_file(const std::string& file) {
-    return cache::read_bundle(read_bundle_text(file), file, cache::now_ms());
+BundleFile read_bundle_file(const std::string& file) {
+    const std::string text = read_bundle_text(file);
+    return {cache::read_bundle(text, file, cache::now_ms()), cache::purpose_of_bundle(text, file)};
 }
 
 std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {

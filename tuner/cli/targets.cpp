@@ -13,6 +13,7 @@
 #include "tuner/cli/shell.h"
 #include "tuner/cli/value_types.h"
 #include "tuner/errors.h"
+#include "tuner/models/captured.h"
 
 namespace hone::cli {
 namespace {
@@ -51,6 +52,7 @@ void keep_only(OperatorProblems wanted, tuner::Workload& workload) {
     };
     std::erase_if(workload.problems, other);
     std::erase_if(workload.tuned, [&](const tuner::TunedOperator& op) { return other(op.problem); });
+    std::erase_if(workload.captured, [&](const tuner::CapturedUse& use) { return other(use.problem); });
     workload.without_family.clear();
 }
 
@@ -60,14 +62,20 @@ void Target::declare(const Arguments& app) {
     app.add_option("MODEL", model, "A known model, or a path to a Hugging Face config.json").type_name("");
     app.add_option("--op", op,
                    "One operator, RmsNorm or FusedFfn, say, or a family as `hone spaces` lists them (linear: "
-                   "Linear and FusedFfn): with --fields, or those of MODEL")
+                   "Linear and FusedFfn): with --fields, or those of MODEL or --captured")
         .type_name(operator_type);
     app.add_option("--fields", fields, "The operator's fields: \"dtype=bf16 hidden=4096 residual=yes\"");
     app.add_option(
         "--tokens", tokens,
         "Tokens of a forward pass to tune at (default: 1, 2, 4 ... 8192); with --op and --fields the "
         "size that these leave open");
+    declare_captured(
+        app, "What a process with HONE_CAPTURE=FILE ran, those problems first that took the most time");
     declare_variant(app);
+}
+
+Argument Target::declare_captured(const Arguments& app, const std::string& says) {
+    return app.add_option("--captured", captured, says).type_name(file_type);
 }
 
 void Target::declare_variant(const Arguments& app) {
@@ -116,14 +124,17 @@ std::optional<checkpoints::WeightFormat> Target::weights() const {
 }
 
 tuner::Workload Target::workload() const {
-    if (model.empty() && op.empty()) {
-        throw usage("no_target", "give a MODEL or --op",
+    if (!captured.empty() && !model.empty())
+        throw usage("no_target", "--captured says itself what to tune: not with a MODEL");
+    if (!names_many() && op.empty()) {
+        throw usage("no_target", "give a MODEL, --op or --captured",
                     fmt::format("known models: {}", fmt::join(tuner::known_models(), ", ")));
     }
-    if (!fields.empty() && (op.empty() || !model.empty()))
-        throw usage("no_target", "--fields goes with --op and without a MODEL");
-    if (model.empty()) return tuner::operator_workload(op, fields, options());
-    tuner::Workload workload = tuner::model_workload(tuner::read_model(model), options());
+    if (!fields.empty() && (op.empty() || names_many()))
+        throw usage("no_target", "--fields goes with --op and without a MODEL or --captured");
+    if (!names_many()) return tuner::operator_workload(op, fields, options());
+    tuner::Workload workload =
+        captured.empty() ? tuner::model_workload(tuner::read_model(model), options()) : captured_workload();
     if (!op.empty()) keep_only(problems_by_name(op), workload);
     return workload;
 }
@@ -135,8 +146,18 @@ tuner::WorkloadOptions Target::options() const {
             .weights = weights()};
 }
 
+tuner::Workload Target::captured_workload() const {
+    const tuner::WorkloadOptions asked = options();
+    if (!asked.tokens.empty() || asked.dtype || asked.tensor_parallel != 1) {
+        throw usage("bad_option",
+                    "--captured says sizes and element types itself: not with --tokens, --dtype or --tp");
+    }
+    return tuner::captured_workload(captured);
+}
+
 std::string Target::selection_words() const {
     std::string words = op.empty() ? "" : ' ' + quoted_for_shell(op);
+    if (!captured.empty()) return words + option_words("--captured", captured);
     if (model.empty()) return words + (fields.empty() ? "" : ' ' + fields);
     words += option_words("--model", model) + option_words("--dtype", dtype);
     if (tensor_parallel != 1) words += fmt::format(" --tp {}", tensor_parallel);

@@ -28,6 +28,7 @@ struct Target {
     std::optional<std::int64_t> group;
     bool zeros = false;
     bool lm_head = false;
+    std::string captured;  ///< a file of HONE_CAPTURE
 
     /// MODEL, --op, --fields, --tokens, and those of declare_variant().
     void declare(const Arguments& app);
@@ -35,8 +36,12 @@ struct Target {
     void declare_variant(const Arguments& app);
     /// --model, and those, which need it.
     Argument declare_model_option(const Arguments& app, const std::string& says);
-    /// Both MODEL and --op: the problems of that operator in the model. Throws Failure (usage) when neither
-    /// is given, --fields goes with a model or a format with none, and ConfigError.
+    /// --captured.
+    Argument declare_captured(const Arguments& app, const std::string& says);
+    /// A model or a capture: several operators.
+    [[nodiscard]] bool names_many() const { return !model.empty() || !captured.empty(); }
+    /// MODEL or --captured with --op: the problems of that operator among theirs. Throws Failure (usage) when
+    /// none is given, --fields goes with a model or a format with none, InputError and ConfigError.
     [[nodiscard]] tuner::Workload workload() const;
     /// What the options say beside the target itself. Throws Failure (usage).
     [[nodiscard]] tuner::WorkloadOptions options() const;
@@ -46,6 +51,7 @@ struct Target {
   private:
     void declare_format(const Arguments& app);
     [[nodiscard]] std::optional<checkpoints::WeightFormat> weights() const;
+    [[nodiscard]] tuner::Workload captured_workload() const;
 };
 
 /// On stderr: what of a model is not understood, and what has no kernel.

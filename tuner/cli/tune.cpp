@@ -52,6 +52,23 @@ Share share_of(const Workload& whole, const std::optional<Shard>& shard) {
             .shard = {{"number", shard->number}, {"count", shard->count}, {"of_problems", all}}};
 }
 
+Json captured_json(const Workload& workload) {
+    Json uses = Json::array();
+    for (const tuner::CapturedUse& use : workload.captured)
+        uses.push_back({{"problem", to_string(use.problem)}, {"calls", use.calls}, {"share", use.share}});
+    return uses;
+}
+
+/// What takes the time, the most first; empty where nothing was captured.
+std::string captured_text(const Workload& workload, const tuner::Page& page) {
+    if (workload.captured.empty()) return "";
+    tuner::Table table({{"captured"}, {"calls", tuner::Align::right}, {"of the time", tuner::Align::right}});
+    for (const tuner::CapturedUse& use : workload.captured)
+        table.add(
+            {to_string(use.problem), std::to_string(use.calls), fmt::format("{:.1f} %", 100 * use.share)});
+    return table.render(page, "  ") + '\n';
+}
+
 /// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
 Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
     const Workload& workload = share.workload;
@@ -64,6 +81,7 @@ Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Con
                              {"shard", share.shard},
                              {"device", device},
                              {"problems", Json::array()},
+                             {"captured", captured_json(workload)},
                              {"operators", tuner::list_json(workload.tuned)},
                              {"without_family", tuner::list_json(workload.without_family)},
                              {"warnings", warnings_of(workload)}}};
@@ -76,8 +94,9 @@ Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Con
             {{"problem", to_string(problem)}, {"candidates", candidates}, {"default", safe_text}});
         table.add({to_string(problem), std::to_string(candidates), safe_text});
     }
-    outcome.text = fmt::format("{} on {}: {}; nothing is tuned (--dry-run)\n\n{}", share.name, device,
-                               share.counted, table.render(console.page, "  "));
+    outcome.text = fmt::format("{} on {}: {}; nothing is tuned (--dry-run)\n\n{}{}",
+                               tuner::escape_controls(share.name), device, share.counted,
+                               captured_text(workload, console.page), table.render(console.page, "  "));
     return outcome;
 }
 
@@ -209,6 +228,7 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
     Outcome outcome{.data = {{"name", workload.name},
                              {"shard", share.shard},
                              {"runs", Json::array()},
+                             {"captured", captured_json(workload)},
                              {"without_family", tuner::list_json(workload.without_family)},
                              {"warnings", warnings_of(workload)},
                              {"cache", cache::layer_paths().user.string()}},

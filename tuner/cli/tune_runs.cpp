@@ -96,11 +96,14 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
 /// Moves the problems that the recording holds out of `left`.
 Workload take_recorded(const tuner::Recording& recording, Workload& left) {
     Workload taken{.name = left.name, .problems = {}, .tuned = {}, .without_family = {}};
-    std::erase_if(left.problems, [&](const Problem& problem) {
-        const bool held = recording.problems.contains(to_string(problem));
-        if (held) taken.problems.push_back(problem);
-        return held;
-    });
+    const auto is_held = [&](const Problem& problem) {
+        return recording.problems.contains(to_string(problem));
+    };
+    std::ranges::copy_if(left.problems, std::back_inserter(taken.problems), is_held);
+    std::ranges::copy_if(left.captured, std::back_inserter(taken.captured), is_held,
+                         &tuner::CapturedUse::problem);
+    std::erase_if(left.problems, is_held);
+    std::erase_if(left.captured, [&](const tuner::CapturedUse& use) { return is_held(use.problem); });
     return taken;
 }
 

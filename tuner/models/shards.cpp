@@ -2,21 +2,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
+#include <string>
+#include <utility>
+
+#include "tuner/models/call_time.h"
 
 namespace hone::tuner {
 namespace {
 
-// Round numbers of an H200, whose recorded sweeps they were held against: llama-3-8b adds up to 50 s, which
-// is what it takes. How problems compare with each other is what counts.
-constexpr std::int64_t bytes_a_ns = 4'000;
-constexpr std::int64_t flops_a_ns = 500'000;
+// Round numbers of an H200, as in call_time.cpp: llama-3-8b adds up to 50 s, which is what it takes.
 constexpr std::int64_t reference_flops_a_ns = 1'000;  // the reference kernel's, over two sets of inputs
-constexpr std::int64_t launch_ns = 1'200;
-constexpr std::int64_t rotated_bytes = 190'000'000;  // by the sets of inputs that a replay goes through
-constexpr std::int64_t replays = 250;                // of a dozen candidates, in all stages of the race
-constexpr std::int64_t fixed_ns = 60'000'000;        // loading, verifying and bookkeeping
-constexpr std::int64_t images_ms = 500;              // once a static part: what its sizes share
+constexpr std::int64_t rotated_bytes = 190'000'000;   // by the sets of inputs that a replay goes through
+constexpr std::int64_t replays = 250;                 // of a dozen candidates, in all stages of the race
+constexpr std::int64_t fixed_ns = 60'000'000;         // loading, verifying and bookkeeping
+constexpr std::int64_t images_ms = 500;               // once a static part: what its sizes share
 
 /// Calls of one replay, as tuner/gpu/input_sets.h chooses them.
 std::int64_t calls_a_replay(const Problem& problem, std::int64_t bytes) {
@@ -32,6 +33,18 @@ struct Cost {
     std::int64_t ms = 0;
     bool begins_part = false;  ///< the first problem of its static part
 };
+
+/// Numbers of the problems, those of one static part together.
+std::vector<std::size_t> grouped(const std::vector<Problem>& problems) {
+    std::map<std::string, std::size_t> first;  // of each static part
+    std::vector<std::pair<std::size_t, std::size_t>> places;
+    for (std::size_t i = 0; i < problems.size(); ++i)
+        places.emplace_back(first.emplace(to_string(static_part(problems[i])), i).first->second, i);
+    std::ranges::sort(places);
+    std::vector<std::size_t> numbers;
+    for (const auto& [part, number] : places) numbers.push_back(number);
+    return numbers;
+}
 
 std::vector<Cost> costs_of(const std::vector<Problem>& problems) {
     std::vector<Cost> costs;
@@ -79,8 +92,7 @@ std::chrono::milliseconds tuning_time(const Problem& problem) {
     const Work work = problem.family->work(problem);
     const auto bytes = static_cast<std::int64_t>(work.bytes);
     const auto flops = static_cast<std::int64_t>(work.flops);
-    const std::int64_t call_ns = launch_ns + bytes / bytes_a_ns + flops / flops_a_ns;
-    const std::int64_t race_ns = replays * calls_a_replay(problem, bytes) * call_ns;
+    const std::int64_t race_ns = replays * calls_a_replay(problem, bytes) * call_time(problem).count();
     return std::chrono::milliseconds((fixed_ns + flops / reference_flops_a_ns + race_ns) / 1'000'000);
 }
 
@@ -88,9 +100,16 @@ std::vector<Workload> shards_of(const Workload& workload, std::size_t count) {
     std::vector<Workload> shards(
         count, Workload{.name = workload.name, .problems = {}, .tuned = {}, .without_family = {}});
     if (workload.problems.empty()) return shards;
-    const std::vector<std::size_t> shares = levelled(costs_of(workload.problems), count);
+    const std::vector<std::size_t> numbers = grouped(workload.problems);
+    std::vector<Problem> neighbours;
+    for (const std::size_t number : numbers) neighbours.push_back(workload.problems[number]);
+    const std::vector<std::size_t> filled = levelled(costs_of(neighbours), count);
+    std::vector<std::size_t> shares(numbers.size());  // of the problems in their own order
+    for (std::size_t i = 0; i < numbers.size(); ++i) shares[numbers[i]] = filled[i];
     for (std::size_t i = 0; i < shares.size(); ++i)
         shards[shares[i]].problems.push_back(workload.problems[i]);
+    for (std::size_t i = 0; i < workload.captured.size(); ++i)
+        shards[shares[i]].captured.push_back(workload.captured[i]);
     for (const TunedOperator& op : workload.tuned) {
         const auto place = std::ranges::find(workload.problems, op.problem) - workload.problems.begin();
         shards[shares[static_cast<std::size_t>(place)]].tuned.push_back(op);

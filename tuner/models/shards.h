@@ -14,9 +14,10 @@ namespace hone::tuner {
 /// proportionally more or less. Worked out in integers, so that it is the same on every machine.
 [[nodiscard]] std::chrono::milliseconds tuning_time(const Problem& problem);
 
-/// `count` shares, some empty where there are fewer problems: a partition, the same on every machine. Each is
-/// a run of neighbouring problems, so that at most `count` - 1 static parts are cut, whose shares make the
-/// same images again; the longest share is as short as such runs allow.
+/// `count` shares, some empty where there are fewer problems: a partition, the same on every machine. With
+/// the problems of a static part side by side each is a run of neighbours, so that at most `count` - 1 static
+/// parts are cut, whose shares make the same images again; the longest share is as short as such runs allow.
+/// Within a share problems stand as in the workload.
 [[nodiscard]] std::vector<Workload> shards_of(const Workload& workload, std::size_t count);
 
 }  // namespace hone::tuner

@@ -2,6 +2,7 @@
 // operators.h says which operators a transformer layer runs and at which sizes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,22 @@ struct TunedOperator {
     std::int64_t count = 1;
 };
 
+/// What processes ran of a problem, as a capture says.
+struct CapturedUse {
+    Problem problem;
+    std::uint64_t calls = 0;
+    double share = 0;  ///< of the time of all calls
+};
+
 struct Workload {
     std::string name;
-    std::vector<Problem> problems;              ///< grouped by static part, sizes ascending; no duplicates
+    /// Without duplicates. Grouped by static part, sizes ascending; of a capture those first that take the
+    /// most time.
+    std::vector<Problem> problems;
     std::vector<TunedOperator> tuned;           ///< whom the problems of a model are for
     std::vector<ModelOperator> without_family;  ///< listed to the user as "not tuned with a model yet"
     std::vector<std::string> warnings{};        ///< what of the model is not understood
+    std::vector<CapturedUse> captured{};        ///< of a capture, in the order of `problems`
 };
 
 /// A family of this build computes it.

@@ -19,12 +19,16 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t problems_ahead = 12;  // that compilers work on besides the one that is measured
 
 /// The first sizes of all shapes, then their second ones: by the time that a size has its turn, its
-/// neighbour's winner is known, and images made for it have long been asked for.
-std::vector<std::size_t> in_turns(const std::vector<Problem>& problems) {
+/// neighbour's winner is known, and images made for it have long been asked for. A capture's problems stand
+/// in their order already.
+std::vector<std::size_t> in_turns(const Workload& workload) {
+    const std::vector<Problem>& problems = workload.problems;
     std::vector<std::pair<std::size_t, std::size_t>> turns;  // round, index
     std::map<std::string, std::size_t> rounds;
-    for (std::size_t i = 0; i < problems.size(); ++i)
-        turns.emplace_back(rounds[to_string(static_part(problems[i]))]++, i);
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        const std::size_t round = rounds[to_string(static_part(problems[i]))]++;
+        turns.emplace_back(workload.captured.empty() ? round : 0, i);
+    }
     std::ranges::sort(turns);
     std::vector<std::size_t> order;
     for (const auto& [round, index] : turns) order.push_back(index);
@@ -36,7 +40,7 @@ class Run {
     Run(const Workload& workload, const TuneOptions& options, Measurer& measurer, ImageSource& images,
         cache::Cache& cache, const ProgressSink& progress, const std::atomic<bool>& stop)
         : workload_(workload),
-          turns_(in_turns(workload.problems)),
+          turns_(in_turns(workload)),
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),

@@ -26,6 +26,7 @@ class RuntimeOptions(ctypes.Structure):
         ("cache_file", c_char_p),
         ("on_warning", WARNING_CALLBACK),
         ("user", c_void_p),
+        ("capture_file", c_char_p),
     ]
 
 

@@ -36,6 +36,7 @@ pub struct hone_runtime_options {
     pub cache_file: *const c_char,
     pub on_warning: Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char)>,
     pub user: *mut c_void,
+    pub capture_file: *const c_char,
 }
 
 impl Default for hone_runtime_options {

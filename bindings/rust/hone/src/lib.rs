@@ -91,6 +91,9 @@ pub struct RuntimeOptions {
     pub device: i32,
     /// Tuning results and images; None: HONE_CACHE, else the user's cache folder.
     pub cache_file: Option<PathBuf>,
+    /// Counts the calls of each problem and adds the counts to this file, for `hone tune --captured FILE`; None:
+    /// HONE_CAPTURE, else nothing is captured.
+    pub capture_file: Option<PathBuf>,
     /// No file is read or written: only the results that Hone was shipped with are known.
     pub no_cache: bool,
     /// As if `freeze()` had been called at once.
@@ -108,18 +111,19 @@ impl RuntimeOptions {
         ];
         chosen.iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
     }
+}
 
-    fn cache_name(&self) -> Result<Option<CString>> {
-        let path = match &self.cache_file {
-            Some(path) => path,
-            None => return Ok(None),
-        };
-        let name = path.to_str().and_then(|text| CString::new(text).ok());
-        name.map(Some).ok_or_else(|| Error {
-            status: sys::HONE_BAD_ARGUMENT,
-            message: format!("cache_file is {path:?}; allowed: UTF-8 without a zero byte"),
-        })
-    }
+/// The path of an option for C.
+fn file_name(option: &str, file: &Option<PathBuf>) -> Result<Option<CString>> {
+    let path = match file {
+        Some(path) => path,
+        None => return Ok(None),
+    };
+    let name = path.to_str().and_then(|text| CString::new(text).ok());
+    name.map(Some).ok_or_else(|| Error {
+        status: sys::HONE_BAD_ARGUMENT,
+        message: format!("{option} is {path:?}; allowed: UTF-8 without a zero byte"),
+    })
 }
 
 /// Driver, compiler and tuning results of one GPU.
@@ -133,11 +137,13 @@ unsafe impl Sync for Runtime {}
 impl Runtime {
     /// Loads the driver, retains the device's primary context, and reads the tuning results once.
     pub fn new(options: &RuntimeOptions) -> Result<Runtime> {
-        let cache_file = options.cache_name()?;
+        let cache_file = file_name("cache_file", &options.cache_file)?;
+        let capture_file = file_name("capture_file", &options.capture_file)?;
         let given = sys::hone_runtime_options {
             flags: options.flags(),
             device: options.device,
             cache_file: cache_file.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()),
+            capture_file: capture_file.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()),
             ..Default::default()
         };
         let mut made = null_mut();

@@ -1,0 +1,150 @@
+#include "runtime/dispatch/capture.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "runtime/dispatch/capture_file.h"
+#include "runtime/system/write_error.h"
+
+namespace hone::runtime {
+namespace {
+
+constexpr int ms_between_writes = 5'000;
+
+UniqueFd made_event(const std::filesystem::path& file) {
+    UniqueFd event(::eventfd(0, EFD_CLOEXEC));
+    if (!event) throw WriteError(file, "cannot be written by a thread", errno);
+    return event;
+}
+
+/// Captures of this process, so that its end, which destroys no handle that is left, writes them too.
+class LiveCaptures {
+  public:
+    void add(Capture* capture) {
+        const std::lock_guard lock(mutex_);
+        captures_.push_back(capture);
+    }
+    void remove(Capture* capture) {
+        const std::lock_guard lock(mutex_);
+        std::erase(captures_, capture);
+    }
+    void end_all() {
+        const std::lock_guard lock(mutex_);
+        for (Capture* capture : captures_) capture->end();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<Capture*> captures_;
+};
+
+/// Never destroyed: a static object of a program may hold a Runtime for longer.
+LiveCaptures& live_captures() {
+    static LiveCaptures& captures = *new LiveCaptures;
+    static const struct AtExit {
+        ~AtExit() { captures.end_all(); }
+    } at_exit;
+    return captures;
+}
+
+}  // namespace
+
+std::shared_ptr<Capture> Capture::begin(const std::filesystem::path& file, std::string gpu,
+                                        WarningSink warn) {
+    try {
+        const std::filesystem::path whole = std::filesystem::absolute(file);
+        add_to_capture(whole,
+                       {});  // now, while somebody looks: a file of another kind, a folder that is not there
+        return std::make_shared<Capture>(whole, std::move(gpu), std::move(warn));
+    } catch (const std::exception& error) {
+        warn(fmt::format("calls are not captured: {}", error.what()));
+        return nullptr;
+    }
+}
+
+Capture::Capture(std::filesystem::path file, std::string gpu, WarningSink warn)
+    : file_(std::move(file)),
+      gpu_(std::move(gpu)),
+      warn_(std::move(warn)),
+      end_(made_event(file_)),
+      process_(::getpid()),
+      thread_([this] { keep_writing(); }) {
+    live_captures().add(this);
+}
+
+Capture::~Capture() {
+    live_captures().remove(this);
+    end();
+}
+
+void Capture::end() noexcept {
+    if (!thread_.joinable()) return;
+    if (process_ != ::getpid()) return thread_.detach();
+    static_cast<void>(::eventfd_write(end_.get(), 1));
+    thread_.join();
+    write();
+}
+
+RunCounter& Capture::counter(const Problem& at_edge, Origin origin) {
+    const std::string problem = to_string(at_edge);
+    const std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_) {
+        if (entry.origin == origin && entry.problem == problem) return entry.counter;
+    }
+    Entry& made = entries_.emplace_back();
+    made.problem = problem;
+    made.origin = origin;
+    return made.counter;
+}
+
+std::uint64_t Capture::runs(Origin origin) const {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t sum = 0;
+    for (const Entry& entry : entries_) {
+        if (entry.origin == origin) sum += entry.counter.sum();
+    }
+    return sum;
+}
+
+void Capture::write() noexcept {
+    if (process_ != ::getpid()) return;
+    const std::lock_guard lock(mutex_);
+    try {
+        write_changes();
+    } catch (const std::exception& error) {
+        if (std::exchange(warned_, true)) return;
+        try {
+            warn_(fmt::format("captured calls wait to be written: {}", error.what()));
+        } catch (...) {  // a sink that throws, or no memory for a message
+        }
+    }
+}
+
+void Capture::write_changes() {
+    std::vector<CapturedProblem> changes;
+    std::vector<std::pair<Entry*, std::uint64_t>> counted;
+    for (Entry& entry : entries_) {
+        const std::uint64_t now = entry.counter.sum();
+        if (now == entry.written) continue;
+        changes.push_back({gpu_, entry.problem, now - entry.written});
+        counted.emplace_back(&entry, now);
+    }
+    if (changes.empty()) return;
+    add_to_capture(file_, changes);
+    for (const auto& [entry, now] : counted) entry->written = now;
+}
+
+void Capture::keep_writing() {
+    pollfd end{.fd = end_.get(), .events = POLLIN, .revents = 0};
+    while (::poll(&end, 1, ms_between_writes) <= 0) write();
+}
+
+}  // namespace hone::runtime
