@@ -16,9 +16,9 @@
 
 help(hone.ops.rms_norm) says what an operator computes and takes; docs/operators/ has a page on each. They
 take part in torch.compile(fullgraph=True), CUDA graphs, inference_mode and autograd, run on the current
-stream of x's device, and return fresh contiguous tensors. The first call with a dtype, a row length and a
-device prepares a kernel, which a CUDA graph cannot capture: warm up before. Every function may be called from
-any thread.
+stream of x's device, and return fresh tensors: contiguous ones, but for attention's, which lies as [batch,
+tokens, heads, head_dim]. The first call with a dtype, a row length and a device prepares a kernel, which a
+CUDA graph cannot capture: warm up before. Every function may be called from any thread.
 
 - RMSNorm has gradients; everything else runs forward only, and backward() through it raises
   NotImplementedError, as do second derivatives and torch.func.grad. torch.vmap calls the kernel once a slice.
