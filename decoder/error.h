@@ -1,0 +1,15 @@
+// The accident of this layer.
+#pragma once
+
+#include "runtime/system/input_error.h"
+
+namespace hone::decoder {
+
+/// A model's folder that cannot be read, a part of it that is not understood, or text that it has no tokens
+/// for. `what()` starts with the file and the place in it, names the value, and says what is allowed.
+class DecoderError : public runtime::InputError {
+  public:
+    using InputError::InputError;
+};
+
+}  // namespace hone::decoder

@@ -1,0 +1,56 @@
+#include "decoder/tokenizer/pattern.h"
+
+#include <fmt/format.h>
+
+#include "decoder/error.h"
+#include "decoder/text/utf8.h"
+
+namespace hone::decoder {
+namespace {
+
+void find_text(std::string_view text, std::string_view wanted, std::vector<Span>& matches) {
+    for (std::size_t at = text.find(wanted); at != std::string_view::npos;
+         at = text.find(wanted, at + wanted.size()))
+        matches.push_back({at, at + wanted.size()});
+}
+
+}  // namespace
+
+Pattern Pattern::read(const JsonPlace& json) {
+    if (const auto text = json.find("String")) {
+        if (text->text().empty()) text->refuse("a text to look for cannot be empty");
+        return of_text(text->text());
+    }
+    const auto regex = json.find("Regex");
+    if (!regex) json.refuse("a pattern is {\"String\": ...} or {\"Regex\": ...}");
+    try {
+        return of_regex(regex->text());
+    } catch (const DecoderError& error) {
+        throw DecoderError(fmt::format("{}: {}", json.place(), error.what()));
+    }
+}
+
+void Pattern::find_all(std::string_view text, std::vector<Span>& matches) const {
+    if (const Regex* const regex = std::get_if<Regex>(&pattern_)) return regex->find_all(text, matches);
+    matches.clear();
+    find_text(text, std::get<std::string>(pattern_), matches);
+}
+
+std::string Pattern::replaced(std::string_view text, std::string_view content) const {
+    std::vector<Span> matches;
+    find_all(text, matches);
+    std::string out;
+    std::size_t copied = 0;
+    for (const Span& match : matches) {
+        out.append(text.substr(copied, match.begin - copied)).append(content);
+        copied = match.end;
+    }
+    return out.append(text.substr(copied));
+}
+
+bool Pattern::is_one_character() const {
+    const std::string* const text = std::get_if<std::string>(&pattern_);
+    return text != nullptr && first_length(*text) == text->size();
+}
+
+}  // namespace hone::decoder
