@@ -32,6 +32,10 @@ TEST_CASE("an include arrow to the right is refused, to the left it is fine") {
     CHECK(is_refused("runtime/x.cpp", "#include \"checkpoints/read/checkpoint.h\"\n"));
     CHECK(is_refused("checkpoints/read/x.cpp", "#include \"tuner/errors.h\"\n"));
     CHECK(is_fine("checkpoints/read/x.cpp", "#include \"runtime/system/text_file.h\"\n"));
+    CHECK(is_refused("checkpoints/x.cpp", "#include \"decoder/error.h\"\n"));
+    CHECK(is_refused("tuner/x.cpp", "#include \"decoder/error.h\"\n"));
+    CHECK(is_refused("decoder/x.cpp", "#include \"tuner/errors.h\"\n"));
+    CHECK(is_fine("decoder/tokenizer/x.cpp", "#include \"runtime/system/text_file.h\"\n"));
     CHECK(is_refused("tuner/x.h", "#include \"tests/support/fake.h\"\n"));
     CHECK(is_fine("tuner/x.cpp", "#include \"runtime/compile/compiler.h\"\n#include \"cache/cache.h\"\n"));
     CHECK(is_fine("tests/cache/x_test.cpp", "#include \"tuner/search/tuner.h\"\n"));
@@ -65,6 +69,10 @@ TEST_CASE("a third-party interface stays in its folder") {
     CHECK(is_refused("checkpoints/x.cpp", "#include <yaml-cpp/yaml.h>\n"));
     CHECK(is_refused("runtime/x.cpp", "#include <CLI/CLI.hpp>\n"));
     CHECK(is_refused("tuner/x.cpp", "#include <doctest/doctest.h>\n"));
+    CHECK(is_refused("tuner/x.cpp", "#include <pcre2.h>\n"));
+    CHECK(is_refused("runtime/x.cpp", "#include <utf8proc.h>\n"));
+    CHECK(is_refused("checkpoints/x.cpp", "#include <sentencepiece_processor.h>\n"));
+    CHECK(is_fine("decoder/text/x.cpp", "#include <pcre2.h>\n#include <utf8proc.h>\n"));
     CHECK(is_fine("cache/x.cpp", "#include <sqlite3.h>\n"));
     CHECK(is_fine("runtime/cuda/x.h", "#include <cuda.h>\n#include <nvrtc.h>\n"));
     CHECK(is_fine("tuner/x.cpp", "#include <yaml-cpp/yaml.h>\n#include <CLI/CLI.hpp>\n"));
