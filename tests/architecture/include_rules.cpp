@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// From left to right. The last two stand beside each other.
-constexpr std::array<std::string_view, 6> layers{"kernel_templates", "cache", "runtime", "checkpoints",
-                                                 "tuner",            "decoder"};
+constexpr std::array<std::string_view, 6> layers{"kernel_templates", "cache", "runtime",
+                                                 "checkpoints",      "tuner", "decoder"};
 constexpr std::array<std::string_view, 4> users{"tests", "bench", "examples", "python"};
 constexpr std::array<std::string_view, 5> extensions{".h", ".cpp", ".cu", ".cuh", ".c"};
 
@@ -39,7 +39,7 @@ const std::vector<ThirdParty>& third_party() {
         {"CLI/", {"tuner"}},
         {"zlib.h", {"tuner", "tests/cli"}},
         {"pcre2.h", {"decoder"}},
-        {"utf8proc.h", {"decoder"}},
+        {"utf8proc.h", {"decoder", "tests/decoder"}},
         {"sentencepiece_processor.h", {"decoder"}},
         {"doctest/", {"tests"}},
         {"rapidcheck.h", {"tests"}},

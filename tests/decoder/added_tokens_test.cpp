@@ -1,0 +1,63 @@
+#include "decoder/tokenizer/added_tokens.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace hone::decoder;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Sections, tokens as "#id".
+Texts sections(const std::vector<AddedToken>& tokens, std::string_view text, bool parse_special = true) {
+    Texts out;
+    for (const TextSection& section : AddedTokens(tokens, {}).split_raw(text, parse_special))
+        out.push_back(section.id < 0 ? std::string(section.text) : "#" + std::to_string(section.id));
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("the leftmost token is found, and of these the longest") {
+    CHECK(sections({{"ab", 1}, {"abc", 2}, {"bcd", 3}}, "xabcd") == Texts{"x", "#2", "d"});
+    CHECK(sections({{"ab", 1}, {"bcde", 2}}, "abcde") == Texts{"#1", "cde"});
+    CHECK(sections({{"a", 1}, {"a", 2}, {"", 3}}, "aa") == Texts{"#1", "#1"});
+    CHECK(sections({}, "a") == Texts{"a"});
+    CHECK(sections({{"a", 1}}, "").empty());
+}
+
+TEST_CASE("a token takes the white space beside it that it may") {
+    CHECK(sections({{.text = "<x>", .id = 1, .lstrip = true}}, "a \t<x> b") == Texts{"a", "#1", " b"});
+    CHECK(sections({{.text = "<x>", .id = 1, .rstrip = true}}, "a <x>\xE3\x80\x80 b") ==
+          Texts{"a ", "#1", "b"});
+    CHECK(sections({{.text = "<x>", .id = 1, .lstrip = true, .rstrip = true}}, "<x>  <x> ") ==
+          Texts{"#1", "#1"});
+}
+
+TEST_CASE("white space that is a token itself does not make a text slow") {
+    const std::vector<AddedToken> tokens{{.text = " ", .id = 1, .lstrip = true, .rstrip = true}};
+    CHECK(sections(tokens, std::string(200'000, ' ')).size() == 200'000);
+}
+
+TEST_CASE("a single word stands alone") {
+    const std::vector<AddedToken> tokens{{.text = "art", .id = 1, .single_word = true}};
+    CHECK(sections(tokens, "art, start art\xC3\xA9 art") == Texts{"#1", ", start art\xC3\xA9 ", "#1"});
+    CHECK(sections(tokens, "_art") == Texts{"_art"});
+}
+
+TEST_CASE("special tokens can be plain text, others cannot") {
+    const std::vector<AddedToken> tokens{{.text = "<s>", .id = 1, .special = true}, {.text = "<t>", .id = 2}};
+    CHECK(sections(tokens, "<s><t>", true) == Texts{"#1", "#2"});
+    CHECK(sections(tokens, "<s><t>", false) == Texts{"<s>", "#2"});
+}
+
+TEST_CASE("a normalized token is looked for in normalized text, as that") {
+    const nlohmann::json json = {{"type", "Replace"}, {"pattern", {{"String", "A"}}}, {"content", "b"}};
+    const AddedTokens tokens({{.text = "<A>", .id = 1, .normalized = true}},
+                             Normalizer::read(JsonPlace(json, "n")));
+    CHECK(tokens.split_raw("<A>", true)[0].id < 0);
+    CHECK(tokens.split_normalized("<b>", true)[0].id == 1);
+}

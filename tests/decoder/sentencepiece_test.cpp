@@ -1,0 +1,84 @@
+// tokenizer.model, against ids of sentencepiece's own Python interface, and files that are broken.
+#include "decoder/tokenizer/sentencepiece.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "decoder/tokenizer/sentencepiece_outline.h"
+#include "tests/decoder/support.h"
+
+using hone::decoder::Tokenizer;
+using hone::test::data_folder;
+using hone::test::json_of;
+using hone::test::ModelFolder;
+
+namespace {
+
+using Ids = std::vector<int>;
+
+std::string model_bytes(const std::string& kind) {
+    std::ifstream file(data_folder(kind) / "tokenizer.model", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void compare(const Tokenizer& tokenizer, const nlohmann::json& expected) {
+    const auto text = expected.at("text").get<std::string>();
+    CAPTURE(text);
+    Ids ids = expected.at("plain").get<Ids>();
+    CHECK(tokenizer.encode(text, {.add_special_tokens = false, .parse_special_tokens = false}) == ids);
+    ids.insert(ids.begin(), expected.at("bos").get<int>());
+    CHECK(tokenizer.encode(text, {.parse_special_tokens = false}) == ids);
+    CHECK(tokenizer.decode(ids) == text);
+}
+
+}  // namespace
+
+TEST_CASE("ids are sentencepiece's, and text comes back") {
+    for (const char* const kind : {"sentencepiece_bpe", "sentencepiece_unigram"}) {
+        CAPTURE(kind);
+        const Tokenizer tokenizer = Tokenizer::load(data_folder(kind));
+        for (const nlohmann::json& expected : json_of(data_folder(kind) / "expected.json").at("cases"))
+            compare(tokenizer, expected);
+    }
+}
+
+TEST_CASE("control tokens are found in the text, and BOS is said by tokenizer_config.json") {
+    ModelFolder folder;
+    folder.with("tokenizer.model", std::string_view(model_bytes("sentencepiece_bpe")));
+    CHECK(folder.load().encode("</s>") == Ids{1, 2});
+    folder.with("tokenizer_config.json", nlohmann::json{{"add_bos_token", false}, {"add_eos_token", true}});
+    CHECK(folder.load().encode("</s>") == Ids{2, 2});
+}
+
+TEST_CASE("a model that is cut or is none is refused") {
+    const std::string bytes = model_bytes("sentencepiece_bpe");
+    for (std::size_t size = 0; size < bytes.size(); size += 97) {
+        const std::string refusal =
+            ModelFolder().with("tokenizer.model", std::string_view(bytes).substr(0, size)).refusal();
+        const bool named = refusal.starts_with("tokenizer.model: not a model");
+        CHECK_MESSAGE((named || refusal == "none"), size, ": ", refusal);
+    }
+    CHECK(ModelFolder().with("tokenizer.model", std::string_view("no model")).refusal() ==
+          "tokenizer.model: not a model of sentencepiece, or cut short");
+}
+
+TEST_CASE("a model that rewrites characters is refused") {
+    const std::string normalizer{'\x1A', 3, '\x12', 1, 'x'};  // field 3: {field 2: "x"}
+    CHECK(ModelFolder()
+              .with("tokenizer.model", std::string_view(normalizer))
+              .refusal()
+              .starts_with("tokenizer.model: its normalizer rewrites characters"));
+}
+
+TEST_CASE("the outline knows whether a space stands in front") {
+    using hone::decoder::sentencepiece_outline;
+    CHECK(sentencepiece_outline("", "f").add_dummy_prefix);
+    CHECK_FALSE(sentencepiece_outline(std::string{'\x1A', 2, '\x18', '\0'}, "f").add_dummy_prefix);
+    CHECK_THROWS(static_cast<void>(sentencepiece_outline(std::string(12, '\xFF'), "f")));
+    CHECK_THROWS(
+        static_cast<void>(sentencepiece_outline("\x0A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", "f")));
+}
