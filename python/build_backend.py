@@ -28,7 +28,7 @@ Settings = Optional[Dict[str, str]]
 def compile_into(folder: Path) -> None:
     """Builds the program and the library; what is up to date stays."""
     configure = ["cmake", "--preset", "release", "-S", str(TREE), "-B", str(folder), "-DHONE_BUILD_TESTS=OFF",
-                 "-DHONE_BUILD_BENCH=OFF", "-DHONE_BUILD_EXAMPLES=OFF"]
+                 "-DHONE_BUILD_BENCH=OFF", "-DHONE_BUILD_EXAMPLES=OFF", "-DHONE_BUILD_DECODER=OFF"]
     if not (folder / "build.ninja").is_file():
         subprocess.run(configure, check=True, cwd=TREE)
     subprocess.run(["cmake", "--build", str(folder), "--target", "hone", "hone_c"], check=True)

@@ -9,6 +9,7 @@
 #include "decoder/error.h"
 #include "decoder/text/utf8.h"
 #include "decoder/tokenizer/byte_alphabet.h"
+#include "decoder/tokenizer/space_mark.h"
 
 namespace hone::decoder {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
-constexpr std::string_view mark = "\xE2\x96\x81";  // U+2581
 
 /// Order of the heap: what comes out first is the lowest rank, and of these the leftmost.
 struct ComesLater {
@@ -37,12 +37,12 @@ std::array<int, 256> byte_tokens(const Vocabulary& vocabulary, bool byte_level) 
 }
 
 bool crosses_mark(const std::pair<std::string_view, std::string_view>& pair) {
-    return !pair.first.ends_with(mark) && pair.second.starts_with(mark);
+    return !pair.first.ends_with(space_mark) && pair.second.starts_with(space_mark);
 }
 
 /// A run of unknown characters ends at a mark only where that is a token.
 bool can_cut_at_marks(const Vocabulary& vocabulary, const Pairs& pairs, const BpeOptions& options) {
-    return !options.byte_level && !options.ignore_merges && vocabulary.find(mark) &&
+    return !options.byte_level && !options.ignore_merges && vocabulary.find(space_mark) &&
            std::ranges::none_of(pairs, crosses_mark);
 }
 

@@ -6,12 +6,11 @@
 
 #include "decoder/text/utf8.h"
 #include "decoder/tokenizer/pattern.h"
+#include "decoder/tokenizer/space_mark.h"
 #include "decoder/tokenizer/split.h"
 
 namespace hone::decoder {
 namespace {
-
-constexpr std::string_view mark = "\xE2\x96\x81";  // U+2581
 
 class SplitStep final : public PreTokenizerStep {
   public:
@@ -79,15 +78,17 @@ class MarkStep final : public PreTokenizerStep {
     }
 
   private:
-    static void cut(Piece piece, std::vector<Piece>& out) {
+    /// Where the next word begins.
+    static std::size_t next_cut(std::string_view text) {
         std::size_t from = 0;
-        while (piece.text.substr(from).starts_with(mark)) from += mark.size();
-        for (std::size_t at = piece.text.find(mark, from); at != std::string_view::npos;
-             at = piece.text.find(mark, from)) {
+        while (text.substr(from).starts_with(space_mark)) from += space_mark.size();
+        return text.find(space_mark, from);
+    }
+
+    static void cut(Piece piece, std::vector<Piece>& out) {
+        for (std::size_t at = next_cut(piece.text); at != std::string_view::npos; at = next_cut(piece.text)) {
             out.push_back({piece.text.substr(0, at), std::exchange(piece.first, false)});
             piece.text.remove_prefix(at);
-            from = 0;
-            while (piece.text.substr(from).starts_with(mark)) from += mark.size();
         }
         out.push_back(piece);
     }

@@ -9,11 +9,11 @@
 #include "decoder/text/utf8.h"
 #include "decoder/tokenizer/byte_alphabet.h"
 #include "decoder/tokenizer/pattern.h"
+#include "decoder/tokenizer/space_mark.h"
 
 namespace hone::decoder {
 namespace {
 
-constexpr std::string_view mark = "\xE2\x96\x81";  // U+2581
 constexpr std::int64_t max_stripped = 1024;
 
 class JoinState final : public DecoderState {
@@ -194,7 +194,7 @@ TokenDecoder TokenDecoder::byte_level() {
 
 TokenDecoder TokenDecoder::sentencepiece(bool strip_first) {
     TokenDecoder out{Empty{}};
-    out.add_step<ReplaceState>(std::make_shared<const Pattern>(Pattern::of_text(std::string(mark))),
+    out.add_step<ReplaceState>(std::make_shared<const Pattern>(Pattern::of_text(std::string(space_mark))),
                                std::string(" "));
     out.steps_.push_back([](Decoding decoding) { return std::make_unique<ByteFallbackState>(decoding); });
     if (strip_first) out.add_step<FusedStripState>(Stripped{" ", 1, 0});

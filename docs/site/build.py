@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Iterator, List, Set
 
 TREE = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("*.md", "docs/**/*.md", "bindings/*.md", "kernel_templates/*/README.md", "tests/*/README.md")
+DOCUMENTS = ("*.md", "docs/**/*.md", "bindings/*.md", "kernel_templates/*/README.md", "decoder/README.md", "tests/*/README.md")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 

@@ -83,7 +83,7 @@ std::string metaspace() {
 
 }  // namespace
 
-const int hone::fuzz::mutations = 4000;
+const int hone::fuzz::mutations = 15000;
 
 std::vector<Seed> hone::fuzz::seeds() {
     return {{"byte_level", byte_level()}, {"marks", marks()}, {"metaspace", metaspace()}};
