@@ -79,7 +79,6 @@ endfunction()
 if(HONE_BUILD_DECODER)
     hone_found_library(pcre2 pcre2.h libpcre2-dev libpcre2-8.a pcre2-8)
     hone_found_library(utf8proc utf8proc.h libutf8proc-dev libutf8proc.a utf8proc)
-    target_compile_definitions(hone_dep_utf8proc INTERFACE UTF8PROC_STATIC)
     hone_found_library(sentencepiece sentencepiece_processor.h libsentencepiece-dev libsentencepiece.a sentencepiece)
 endif()
 

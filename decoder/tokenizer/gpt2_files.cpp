@@ -11,6 +11,7 @@
 #include "decoder/tokenizer/bpe.h"
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/vocabulary_json.h"
+#include "runtime/system/short_text.h"
 #include "runtime/system/text_file.h"
 
 namespace hone::decoder {
@@ -57,7 +58,7 @@ std::unique_ptr<const Bpe> read_bpe(const fs::path& file, const Vocabulary& voca
     try {
         return std::make_unique<const Bpe>(vocabulary, pairs, BpeOptions{.byte_level = true});
     } catch (const DecoderError& error) {
-        throw DecoderError(place_of(file) + error.what());
+        throw DecoderError(runtime::with_short_words(place_of(file) + error.what()));
     }
 }
 

@@ -27,7 +27,8 @@ Normalizer Normalizer::read(const JsonPlace& json) {
 
 Normalizer Normalizer::of_form(NormalForm form) {
     Normalizer normalizer;
-    normalizer.steps_.push_back([form](std::string_view text) { return normalized(text, form); });
+    normalizer.steps_.push_back(
+        [form](std::string_view text, std::size_t) { return normalized(text, form); });
     return normalizer;
 }
 
@@ -43,15 +44,17 @@ void Normalizer::add(const JsonPlace& json) {
 Normalizer::Step Normalizer::step(const JsonPlace& json) {
     const JsonPlace type = json.at("type");
     if (const std::optional<NormalForm> form = normal_form(type.text()))
-        return [form](std::string_view text) { return normalized(text, *form); };
+        return [form](std::string_view text, std::size_t) { return normalized(text, *form); };
     if (type.text() == "Prepend") {
-        return [prefix = json.at("prepend").text()](std::string_view text) {
+        return [prefix = json.at("prepend").text()](std::string_view text, std::size_t) {
             return text.empty() ? std::string() : prefix + std::string(text);
         };
     }
     if (type.text() == "Replace") {
         return [pattern = Pattern::read(json.at("pattern")), content = json.at("content").text()](
-                   std::string_view text) { return pattern.replaced(text, content); };
+                   std::string_view text, std::size_t max_bytes) {
+            return pattern.replaced(text, content, max_bytes);
+        };
     }
     type.refuse(
         "a normalizer that is not understood; known are Sequence, Prepend, Replace, NFC, NFD, NFKC and NFKD");
@@ -59,7 +62,8 @@ Normalizer::Step Normalizer::step(const JsonPlace& json) {
 
 std::string Normalizer::apply(std::string_view text) const {
     std::string out(text);
-    for (const Step& step : steps_) out = step(out);
+    const std::size_t max_bytes = max_grown_bytes(text.size());
+    for (const Step& step : steps_) out = step(out, max_bytes);
     return out;
 }
 

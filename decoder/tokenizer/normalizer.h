@@ -21,11 +21,12 @@ class Normalizer {
 
     [[nodiscard]] static Normalizer of_form(NormalForm form);
 
-    /// `text` is well-formed UTF-8.
+    /// `text` is well-formed UTF-8. Throws DecoderError when it grows beyond max_grown_bytes().
     [[nodiscard]] std::string apply(std::string_view text) const;
 
   private:
-    using Step = std::function<std::string(std::string_view)>;
+    /// Gets the text and how long it may become.
+    using Step = std::function<std::string(std::string_view, std::size_t)>;
 
     void add(const JsonPlace& json);
     [[nodiscard]] static Step step(const JsonPlace& json);

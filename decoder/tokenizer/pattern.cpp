@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "decoder/error.h"
 #include "decoder/text/utf8.h"
+#include "runtime/system/short_text.h"
 
 namespace hone::decoder {
 namespace {
+
+void require_room(std::size_t bytes, std::size_t most) {
+    if (bytes > most)
+        throw DecoderError(
+            fmt::format("text grows above {} bytes by what parts of it are replaced with", most));
+}
 
 void find_text(std::string_view text, std::string_view wanted, std::vector<Span>& matches) {
     for (std::size_t at = text.find(wanted); at != std::string_view::npos;
@@ -26,7 +35,7 @@ Pattern Pattern::read(const JsonPlace& json) {
     try {
         return of_regex(regex->text());
     } catch (const DecoderError& error) {
-        throw DecoderError(fmt::format("{}: {}", json.place(), error.what()));
+        throw DecoderError(runtime::with_short_words(fmt::format("{}: {}", json.place(), error.what())));
     }
 }
 
@@ -36,17 +45,20 @@ void Pattern::find_all(std::string_view text, std::vector<Span>& matches) const 
     find_text(text, std::get<std::string>(pattern_), matches);
 }
 
-std::string Pattern::replaced(std::string_view text, std::string_view content) const {
+std::string Pattern::replaced(std::string_view text, std::string_view content, std::size_t max_bytes) const {
     std::vector<Span> matches;
     find_all(text, matches);
     std::string out;
     std::size_t copied = 0;
     for (const Span& match : matches) {
+        require_room(out.size() + content.size(), max_bytes);
         out.append(text.substr(copied, match.begin - copied)).append(content);
         copied = match.end;
     }
     return out.append(text.substr(copied));
 }
+
+std::size_t max_grown_bytes(std::size_t bytes) { return std::max(std::size_t{16} << 20, 16 * bytes); }
 
 bool Pattern::is_one_character() const {
     const std::string* const text = std::get_if<std::string>(&pattern_);

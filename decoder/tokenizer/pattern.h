@@ -1,6 +1,7 @@
 // What Replace and Split look for: a text, or a regular expression.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,6 +11,9 @@
 #include "decoder/tokenizer/json_place.h"
 
 namespace hone::decoder {
+
+/// Bytes that a text may grow to, however many replacements a file asks for.
+[[nodiscard]] std::size_t max_grown_bytes(std::size_t bytes);
 
 class Pattern {
   public:
@@ -21,7 +25,9 @@ class Pattern {
 
     /// All matches from left to right, in place of what `matches` had. `text` is well-formed UTF-8.
     void find_all(std::string_view text, std::vector<Span>& matches) const;
-    [[nodiscard]] std::string replaced(std::string_view text, std::string_view content) const;
+    /// Throws DecoderError when the text would become longer than `max_bytes`.
+    [[nodiscard]] std::string replaced(std::string_view text, std::string_view content,
+                                       std::size_t max_bytes) const;
     /// Whether it finds one character wherever that stands, so that text may come in pieces.
     [[nodiscard]] bool is_one_character() const;
 

@@ -56,7 +56,7 @@ class MetaspaceStep final : public PreTokenizerStep {
     void apply(Pieces& pieces) const override {
         const Pattern space = Pattern::of_text(" ");
         for (Piece& piece : pieces.list) {
-            std::string text = space.replaced(piece.text, replacement_);
+            std::string text = space.replaced(piece.text, replacement_, max_grown_bytes(piece.text.size()));
             const bool prefixed = prefix_ == Prefix::always || (prefix_ == Prefix::first && piece.first);
             if (prefixed && !text.starts_with(replacement_)) text.insert(0, replacement_);
             piece.text = pieces.made.emplace_back(std::move(text));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "decoder/error.h"
+#include "decoder/text/utf8.h"
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/sentencepiece_outline.h"
 #include "runtime/system/text_file.h"
@@ -41,9 +42,13 @@ std::unique_ptr<const Processor> loaded(const std::string& bytes, const std::str
     return processor;
 }
 
-Vocabulary vocabulary_of(const Processor& processor) {
+Vocabulary vocabulary_of(const Processor& processor, const std::string& file_name) {
     Vocabulary vocabulary;
-    for (int id = 0; id < processor.GetPieceSize(); ++id) vocabulary.add(processor.IdToPiece(id), id);
+    for (int id = 0; id < processor.GetPieceSize(); ++id) {
+        const std::string& piece = processor.IdToPiece(id);
+        if (!is_utf8(piece)) throw DecoderError(fmt::format("{}: piece {} is no UTF-8", file_name, id));
+        vocabulary.add(piece, id);
+    }
     return vocabulary;
 }
 
@@ -71,7 +76,7 @@ TokenizerParts read_sentencepiece(const std::filesystem::path& file, const Speci
     const SentencepieceOutline outline = sentencepiece_outline(bytes, file.string());
     std::unique_ptr<const Processor> processor = loaded(bytes, file.string());
     TokenizerParts parts;
-    parts.vocabulary = std::make_unique<const Vocabulary>(vocabulary_of(*processor));
+    parts.vocabulary = std::make_unique<const Vocabulary>(vocabulary_of(*processor, file.string()));
     parts.added = AddedTokens(added_tokens(*processor, special), parts.normalizer);
     parts.post_processor = post_processor(*processor, special);
     parts.decoder = TokenDecoder::sentencepiece(outline.add_dummy_prefix);

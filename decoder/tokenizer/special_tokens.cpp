@@ -1,6 +1,7 @@
 #include "decoder/tokenizer/special_tokens.h"
 
 #include <charconv>
+#include <system_error>
 
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/vocabulary.h"
@@ -71,7 +72,8 @@ void take_ids(const JsonPlace& json, SpecialTokens& out) {
 
 template <class Take>
 void read_if_there(const fs::path& file, SpecialTokens& out, const Take& take) {
-    if (!fs::exists(file)) return;
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) return;
     const nlohmann::json json = read_json_file(file);
     take(JsonPlace(json, place_of(file)), out);
 }

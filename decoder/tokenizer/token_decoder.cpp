@@ -43,7 +43,7 @@ class ReplaceState final : public DecoderState {
     ReplaceState(std::shared_ptr<const Pattern> pattern, std::string content)
         : pattern_(std::move(pattern)), content_(std::move(content)) {}
     void push(std::string token, std::vector<std::string>& out) override {
-        out.push_back(pattern_->replaced(token, content_));
+        out.push_back(pattern_->replaced(token, content_, max_grown_bytes(token.size())));
     }
 
   private:
@@ -161,7 +161,7 @@ class MetaspaceState final : public DecoderState {
     MetaspaceState(std::string replacement, bool drop_in_first, bool fused)
         : replacement_(Pattern::of_text(std::move(replacement))), drop_(drop_in_first), fused_(fused) {}
     void push(std::string token, std::vector<std::string>& out) override {
-        out.push_back(replacement_.replaced(token, drop_ ? "" : " "));
+        out.push_back(replacement_.replaced(token, drop_ ? "" : " ", max_grown_bytes(token.size())));
         if (!fused_) drop_ = false;
     }
 

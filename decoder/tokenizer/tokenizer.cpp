@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "decoder/error.h"
@@ -21,12 +22,16 @@ namespace fs = std::filesystem;
 constexpr std::size_t cached_words = 1U << 16;  ///< 4 MiB
 constexpr std::size_t own_words = 1U << 10;     ///< of a call that finds the cache in use
 
+bool is_there(const fs::path& file) {
+    std::error_code ignored;
+    return fs::exists(file, ignored);
+}
+
 TokenizerParts read_parts(const fs::path& folder, const SpecialTokens& special) {
-    if (fs::exists(folder / "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", special);
-    if (fs::exists(folder / "vocab.json") && fs::exists(folder / "merges.txt"))
+    if (is_there(folder / "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json", special);
+    if (is_there(folder / "vocab.json") && is_there(folder / "merges.txt"))
         return read_gpt2_files(folder, special);
-    if (fs::exists(folder / "tokenizer.model"))
-        return read_sentencepiece(folder / "tokenizer.model", special);
+    if (is_there(folder / "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model", special);
     throw DecoderError(
         fmt::format("{}: no tokenizer in this folder; it is read from tokenizer.json, from vocab.json with "
                     "merges.txt, or from "

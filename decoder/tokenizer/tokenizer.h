@@ -26,7 +26,7 @@ struct DecodeOptions {
 };
 
 /// Bytes of a text that is encoded at the most: positions have 32 bits.
-inline constexpr std::size_t max_text_bytes = std::size_t{1} << 30;
+inline constexpr std::size_t max_text_bytes = std::size_t{1} << 28;
 
 class TextStream;
 

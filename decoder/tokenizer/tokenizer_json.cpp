@@ -10,6 +10,7 @@
 #include "decoder/tokenizer/bpe.h"
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/vocabulary_json.h"
+#include "runtime/system/short_text.h"
 
 namespace hone::decoder {
 namespace {
@@ -78,7 +79,7 @@ std::unique_ptr<const Bpe> read_bpe(const JsonPlace& model, const Vocabulary& vo
         return std::make_unique<Bpe>(vocabulary, read_merges(merges), options);
     } catch (const DecoderError& error) {
         if (std::string_view(error.what()).starts_with(merges.place())) throw;
-        throw DecoderError(fmt::format("{}: {}", merges.place(), error.what()));
+        throw DecoderError(runtime::with_short_words(fmt::format("{}: {}", merges.place(), error.what())));
     }
 }
 

@@ -66,6 +66,12 @@ TEST_CASE("a model that is cut or is none is refused") {
           "tokenizer.model: not a model of sentencepiece, or cut short");
 }
 
+TEST_CASE("a piece that is no text is refused") {
+    std::string bytes = model_bytes("sentencepiece_bpe");
+    bytes[bytes.find("en")] = '\xFF';
+    CHECK(ModelFolder().with("tokenizer.model", std::string_view(bytes)).refusal().ends_with("is no UTF-8"));
+}
+
 TEST_CASE("a model that rewrites characters is refused") {
     const std::string normalizer{'\x1A', 3, '\x12', 1, 'x'};  // field 3: {field 2: "x"}
     CHECK(ModelFolder()

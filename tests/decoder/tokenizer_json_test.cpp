@@ -142,3 +142,13 @@ TEST_CASE("files that are no tokenizers") {
     const std::string empty = ModelFolder().refusal();
     CHECK(empty.find("no tokenizer in this folder; it is read from tokenizer.json") != std::string::npos);
 }
+
+TEST_CASE("text that grows without end is refused") {
+    const nlohmann::json step = {
+        {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(64, 'a')}};
+    const nlohmann::json steps = {{"type", "Sequence"},
+                                  {"normalizers", std::vector<nlohmann::json>(8, step)}};
+    const Tokenizer tokenizer = tokenizer_of(changed("/normalizer", steps));
+    CHECK(tokenizer.encode("b") == Ids{1});
+    CHECK_THROWS_WITH(static_cast<void>(tokenizer.encode("a")), doctest::Contains("text grows above"));
+}
