@@ -82,6 +82,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
         const std::size_t index = tokens_.size();
         by_text_.emplace(token.text, index);
         by_id_.emplace(token.id, index);
+        token.found = token.normalized ? normalizer.apply(token.text) : token.text;
         tokens_.push_back(std::move(token));
     }
     // Control tokens go first: of two with the same normalized text the first counts.
@@ -89,10 +90,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
         for (std::size_t index = 0; index < tokens_.size(); ++index) {
             const AddedToken& token = tokens_[index];
             if (token.special != special) continue;
-            if (token.normalized)
-                normalized_.add(normalizer.apply(token.text), static_cast<int>(index));
-            else
-                raw_.add(token.text, static_cast<int>(index));
+            (token.normalized ? normalized_ : raw_).add(token.found, static_cast<int>(index));
         }
     }
 }

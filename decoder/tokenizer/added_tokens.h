@@ -24,6 +24,7 @@ struct AddedToken {
     bool lstrip = false;       ///< takes the white space before it
     bool rstrip = false;       ///< takes the white space behind it
     bool normalized = false;   ///< found in the normalized text
+    std::string found{};       ///< the text that is looked for and decoded; set by AddedTokens
 
     /// {"content": ..., "special": ...} without its id.
     [[nodiscard]] static AddedToken read(const JsonPlace& json, int id);

@@ -139,9 +139,13 @@ TextStream::TextStream(Tokenizer tokenizer, DecodeOptions options, Decoding deco
       tokens_(tokenizer_.state_->parts.decoder.start(decoding)) {}
 
 std::string TextStream::push(int id) {
-    const std::optional<std::string_view> token = tokenizer_.token_of(id);
-    if (!token || (options_.skip_special_tokens && tokenizer_.is_special(id))) return {};
-    return tokens_.push(*token);
+    const TokenizerParts& parts = tokenizer_.state_->parts;
+    if (const AddedToken* const added = parts.added.find(id)) {
+        const bool skipped = added->special && options_.skip_special_tokens;
+        return skipped ? std::string() : tokens_.push(added->found);
+    }
+    const std::optional<std::string_view> token = parts.vocabulary->text_of(id);
+    return token ? tokens_.push(*token) : std::string();
 }
 
 std::string TextStream::finish() { return tokens_.finish(); }

@@ -190,7 +190,11 @@ def write_sentencepiece(folder, train, kind):
     )
     (folder / "tokenizer.vocab").unlink()
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
-    write(folder, [{"text": line, "plain": processor.encode(line), "bos": processor.bos_id()} for line in LINES])
+    cases = []
+    for line in LINES:
+        ids = processor.encode(line)
+        cases.append({"text": line, "plain": ids, "bos": processor.bos_id(), "decoded": processor.decode(ids)})
+    write(folder, cases)
 
 
 def main():

@@ -9,6 +9,7 @@
 #include "tests/decoder/support.h"
 
 using hone::decoder::Tokenizer;
+using hone::test::cases_of;
 using hone::test::data_folder;
 using hone::test::json_of;
 using hone::test::ModelFolder;
@@ -78,7 +79,7 @@ TEST_CASE("vocab.json and merges.txt are what tokenizer.json made of them says")
     const nlohmann::json added = {{"420", {{"content", "<|endoftext|>"}, {"special", true}}}};
     gpt2(folder).with("tokenizer_config.json", nlohmann::json{{"added_tokens_decoder", added}});
     const Tokenizer tokenizer = folder.load();
-    for (const nlohmann::json& expected : json_of(data_folder("gpt2") / "expected.json").at("cases"))
+    for (const nlohmann::json& expected : cases_of("gpt2"))
         CHECK(tokenizer.encode(expected.at("text").get<std::string>()) == expected.at("ids").get<Ids>());
 }
 

@@ -1,11 +1,14 @@
 // Folders with tokenizers: made ones, and those of tests/decoder/data.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "decoder/tokenizer/tokenizer.h"
 #include "runtime/system/input_error.h"
@@ -19,6 +22,14 @@ inline std::filesystem::path data_folder(const std::string& name) {
 
 inline nlohmann::json json_of(const std::filesystem::path& file) {
     return nlohmann::json::parse(std::ifstream(file, std::ios::binary));
+}
+
+/// What the makers of a tokenizer of tests/decoder/data do with some texts.
+inline std::vector<nlohmann::json> cases_of(const std::string& name) {
+    const auto cases =
+        json_of(data_folder(name) / "expected.json").at("cases").get<std::vector<nlohmann::json>>();
+    REQUIRE(cases.size() > 20);
+    return cases;
 }
 
 /// A folder of a model, file by file.

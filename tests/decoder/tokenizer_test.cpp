@@ -14,8 +14,8 @@
 #include "tests/decoder/support.h"
 
 using namespace hone::decoder;
+using hone::test::cases_of;
 using hone::test::data_folder;
-using hone::test::json_of;
 
 namespace {
 
@@ -75,8 +75,7 @@ TEST_CASE("ids and text are those of Hugging Face's tokenizers") {
     for (const std::string& kind : all_kinds()) {
         CAPTURE(kind);
         const Tokenizer tokenizer = Tokenizer::load(data_folder(kind));
-        for (const nlohmann::json& expected : json_of(data_folder(kind) / "expected.json").at("cases"))
-            compare(tokenizer, expected);
+        for (const nlohmann::json& expected : cases_of(kind)) compare(tokenizer, expected);
     }
 }
 
