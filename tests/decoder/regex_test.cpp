@@ -80,6 +80,11 @@ TEST_CASE("what both syntaxes write alike and mean differently is translated") {
     CHECK(found("{|a{", "{a{") == Texts{"{", "a{"});
 }
 
+TEST_CASE("digits are decimal") {
+    CHECK(found(R"(\d)", "1\xC2\xBD") == Texts{"1"});
+    CHECK(found(R"([^\D])", "1\xC2\xBD") == Texts{"1"});
+}
+
 TEST_CASE("what is not understood is refused by name") {
     CHECK(refusal(R"(a\w)") == R"(regular expression 'a\w': the escape '\w' (byte 1) is not understood)");
     for (const char* pattern :

@@ -119,10 +119,21 @@ TEST_CASE("decoders in a row") {
     CHECK(decoded(R"({"type":"Strip","content":"a","start":1,"stop":0})", {3, 0, 3}) == "bb");
     CHECK(decoded(R"({"type":"Metaspace","replacement":"a","prepend_scheme":"first"})", {3, 3}) == "b b");
     CHECK(decoded(R"({"type":"Metaspace","replacement":"a","prepend_scheme":"never"})", {3, 3}) == " b b");
+    const char* const fused =
+        R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"Metaspace","replacement":"a","prepend_scheme":"first"}]})";
+    CHECK(decoded(fused, {3, 3}) == "bb");
     const char* const stop =
         R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"Strip","content":"a","start":2,"stop":2}]})";
     CHECK(decoded(stop, {0, 0, 0, 1, 0, 0, 0}) == "aba");
     CHECK(decoded(stop, {0, 1}) == "b");
+}
+
+TEST_CASE("only the first piece of a text gets the prefix of its beginning") {
+    const nlohmann::json cut = {{"type", "Split"}, {"pattern", {{"String", "b"}}}, {"behavior", "Isolated"}};
+    const nlohmann::json prefix = {
+        {"type", "Metaspace"}, {"replacement", "a"}, {"prepend_scheme", "first"}, {"split", false}};
+    const nlohmann::json both = {{"type", "Sequence"}, {"pretokenizers", {cut, prefix}}};
+    CHECK(tokenizer_of(changed("/pre_tokenizer", both)).encode("cbc") == Ids{0, 2, 1, 2});
 }
 
 TEST_CASE("an id of the vocabulary holds against that of an added token") {
