@@ -194,8 +194,10 @@ TEST_CASE("a process that ends with handles left has its calls written") {
     const Scratch scratch;
     const auto end_of_process = [&](auto end) {
         return in_child([&] {
-            auto* const runtime = new Runtime({.use_cache = false, .capture_file = scratch.path("calls")});
-            auto* const norm = new RmsNormKernel(runtime->prepare(small_norm));
+            // static: what is left at the end is left on purpose
+            static auto* const runtime =
+                new Runtime({.use_cache = false, .capture_file = scratch.path("calls")});
+            static auto* const norm = new RmsNormKernel(runtime->prepare(small_norm));
             if (norm->run(nullptr, test::untouched_args(), 4) != Status::ok) ::_exit(1);
             end();
         });

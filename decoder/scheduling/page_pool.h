@@ -1,0 +1,64 @@
+// The pages of a KV cache: who uses which, and what the full ones hold, so that texts that begin alike share
+// them. Knows numbers of pages, not their memory. One thread.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hone::decoder {
+
+class PagePool {
+  public:
+    /// Throws DecoderError unless both are positive.
+    PagePool(int pages, int page_size);
+
+    [[nodiscard]] int size() const { return static_cast<int>(pages_.size()); }
+    [[nodiscard]] int page_size() const { return page_size_; }
+    /// Pages that take() would give out: those that nobody uses, whatever they hold.
+    [[nodiscard]] int available() const { return static_cast<int>(idle_.size()); }
+    /// Pages for so many tokens.
+    [[nodiscard]] int pages_for(int tokens) const { return (tokens + page_size_ - 1) / page_size_; }
+
+    /// The pages that hold the beginning of `tokens`, as far as full ones are known; each has one more user.
+    [[nodiscard]] std::vector<int> take_known(std::span<const int> tokens);
+    /// A page that nobody uses, with its first user; what it held is forgotten. Of those the longest unused.
+    [[nodiscard]] std::optional<int> take();
+    /// `pages`, in the order of the text, have one user less.
+    void release(std::span<const int> pages);
+    /// What the pages of a text hold from now on, as far as they are full: `tokens` are those that were
+    /// computed. Full pages are not written any more.
+    void publish(std::span<const int> pages, std::span<const int> tokens);
+
+    /// For tests: how many use a page, and whether others can find what it holds.
+    [[nodiscard]] int users(int page) const { return pages_[static_cast<std::size_t>(page)].users; }
+    [[nodiscard]] bool is_known(int page) const {
+        return pages_[static_cast<std::size_t>(page)].content != 0;
+    }
+
+  private:
+    /// A page's tokens and the number of what stands before them: equal for equal beginnings of texts.
+    using Key = std::string;
+    struct Page {
+        int users = 0;
+        std::uint64_t content = 0;  ///< the number of what it holds and all before it; 0: not known to others
+        Key key;
+        std::list<int>::iterator idle{};  ///< its place there, while nobody uses it
+    };
+    [[nodiscard]] Page& at(int page) { return pages_[static_cast<std::size_t>(page)]; }
+    [[nodiscard]] static Key key_of(std::uint64_t before, std::span<const int> tokens);
+    void use(int page);
+    void forget(Page& page);
+
+    int page_size_;
+    std::vector<Page> pages_;
+    std::list<int> idle_;  ///< nobody uses them; the next to be given out first
+    std::unordered_map<Key, int> known_;
+    std::uint64_t last_content_ = 0;
+};
+
+}  // namespace hone::decoder

@@ -1,0 +1,200 @@
+#include "decoder/scheduling/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "decoder/error.h"
+
+namespace hone::decoder {
+namespace {
+
+void require(bool holds, std::string_view name, std::int64_t value, std::string_view allowed) {
+    if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options)
+    : options_(options), pool_(options.pages, options.page_size) {
+    require(options.max_sequences >= 1, "max_sequences", options.max_sequences, "from 1");
+    require(options.max_step_tokens >= options.max_sequences, "max_step_tokens", options.max_step_tokens,
+            fmt::format("from max_sequences, {}", options.max_sequences));
+    require(options.max_context >= 2, "max_context", options.max_context, "from 2");
+}
+
+void Scheduler::check(const Request& request) const {
+    const auto prompt = static_cast<std::int64_t>(request.prompt.size());
+    const std::int64_t room =
+        std::int64_t{pool_.size()} * pool_.page_size() + 1;  // the last token is not computed
+    require(prompt >= 1, "the prompt's number of tokens", prompt, "from 1");
+    require(request.max_new_tokens >= 1, "max_new_tokens", request.max_new_tokens, "from 1");
+    const std::int64_t whole = prompt + request.max_new_tokens;
+    require(whole <= options_.max_context, "prompt and max_new_tokens together", whole,
+            fmt::format("up to the context, {}", options_.max_context));
+    require(whole <= room, "prompt and max_new_tokens together", whole,
+            fmt::format("up to {}, what the KV cache of {} pages has room for", room, pool_.size()));
+}
+
+RequestId Scheduler::add(Request request) {
+    check(request);
+    waiting_.emplace(++last_id_, Sequence{.tokens = std::move(request.prompt),
+                                          .pages = {},
+                                          .end_ids = std::move(request.end_ids),
+                                          .new_tokens_left = request.max_new_tokens});
+    return last_id_;
+}
+
+bool Scheduler::cancel(RequestId id) {
+    if (waiting_.erase(id) > 0) return true;
+    const auto found = running_.find(id);
+    if (found == running_.end() || found->second.cancelled) return false;
+    found->second.cancelled = true;
+    if (!under_way_) drop_cancelled();
+    return true;
+}
+
+void Scheduler::drop_cancelled() {
+    std::erase_if(running_, [&](const auto& entry) {
+        if (entry.second.cancelled) pool_.release(entry.second.pages);
+        return entry.second.cancelled;
+    });
+}
+
+const std::vector<StepPart>& Scheduler::next() {
+    if (under_way_) return step_;
+    step_.clear();
+    plan_running();
+    admit_waiting();
+    under_way_ = !step_.empty();
+    return step_;
+}
+
+// In the order in which they came. Who gives way is younger than whom it gives way to, and so not planned
+// yet; the oldest gets what it needs, so that every text comes to its end.
+void Scheduler::plan_running() {
+    const auto decoding =
+        std::ranges::count_if(running_, [](const auto& one) { return one.second.decodes(); });
+    prompt_budget_ = options_.max_step_tokens - static_cast<int>(decoding);
+    for (auto one = running_.begin(); one != running_.end(); ++one) {
+        Sequence& sequence = one->second;
+        const bool others_wait = std::next(one) != running_.end() || !waiting_.empty();
+        const int tokens = sequence.decodes() ? 1 : prompt_tokens(sequence.left(), others_wait);
+        if (tokens > 0 && find_pages(one, tokens)) plan(one->first, sequence, tokens);
+    }
+}
+
+/// A prompt takes what the step has left, or half of it where others wait.
+int Scheduler::prompt_tokens(int left, bool others_wait) const {
+    return std::min(left, others_wait ? (prompt_budget_ + 1) / 2 : prompt_budget_);
+}
+
+void Scheduler::plan(RequestId id, Sequence& sequence, int tokens) {
+    if (!sequence.decodes()) prompt_budget_ -= tokens;
+    step_.push_back({.request = id,
+                     .begin = sequence.computed,
+                     .tokens = std::span(sequence.tokens)
+                                   .subspan(static_cast<std::size_t>(sequence.computed),
+                                            static_cast<std::size_t>(tokens)),
+                     .pages = sequence.pages,
+                     .samples = tokens == sequence.left()});
+}
+
+/// Pages for so many tokens more. False: only older sequences have any to give.
+bool Scheduler::find_pages(Sequences::iterator sequence, int tokens) {
+    std::vector<int>& pages = sequence->second.pages;
+    const int wanted = pool_.pages_for(sequence->second.computed + tokens);
+    while (static_cast<int>(pages.size()) < wanted) {
+        if (const std::optional<int> page = pool_.take()) {
+            pages.push_back(*page);
+        } else if (const auto youngest = std::prev(running_.end()); youngest != sequence) {
+            preempt(youngest);
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Its pages are free, though what they hold may still be found; it waits to start() again.
+void Scheduler::preempt(Sequences::iterator victim) {
+    pool_.release(victim->second.pages);
+    victim->second.pages.clear();
+    waiting_.insert(running_.extract(victim));
+    ++counters_.preemptions;
+}
+
+void Scheduler::admit_waiting() {
+    while (!waiting_.empty() && running() < options_.max_sequences) {
+        const auto first = waiting_.begin();
+        Sequence& sequence = first->second;
+        if (prompt_budget_ == 0 || !start(sequence)) return;
+        const int tokens = prompt_tokens(sequence.left(), waiting() > 1);
+        const auto started = running_.insert(waiting_.extract(first)).position;
+        if (!find_pages(started, tokens)) return;  // it has started, and goes on in a later step
+        if (started->second.decodes()) --prompt_budget_;
+        plan(started->first, started->second, tokens);
+    }
+}
+
+/// Finds what others have computed of it. False, and nothing is taken, while there is no room for all of it.
+bool Scheduler::start(Sequence& sequence) {
+    const std::span<const int> tokens(sequence.tokens);
+    std::vector<int> known =
+        pool_.take_known(tokens.first(tokens.size() - 1));  // the last one has to be computed
+    const int missing = pool_.pages_for(static_cast<int>(tokens.size()) + 1) - static_cast<int>(known.size());
+    if (missing > pool_.available() && !running_.empty()) {
+        pool_.release(known);
+        return false;
+    }
+    sequence.pages = std::move(known);
+    sequence.computed = static_cast<int>(sequence.pages.size()) * pool_.page_size();
+    counters_.shared_tokens += static_cast<std::uint64_t>(sequence.computed);
+    return true;
+}
+
+std::vector<NewToken> Scheduler::complete(std::span<const int> drawn) {
+    const auto samples = std::ranges::count_if(step_, &StepPart::samples);
+    require(std::ssize(drawn) == samples, "the number of drawn tokens", std::ssize(drawn),
+            fmt::format("{}, one for each part of the step that samples", samples));
+    std::vector<NewToken> made;
+    for (const StepPart& part : step_) {
+        Sequence& sequence = running_.at(part.request);
+        advance(sequence, static_cast<int>(part.tokens.size()));
+        if (!part.samples) continue;
+        const NewToken token = draw(part.request, sequence, drawn.front());
+        drawn = drawn.subspan(1);
+        if (!sequence.cancelled) made.push_back(token);
+        if (token.end != NewToken::End::none)
+            sequence.cancelled = true;  // its pages go with those of the cancelled
+    }
+    counters_.steps += step_.empty() ? 0 : 1;
+    step_.clear();
+    under_way_ = false;
+    drop_cancelled();
+    return made;
+}
+
+void Scheduler::advance(Sequence& sequence, int tokens) {
+    const int full_before = sequence.computed / pool_.page_size();
+    sequence.computed += tokens;
+    counters_.computed_tokens += static_cast<std::uint64_t>(tokens);
+    if (sequence.computed / pool_.page_size() == full_before) return;
+    pool_.publish(sequence.pages,
+                  std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.computed)));
+}
+
+NewToken Scheduler::draw(RequestId id, Sequence& sequence, int token) {
+    sequence.tokens.push_back(token);
+    --sequence.new_tokens_left;
+    const bool ends = std::ranges::find(sequence.end_ids, token) != sequence.end_ids.end();
+    return {.request = id,
+            .token = token,
+            .end = ends                            ? NewToken::End::end_id
+                   : sequence.new_tokens_left == 0 ? NewToken::End::length
+                                                   : NewToken::End::none};
+}
+
+}  // namespace hone::decoder

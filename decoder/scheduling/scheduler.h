@@ -1,0 +1,122 @@
+// Continuous batching: which sequences compute which of their tokens in the next step, and in which pages of
+// the KV cache. Decoding sequences take part in every step, prompts fill it up in parts, texts that begin
+// alike share pages, and where pages run out the youngest gives way and is computed anew later. Pure
+// bookkeeping: no GPU, no clock, no thread of its own. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "decoder/scheduling/page_pool.h"
+
+namespace hone::decoder {
+
+struct SchedulerOptions {
+    int pages = 0;               ///< of the KV cache
+    int page_size = 16;          ///< tokens of a page
+    int max_sequences = 256;     ///< that take part in a step
+    int max_step_tokens = 2048;  ///< of all of them together; at least max_sequences
+    int max_context = 0;         ///< tokens of a prompt and what follows it
+};
+
+struct Request {
+    std::vector<int> prompt;
+    int max_new_tokens = 1;
+    std::vector<int> end_ids{};  ///< the text ends with one of them
+};
+
+/// In the order in which requests came.
+using RequestId = std::uint64_t;
+
+/// What one sequence does in a step: its tokens from `begin` on are computed, and stand in its pages.
+struct StepPart {
+    RequestId request = 0;
+    int begin = 0;                ///< how many stand in its pages already
+    std::span<const int> tokens;  ///< from `begin` on
+    std::span<const int> pages;   ///< for all of its tokens up to the last of these
+    bool samples = false;         ///< the last one is the text's last: a new one is drawn behind it
+};
+
+/// A token that a sequence got.
+struct NewToken {
+    enum class End : std::uint8_t { none, end_id, length };
+    RequestId request = 0;
+    int token = 0;
+    End end = End::none;  ///< why it is the last one
+};
+
+struct SchedulerCounters {
+    std::uint64_t steps = 0;
+    std::uint64_t computed_tokens = 0;
+    std::uint64_t shared_tokens = 0;  ///< of prompts, found in pages of others
+    std::uint64_t preemptions = 0;
+};
+
+class Scheduler {
+  public:
+    /// Throws DecoderError naming the option, its value and what is allowed.
+    explicit Scheduler(const SchedulerOptions& options);
+
+    /// Throws DecoderError for an empty prompt, no new token, and what no cache or context of this size
+    /// takes.
+    RequestId add(Request request);
+    /// Also while a step is under way, whose part of it then has no effect. False: there is no such request,
+    /// or it has ended.
+    bool cancel(RequestId id);
+    [[nodiscard]] bool idle() const { return running_.empty() && waiting_.empty(); }
+
+    /// The next step; complete() has to follow. Without parts only when idle(). What it points to is valid
+    /// until then.
+    [[nodiscard]] const std::vector<StepPart>& next();
+    /// The step is computed; `drawn` has a token for each part that samples, in their order. Returns the new
+    /// tokens of requests that were not cancelled meanwhile. Throws DecoderError, and leaves the step under
+    /// way, for another number of tokens.
+    std::vector<NewToken> complete(std::span<const int> drawn);
+
+    [[nodiscard]] const SchedulerCounters& counters() const { return counters_; }
+    [[nodiscard]] int running() const { return static_cast<int>(running_.size()); }
+    [[nodiscard]] int waiting() const { return static_cast<int>(waiting_.size()); }
+    /// Of the pages that somebody uses.
+    [[nodiscard]] const PagePool& pool() const { return pool_; }
+
+  private:
+    struct Sequence {
+        std::vector<int> tokens;  ///< the prompt and what followed
+        std::vector<int> pages;
+        std::vector<int> end_ids;
+        int computed = 0;  ///< tokens that stand in the pages
+        int new_tokens_left = 0;
+        bool cancelled = false;  ///< while a step is under way
+
+        [[nodiscard]] int left() const { return static_cast<int>(tokens.size()) - computed; }
+        [[nodiscard]] bool decodes() const { return left() == 1; }
+    };
+    using Sequences = std::map<RequestId, Sequence>;  // in the order in which they came
+
+    void check(const Request& request) const;
+    void plan_running();
+    void admit_waiting();
+    void plan(RequestId id, Sequence& sequence, int tokens);
+    [[nodiscard]] int prompt_tokens(int left, bool others_wait) const;
+    [[nodiscard]] bool find_pages(Sequences::iterator sequence, int tokens);
+    void preempt(Sequences::iterator victim);
+    [[nodiscard]] bool start(Sequence& sequence);
+    void advance(Sequence& sequence, int tokens);
+    [[nodiscard]] NewToken draw(RequestId id, Sequence& sequence, int token);
+    void drop_cancelled();
+
+    SchedulerOptions options_;
+    PagePool pool_;
+    Sequences running_;
+    Sequences waiting_;
+    std::vector<StepPart> step_;
+    bool under_way_ = false;
+    int prompt_budget_ = 0;  ///< tokens that the step being planned has left for prompts
+    RequestId last_id_ = 0;
+    SchedulerCounters counters_;
+};
+
+}  // namespace hone::decoder

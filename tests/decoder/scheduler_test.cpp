@@ -1,0 +1,348 @@
+#include "decoder/scheduling/scheduler.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+
+#include "decoder/error.h"
+
+using namespace hone::decoder;
+
+namespace {
+
+constexpr int vocabulary = 5;
+
+/// Stands for all of a text up to a token: what a page has to hold at its place.
+std::uint64_t with(std::uint64_t before, int token) {
+    std::uint64_t mixed = (before ^ static_cast<std::uint64_t>(token + 1)) * 0x9E3779B97F4A7C15U;
+    return mixed ^ (mixed >> 29);
+}
+
+/// A model whose next token depends on the whole text.
+int next_token(std::uint64_t text) { return static_cast<int>((text >> 7) % vocabulary); }
+
+std::vector<int> generated_alone(const Request& request) {
+    std::uint64_t text = 0;
+    for (const int token : request.prompt) text = with(text, token);
+    std::vector<int> made;
+    while (static_cast<int>(made.size()) < request.max_new_tokens) {
+        made.push_back(next_token(text));
+        text = with(text, made.back());
+        if (std::ranges::count(request.end_ids, made.back()) > 0) break;
+    }
+    return made;
+}
+
+/// Runs the steps of a scheduler with such a model on made pages, and checks each step on the way.
+class Machine {
+  public:
+    explicit Machine(const SchedulerOptions& options)
+        : scheduler(options),
+          options_(options),
+          cells_(static_cast<std::size_t>(options.pages * options.page_size)) {}
+
+    RequestId add(const Request& request) {
+        const RequestId id = scheduler.add(request);
+        texts_[id] = request.prompt;
+        return id;
+    }
+    /// Whether nothing was wrong.
+    [[nodiscard]] bool step() {
+        const std::vector<StepPart>& parts = scheduler.next();
+        if (!is_within_limits(parts)) return false;
+        std::vector<int> drawn;
+        for (const StepPart& part : parts) {
+            if (!compute(part)) return false;
+            if (part.samples) drawn.push_back(next_token(text_of(part.request, texts_[part.request].size())));
+        }
+        for (const NewToken& token : scheduler.complete(drawn)) {
+            texts_[token.request].push_back(token.token);
+            made[token.request].push_back(token.token);
+            if (token.end != NewToken::End::none) ended.insert(token.request);
+        }
+        return true;
+    }
+
+    Scheduler scheduler;
+    std::map<RequestId, std::vector<int>> made;
+    std::set<RequestId> ended;
+
+  private:
+    [[nodiscard]] std::uint64_t text_of(RequestId id, std::size_t length) {
+        std::uint64_t text = 0;
+        for (std::size_t i = 0; i < length; ++i) text = with(text, texts_[id][i]);
+        return text;
+    }
+    [[nodiscard]] std::uint64_t& cell(const StepPart& part, int place) {
+        const int page = part.pages[static_cast<std::size_t>(place / options_.page_size)];
+        return cells_[static_cast<std::size_t>(page * options_.page_size + place % options_.page_size)];
+    }
+    [[nodiscard]] bool is_within_limits(const std::vector<StepPart>& parts) const {
+        std::set<RequestId> requests;
+        std::size_t tokens = 0;
+        for (const StepPart& part : parts) {
+            requests.insert(part.request);
+            tokens += part.tokens.size();
+            if (part.tokens.empty()) return false;
+        }
+        return requests.size() == parts.size() && static_cast<int>(parts.size()) <= options_.max_sequences &&
+               static_cast<int>(tokens) <= options_.max_step_tokens && (parts.empty() == scheduler.idle());
+    }
+    /// Writes the part's places, which nobody else may see, and reads all before them.
+    [[nodiscard]] bool compute(const StepPart& part) {
+        const std::vector<int>& text = texts_[part.request];
+        const int end = part.begin + static_cast<int>(part.tokens.size());
+        if (end > static_cast<int>(text.size()) || part.samples != (end == static_cast<int>(text.size())))
+            return false;
+        if (static_cast<int>(part.pages.size()) < scheduler.pool().pages_for(end)) return false;
+        std::uint64_t so_far = 0;
+        for (int place = 0; place < end; ++place) {
+            so_far = with(so_far, text[static_cast<std::size_t>(place)]);
+            if (place < part.begin) {
+                if (cell(part, place) != so_far) return false;
+                continue;
+            }
+            const int page = part.pages[static_cast<std::size_t>(place / options_.page_size)];
+            if (scheduler.pool().users(page) != 1 || scheduler.pool().is_known(page)) return false;
+            cell(part, place) = so_far;
+        }
+        return std::ranges::equal(
+            part.tokens, std::span(text).subspan(static_cast<std::size_t>(part.begin), part.tokens.size()));
+    }
+
+    SchedulerOptions options_;
+    std::vector<std::uint64_t> cells_;
+    std::map<RequestId, std::vector<int>> texts_;
+};
+
+using Random = std::minstd_rand;
+
+int between(Random& random, int least, int most) {
+    return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+}
+
+Request random_request(Random& random) {
+    Request request{.prompt = std::vector<int>(static_cast<std::size_t>(between(random, 1, 14))),
+                    .max_new_tokens = between(random, 1, 8)};
+    for (int& token : request.prompt) token = between(random, 0, 1);  // many begin alike
+    if (random() % 2 == 0) request.end_ids = {between(random, 0, vocabulary - 1)};
+    return request;
+}
+
+SchedulerOptions random_options(Random& random) {
+    const int page_size = between(random, 1, 4);
+    const int sequences = between(random, 1, 5);
+    return {.pages = (21 + page_size - 1) / page_size + between(random, 0, 12),
+            .page_size = page_size,
+            .max_sequences = sequences,
+            .max_step_tokens = sequences + between(random, 0, 9),
+            .max_context = 22};
+}
+
+/// A trace: requests come and are cancelled between steps. What went wrong; empty: nothing.
+std::string run_trace(unsigned seed, SchedulerCounters& all) {
+    Random random(seed + 1);
+    Machine machine(random_options(random));
+    std::map<RequestId, std::vector<int>> expected;
+    int left = between(random, 1, 9);
+    for (int step = 0; left > 0 || !machine.scheduler.idle(); ++step) {
+        if (step > 2000) return "it does not end";
+        while (left > 0 && random() % 3 != 0) {
+            const Request request = random_request(random);
+            expected[machine.add(request)] = generated_alone(request);
+            --left;
+        }
+        if (!expected.empty() && random() % 16 == 0) {
+            const RequestId id =
+                static_cast<RequestId>(between(random, 1, static_cast<int>(expected.rbegin()->first)));
+            if (machine.scheduler.cancel(id)) expected.erase(id);
+            if (expected.empty() && left == 0 && machine.scheduler.idle()) break;
+        }
+        if (!machine.step()) return "a step is wrong";
+    }
+    for (const auto& [id, tokens] : expected) {
+        if (machine.made[id] != tokens) return "a text is not as it would be alone";
+        if (!machine.ended.contains(id)) return "an end is not told";
+    }
+    if (machine.scheduler.pool().available() != machine.scheduler.pool().size()) return "pages are lost";
+    all.preemptions += machine.scheduler.counters().preemptions;
+    all.shared_tokens += machine.scheduler.counters().shared_tokens;
+    return "";
+}
+
+constexpr SchedulerOptions usual{
+    .pages = 64, .page_size = 4, .max_sequences = 8, .max_step_tokens = 16, .max_context = 200};
+
+Request request_of(int prompt, int more, int first = 0) {
+    Request request{.prompt = {}, .max_new_tokens = more};
+    for (int i = 0; i < prompt; ++i) request.prompt.push_back(first + i);
+    return request;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a hundred thousand random traces: texts are as they would be alone, and no page is lost or shared "
+    "wrongly") {
+    SchedulerCounters all;
+    for (unsigned seed = 0; seed < 100'000; ++seed) {
+        const std::string wrong = run_trace(seed, all);
+        REQUIRE_MESSAGE(wrong.empty(), "seed ", seed, ": ", wrong);
+    }
+    CHECK(all.preemptions > 10'000);
+    CHECK(all.shared_tokens > 100'000);
+}
+
+TEST_CASE("decoding goes on beside a long prompt, which takes what the step has left") {
+    Scheduler scheduler(usual);
+    const RequestId first = scheduler.add(request_of(3, 5));
+    CHECK(scheduler.next().size() == 1);
+    static_cast<void>(scheduler.complete(std::vector{1}));
+    const RequestId second = scheduler.add(request_of(40, 1, 100));
+    int computed = 0;
+    for (int step = 0; step < 2; ++step) {
+        const std::vector<StepPart>& parts = scheduler.next();
+        REQUIRE(parts.size() == 2);
+        CHECK((parts[0].request == first && parts[0].tokens.size() == 1 && parts[0].samples));
+        CHECK((parts[1].request == second && parts[1].tokens.size() == 15 && parts[1].begin == computed));
+        CHECK_FALSE(parts[1].samples);
+        computed += 15;
+        CHECK(scheduler.complete(std::vector{2}).size() == 1);
+    }
+    CHECK(scheduler.next()[1].samples);
+}
+
+TEST_CASE("prompts that wait together share a step") {
+    Scheduler scheduler(usual);
+    for (const int first : {0, 100, 200}) static_cast<void>(scheduler.add(request_of(40, 1, first)));
+    const std::vector<StepPart>& parts = scheduler.next();
+    REQUIRE(parts.size() == 3);
+    CHECK(parts[0].tokens.size() == 8);
+    CHECK(parts[1].tokens.size() == 4);
+    CHECK(parts[2].tokens.size() == 4);
+}
+
+TEST_CASE("a prompt that begins as another one is computed from where they part") {
+    Scheduler scheduler(usual);
+    static_cast<void>(scheduler.add(request_of(10, 1)));
+    static_cast<void>(scheduler.next());
+    static_cast<void>(scheduler.complete(std::vector{7}));
+    CHECK(scheduler.idle());
+    static_cast<void>(scheduler.add(request_of(12, 1)));
+    const StepPart& part = scheduler.next().at(0);
+    CHECK(part.begin == 8);
+    CHECK(part.tokens.size() == 4);
+    CHECK(part.samples);
+    CHECK(scheduler.counters().shared_tokens == 8);
+}
+
+TEST_CASE("a prompt that is known to its end is computed for its last token alone") {
+    Scheduler scheduler(usual);
+    for (int round = 0; round < 2; ++round) {
+        static_cast<void>(scheduler.add(request_of(9, 1)));
+        CHECK(scheduler.next().at(0).begin == 8 * round);
+        static_cast<void>(scheduler.complete(std::vector{7}));
+    }
+}
+
+TEST_CASE("where pages run out the youngest gives way, and the oldest never does") {
+    SchedulerOptions small = usual;
+    small.pages = 4;
+    Scheduler scheduler(small);
+    const RequestId old = scheduler.add(request_of(6, 11));
+    const RequestId young = scheduler.add(request_of(6, 11, 50));
+    std::map<RequestId, int> made;
+    while (!scheduler.idle()) {
+        std::vector<int> drawn;
+        for (const StepPart& part : scheduler.next()) {
+            if (part.samples) drawn.push_back(static_cast<int>(part.request) * 1000 + made[part.request]);
+        }
+        for (const NewToken& token : scheduler.complete(drawn)) {
+            ++made[token.request];
+            if (token.request == young && token.end != NewToken::End::none) CHECK(made[old] == 11);
+        }
+    }
+    CHECK(made[old] == 11);
+    CHECK(made[young] == 11);
+    CHECK(scheduler.counters().preemptions >= 1);
+}
+
+TEST_CASE("a text that does not fit beside the others waits for them, and those behind it wait, too") {
+    SchedulerOptions small = usual;
+    small.pages = 4;
+    Scheduler scheduler(small);
+    static_cast<void>(scheduler.add(request_of(6, 2)));
+    static_cast<void>(scheduler.add(request_of(9, 1, 50)));
+    static_cast<void>(scheduler.add(request_of(1, 1, 90)));
+    for (int step = 0; step < 2; ++step) {
+        CHECK(scheduler.next().size() == 1);
+        static_cast<void>(scheduler.complete(std::vector{1}));
+    }
+    CHECK(scheduler.next().size() == 2);
+    CHECK(scheduler.counters().preemptions == 0);
+}
+
+TEST_CASE("a text ends with one of its end ids, or with its length") {
+    Scheduler scheduler(usual);
+    Request request = request_of(2, 3);
+    request.end_ids = {9};
+    const RequestId id = scheduler.add(request);
+    static_cast<void>(scheduler.next());
+    CHECK(scheduler.complete(std::vector{4})[0].end == NewToken::End::none);
+    static_cast<void>(scheduler.next());
+    const NewToken last = scheduler.complete(std::vector{9})[0];
+    CHECK((last.request == id && last.token == 9 && last.end == NewToken::End::end_id));
+    CHECK(scheduler.idle());
+    static_cast<void>(scheduler.add(request_of(2, 1)));
+    static_cast<void>(scheduler.next());
+    CHECK(scheduler.complete(std::vector{4})[0].end == NewToken::End::length);
+}
+
+TEST_CASE("who leaves frees pages, also while a step is under way") {
+    Scheduler scheduler(usual);
+    const RequestId waiting_one = scheduler.add(request_of(4, 4));
+    CHECK(scheduler.cancel(waiting_one));
+    CHECK_FALSE(scheduler.cancel(waiting_one));
+    CHECK(scheduler.idle());
+    CHECK(scheduler.next().empty());
+    const RequestId id = scheduler.add(request_of(4, 4));
+    CHECK(scheduler.next().size() == 1);
+    CHECK(&scheduler.next() == &scheduler.next());
+    CHECK(scheduler.cancel(id));
+    CHECK_FALSE(scheduler.cancel(id));
+    CHECK(scheduler.pool().available() < 64);
+    CHECK(scheduler.complete(std::vector{1}).empty());
+    CHECK(scheduler.pool().available() == 64);
+    CHECK(scheduler.idle());
+}
+
+TEST_CASE("what cannot be is refused by name and value") {
+    SchedulerOptions options = usual;
+    options.max_step_tokens = 7;
+    CHECK_THROWS_WITH_AS(Scheduler{options}, "max_step_tokens is 7; allowed: from max_sequences, 8",
+                         DecoderError);
+    options = usual;
+    options.max_context = 0;
+    CHECK_THROWS_AS(Scheduler{options}, DecoderError);
+    Scheduler scheduler(usual);
+    CHECK_THROWS_WITH_AS(static_cast<void>(scheduler.add(request_of(0, 1))),
+                         "the prompt's number of tokens is 0; allowed: from 1", DecoderError);
+    CHECK_THROWS_AS(static_cast<void>(scheduler.add(request_of(1, 0))), DecoderError);
+    CHECK_THROWS_WITH_AS(static_cast<void>(scheduler.add(request_of(150, 51))),
+                         "prompt and max_new_tokens together is 201; allowed: up to the context, 200",
+                         DecoderError);
+    options = usual;
+    options.pages = 8;
+    Scheduler small(options);
+    CHECK_THROWS_WITH_AS(static_cast<void>(small.add(request_of(30, 4))), doctest::Contains("up to 33"),
+                         DecoderError);
+    CHECK_NOTHROW(static_cast<void>(small.add(request_of(30, 3))));
+    static_cast<void>(small.next());
+    CHECK_THROWS_WITH_AS(static_cast<void>(small.complete(std::vector{1, 2})),
+                         doctest::Contains("drawn tokens is 2"), DecoderError);
+    CHECK(small.idle() == false);
+}
