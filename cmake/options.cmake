@@ -25,6 +25,10 @@ target_compile_options(hone_options INTERFACE
     -Wno-missing-field-initializers  # designated initializers leave members at their defaults on purpose
     $<$<BOOL:${HONE_WERROR}>:-Werror>
 )
+# A file of templates compiles a tenth faster where GCC collects the garbage of its own memory only from 256 MiB on.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(hone_options INTERFACE "SHELL:--param ggc-min-heapsize=262144")
+endif()
 # GCC clears structs of some hundred bytes by `rep stos` on x86-64, which takes longer to start than the rest of a
 # look-up takes.
 check_cxx_compiler_flag("-mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign" HONE_HAS_MEMSET_STRATEGY)
