@@ -11,8 +11,7 @@ void drop_repeated(std::vector<Merge>& merges) {
     const auto same_pair = [](const Merge& a, const Merge& b) {
         return a.left == b.left && a.right == b.right;
     };
-    const auto ended = std::ranges::unique(merges, same_pair);
-    merges.erase(ended.begin(), ended.end());
+    merges.erase(std::unique(merges.begin(), merges.end(), same_pair), merges.end());
 }
 
 }  // namespace
