@@ -143,9 +143,8 @@ void check_schema(const json& document, std::string_view file_name) {
                         bundle_schema, bundle_schema_without_contenders));
     }
     for (const auto& [member, value] : document.items()) {
-        if (member == "for" && schema == bundle_schema) {
-            static_cast<void>(purpose_from(value, file_name));
-        } else if (member != "schema" && member != "sha256" && member != "winners") {
+        if (member == "for" && schema == bundle_schema) continue;
+        if (member != "schema" && member != "sha256" && member != "winners") {
             throw BundleError(
                 fmt::format("{}: has the unknown member {}", file_name, json(member).dump(-1, ' ', true)));
         }
@@ -202,13 +201,6 @@ std::string purpose_name(std::string_view name) {
     return text;
 }
 
-std::optional<BundlePurpose> purpose_of_bundle(std::string_view text, std::string_view file_name) {
-    const json document = parse(text, file_name);
-    check_schema(document, file_name);
-    const auto found = document.find("for");
-    return found == document.end() ? std::nullopt : std::optional(purpose_from(*found, file_name));
-}
-
 std::string write_bundle(std::vector<Trial> trials, const std::optional<BundlePurpose>& purpose) {
     // What disturbed a measurement says nothing to another machine.
     for (Trial& trial : trials) trial.detail.clear();
@@ -256,6 +248,11 @@ std::optional<std::string> why_not_in_bundle(const Trial& trial) {
 
 std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name,
                                std::optional<std::int64_t> now_ms) {
+    return read_whole_bundle(text, file_name, now_ms).trials;
+}
+
+Bundle read_whole_bundle(std::string_view text, std::string_view file_name,
+                         std::optional<std::int64_t> now_ms) {
     const json document = parse(text, file_name);
     check_schema(document, file_name);
     check_sum(document, text, file_name);
@@ -263,7 +260,9 @@ std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name
     if (rows == document.end() || !rows->is_array()) {
         throw BundleError(fmt::format("{}: has no array 'winners'", file_name));
     }
-    std::vector<Trial> trials;
+    Bundle bundle;
+    if (const auto purpose = document.find("for"); purpose != document.end())
+        bundle.purpose = purpose_from(*purpose, file_name);
     std::set<TuningKey> keys;
     for (const json& row : *rows) {
         const std::string place = fmt::format("{}: row {}", file_name, keys.size() + 1);
@@ -273,9 +272,9 @@ std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name
             throw BundleError(
                 fmt::format("{}, field 'dynamic_fields': an earlier row has the same key", place));
         }
-        std::ranges::move(of_row, std::back_inserter(trials));
+        std::ranges::move(of_row, std::back_inserter(bundle.trials));
     }
-    return trials;
+    return bundle;
 }
 
 }  // namespace hone::cache

@@ -49,9 +49,13 @@ inline constexpr std::size_t most_contenders = 7;
 [[nodiscard]] std::vector<Trial> read_bundle(std::string_view text, std::string_view file_name,
                                              std::optional<std::int64_t> now_ms = std::nullopt);
 
-/// What the bundle says that it is for, if it does. Throws BundleError as read_bundle() does.
-[[nodiscard]] std::optional<BundlePurpose> purpose_of_bundle(std::string_view text,
-                                                             std::string_view file_name);
+struct Bundle {
+    std::vector<Trial> trials;  ///< as read_bundle() returns them
+    std::optional<BundlePurpose> purpose;
+};
+/// The same, with what the bundle says that it is for.
+[[nodiscard]] Bundle read_whole_bundle(std::string_view text, std::string_view file_name,
+                                       std::optional<std::int64_t> now_ms = std::nullopt);
 
 /// The winners of a bundle that ships with the build, as write_bundle() writes it: a row on a line,
 /// contenders last. They are all that dispatch needs, so contenders are skipped, and what was true when the

@@ -189,9 +189,10 @@ TEST_CASE("a bundle may say what it is for") {
     const BundlePurpose purpose{"engine_1.json", {{"rmsnorm hidden=64 rows=1", 0.75}, {"linear in=1", 0.25}}};
     const std::string text = write_bundle(sample_winners(3), purpose);
     CHECK(read_bundle(text, "file.json") == read_bundle(write_bundle(sample_winners(3)), "file.json"));
-    CHECK(purpose_of_bundle(text, "file.json") == purpose);
-    CHECK(purpose_of_bundle(write_bundle(sample_winners(3)), "file.json") == std::nullopt);
-    CHECK(purpose_of_bundle(write_bundle({}, BundlePurpose{"gpt2", {}}), "file.json")->name == "gpt2");
+    CHECK(read_whole_bundle(text, "file.json").purpose == purpose);
+    CHECK(read_whole_bundle(write_bundle(sample_winners(3)), "file.json").purpose == std::nullopt);
+    CHECK(read_whole_bundle(write_bundle({}, BundlePurpose{"gpt2", {}}), "file.json").purpose->name ==
+          "gpt2");
     CHECK(purpose_name("a b/[c].json") == "a_b__c_.json");
 }
 
@@ -208,7 +209,7 @@ TEST_CASE("a purpose that is none is refused") {
         std::string changed = text;
         changed.replace(changed.find(good), good.size(), bad);
         CHECK(refusal(changed) != "");
-        CHECK_THROWS_AS((void)purpose_of_bundle(changed, "file.json"), BundleError);
+        CHECK_THROWS_AS((void)read_whole_bundle(changed, "file.json"), BundleError);
     }
 }
 

@@ -153,9 +153,8 @@ std::vector<StoredRace> races_of_file(const std::string& file, const Console& co
     return with_ties(all);
 }
 
-BundleFile read_bundle_file(const std::string& file) {
-    const std::string text = read_bundle_text(file);
-    return {cache::read_bundle(text, file, cache::now_ms()), cache::purpose_of_bundle(text, file)};
+cache::Bundle read_bundle_file(const std::string& file) {
+    return cache::read_whole_bundle(read_bundle_text(file), file, cache::now_ms());
 }
 
 std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {

@@ -26,12 +26,8 @@ struct StoredRace {
 [[nodiscard]] std::vector<StoredRace> stored_races(const cache::Filter& filter, const Console& console);
 /// Those of another cache or of an exported file ("-": of stdin). Throws CacheError and BundleError.
 [[nodiscard]] std::vector<StoredRace> races_of_file(const std::string& file, const Console& console);
-struct BundleFile {
-    std::vector<cache::Trial> trials;
-    std::optional<cache::BundlePurpose> purpose;
-};
 /// An exported file ("-": stdin), checked: winners, each followed by its contenders. Throws BundleError.
-[[nodiscard]] BundleFile read_bundle_file(const std::string& file);
+[[nodiscard]] cache::Bundle read_bundle_file(const std::string& file);
 
 /// Winners of the layers below the user's, the site's, then the packaged ones, and those that raced them.
 [[nodiscard]] std::vector<cache::Trial> lower_trials(const Console& console);
