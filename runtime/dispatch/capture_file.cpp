@@ -90,8 +90,9 @@ std::vector<CapturedProblem> read_capture(const fs::path& file) {
     return problems;
 }
 
-void add_to_capture(const fs::path& file, std::span<const CapturedProblem> more) {
-    const FileLock lock(file);
+void add_to_capture(const fs::path& file, std::span<const CapturedProblem> more,
+                    std::chrono::milliseconds patience) {
+    const FileLock lock(file, patience);
     Calls calls = calls_in(file);
     for (const CapturedProblem& problem : more) add(calls, problem);
     write_file(file, text_of(calls));

@@ -2,6 +2,7 @@
 // docs/json-output.md has its members.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -25,7 +26,9 @@ struct CapturedProblem {
 [[nodiscard]] std::vector<CapturedProblem> read_capture(const std::filesystem::path& file);
 
 /// Adds to the calls in the file, which is made where there is none; processes that add to one file wait for
-/// each other. Throws InputError for a file that is no capture, which stays as it is, and WriteError.
-void add_to_capture(const std::filesystem::path& file, std::span<const CapturedProblem> more);
+/// each other, none longer than `patience` (each adds in milliseconds, or as slowly as the disk syncs). Throws
+/// InputError for a file that is no capture, which stays as it is, and WriteError.
+void add_to_capture(const std::filesystem::path& file, std::span<const CapturedProblem> more,
+                    std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 }  // namespace hone::runtime

@@ -15,8 +15,7 @@ class FileLock {
     /// Makes an empty file where there is none. Throws InputError for what must not be replaced, WriteError
     /// when the file cannot be opened, or is held by another process for longer than `patience`. File systems
     /// without locks (flock) are taken as they are.
-    explicit FileLock(const std::filesystem::path& file,
-                      std::chrono::milliseconds patience = std::chrono::seconds(2));
+    FileLock(const std::filesystem::path& file, std::chrono::milliseconds patience);
 
   private:
     UniqueFd descriptor_;
