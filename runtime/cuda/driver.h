@@ -48,8 +48,12 @@ namespace hone::runtime {
     X(cuMemAlloc)                \
     X(cuMemFree)                 \
     X(cuMemGetInfo)              \
+    X(cuMemAllocHost)            \
+    X(cuMemFreeHost)             \
     X(cuMemcpyHtoD)              \
     X(cuMemcpyDtoH)              \
+    X(cuMemcpyHtoDAsync)         \
+    X(cuMemcpyDtoHAsync)         \
     X(cuMemcpyDtoDAsync)         \
     X(cuMemsetD8Async)           \
     X(cuMemsetD32Async)          \

@@ -1,5 +1,5 @@
-// Device memory: DeviceBuffer owns it, DeviceSpan views it. Both count elements of T. Used by the tuner and
-// by tests; the dispatcher never allocates. The Driver and its context must outlive a buffer.
+// Device memory: DeviceBuffer owns it, DeviceSpan views it. Both count elements of T. Used by the tuner, the
+// decoder and tests; the dispatcher never allocates. The Driver and its context must outlive a buffer.
 #pragma once
 
 #include <cuda.h>
@@ -63,6 +63,38 @@ class DeviceBuffer {
 
   private:
     UniqueHandle<DeviceMemoryTraits> memory_;
+    std::size_t count_ = 0;
+};
+
+struct HostMemoryTraits {
+    using Handle = void*;
+    static constexpr Handle none = nullptr;
+    const Driver* driver = nullptr;
+    void destroy(Handle handle) const noexcept { driver->cuMemFreeHost(handle); }
+};
+
+/// Host memory that copies to and from the GPU reach without a detour, and beside other work.
+template <class T>
+class PinnedBuffer {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+  public:
+    PinnedBuffer() = default;
+    /// Not initialized. Throws CudaError. No elements: no memory.
+    PinnedBuffer(const Driver& driver, std::size_t count) : count_(count) {
+        if (count == 0) return;
+        void* memory = nullptr;
+        check(driver, driver.cuMemAllocHost(&memory, count * sizeof(T)),
+              fmt::format("allocating {} pinned bytes", count * sizeof(T)));
+        memory_ = UniqueHandle<HostMemoryTraits>(memory, {&driver});
+    }
+
+    [[nodiscard]] std::span<T> span() const { return {static_cast<T*>(memory_.get()), count_}; }
+    [[nodiscard]] T* data() const { return static_cast<T*>(memory_.get()); }
+    [[nodiscard]] std::size_t size() const { return count_; }
+
+  private:
+    UniqueHandle<HostMemoryTraits> memory_;
     std::size_t count_ = 0;
 };
 

@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// From left to right. The last two stand beside each other.
-constexpr std::array<std::string_view, 6> layers{"kernel_templates", "cache", "runtime",
-                                                 "checkpoints",      "tuner", "decoder"};
+/// From left to right. The tuner and the decoder stand beside each other.
+constexpr std::array<std::string_view, 7> layers{"kernel_templates", "cache", "runtime", "checkpoints",
+                                                 "models",           "tuner", "decoder"};
 constexpr std::array<std::string_view, 4> users{"tests", "bench", "examples", "python"};
 constexpr std::array<std::string_view, 5> extensions{".h", ".cpp", ".cu", ".cuh", ".c"};
 
@@ -35,8 +35,8 @@ const std::vector<ThirdParty>& third_party() {
         {"nvml.h", {"runtime", "tests/runtime", "tests/fake_driver"}},
         {"cuda_runtime.h", {"bench", "examples"}},
         {"cuda_runtime_api.h", {"bench", "examples"}},
-        {"yaml-cpp/", {"tuner", "tests/tuner"}},
-        {"CLI/", {"tuner"}},
+        {"yaml-cpp/", {"models", "tests/tuner"}},
+        {"CLI/", {"cli"}},
         {"zlib.h", {"tuner", "tests/cli"}},
         {"pcre2.h", {"decoder"}},
         {"utf8proc.h", {"decoder", "tests/decoder"}},

@@ -10,7 +10,7 @@ calls=$scratch/calls
 mkdir -p "$tree/cmake" "$tree/tuner" "$scratch/bin"
 cp "$1" "$tree/hone"
 echo 'bash bash' >"$tree/cmake/packages.txt"
-touch "$tree/tuner/main.cpp" "$tree/CMakeLists.txt"
+touch "$tree/cli/main.cpp" "$tree/CMakeLists.txt"
 
 # Configuring makes a build file, building makes a program that prints its arguments.
 cat >"$scratch/bin/cmake" <<END
@@ -65,7 +65,7 @@ hone list
 equals "an unchanged tree calls nothing" "$did" ""
 equals "an unchanged tree says nothing" "$err" ""
 
-settle && touch "$tree/tuner/main.cpp"
+settle && touch "$tree/cli/main.cpp"
 hone list
 matches "a changed source is built" "$did" '*--build*'
 differs "a changed source is not configured again" "$did" '*--preset*'
@@ -74,7 +74,7 @@ settle && mkdir -p "$tree/configs/tuned" && echo '{}' >"$tree/configs/tuned/h100
 hone list
 matches "a new packaged result is built in" "$did" '*--build*'
 
-settle && rm "$tree/tuner/main.cpp"
+settle && rm "$tree/cli/main.cpp"
 hone list
 matches "a removed source is noticed" "$did" '*--build*'
 
@@ -96,7 +96,7 @@ matches "test builds everything" "$did" '*--target all*'
 matches "test hands its arguments to ctest" "$did" '*ctest*-R cache*'
 equals "test has ctest's exit code" "$status" 8
 
-settle && touch "$tree/tuner/main.cpp"
+settle && touch "$tree/cli/main.cpp"
 hone generate --check
 equals "generate builds nothing" "$did" "python3 -B -m generate --check in $tree"
 equals "generate has the generator's exit code" "$status" 3

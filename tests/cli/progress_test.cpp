@@ -1,5 +1,5 @@
 // What a long run says of itself.
-#include "tuner/cli/progress.h"
+#include "cli/progress.h"
 
 #include <doctest/doctest.h>
 

@@ -8,14 +8,15 @@
 #include "cache/bundle.h"
 #include "cache/error.h"
 #include "kernel_templates/catalog.h"
+#include "models/model_document.h"
 #include "runtime/compile/compiler.h"
 #include "tests/support/drawn_problem.h"
 #include "tests/support/scratch.h"
 #include "tuner/errors.h"
 #include "tuner/measure/recorded.h"
-#include "tuner/models/model_document.h"
 
 using namespace hone;
+using namespace hone::models;
 using namespace hone::tuner;
 
 namespace {

@@ -13,13 +13,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/architecture.h"
+#include "models/model_document.h"
+#include "models/unread_keys.h"
 #include "tuner/errors.h"
-#include "tuner/models/architecture.h"
-#include "tuner/models/model_document.h"
-#include "tuner/models/unread_keys.h"
+#include "tuner/models/known_models.h"
 #include "tuner/models/workload.h"
 
 using namespace hone;
+using namespace hone::models;
 using namespace hone::tuner;
 
 namespace {

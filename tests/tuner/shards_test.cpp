@@ -1,4 +1,5 @@
 #include "tuner/models/shards.h"
+#include "tuner/models/known_models.h"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -9,6 +9,7 @@
 #include "runtime/operators/feed_forward.h"
 #include "runtime/operators/quantized_linear.h"
 #include "tuner/errors.h"
+#include "tuner/models/known_models.h"
 
 using namespace hone;
 using namespace hone::tuner;

@@ -9,9 +9,20 @@
 
 #include "checkpoints/pack/weight_format.h"
 #include "kernel_templates/problem.h"
-#include "tuner/models/model.h"
+#include "models/model.h"
 
 namespace hone::tuner {
+
+// The words of a model, which its operators are made of.
+using models::HeadNorm;
+using models::LatentSizes;
+using models::layer_groups;
+using models::LayerGroup;
+using models::LayerKind;
+using models::layers_that;
+using models::max_model_size;
+using models::Model;
+using models::NormPlaces;
 
 struct WorkloadOptions {
     std::vector<std::int64_t> tokens;  ///< in a forward pass; empty: bucket_edges(8192)

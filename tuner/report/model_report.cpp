@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "kernel_templates/dtype.h"
-#include "tuner/models/architecture.h"
+#include "models/architecture.h"
 #include "tuner/models/workload.h"
 #include "tuner/report/report_text.h"
 
@@ -14,8 +14,9 @@ namespace hone::tuner {
 namespace {
 
 std::string_view says(const Model& model) {
-    const auto found = std::ranges::find(architectures(), model.architecture, &Architecture::model_type);
-    return found == architectures().end() ? "no model_type" : found->says;
+    const auto found =
+        std::ranges::find(models::architectures(), model.architecture, &models::Architecture::model_type);
+    return found == models::architectures().end() ? "no model_type" : found->says;
 }
 
 std::string_view words_of(NormPlaces places) {

@@ -1,5 +1,6 @@
 #include <cuda.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -66,6 +67,32 @@ CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
         return copy_to_host(to, from, bytes);
     });
     return hung ? wait(CUDA_ERROR_NOT_READY) : result;
+}
+
+CUresult cuMemAllocHost(void** memory, size_t bytes) {
+    return in_context([&](CUctx_st&) {
+        *memory = std::malloc(bytes);
+        return *memory != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    });
+}
+
+CUresult cuMemFreeHost(void* memory) {
+    std::free(memory);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+    return in_context([&](CUctx_st& context) {
+        return machine().enqueue(resolve(context, stream),
+                                 [=](CUstream_st&) { return copy_from_host(to, from, bytes); });
+    });
+}
+
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    return in_context([&](CUctx_st& context) {
+        return machine().enqueue(resolve(context, stream),
+                                 [=](CUstream_st&) { return copy_to_host(to, from, bytes); });
+    });
 }
 
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {

@@ -1,6 +1,6 @@
 // Model files: config.json where the input begins with '{', else YAML; then the sizes, the operators and the
 // problems that `hone tune` makes of them.
-#include "tuner/models/model.h"
+#include "models/model.h"
 #include "checkpoints/pack/weight_format.h"
 #include "runtime/system/input_error.h"
 #include "runtime/system/strict_json.h"
@@ -10,6 +10,7 @@
 namespace {
 
 using namespace hone;
+using namespace hone::models;
 using namespace hone::tuner;
 using hone::fuzz::require;
 

@@ -1,0 +1,93 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+namespace hone::cli {
+
+Argument Argument::required() const {
+    option_->required();
+    return *this;
+}
+
+Argument Argument::type_name(const std::string& name) const {
+    option_->type_name(name);
+    return *this;
+}
+
+Argument Argument::range(int least, int most) const {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Argument Argument::range(double least, double most) const {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Argument Argument::value_may_be_left_out() const {
+    option_->expected(0, 1);
+    return *this;
+}
+
+Argument Argument::one_value_each() const {
+    option_->allow_extra_args(false);
+    return *this;
+}
+
+Argument Argument::needs(const Argument& other) const {
+    option_->needs(other.option_);
+    return *this;
+}
+
+Argument Argument::excludes(const Argument& other) const {
+    option_->excludes(other.option_);
+    return *this;
+}
+
+bool Argument::is_given() const { return option_->count() > 0; }
+
+Argument Arguments::add_option(const std::string& names, std::string& value, const std::string& says) const {
+    return Argument(*app_->add_option(names, value, says));
+}
+
+Argument Arguments::add_option(const std::string& names, std::vector<std::string>& value,
+                               const std::string& says) const {
+    return Argument(*app_->add_option(names, value, says));
+}
+
+Argument Arguments::add_option(const std::string& names, int& value, const std::string& says) const {
+    return Argument(*app_->add_option(names, value, says));
+}
+
+Argument Arguments::add_option(const std::string& names, std::int64_t& value, const std::string& says) const {
+    return Argument(*app_->add_option(names, value, says));
+}
+
+Argument Arguments::add_option(const std::string& names, std::optional<std::int64_t>& value,
+                               const std::string& says) const {
+    return Argument(*app_->add_option(names, value, says));
+}
+
+Argument Arguments::add_option(const std::string& names, double& value, const std::string& says) const {
+    return Argument(*app_->add_option(names, value, says));
+}
+
+Argument Arguments::add_flag(const std::string& names, bool& value, const std::string& says) const {
+    return Argument(*app_->add_flag(names, value, says));
+}
+
+Argument Arguments::get(const std::string& name) const { return Argument(*app_->get_option(name)); }
+
+Arguments Arguments::add_command(const std::string& name, const std::string& says,
+                                 std::function<void()> chosen) const {
+    app_->require_subcommand(1);
+    CLI::App* command = app_->add_subcommand(name, says);
+    command->fallthrough();  // --json
+    command->footer("");
+    command->callback(std::move(chosen));
+    return Arguments(*command);
+}
+
+void Arguments::when_parsed(std::function<void()> call) const { app_->callback(std::move(call)); }
+
+}  // namespace hone::cli

@@ -1,0 +1,254 @@
+// hone bench: what dispatch would take, the default and the runner-up, measured now in interleaved rounds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "runtime/dispatch/explain.h"
+#include "cli/bench_energy.h"
+#include "cli/command_list.h"
+#include "cli/devices.h"
+#include "cli/interrupt.h"
+#include "cli/stored.h"
+#include "cli/targets.h"
+#include "cli/value_types.h"
+#include "tuner/measure/gpu_session.h"
+#include "tuner/report/report.h"
+#include "tuner/report/report_text.h"
+#include "tuner/search/statistics.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> words;
+    Target target;  ///< what --model names
+    std::string gpu;
+    int rounds = 50;
+    bool energy = false;
+    double energy_seconds = 2;
+};
+
+/// What all problems are measured with.
+struct Bench {
+    const Options& options;
+    const Console& console;
+    tuner::GpuSession& session;
+    const runtime::WinnerTable& winners;
+    const cache::Cache& cache;
+
+    [[nodiscard]] const DeviceTraits& traits() const { return session.measurer->device().traits; }
+};
+
+/// A candidate with what it is to this problem: "winner", "default", "runner-up", or two of them.
+struct Contender {
+    std::string part;
+    Candidate candidate;
+    cache::Image image;
+    tuner::Samples samples{};
+};
+
+std::vector<Problem> problems_of(const Options& options, const Console& console) {
+    if (options.words.empty() == !options.target.names_many()) {
+        throw Failure(ExitCode::usage, {"no_target", "give a problem, --model or --captured",
+                                        "hone bench rmsnorm dtype=bf16 hidden=4096 rows=16"});
+    }
+    if (!options.words.empty()) return {problem_from_words(options.words)};
+    const tuner::Workload workload = options.target.workload();
+    warn_of(workload, console);
+    return workload.problems;
+}
+
+/// Candidates that dispatch knows, each once.
+std::vector<Contender> contenders(const Problem& problem, const Bench& bench) {
+    const Explanation explained =
+        runtime::explain(problem, problem, {&bench.winners, &bench.traits(), &bench.cache});
+    std::vector<Contender> list;
+    const auto add = [&](const std::string& part, const std::string& text) {
+        const std::optional<Candidate> candidate = parse_candidate(*problem.family, text);
+        if (!candidate) return;
+        const auto known = std::find_if(list.begin(), list.end(),
+                                        [&](const Contender& c) { return c.candidate == *candidate; });
+        if (known != list.end()) {
+            known->part += ", " + part;
+            return;
+        }
+        list.push_back({.part = part, .candidate = *candidate, .image = {}});
+    };
+    if (explained.bucket.origin != Origin::fallback) add("winner", explained.bucket.candidate);
+    add("default", explained.fallback);
+    add("runner-up", explained.runner_up);
+    return list;
+}
+
+/// Compiles and verifies; what fails keeps its verdict and does not race.
+void prepare(const Problem& problem, tuner::GpuSession& session, std::vector<Contender>& list) {
+    for (Contender& contender : list) {
+        tuner::ImageSource::Result compiled = session.images->get(problem, contender.candidate);
+        if (compiled.status != cache::TrialStatus::ok) {
+            contender.samples.verdict = {.status = compiled.status, .detail = compiled.detail};
+            continue;
+        }
+        contender.image = std::move(compiled.image);
+        contender.samples.verdict = session.measurer->verify({contender.candidate, &contender.image});
+    }
+}
+
+void race(tuner::GpuSession& session, std::vector<Contender>& list, int rounds) {
+    std::vector<tuner::CandidateImage> racing;
+    std::vector<Contender*> racers;
+    for (Contender& contender : list) {
+        if (contender.samples.verdict.status != cache::TrialStatus::ok) continue;
+        racing.push_back({contender.candidate, &contender.image});
+        racers.push_back(&contender);
+    }
+    std::vector<tuner::Samples> samples = session.measurer->interleave(racing, rounds);
+    for (std::size_t i = 0; i < samples.size(); ++i) racers[i]->samples = std::move(samples[i]);
+}
+
+double default_us(const std::vector<Contender>& list) {
+    for (const Contender& contender : list) {
+        if (contender.part.find("default") != std::string::npos) return tuner::median(contender.samples.us);
+    }
+    return 0;
+}
+
+/// The one that dispatch takes; the next one where that does not run.
+void add_energy(const Problem& problem, const std::string& prefix, const std::vector<Contender>& list,
+                const Bench& bench, std::vector<EnergyRow>& rows) {
+    const auto runs = std::ranges::find(list, cache::TrialStatus::ok,
+                                        [](const Contender& c) { return c.samples.verdict.status; });
+    if (runs == list.end()) return;
+    const auto duration = std::chrono::milliseconds(std::llround(bench.options.energy_seconds * 1e3));
+    rows.push_back({.part = prefix + runs->part,
+                    .problem = problem,
+                    .candidate = runs->candidate,
+                    .sustained = bench.session.measurer->sustain({runs->candidate, &runs->image}, duration)});
+}
+
+/// The product that a quantized one stands for, with a weight that is not.
+void add_dense_energy(const Problem& problem, const Bench& bench, std::vector<EnergyRow>& rows) {
+    const std::optional<Problem> dense = dense_problem(problem);
+    if (!dense) return;
+    const tuner::Verdict ready = bench.session.measurer->begin_problem(*dense);
+    if (ready.status != cache::TrialStatus::ok) {
+        bench.console.warn(fmt::format("{}: {}", to_string(*dense), ready.detail));
+        return;
+    }
+    std::vector<Contender> list = contenders(*dense, bench);
+    prepare(*dense, bench.session, list);
+    add_energy(*dense, "dense ", list, bench, rows);
+    bench.session.measurer->end_problem();
+}
+
+void report(const Problem& problem, const DeviceTraits& traits, const std::vector<Contender>& list,
+            const Console& console, Outcome& outcome) {
+    using tuner::Align;
+    tuner::Table table({{"which"},
+                        {"candidate"},
+                        {"us", Align::right},
+                        {"p10", Align::right},
+                        {"p90", Align::right},
+                        {"vs default", Align::right},
+                        {"of floor", Align::right},
+                        {""}});
+    Json rows = Json::array();
+    const double reference = default_us(list);
+    for (const Contender& contender : list) {
+        const std::vector<double>& us = contender.samples.us;
+        const double median = tuner::median(us);
+        const auto share = tuner::floor_share(problem, median, traits);
+        rows.push_back({{"which", contender.part},
+                        {"candidate", to_string(contender.candidate)},
+                        {"status", cache::name(contender.samples.verdict.status)},
+                        {"median_us", median},
+                        {"p10_us", tuner::quantile(us, 0.1)},
+                        {"p90_us", tuner::quantile(us, 0.9)},
+                        {"samples", us.size()},
+                        {"floor_share", share ? Json(*share) : Json(nullptr)},
+                        {"detail", contender.samples.verdict.detail}});
+        table.add({contender.part, to_string(contender.candidate), tuner::format_us(median),
+                   tuner::format_us(tuner::quantile(us, 0.1)), tuner::format_us(tuner::quantile(us, 0.9)),
+                   median > 0 && reference > 0 ? fmt::format("{:.2f}x", reference / median) : "-",
+                   share ? tuner::format_share(*share) : "-", contender.samples.verdict.detail});
+    }
+    const double floor = tuner::bandwidth_floor_us(problem, traits);
+    outcome.data["problems"].push_back(
+        {{"problem", to_string(problem)}, {"floor_us", floor}, {"rows", std::move(rows)}});
+    outcome.text += fmt::format("{} (floor {} us)\n{}\n", to_string(problem), tuner::format_us(floor),
+                                table.render(console.page, "  "));
+}
+
+void report_energy(const std::vector<EnergyRow>& rows, const Console& console, Outcome& outcome) {
+    outcome.data["problems"].back()["energy"] = energy_json(rows);
+    outcome.text += energy_text(rows, console.page) + '\n';
+}
+
+bool bench_problem(const Problem& problem, const Bench& bench, Outcome& outcome) {
+    tuner::GpuSession& session = bench.session;
+    std::vector<Contender> list = contenders(problem, bench);
+    const tuner::Verdict ready = session.measurer->begin_problem(problem);
+    if (ready.status != cache::TrialStatus::ok) {
+        bench.console.warn(fmt::format("{}: {}", to_string(problem), ready.detail));
+        return false;
+    }
+    prepare(problem, session, list);
+    race(session, list, bench.options.rounds);
+    std::vector<EnergyRow> energy;
+    if (bench.options.energy) add_energy(problem, "", list, bench, energy);
+    session.measurer->end_problem();
+    if (bench.options.energy) add_dense_energy(problem, bench, energy);
+    report(problem, bench.traits(), list, bench.console, outcome);
+    if (bench.options.energy) report_energy(energy, bench.console, outcome);
+    return std::any_of(list.begin(), list.end(), [](const Contender& c) { return !c.samples.us.empty(); });
+}
+
+Outcome bench(const Options& options, const Console& console) {
+    const std::vector<Problem> problems = problems_of(options, console);
+    const tuner::DeviceInfo device = chosen_gpus(find_gpus(), options.gpu).front();
+    if (options.energy) check_energy(device);
+    const std::atomic<bool>& stop = stop_on_interrupt();
+    cache::Cache cache = open_user_cache();
+    const runtime::WinnerTable winners(cache::load_winners(
+        device.gpu, device.toolchain, [&](const std::string& warning) { console.warn(warning); }));
+    tuner::GpuSession session = tuner::open_gpu(cache, {.ordinal = device.ordinal});
+    Outcome outcome{.data = {{"gpu", tuner::as_json(device.gpu)}, {"problems", Json::array()}}};
+    const Bench bench{options, console, session, winners, cache};
+    for (const Problem& problem : problems) {
+        if (stop) break;
+        if (bench_problem(problem, bench, outcome)) continue;
+        outcome.exit = ExitCode::nothing_valid;
+        outcome.error = {"nothing_valid", "nothing could be measured for " + to_string(problem),
+                         "hone show " + to_string(problem) + " lists what was tried"};
+    }
+    if (!stop) return outcome;
+    outcome.exit = ExitCode::interrupted;
+    outcome.error = {"interrupted", "stopped by Ctrl-C", ""};
+    return outcome;
+}
+
+}  // namespace
+
+Runner declare_bench(const Arguments& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("PROBLEM", options->words, "An operator and its fields").type_name(operator_type);
+    Argument model = options->target.declare_model_option(app, "Every problem of a model instead");
+    options->target.declare_captured(app, "Every problem that a process with HONE_CAPTURE=FILE ran instead")
+        .excludes(model);
+    app.add_option("--op", options->target.op, "Only this operator of --model").type_name(operator_type);
+    app.add_option("--tokens", options->target.tokens, "Token counts for --model");
+    for (const char* of_model : {"--op", "--tokens"}) app.get(of_model).needs(model);
+    app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
+    app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)").range(1, 10000);
+    Argument energy = app.add_flag("--energy", options->energy,
+                                   "Power, energy of a call and calls a joule too, of what dispatch "
+                                   "takes, without pause; of a quantized "
+                                   "product also of the one with weights of 16 bits");
+    app.add_option("--seconds", options->energy_seconds, "Of each such loop (default 2)")
+        .range(0.1, 600.0)
+        .needs(energy);
+    return [options](const Console& console) { return bench(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,189 @@
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <new>
+#include <span>
+
+#include "kernel_templates/text.h"
+#include "runtime/system/out_of_memory.h"
+#include "runtime/system/short_text.h"
+#include "cli/command.h"
+#include "cli/declarations.h"
+#include "cli/errors.h"
+#include "tuner/report/report_text.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr std::string_view top_examples =
+    "  hone tune llama-3-8b                  tune every operator of a model on this GPU\n"
+    "  hone list                             what is known, and for which GPU\n"
+    "  hone explain rmsnorm dtype=bf16 hidden=4096 rows=16\n"
+    "  hone export -o h100.json              take the winners to another machine\n"
+    "  hone doctor                           what is missing here\n";
+
+/// The examples are an app's footer, shown before everything else.
+class ExamplesFirst : public CLI::Formatter {
+  public:
+    std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+        const std::string examples = app->get_footer();
+        const std::string rest = CLI::Formatter::make_help(app, std::move(name), mode);
+        return (examples.empty() ? "" : "Examples:\n" + examples + "\n") + rest;
+    }
+    std::string make_footer(const CLI::App*) const override { return {}; }
+};
+
+struct Parsed {
+    std::string command = "hone";  ///< for the schema
+    Runner run;
+};
+
+std::vector<std::string_view> command_names() {
+    std::vector<std::string_view> names;
+    for (const Command& command : commands()) names.push_back(command.name);
+    return names;
+}
+
+/// The options of this command and of the chosen ones below it.
+std::vector<std::string> option_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* below : app.get_subcommands()) names = option_names(*below);
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return names;
+}
+
+/// CLI11 says that an argument was not expected; this says what may have been meant.
+Outcome describe_usage_error(const CLI::App& app, const CLI::ParseError& error,
+                             std::span<char* const> arguments) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    const CLI::App& where = chosen.empty() ? app : *chosen.front();
+    const std::string hint = chosen.empty() ? "hone --help" : fmt::format("hone {} --help", where.get_name());
+    if (chosen.empty() && arguments.empty()) return usage_error("no_command", "no command given", hint);
+    if (chosen.empty() && arguments.front()[0] != '-') {
+        const std::vector<std::string_view> names = command_names();
+        const std::string_view word = arguments.front();
+        return usage_error("unknown_command",
+                           fmt::format("no command '{}'{}", word, did_you_mean(word, names)), hint);
+    }
+    const std::vector<std::string> options = option_names(where);
+    const std::vector<std::string_view> names(options.begin(), options.end());
+    for (const char* argument : arguments) {
+        const std::string_view name =
+            std::string_view(argument).substr(0, std::string_view(argument).find('='));
+        if (!name.starts_with("--") || std::find(names.begin(), names.end(), name) != names.end()) continue;
+        return usage_error("unknown_option", fmt::format("no option '{}'{}", name, did_you_mean(name, names)),
+                           hint);
+    }
+    return usage_error("usage", error.what(), hint);
+}
+
+std::string envelope(const std::string& command, const Outcome& outcome) {
+    Json json{{"schema", fmt::format("hone.{}/1", command)}, {"ok", outcome.exit == ExitCode::ok}};
+    if (!outcome.data.is_null()) json["data"] = outcome.data;
+    if (outcome.error) {
+        json["error"] = {{"code", outcome.error->code},
+                         {"message", outcome.error->message},
+                         {"hint", outcome.error->hint}};
+    }
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+/// Errors quote what they were given, however long that was. A command that is to be pasted stays whole.
+Outcome with_short_error(Outcome outcome) {
+    constexpr std::size_t longest_command = 2000;
+    if (!outcome.error) return outcome;
+    outcome.error->message = runtime::with_short_words(outcome.error->message);
+    if (outcome.error->hint.size() > longest_command)
+        outcome.error->hint = runtime::with_short_words(outcome.error->hint);
+    return outcome;
+}
+
+int present(const std::string& command, Outcome given, const Console& console) {
+    const Outcome outcome = with_short_error(std::move(given));
+    const bool printed = print(console.json ? envelope(command, outcome) : outcome.text);
+    if (outcome.error && !console.json) {
+        console.note(fmt::format("{}: {}", outcome.exit == ExitCode::usage ? "usage error" : "error",
+                                 outcome.error->message));
+        if (!outcome.error->hint.empty()) console.hint("  hint: " + outcome.error->hint);
+    }
+    if (!printed && outcome.exit == ExitCode::ok) return static_cast<int>(ExitCode::failure);
+    return static_cast<int>(outcome.exit);
+}
+
+int show_help(const std::string& text) {
+    return print(text) ? static_cast<int>(ExitCode::ok) : static_cast<int>(ExitCode::failure);
+}
+
+Outcome version_outcome() {
+    return {.data = {{"version", HONE_VERSION}}, .text = fmt::format("hone {}\n", HONE_VERSION)};
+}
+
+/// Adds every command to `app`; the one that is parsed leaves its name and runner in `parsed`.
+void declare_commands(CLI::App& app, bool& json, Parsed& parsed) {
+    app.add_flag("--json", json, "One JSON object on stdout, also for errors");
+    app.add_flag_callback(
+        "--version",
+        [&parsed] {
+            parsed = {"version", [](const Console&) { return version_outcome(); }};
+        },
+        "Print the version");
+    for (const Command& command : commands()) {
+        add_command(app, command, json, [&parsed, name = command.name](Runner run) {
+            parsed = {std::string(name), std::move(run)};
+        });
+    }
+}
+
+int parse_and_run(std::span<char* const> arguments, const Console& console) {
+    CLI::App app("Finds, proves and remembers the fastest CUDA kernels for this GPU.", "hone");
+    app.formatter(std::make_shared<ExamplesFirst>());
+    app.footer(std::string(top_examples));
+    bool json = false;
+    Parsed parsed;
+    declare_commands(app, json, parsed);
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+    try {
+        app.parse(reversed);
+        if (!parsed.run) throw CLI::RequiredError("A command");
+    } catch (const CLI::CallForHelp&) {
+        const auto chosen = app.get_subcommands();
+        return show_help(chosen.empty() ? app.help() : chosen.front()->help("hone"));
+    } catch (const CLI::ParseError& error) {
+        const auto chosen = app.get_subcommands();
+        return present(chosen.empty() ? "hone" : chosen.front()->get_name(),
+                       describe_usage_error(app, error, arguments), console);
+    }
+    Outcome outcome;
+    try {
+        outcome = parsed.run(console);
+    } catch (...) {
+        outcome = outcome_of(std::current_exception());
+    }
+    return present(parsed.command, std::move(outcome), console);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+    // A dead worker's or reader's pipe is an error to report, not the end of this process.
+    std::signal(SIGPIPE, SIG_IGN);
+    const std::span<char* const> arguments(argv + 1, argv + std::max(argc, 1));
+    const Console console = Console::of_process(arguments);
+    try {
+        try {
+            return parse_and_run(arguments, console);
+        } catch (...) {
+            return present("hone", outcome_of(std::current_exception()), console);
+        }
+    } catch (const std::bad_alloc&) {  // no memory for saying what happened
+        return runtime::say_out_of_memory(console.json);
+    }
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,207 @@
+// hone compile: fills the image cache for an architecture ahead of time. Needs NVRTC, no GPU.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+#include "kernel_templates/space.h"
+#include "cli/command_list.h"
+#include "cli/devices.h"
+#include "cli/few_kernels.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/stored.h"
+#include "cli/targets.h"
+#include "cli/value_types.h"
+#include "tuner/compile/compile_pool.h"
+#include "tuner/report/report.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+    Target target;
+    std::string arch;
+    int top = 0;
+    int kernels = 0;  ///< of a static problem; 0: all winners
+};
+
+struct Tally {
+    std::int64_t images = 0;
+    std::int64_t from_cache = 0;
+    Json failed = Json::array();
+    std::vector<Problem> without_any;  ///< problems of which nothing compiled
+    std::vector<tuner::CoverResult> covers;
+};
+
+/// Winners of any GPU of this architecture, the fallback, and the best predictions.
+std::vector<Candidate> wanted(const Problem& problem, const DeviceTraits& traits, int top,
+                              const Console& console) {
+    std::vector<Candidate> list;
+    const auto add = [&](const Candidate& candidate) {
+        const bool known = std::find(list.begin(), list.end(), candidate) != list.end();
+        if (!known && allowed(problem, candidate, traits)) list.push_back(candidate);
+    };
+    for (const StoredTrial& stored : stored_winners(filter_of(problem), console)) {
+        const cache::GpuKey& gpu = stored.trial.key.gpu;
+        if (gpu.compute_major != traits.compute_major || gpu.compute_minor != traits.compute_minor) continue;
+        if (const auto candidate = parse_candidate(*problem.family, stored.trial.candidate)) add(*candidate);
+    }
+    if (const auto safe = fallback(problem, traits)) add(*safe);
+    if (top <= 0) return list;
+    int left = top;
+    for (const RankedCandidate& ranked : ranked_space(problem, traits)) {
+        if (left-- <= 0) break;
+        add(ranked.candidate);
+    }
+    return list;
+}
+
+/// For each problem what is to be compiled: its image serves all sizes of the static problem.
+using Lists = std::vector<std::vector<Candidate>>;
+
+Lists few_kernels(const std::vector<Problem>& problems, const Options& options, const DeviceTraits& traits,
+                  const Console& console, Tally& tally) {
+    std::map<std::string, std::vector<std::size_t>> shapes;
+    for (std::size_t i = 0; i < problems.size(); ++i)
+        shapes[to_string(static_part(problems[i]))].push_back(i);
+    Lists lists(problems.size());
+    for (const auto& [_, indices] : shapes) {
+        std::vector<Problem> sizes;
+        for (const std::size_t i : indices) sizes.push_back(problems[i]);
+        const tuner::CoverResult& cover = tally.covers.emplace_back(
+            stored_cover(sizes, static_cast<std::size_t>(options.kernels), traits, console));
+        for (const std::string& text : cover.kernels) {
+            const Candidate kernel = *parse_candidate(*sizes.front().family, text);
+            const auto first = std::ranges::find_if(
+                indices, [&](std::size_t i) { return allowed(problems[i], kernel, traits); });
+            if (first != indices.end()) lists[*first].push_back(kernel);
+        }
+    }
+    return lists;
+}
+
+Lists wanted_lists(const std::vector<Problem>& problems, const Options& options, const DeviceTraits& traits,
+                   const Console& console, Tally& tally) {
+    if (options.kernels > 0) return few_kernels(problems, options, traits, console, tally);
+    Lists lists;
+    for (const Problem& problem : problems) lists.push_back(wanted(problem, traits, options.top, console));
+    return lists;
+}
+
+void compile_problem(const Problem& problem, const std::vector<Candidate>& candidates,
+                     tuner::ImageSource& images, Tally& tally) {
+    bool any = false;
+    for (const Candidate& candidate : candidates) {
+        const tuner::ImageSource::Result result = images.get(problem, candidate);
+        if (result.status == cache::TrialStatus::ok) {
+            any = true;
+            ++tally.images;
+            tally.from_cache += result.from_cache ? 1 : 0;
+            continue;
+        }
+        tally.failed.push_back({{"problem", to_string(problem)},
+                                {"candidate", to_string(candidate)},
+                                {"detail", result.detail}});
+    }
+    if (!any && !candidates.empty()) tally.without_any.push_back(problem);
+}
+
+Arch arch_to_compile_for(const std::string& name) {
+    if (!name.empty()) return arch_named(name);
+    const Gpus gpus = find_gpus();
+    if (!gpus.devices.empty()) return gpus.devices.front().traits.arch();
+    throw Failure(ExitCode::usage,
+                  {"no_arch", "no GPU here to compile for: name one with --arch", "--arch sm_90a"});
+}
+
+Outcome describe(const Tally& tally, std::int64_t compiled, Arch arch, const tuner::Workload& workload,
+                 const tuner::Page& page) {
+    Outcome outcome{.data = {{"arch", to_string(arch)},
+                             {"images", tally.images},
+                             {"from_cache", tally.from_cache},
+                             {"compiled", compiled},
+                             {"failed", tally.failed},
+                             {"covers", tuner::list_json(tally.covers)},
+                             {"without_family", tuner::list_json(workload.without_family)},
+                             {"warnings", warnings_of(workload)}}};
+    outcome.text =
+        fmt::format("{} images for {}, {} of them compiled now\n", tally.images, to_string(arch), compiled);
+    outcome.text += covers_text(tally.covers, page);
+    for (const Json& failure : tally.failed) {
+        outcome.text += fmt::format("failed: {}: {}\n", failure["candidate"].get<std::string>(),
+                                    failure["detail"].get<std::string>());
+    }
+    set_not_covered(tally.covers, outcome);
+    if (!tally.without_any.empty()) {
+        const Problem& problem = tally.without_any.front();
+        outcome.exit = ExitCode::nothing_valid;
+        outcome.error = {
+            "nothing_valid", "nothing compiles for " + to_string(problem),
+            fmt::format("hone spaces {} --fields \"{} {}\" --arch {} says why", problem.family->name,
+                        static_text(problem), dynamic_text(problem), to_string(arch))};
+    }
+    return outcome;
+}
+
+Outcome compile(const Options& options, const Console& console) {
+    const tuner::Workload workload = options.target.workload();
+    warn_of(workload, console);
+    const Arch arch = arch_to_compile_for(options.arch);
+    const CompilerInfo compiler = find_compiler();
+    if (compiler.nvrtc == nullptr)
+        throw Failure(ExitCode::no_gpu, {"no_nvrtc", compiler.why_none, compiler.hint});
+    if (!compiler.nvrtc->supports(arch)) {
+        throw Failure(ExitCode::failure,
+                      {"unsupported_arch",
+                       fmt::format("NVRTC {} does not compile for {}", compiler.version, to_string(arch)),
+                       "use a newer CUDA toolkit"});
+    }
+    const std::atomic<bool>& stop = stop_on_interrupt();
+    cache::Cache cache = open_user_cache();
+    tuner::CompilePool pool(cache, {.arch = arch, .nvrtc = compiler.version});
+    const DeviceTraits traits = *representative_device(arch);
+    Tally tally;
+    const Lists candidates = wanted_lists(workload.problems, options, traits, console, tally);
+    for (std::size_t i = 0; i < candidates.size(); ++i) pool.prefetch(workload.problems[i], candidates[i]);
+    ProgressDisplay display(console);
+    for (std::size_t i = 0; i < workload.problems.size() && !stop; ++i) {
+        compile_problem(workload.problems[i], candidates[i], pool, tally);
+        display.update({.problems_done = i + 1,
+                        .problems_total = workload.problems.size(),
+                        .candidates_done = static_cast<std::size_t>(tally.images),
+                        .candidates_total = 0,
+                        .current = to_string(workload.problems[i]),
+                        .finished_winner = std::nullopt});
+    }
+    display.finish();
+    Outcome outcome = describe(tally, pool.compiled(), arch, workload, console.page);
+    if (stop) {
+        outcome.exit = ExitCode::interrupted;
+        outcome.error = {"interrupted", "stopped by Ctrl-C; what was compiled is kept",
+                         console.command() + " goes on from here"};
+    }
+    return outcome;
+}
+
+}  // namespace
+
+Runner declare_compile(const Arguments& app) {
+    const auto options = std::make_shared<Options>();
+    options->target.declare(app);
+    app.add_option("--arch", options->arch, "Architecture (default: this machine's GPU)")
+        .type_name(arch_type());
+    const Argument top =
+        app.add_option("--top", options->top, "Also the best N predictions for each problem");
+    app.add_option(
+           "--kernels", options->kernels,
+           "No more than N kernels of each static problem: its winners, as hone tune --kernels leaves "
+           "them, else those that lose least")
+        .type_name("N")
+        .range(1, most_kernels)
+        .excludes(top);
+    return [options](const Console& console) { return compile(*options, console); };
+}
+
+}  // namespace hone::cli

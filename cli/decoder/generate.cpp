@@ -1,0 +1,346 @@
+// hone generate: the text that a model continues a prompt with.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "cli/command_list.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/targets.h"
+#include "decoder/engine/engine.h"
+#include "decoder/engine/text_output.h"
+#include "decoder/error.h"
+#include "runtime/system/text_file.h"
+#include "tuner/models/known_models.h"
+
+namespace hone::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+    std::string model;
+    std::string prompt;
+    std::string prompt_file;
+    std::string format;
+    std::vector<std::string> stops;
+    std::int64_t group = -1;
+    std::int64_t prompt_tokens = 0;
+    int new_tokens = 128;
+    int sequences = 1;
+    int device = 0;
+    std::int64_t context = 0;
+    std::int64_t seed = 0;
+    std::int64_t top_k = 0;
+    double temperature = 0;
+    double top_p = 1;
+    double min_p = 0;
+    bool zeros = false;
+    bool lm_head = false;
+    bool made_up = false;
+    bool stats = false;
+    bool ignore_end = false;
+};
+
+[[noreturn]] void refuse(const std::string& what, const std::string& hint) {
+    throw Failure(ExitCode::usage, {"bad_option", what, hint});
+}
+
+checkpoints::WeightFormat format_of(const Options& options) {
+    checkpoints::WeightFormat format{
+        .format = {}, .group = 0, .zeros = options.zeros, .lm_head = options.lm_head};
+    if (options.format.empty() || options.format == "dense") {
+        if (options.zeros || options.lm_head || options.group >= 0)
+            refuse("--group, --zeros and --lm-head go with --format", "");
+        return {};
+    }
+    format.format = static_cast<QuantFormat>(chosen("--format", options.format, quant_format_names));
+    const bool is_w4 = format.format == QuantFormat::w4a16;
+    format.group = options.group >= 0 ? options.group : is_w4 ? 128 : 0;
+    return format;
+}
+
+/// What happened when, in the words of those who serve models.
+struct Times {
+    Clock::time_point asked;
+    std::vector<Clock::time_point> tokens;
+
+    [[nodiscard]] double ms_to_first() const { return ms(asked, tokens.front()); }
+    /// Between a token and the next.
+    [[nodiscard]] std::vector<double> ms_between() const {
+        std::vector<double> between;
+        for (std::size_t i = 1; i < tokens.size(); ++i) between.push_back(ms(tokens[i - 1], tokens[i]));
+        std::ranges::sort(between);
+        return between;
+    }
+    static double ms(Clock::time_point from, Clock::time_point to) {
+        return std::chrono::duration<double, std::milli>(to - from).count();
+    }
+};
+
+/// A text in the making, between the engine's thread and the command's.
+struct Growing {
+    std::mutex mutex;
+    std::condition_variable news;
+    std::vector<int> tokens;
+    Times times;
+    std::string failure;
+    bool ended = false;
+
+    decoder::Listener listener() {
+        return {.on_token =
+                    [this](const decoder::NewToken& token) {
+                        const std::lock_guard lock(mutex);
+                        tokens.push_back(token.token);
+                        times.tokens.push_back(Clock::now());
+                        ended = token.end != decoder::NewToken::End::none;
+                        news.notify_all();
+                    },
+                .on_failure =
+                    [this](const std::string& why) {
+                        const std::lock_guard lock(mutex);
+                        failure = why;
+                        ended = true;
+                        news.notify_all();
+                    }};
+    }
+};
+
+double at_share(const std::vector<double>& sorted, double share) {
+    if (sorted.empty()) return 0;
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+class Generation {
+  public:
+    Generation(const Options& options, const Console& console) : options_(options), console_(console) {}
+
+    Outcome run() {
+        const std::atomic<bool>& stop = stop_on_interrupt("stopping after this token (again: stop at once)");
+        if (!options_.made_up) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
+        const std::vector<int> prompt = prompt_ids();
+        load(static_cast<std::int64_t>(prompt.size()));
+        decoder::Engine engine(*model_);
+        std::vector<std::unique_ptr<Growing>> texts;
+        std::vector<decoder::RequestId> ids;
+        for (int i = 0; i < options_.sequences; ++i) {
+            texts.push_back(std::make_unique<Growing>());
+            texts.back()->times.asked = Clock::now();
+            ids.push_back(engine.submit(request(prompt, i), texts.back()->listener()));
+        }
+        std::string text = follow(*texts.front(), stop, [&] { engine.cancel(ids.front()); });
+        for (std::size_t i = 1; i < texts.size(); ++i) {
+            const std::string other = follow(
+                *texts[i], stop, [&] { engine.cancel(ids[i]); }, false);
+            if (options_.sequences > 1 && tokenizer_) text += "\n\n" + other;
+        }
+        return outcome(prompt, text, texts);
+    }
+
+  private:
+    void load(std::int64_t prompt_tokens) {
+        const auto begin = Clock::now();
+        decoder::ModelOptions how{
+            .folder = options_.model,
+            .format = format_of(options_),
+            .device = options_.device,
+            .max_sequences = options_.sequences,
+            .max_context = options_.context > 0 ? options_.context : prompt_tokens + options_.new_tokens};
+        if (options_.made_up) how.made_up = tuner::read_model(options_.model);
+        ProgressDisplay display(console_, {.problems = "MB", .candidates = "GB", .are_alike = true});
+        how.on_weights = [&](std::int64_t done, std::int64_t all) {
+            display.update({.problems_done = static_cast<std::size_t>(done >> 20),
+                            .problems_total = static_cast<std::size_t>(all >> 20),
+                            .candidates_done = static_cast<std::size_t>(done >> 30),
+                            .candidates_total = static_cast<std::size_t>(all >> 30),
+                            .current = "weights",
+                            .finished_winner = std::nullopt});
+        };
+        model_ = std::make_unique<decoder::RunningModel>(how);
+        display.finish();
+        ms_to_load_ = Times::ms(begin, Clock::now());
+    }
+
+    std::vector<int> prompt_ids() const {
+        if (options_.made_up || options_.prompt_tokens > 0) {
+            std::vector<int> ids;
+            for (std::int64_t i = 0; i < std::max<std::int64_t>(options_.prompt_tokens, 1); ++i)
+                ids.push_back(static_cast<int>(100 + i * 7919 % 10'000));
+            return ids;
+        }
+        std::string text = options_.prompt;
+        if (!options_.prompt_file.empty())
+            text += runtime::read_text_file(options_.prompt_file, decoder::max_text_bytes);
+        std::vector<int> ids = tokenizer_->encode(text);
+        if (ids.empty()) refuse("the prompt is empty", "-p TEXT or --prompt-file FILE says what to continue");
+        return ids;
+    }
+
+    decoder::TextRequest request(const std::vector<int>& prompt, int number) const {
+        decoder::TextRequest request{.prompt = prompt, .max_new_tokens = options_.new_tokens};
+        request.wishes = {.temperature = static_cast<float>(options_.temperature),
+                          .top_k = static_cast<std::int32_t>(options_.top_k),
+                          .top_p = static_cast<float>(options_.top_p),
+                          .min_p = static_cast<float>(options_.min_p),
+                          .seed = options_.seed + number};
+        if (tokenizer_ && !options_.ignore_end) request.end_ids = tokenizer_->eos_ids();
+        return request;
+    }
+
+    /// Prints as tokens come, unless the whole is asked for at the end.
+    std::string follow(Growing& growing, const std::atomic<bool>& stop, const std::function<void()>& cancel,
+                       bool prints = true) const {
+        std::optional<decoder::TextOutput> output;
+        if (tokenizer_) output.emplace(*tokenizer_, options_.stops);
+        std::string text;
+        const auto show = [&](std::string piece) {
+            if (prints && !console_.json && options_.sequences == 1 && !piece.empty())
+                static_cast<void>(print(piece));
+            text += piece;
+        };
+        std::size_t seen = 0;
+        std::unique_lock lock(growing.mutex);
+        while (true) {
+            growing.news.wait_until(lock, Clock::now() + std::chrono::milliseconds(100),
+                                    [&] { return growing.ended || growing.tokens.size() > seen; });
+            if (stop || (output && output->stopped())) {
+                lock.unlock();
+                cancel();
+                break;
+            }
+            if (growing.tokens.size() == seen) {
+                if (growing.ended) break;
+                continue;
+            }
+            const int token = growing.tokens[seen++];
+            const bool is_end = growing.ended && seen == growing.tokens.size() && tokenizer_ &&
+                                std::ranges::count(tokenizer_->eos_ids(), token) > 0;
+            lock.unlock();
+            if (output && !is_end) show(output->push(token));
+            lock.lock();
+        }
+        if (output) show(output->finish());
+        if (!growing.failure.empty()) throw Failure(ExitCode::failure, {"gpu_failed", growing.failure, ""});
+        return text;
+    }
+
+    Outcome outcome(const std::vector<int>& prompt, const std::string& text,
+                    const std::vector<std::unique_ptr<Growing>>& texts) const {
+        const Json stats = stats_of(prompt, texts);
+        Outcome outcome;
+        outcome.data = {{"model", options_.model}, {"text", text}, {"stats", stats}};
+        if (tokenizer_) outcome.text = options_.sequences == 1 ? "\n" : text + "\n";
+        if (options_.stats || options_.made_up) outcome.text += stats_text(stats);
+        return outcome;
+    }
+
+    Json stats_of(const std::vector<int>& prompt, const std::vector<std::unique_ptr<Growing>>& texts) const {
+        const Times& first = texts.front()->times;
+        const std::vector<double> between = first.ms_between();
+        std::size_t tokens = 0;
+        Clock::time_point end = first.asked;
+        for (const auto& one : texts) {
+            tokens += one->tokens.size();
+            if (!one->times.tokens.empty()) end = std::max(end, one->times.tokens.back());
+        }
+        const double all_ms = Times::ms(first.asked, end);
+        const auto context = static_cast<std::int64_t>(prompt.size() + texts.front()->tokens.size() / 2);
+        const double floor_ms = static_cast<double>(model_->floor_bytes(options_.sequences, context)) /
+                                memory_bytes_per_s() * 1e3;
+        const double middle = at_share(between, 0.5);
+        Json stats{{"prompt_tokens", prompt.size()},
+                   {"new_tokens", tokens},
+                   {"sequences", options_.sequences},
+                   {"ms_to_load", ms_to_load_},
+                   {"ms_to_first_token", first.tokens.empty() ? 0 : first.ms_to_first()},
+                   {"ms_between_tokens",
+                    {{"p50", middle}, {"p95", at_share(between, 0.95)}, {"p99", at_share(between, 0.99)}}},
+                   {"tokens_per_s", all_ms > 0 ? 1e3 * static_cast<double>(tokens) / all_ms : 0},
+                   {"floor_ms", floor_ms},
+                   {"share_of_floor", middle > 0 ? floor_ms / middle : 0},
+                   {"weight_bytes", model_->weights().bytes()},
+                   {"kernels",
+                    {{"exact", model_->runtime().counters().runs_exact},
+                     {"fallback", model_->runtime().counters().runs_fallback}}}};
+        if (options_.made_up) stats["graph_ms"] = graph_ms(context);
+        return stats;
+    }
+
+    double graph_ms(std::int64_t context) const {
+        return 1e-3 * model_->forward().graph_us(options_.sequences, context, 50);
+    }
+
+    double memory_bytes_per_s() const {
+        return runtime::device_traits(model_->gpu().driver(), options_.device).memory_bytes_per_s;
+    }
+
+    std::string stats_text(const Json& stats) const {
+        const Json& between = stats["ms_between_tokens"];
+        std::string text = fmt::format(
+            "{} tokens after {} of {}, loaded in {:.2f} s\n"
+            "time to first token {:.2f} ms; between tokens p50 {:.3f}, p95 {:.3f}, p99 {:.3f} ms; {:.1f} "
+            "tokens/s\n"
+            "byte floor {:.3f} ms: {:.1f} %\n",
+            stats["new_tokens"].get<std::size_t>(), stats["prompt_tokens"].get<std::size_t>(), options_.model,
+            ms_to_load_ / 1e3, stats["ms_to_first_token"].get<double>(), between["p50"].get<double>(),
+            between["p95"].get<double>(), between["p99"].get<double>(), stats["tokens_per_s"].get<double>(),
+            stats["floor_ms"].get<double>(), 100 * stats["share_of_floor"].get<double>());
+        if (stats.contains("graph_ms"))
+            text += fmt::format("a step's graph alone {:.3f} ms\n", stats["graph_ms"].get<double>());
+        return text;
+    }
+
+    const Options& options_;
+    const Console& console_;
+    std::optional<decoder::Tokenizer> tokenizer_;
+    std::unique_ptr<decoder::RunningModel> model_;
+    double ms_to_load_ = 0;
+};
+
+}  // namespace
+
+Runner declare_generate(const Arguments& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("FOLDER", options->model, "A Hugging Face model: config.json, safetensors, tokenizer")
+        .required()
+        .type_name("");
+    app.add_option("-p,--prompt", options->prompt, "The text to continue").type_name("TEXT");
+    app.add_option("--prompt-file", options->prompt_file, "A file with it, behind --prompt")
+        .type_name("FILE");
+    app.add_option("-n,--max-new-tokens", options->new_tokens,
+                   "Tokens that are generated at most (default: 128)")
+        .range(1, 1 << 20);
+    app.add_option("--stop", options->stops, "The text ends before this one")
+        .type_name("TEXT")
+        .one_value_each();
+    app.add_option("--temperature", options->temperature, "0: the likeliest token (default)")
+        .range(0.0, 100.0);
+    app.add_option("--top-k", options->top_k, "Of the likeliest so many; 0: all");
+    app.add_option("--top-p", options->top_p, "Of the likeliest with this share").range(0.0, 1.0);
+    app.add_option("--min-p", options->min_p, "Of those at least so likely as a share of the likeliest")
+        .range(0.0, 1.0);
+    app.add_option("--seed", options->seed, "The same seed draws the same text");
+    app.add_option("--format", options->format,
+                   "Makes codes of the weights of linear layers: w4a16, w8a16, w8a8 or fp8")
+        .type_name("FORMAT");
+    app.add_option("--group", options->group, "With --format: columns that share a scale (w4a16: 128)");
+    app.add_flag("--zeros", options->zeros, "With --format w4a16: zero points");
+    app.add_flag("--lm-head", options->lm_head, "With --format: the language head too");
+    app.add_option("--context", options->context,
+                   "Tokens of a text, prompt included (default: as asked for)");
+    app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
+    app.add_option("--sequences", options->sequences, "Texts that are generated side by side (default: 1)")
+        .range(1, 256);
+    app.add_option("--prompt-tokens", options->prompt_tokens,
+                   "A prompt of so many tokens in place of a text");
+    app.add_flag("--ignore-end", options->ignore_end, "The text goes on behind the model's end token");
+    app.add_flag("--made-up", options->made_up,
+                 "A known model's shapes with made-up weights: how fast it would be");
+    app.add_flag("--stats", options->stats, "Times of tokens, and the share of the byte floor");
+    return [options](const Console& console) { return Generation(*options, console).run(); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,68 @@
+#include "cli/devices.h"
+
+#include <fmt/format.h>
+
+#include "kernel_templates/text.h"
+#include "runtime/cuda/driver.h"
+#include "cli/command.h"
+
+namespace hone::cli {
+
+CompilerInfo find_compiler() {
+    CompilerInfo info;
+    try {
+        info.nvrtc = runtime::Nvrtc::load();
+        info.version = info.nvrtc->version();
+    } catch (const runtime::LibraryError& missing) {
+        info.nvrtc = nullptr;
+        info.why_none = missing.what();
+        info.hint = missing.hint();
+    }
+    return info;
+}
+
+Gpus find_gpus() {
+    Gpus gpus;
+    try {
+        const std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
+        gpus.driver_version = driver->version();
+        gpus.library = driver->library_path();
+        const std::string nvrtc = find_compiler().version;
+        for (int ordinal = 0; ordinal < driver->device_count(); ++ordinal) {
+            gpus.devices.push_back({.traits = runtime::device_traits(*driver, ordinal),
+                                    .gpu = runtime::gpu_key(*driver, ordinal),
+                                    .toolchain = {.driver = gpus.driver_version, .nvrtc = nvrtc},
+                                    .ordinal = ordinal});
+        }
+        if (gpus.devices.empty()) gpus.why_none = "the driver sees no GPU";
+    } catch (const runtime::LibraryError& missing) {
+        gpus.why_none = missing.what();
+        gpus.hint = missing.hint();
+    } catch (const runtime::CudaError& error) {
+        gpus.why_none = error.what();
+        gpus.hint = "check that the GPU is visible to this process (CUDA_VISIBLE_DEVICES, container options)";
+        gpus.devices.clear();
+    }
+    return gpus;
+}
+
+std::vector<tuner::DeviceInfo> chosen_gpus(const Gpus& gpus, const std::string& option) {
+    if (gpus.devices.empty())
+        throw Failure(ExitCode::no_gpu, {"no_gpu", "no usable GPU: " + gpus.why_none, gpus.hint});
+    if (option == "all") return gpus.devices;
+    if (option.empty()) return {gpus.devices.front()};
+    const std::optional<std::int64_t> ordinal = parse_integer(option);
+    if (!ordinal) {
+        throw Failure(ExitCode::usage,
+                      {"bad_gpu", fmt::format("--gpu '{}': give a number or 'all'", option), ""});
+    }
+    for (const tuner::DeviceInfo& device : gpus.devices) {
+        if (device.ordinal == *ordinal) return {device};
+    }
+    throw Failure(
+        ExitCode::no_gpu,
+        {"no_gpu", fmt::format("--gpu {}: this machine has GPUs 0 to {}", *ordinal, gpus.devices.size() - 1),
+         ""});
+}
+
+}  // namespace hone::cli

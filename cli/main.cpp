@@ -1,0 +1,19 @@
+// The hone program: one of its own worker processes, or the command line.
+#include "runtime/system/out_of_memory.h"
+#include "runtime/system/standard_streams.h"
+#include "cli/cli.h"
+#include "tuner/worker/entry.h"
+
+namespace {
+
+/// Static objects allocate, and are made before main() could catch anything.
+[[gnu::constructor(101)]] void before_static_objects() { hone::runtime::end_in_words_without_memory(); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    hone::runtime::static_objects_are_made();
+    hone::runtime::open_standard_streams();
+    if (hone::tuner::is_worker(argc, argv)) return hone::tuner::worker_main(argc, argv);
+    return hone::cli::run(argc, argv);
+}

@@ -1,0 +1,48 @@
+// hone merge: the trials of another cache database into the user's.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/command_list.h"
+#include "cli/stored.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr std::size_t most_named = 20;
+
+/// Names the rows that were left out, and makes the command fail: what could be taken is stored all the same.
+void tell_refused(const cache::MergeReport& report, const std::string& file, const Console& console,
+                  Outcome& outcome) {
+    if (report.refused.empty()) return;
+    const std::size_t named = std::min(report.refused.size(), most_named);
+    for (std::size_t i = 0; i < named; ++i) console.warn("left out: " + report.refused[i]);
+    outcome.exit = ExitCode::import_refused;
+    outcome.error = {
+        "rows_refused",
+        fmt::format("{}: {} rows cannot be true and were left out", file, report.refused.size()),
+        "the other rows were merged; hone cache verify with HONE_CACHE set to that file names all"};
+}
+
+Outcome merge_caches(const std::string& file, const Console& console) {
+    const cache::Cache from = cache::Cache::open(file, cache::OpenMode::read_only);
+    cache::Cache into = open_user_cache();
+    const cache::MergeReport report = cache::merge(into, from);
+    Outcome outcome{.data = {{"from", file},
+                             {"into", into.path().string()},
+                             {"new", report.added},
+                             {"refused", report.refused}},
+                    .text = fmt::format("{} new trials in {}\n", report.added, into.path().string())};
+    tell_refused(report, file, console, outcome);
+    return outcome;
+}
+
+}  // namespace
+
+Runner declare_merge(const Arguments& app) {
+    const auto file = std::make_shared<std::string>();
+    app.add_option("FILE", *file, "Another cache.db; it is only read").required().type_name("");
+    return [file](const Console& console) { return merge_caches(*file, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,230 @@
+#include "cli/stored.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "cache/bundle.h"
+#include "cache/layers.h"
+#include "cache/packaged.h"
+#include "cache/process.h"
+#include "runtime/system/text_file.h"
+
+namespace hone::cli {
+namespace {
+
+constexpr std::size_t max_bundle_bytes = std::size_t{16} << 20;
+
+bool matches(const cache::Trial& trial, const cache::Filter& filter) {
+    return (!filter.gpu || *filter.gpu == trial.key.gpu) &&
+           (filter.family.empty() || filter.family == trial.key.family) &&
+           (filter.static_fields.empty() || filter.static_fields == trial.key.static_fields) &&
+           (filter.dynamic_fields.empty() || filter.dynamic_fields == trial.key.dynamic_fields);
+}
+
+void append(std::vector<StoredTrial>& all, std::vector<cache::Trial> trials, const std::string& layer) {
+    for (cache::Trial& trial : trials) all.push_back({std::move(trial), layer});
+}
+
+/// Every layer that has a database, or those below the user's.
+enum class Databases : std::uint8_t { all, below_user };
+
+/// `query` on each of them; a layer that cannot be read is a warning.
+template <class Query>
+std::vector<StoredTrial> from_databases(Databases which, const Console& console, Query query) {
+    std::vector<StoredTrial> all;
+    const auto read = [&](const std::filesystem::path& file, const std::string& layer) {
+        std::error_code error;
+        if (!std::filesystem::exists(file, error)) return;
+        try {
+            append(all, query(cache::Cache::open(file, cache::OpenMode::read_only)), layer);
+        } catch (const cache::CacheError& unreadable) {
+            console.warn(fmt::format("{} cache left out: {}", layer, unreadable.what()));
+        }
+    };
+    try {
+        const cache::LayerPaths paths = cache::layer_paths();
+        if (which == Databases::all) read(paths.user, "user");
+        if (paths.site) read(*paths.site, "site");
+    } catch (const cache::CacheError& nowhere) {
+        console.warn(nowhere.what());
+    }
+    return all;
+}
+
+enum class Rows : std::uint8_t { winners, all };
+
+void append_packaged(std::vector<StoredTrial>& all, const cache::Filter& filter, Rows rows,
+                     const Console& console) {
+    for (const cache::PackagedBundle& bundle : cache::packaged_layer()) {
+        try {
+            std::vector<cache::Trial> trials = cache::read_bundle(bundle.text, bundle.name);
+            std::erase_if(trials, [&](const cache::Trial& trial) {
+                return !matches(trial, filter) || (rows == Rows::winners && !trial.winner);
+            });
+            append(all, std::move(trials), "packaged");
+        } catch (const cache::BundleError& refused) {
+            console.warn(fmt::format("packaged results {} left out: {}", bundle.name, refused.what()));
+        }
+    }
+}
+
+std::string read_bundle_text(const std::string& file) {
+    if (file != "-") {
+        std::error_code unreadable;  // read_text_file says why
+        const std::uintmax_t bytes = std::filesystem::file_size(file, unreadable);
+        if (!unreadable && bytes > max_bundle_bytes) {
+            throw cache::BundleError(
+                fmt::format("{}: {} bytes; allowed are up to {}", file, bytes, max_bundle_bytes));
+        }
+        return runtime::read_text_file(file, max_bundle_bytes);
+    }
+    std::string text(max_bundle_bytes + 1, '\0');
+    std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::cin.gcount()));
+    return text;  // read_bundle refuses what is too long
+}
+
+std::vector<cache::Trial> intact_winners(const cache::Cache& cache, const cache::Filter& filter,
+                                         const Console& console) {
+    std::int64_t damaged = 0;
+    std::vector<cache::Trial> winners = cache.winners(filter, &damaged);
+    if (damaged > 0) {
+        console.warn(fmt::format("{}: {} damaged winners left out; hone cache verify names them",
+                                 cache.path().string(), damaged));
+    }
+    return winners;
+}
+
+/// Winners, and behind them all that raced.
+std::vector<cache::Trial> races_in(const cache::Cache& cache, const cache::Filter& filter,
+                                   const Console& console) {
+    std::vector<cache::Trial> trials = intact_winners(cache, filter, console);
+    std::ranges::move(cache.raced_trials(filter), std::back_inserter(trials));
+    return trials;
+}
+
+std::vector<StoredTrial> races_of(Databases which, const cache::Filter& filter, const Console& console) {
+    std::vector<StoredTrial> all = from_databases(
+        which, console, [&](const cache::Cache& cache) { return races_in(cache, filter, console); });
+    append_packaged(all, filter, Rows::all, console);
+    return all;
+}
+
+std::vector<StoredRace> with_ties(const std::vector<StoredTrial>& trials) {
+    std::map<std::pair<std::string, cache::TuningKey>, std::vector<cache::Trial>> raced;
+    for (const auto& [trial, layer] : trials) {
+        if (!trial.winner) raced[{layer, trial.key}].push_back(trial);
+    }
+    std::vector<StoredRace> races;
+    for (const StoredTrial& stored : trials) {
+        if (!stored.trial.winner) continue;
+        races.push_back({stored, cache::ties_of(stored.trial, raced[{stored.layer, stored.trial.key}])});
+    }
+    return races;
+}
+
+bool is_database(const std::string& file) {
+    constexpr std::string_view magic = "SQLite format 3";
+    std::string begin(magic.size(), '\0');
+    std::ifstream(file, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    return begin == magic;
+}
+
+}  // namespace
+
+std::vector<StoredRace> stored_races(const cache::Filter& filter, const Console& console) {
+    return with_ties(races_of(Databases::all, filter, console));
+}
+
+std::vector<StoredRace> races_of_file(const std::string& file, const Console& console) {
+    std::vector<StoredTrial> all;
+    append(all,
+           is_database(file) ? races_in(cache::Cache::open(file, cache::OpenMode::read_only), {}, console)
+                             : read_bundle_file(file).trials,
+           file);
+    return with_ties(all);
+}
+
+cache::Bundle read_bundle_file(const std::string& file) {
+    return cache::read_whole_bundle(read_bundle_text(file), file, cache::now_ms());
+}
+
+std::vector<StoredTrial> stored_winners(const cache::Filter& filter, const Console& console) {
+    std::vector<StoredTrial> all = from_databases(Databases::all, console, [&](const cache::Cache& cache) {
+        return intact_winners(cache, filter, console);
+    });
+    append_packaged(all, filter, Rows::winners, console);
+    return all;
+}
+
+std::vector<cache::Trial> lower_trials(const Console& console) {
+    std::vector<cache::Trial> lower;
+    for (StoredTrial& stored : races_of(Databases::below_user, {}, console))
+        lower.push_back(std::move(stored.trial));
+    return lower;
+}
+
+std::vector<StoredTrial> stored_trials(const cache::Filter& filter, const Console& console) {
+    std::vector<StoredTrial> all = from_databases(
+        Databases::all, console, [&](const cache::Cache& cache) { return cache.trials(filter); });
+    append_packaged(all, filter, Rows::all, console);
+    return all;
+}
+
+cache::Cache open_user_cache(cache::OpenMode mode) {
+    return cache::Cache::open(cache::layer_paths().user, mode);
+}
+
+cache::Filter filter_of(const std::string& family) {
+    return {.gpu = std::nullopt, .family = family, .static_fields = {}, .dynamic_fields = {}};
+}
+
+cache::Filter filter_of(const Problem& problem) {
+    return {.gpu = std::nullopt,
+            .family = std::string(problem.family->name),
+            .static_fields = static_text(problem),
+            .dynamic_fields = dynamic_text(problem)};
+}
+
+std::string trust_here(const cache::Trial& trial, const std::vector<tuner::DeviceInfo>& devices) {
+    if (devices.empty()) return "-";
+    return std::string(name(cache::trust_of(trial, devices.front().gpu, devices.front().toolchain)));
+}
+
+std::string describe(const cache::GpuKey& gpu) {
+    std::string text =
+        fmt::format("{} ({}.{}, {} SMs", gpu.name, gpu.compute_major, gpu.compute_minor, gpu.sm_count);
+    if (gpu.memory_clock_mhz > 0) text += fmt::format(", memory {} MHz", gpu.memory_clock_mhz);
+    if (!gpu.mig_profile.empty()) text += ", MIG " + gpu.mig_profile;
+    return text + ")";
+}
+
+std::string predicted_for(const cache::GpuKey& gpu) {
+    return "predicted for " + to_string(native_arch(gpu.compute_major, gpu.compute_minor));
+}
+
+std::string place_of(const cache::Trial& trial) {
+    const bool is_predicted = trial.provenance == cache::Provenance::predicted;
+    return is_predicted ? predicted_for(trial.key.gpu) : describe(trial.key.gpu);
+}
+
+std::optional<DeviceTraits> known_traits(const cache::GpuKey& gpu,
+                                         const std::vector<tuner::DeviceInfo>& devices) {
+    for (const tuner::DeviceInfo& device : devices) {
+        if (device.gpu == gpu) return device.traits;
+    }
+    std::optional<DeviceTraits> datasheet =
+        representative_device(native_arch(gpu.compute_major, gpu.compute_minor));
+    if (datasheet && datasheet->name == gpu.name && datasheet->sm_count == gpu.sm_count) return datasheet;
+    return std::nullopt;
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,270 @@
+// hone tune: the workload, who answers for it, and what is shown at the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cache/layers.h"
+#include "kernel_templates/space.h"
+#include "cli/command_list.h"
+#include "cli/few_kernels.h"
+#include "cli/interrupt.h"
+#include "cli/shell.h"
+#include "cli/stored.h"
+#include "cli/tune_runs.h"
+#include "tuner/models/shards.h"
+#include "tuner/report/report.h"
+#include "tuner/report/report_text.h"
+#include "tuner/report/summary.h"
+
+namespace hone::cli {
+namespace {
+
+using tuner::StopReason;
+using tuner::Workload;
+
+void check_not_empty(const Workload& workload) {
+    if (!workload.problems.empty()) return;
+    throw Failure(ExitCode::nothing_valid,
+                  {"nothing_to_tune", fmt::format("{}: no operator of it has a family yet", workload.name),
+                   "hone spaces lists the families"});
+}
+
+/// What this run is about: all problems of the target, or a shard of them.
+struct Share {
+    Workload workload;
+    std::string name;     ///< "llama-3-8b, shard 3 of 8"
+    std::string counted;  ///< "23 of 182 problems"
+    Json shard;           ///< null: all of them
+};
+
+Share share_of(const Workload& whole, const std::optional<Shard>& shard) {
+    const std::size_t all = whole.problems.size();
+    if (!shard)
+        return {
+            .workload = whole, .name = whole.name, .counted = fmt::format("{} problems", all), .shard = {}};
+    Workload part = tuner::shards_of(whole, shard->count)[shard->number - 1];
+    part.without_family = whole.without_family;
+    part.warnings = whole.warnings;
+    const std::size_t count = part.problems.size();
+    return {.workload = std::move(part),
+            .name = fmt::format("{}, shard {} of {}", whole.name, shard->number, shard->count),
+            .counted = fmt::format("{} of {} problems", count, all),
+            .shard = {{"number", shard->number}, {"count", shard->count}, {"of_problems", all}}};
+}
+
+Json captured_json(const Workload& workload) {
+    Json uses = Json::array();
+    for (const tuner::CapturedUse& use : workload.captured)
+        uses.push_back({{"problem", to_string(use.problem)}, {"calls", use.calls}, {"share", use.share}});
+    return uses;
+}
+
+/// What takes the time, the most first; empty where nothing was captured.
+std::string captured_text(const Workload& workload, const tuner::Page& page) {
+    if (workload.captured.empty()) return "";
+    tuner::Table table({{"captured"}, {"calls", tuner::Align::right}, {"of the time", tuner::Align::right}});
+    for (const tuner::CapturedUse& use : workload.captured)
+        table.add(
+            {to_string(use.problem), std::to_string(use.calls), fmt::format("{:.1f} %", 100 * use.share)});
+    return table.render(page, "  ") + '\n';
+}
+
+/// Problems with the size of their spaces on the GPU here, or on the architecture asked for.
+Outcome dry_run(const Share& share, const TuneCommandOptions& options, const Console& console) {
+    const Workload& workload = share.workload;
+    const Gpus gpus = find_gpus();
+    const bool here = !gpus.devices.empty() && !options.offline;
+    const DeviceTraits traits =
+        here ? gpus.devices.front().traits : *representative_device(arch_named(options.arch));
+    const std::string device = here ? traits.name : options.arch;
+    Outcome outcome{.data = {{"name", workload.name},
+                             {"shard", share.shard},
+                             {"device", device},
+                             {"problems", Json::array()},
+                             {"captured", captured_json(workload)},
+                             {"operators", tuner::list_json(workload.tuned)},
+                             {"without_family", tuner::list_json(workload.without_family)},
+                             {"warnings", warnings_of(workload)}}};
+    tuner::Table table({{"problem"}, {"candidates", tuner::Align::right}, {"default"}});
+    for (const Problem& problem : workload.problems) {
+        const std::size_t candidates = ranked_space(problem, traits).size();
+        const std::optional<Candidate> safe = fallback(problem, traits);
+        const std::string safe_text = safe ? to_string(*safe) : "";
+        outcome.data["problems"].push_back(
+            {{"problem", to_string(problem)}, {"candidates", candidates}, {"default", safe_text}});
+        table.add({to_string(problem), std::to_string(candidates), safe_text});
+    }
+    outcome.text = fmt::format("{} on {}: {}; nothing is tuned (--dry-run)\n\n{}{}",
+                               tuner::escape_controls(share.name), device, share.counted,
+                               captured_text(workload, console.page), table.render(console.page, "  "));
+    return outcome;
+}
+
+/// The first sentence of a message that lists every place tried.
+std::string first_line(const std::string& text) {
+    std::string line = text.substr(0, text.find('\n'));
+    constexpr std::string_view list_follows = " Tried:";
+    if (line.ends_with(list_follows)) line.resize(line.size() - list_follows.size());
+    return line;
+}
+
+/// No GPU: said first, then recordings where there are some, predictions for the rest.
+std::vector<TuneRun> run_without_gpu(const Workload& workload, const Gpus& gpus, const TuneContext& context) {
+    context.console.note(fmt::format(
+        "no usable GPU: going on with recorded sweeps and, where there are none, predictions for {} ({})",
+        context.options.arch, first_line(gpus.why_none)));
+    Workload left;
+    std::vector<TuneRun> runs = run_recorded(workload, context, left);
+    if (left.problems.empty() || context.stop) return runs;
+    for (TuneRun& run : run_offline(left, context)) runs.push_back(std::move(run));
+    return runs;
+}
+
+std::vector<TuneRun> run(const Workload& workload, const TuneContext& context) {
+    const TuneCommandOptions& options = context.options;
+    if (workload.problems.empty()) return {};  // more shards than problems
+    if (options.offline) return run_offline(workload, context);
+    if (options.replay) {
+        Workload left;
+        std::vector<TuneRun> runs = run_recorded(workload, context, left);
+        if (left.problems.empty()) return runs;
+        throw Failure(ExitCode::nothing_valid,
+                      {"not_recorded", "no recorded sweep of " + to_string(left.problems.front()),
+                       "hone tune --record FILE makes one on a GPU"});
+    }
+    const Gpus gpus = find_gpus();
+    if (gpus.devices.empty() && options.gpu.empty() && options.record_file.empty())
+        return run_without_gpu(workload, gpus, context);
+    return run_on_gpus(workload, chosen_gpus(gpus, options.gpu), context);
+}
+
+void set_end(const std::vector<TuneRun>& runs, const TuneCommandOptions& options, const Console& console,
+             Outcome& outcome) {
+    const auto stopped = [&](StopReason reason) {
+        return std::any_of(runs.begin(), runs.end(),
+                           [&](const TuneRun& run) { return run.result.stopped == reason; });
+    };
+    const bool starts_anew = options.tune_options().retune;
+    const std::string again =
+        console.command() + (starts_anew ? " measures all of it again" : " goes on from here");
+    if (stopped(StopReason::interrupted)) {
+        outcome.exit = ExitCode::interrupted;
+        outcome.error = {"interrupted", "stopped by Ctrl-C; everything measured so far is saved", again};
+        return;
+    }
+    if (stopped(StopReason::budget)) {
+        outcome.exit = ExitCode::budget_ended;
+        outcome.error = {"budget_ended", "the budget ended; the table has the best so far", again};
+        return;
+    }
+    for (const TuneRun& run : runs) {
+        set_not_covered(run.result.covers, outcome);
+        for (const tuner::ProblemResult& problem : run.result.problems) {
+            if (problem.winner) continue;
+            const std::string text = to_string(problem.problem);
+            outcome.exit = ExitCode::nothing_valid;
+            outcome.error = {"nothing_valid",
+                             fmt::format("no valid kernel for {}: {}", text, problem.failure),
+                             fmt::format("hone show {} lists what was tried", text)};
+            return;
+        }
+    }
+}
+
+bool is_measured(const TuneRun& run) { return run.device.ordinal >= 0; }
+
+/// What the run was for: explained as it was answered, exported as it was asked; without a GPU the same
+/// command for a machine that has one.
+std::vector<std::string> next_commands(const std::vector<TuneRun>& runs, const Workload& workload,
+                                       const TuneCommandOptions& options, const Console& console) {
+    if (workload.problems.empty()) return {};
+    const std::string example = to_string(workload.problems.back());
+    if (std::ranges::any_of(runs, is_measured)) {
+        const std::string gpu = options.gpu == "all" ? "" : options.gpu;
+        return {fmt::format("hone explain {}{}", example, option_words("--gpu", gpu)),
+                options.shard.empty()
+                    ? fmt::format("hone export{} -o winners.json", options.target.selection_words())
+                    : fmt::format("hone merge {}   # where the shards come together",
+                                  quoted_for_shell(cache::layer_paths().user.string()))};
+    }
+    constexpr std::string_view flags[] = {"--offline"};
+    constexpr std::string_view values[] = {"--arch"};
+    const bool is_predicted = std::ranges::any_of(runs, [](const TuneRun& run) { return run.is_predicted; });
+    return {
+        fmt::format("hone explain {}{}", example, is_predicted ? option_words("--arch", options.arch) : ""),
+        command_line(without(console.arguments, flags, values)) + "   # on a machine with a GPU"};
+}
+
+/// Which device a run is about; a prediction has none.
+std::string title_of(const TuneRun& run) {
+    return run.is_predicted ? run.source : fmt::format("{}, {}", run.device.gpu.name, run.source);
+}
+
+/// The head of the output: a dozen lines.
+std::string head_of(const Share& share, const std::vector<TuneRun>& runs, const TuneCommandOptions& options,
+                    const Console& console) {
+    std::string text = share.name + (share.shard.is_null() ? "" : ": " + share.counted) + '\n';
+    std::vector<const tuner::TuneResult*> results;
+    for (const TuneRun& run : runs) {
+        results.push_back(&run.result);
+        text += fmt::format("  {}: {} problems, {} compiles, {} measurements, {}\n", title_of(run),
+                            run.result.problems.size(), run.result.compiles, run.result.measurements,
+                            tuner::format_duration(run.result.elapsed));
+    }
+    text = tuner::escape_controls(text, true);
+    text += to_text(tuner::summarize(results, share.workload.problems.size()), console.page);
+    text += fmt::format("cache: {}\n", tuner::escape_controls(cache::layer_paths().user.string()));
+    std::string_view lead = "next: ";
+    for (const std::string& command : next_commands(runs, share.workload, options, console)) {
+        text += fmt::format("{}{}\n", lead, tuner::escape_controls(command));
+        lead = "      ";
+    }
+    return text;
+}
+
+Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const TuneCommandOptions& options,
+                 const Console& console) {
+    const Workload& workload = share.workload;
+    Outcome outcome{.data = {{"name", workload.name},
+                             {"shard", share.shard},
+                             {"runs", Json::array()},
+                             {"captured", captured_json(workload)},
+                             {"without_family", tuner::list_json(workload.without_family)},
+                             {"warnings", warnings_of(workload)},
+                             {"cache", cache::layer_paths().user.string()}},
+                    .text = head_of(share, runs, options, console)};
+    for (const TuneRun& run : runs) {
+        Json json{{"gpu", tuner::as_json(run.device.gpu)}, {"source", run.source}};
+        json.update(tuner::as_json(run.result, run.device.traits));
+        outcome.data["runs"].push_back(std::move(json));
+        outcome.text += fmt::format("\n{}\n\n{}{}", tuner::escape_controls(title_of(run)),
+                                    tables(run.result, run.device.traits, console.page),
+                                    covers_text(run.result.covers, console.page));
+    }
+    set_end(runs, options, console, outcome);
+    return outcome;
+}
+
+Outcome tune(const TuneCommandOptions& options, const Console& console) {
+    options.check();
+    const Workload whole = options.target.workload();
+    warn_of(whole, console);
+    check_not_empty(whole);
+    const Share share = share_of(whole, options.shard_asked());
+    if (options.dry_run) return dry_run(share, options, console);
+    const TuneContext context{.options = options,
+                              .console = console,
+                              .stop = stop_on_interrupt(),
+                              .lower_trials = lower_trials(console)};
+    return describe(share, run(share.workload, context), options, console);
+}
+
+}  // namespace
+
+Runner declare_tune(const Arguments& app) {
+    const auto options = std::make_shared<TuneCommandOptions>();
+    options->declare(app);
+    return [options](const Console& console) { return tune(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,213 @@
+#include "cli/tune_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/stored.h"
+#include "tuner/compile/no_images.h"
+#include "tuner/data_files.h"
+#include "tuner/measure/gpu_session.h"
+#include "tuner/measure/offline_measurer.h"
+#include "tuner/measure/recorded.h"
+#include "tuner/models/shards.h"
+
+namespace hone::cli {
+namespace {
+
+using tuner::Workload;
+
+/// The progress of several runs at once, as one.
+class SharedProgress {
+  public:
+    SharedProgress(const Console& console, std::size_t runs)
+        : console_(console), display_(console), latest_(runs) {}
+
+    [[nodiscard]] tuner::ProgressSink sink(std::size_t run) {
+        return [this, run](const tuner::Progress& progress) {
+            const std::scoped_lock lock(mutex_);
+            latest_[run] = progress;
+            tuner::Progress sum;
+            for (const tuner::Progress& one : latest_) {
+                sum.problems_done += one.problems_done;
+                sum.problems_total += one.problems_total;
+                sum.candidates_done += one.candidates_done;
+                sum.candidates_total += one.candidates_total;
+                sum.left = std::max(sum.left, one.left);  // they run side by side
+            }
+            sum.current = progress.current;
+            sum.best_us = progress.best_us;
+            say_answered(progress.answered);
+            display_.update(sum);
+        };
+    }
+    void finish() { display_.finish(); }
+
+  private:
+    void say_answered(std::size_t problems) {
+        if (problems == 0 || std::exchange(has_answered_, true)) return;
+        console_.note(
+            fmt::format("{} problems have a predicted answer now, as hone list shows them; compiling the "
+                        "best of each to be sure (Ctrl-C keeps all of it)",
+                        problems));
+    }
+
+    const Console& console_;
+    bool has_answered_ = false;
+    std::mutex mutex_;
+    ProgressDisplay display_;
+    std::vector<tuner::Progress> latest_;
+};
+
+/// A share for each hand that gets one.
+std::vector<Workload> deal(const Workload& workload, std::size_t hands) {
+    std::vector<Workload> shares = tuner::shards_of(workload, hands);
+    std::erase_if(shares, [](const Workload& share) { return share.problems.empty(); });
+    return shares;
+}
+
+TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, std::size_t neighbours,
+                   const TuneContext& context, const tuner::ProgressSink& progress) {
+    TuneRun run{.device = device, .source = fmt::format("measured on GPU {}", device.ordinal), .result = {}};
+    const std::optional<tuner::TuneOptions> options = context.options_now();
+    if (!options) {
+        run.result.stopped = tuner::StopReason::budget;
+        return run;
+    }
+    cache::Cache cache = open_user_cache();
+    const int workers = std::max(1, tuner::default_compile_workers() / static_cast<int>(neighbours));
+    tuner::GpuSession session =
+        tuner::open_gpu(cache, {.ordinal = device.ordinal}, {.arch = {}, .nvrtc = {}, .workers = workers});
+    std::optional<tuner::RecordingMeasurer> recording;
+    if (!context.options.record_file.empty())
+        recording.emplace(*session.measurer, context.options.record_file);
+    tuner::Measurer& measurer = recording ? static_cast<tuner::Measurer&>(*recording) : *session.measurer;
+    run.result = tuner::tune(workload, *options, measurer, *session.images, cache, progress, context.stop);
+    return run;
+}
+
+/// Moves the problems that the recording holds out of `left`.
+Workload take_recorded(const tuner::Recording& recording, Workload& left) {
+    Workload taken{.name = left.name, .problems = {}, .tuned = {}, .without_family = {}};
+    const auto is_held = [&](const Problem& problem) {
+        return recording.problems.contains(to_string(problem));
+    };
+    std::ranges::copy_if(left.problems, std::back_inserter(taken.problems), is_held);
+    std::ranges::copy_if(left.captured, std::back_inserter(taken.captured), is_held,
+                         &tuner::CapturedUse::problem);
+    std::erase_if(left.problems, is_held);
+    std::erase_if(left.captured, [&](const tuner::CapturedUse& use) { return is_held(use.problem); });
+    return taken;
+}
+
+/// One run on this thread, on a measurer that is no GPU.
+TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer& measurer,
+                  tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
+    TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
+    run.device.ordinal = -1;
+    run.is_predicted = measurer.provenance() == cache::Provenance::predicted;
+    const std::optional<tuner::TuneOptions> options = context.options_now();
+    if (!options) {
+        run.result.stopped = tuner::StopReason::budget;
+        return run;
+    }
+    SharedProgress progress(context.console, 1);
+    run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
+    progress.finish();
+    return run;
+}
+
+/// All GPUs of one kind. A thread's exception ends the others at their next problem's end and is thrown here.
+std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
+                                 const TuneContext& context) {
+    const std::vector<Workload> shares = deal(workload, devices.size());
+    SharedProgress progress(context.console, shares.size());
+    std::vector<TuneRun> runs(shares.size());
+    std::vector<std::exception_ptr> failures(shares.size());
+    const auto work = [&](std::size_t i) {
+        try {
+            runs[i] = run_on_gpu(shares[i], devices[i], shares.size(), context, progress.sink(i));
+        } catch (...) {
+            failures[i] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 1; i < shares.size(); ++i) threads.emplace_back(work, i);
+        work(0);
+    }
+    progress.finish();
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
+    return runs;
+}
+
+}  // namespace
+
+std::optional<tuner::TuneOptions> TuneContext::options_now() const {
+    tuner::TuneOptions now = options.tune_options();
+    now.lower_trials = lower_trials;
+    if (!now.budget) return now;
+    const auto used =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started);
+    if (used >= *now.budget) return std::nullopt;
+    now.budget = *now.budget - used;
+    return now;
+}
+
+std::vector<TuneRun> run_on_gpus(const Workload& workload, const std::vector<tuner::DeviceInfo>& devices,
+                                 const TuneContext& context) {
+    std::vector<TuneRun> runs;
+    std::vector<tuner::DeviceInfo> waiting = devices;
+    while (!waiting.empty() && !context.stop) {
+        const cache::GpuKey kind = waiting.front().gpu;
+        const auto same = [&](const tuner::DeviceInfo& device) { return device.gpu == kind; };
+        const auto rest = std::stable_partition(waiting.begin(), waiting.end(), same);
+        for (TuneRun& run : run_on_kind(workload, {waiting.begin(), rest}, context))
+            runs.push_back(std::move(run));
+        waiting.erase(waiting.begin(), rest);
+    }
+    return runs;
+}
+
+std::vector<TuneRun> run_recorded(const Workload& workload, const TuneContext& context, Workload& left) {
+    std::vector<std::filesystem::path> files = tuner::config_files("recorded", ".jsonl");
+    if (!context.options.replay_file.empty()) files = {context.options.replay_file};
+    left = workload;
+    std::vector<TuneRun> runs;
+    for (const std::filesystem::path& file : files) {
+        tuner::Recording recording = tuner::read_recording(file);
+        const Workload taken = take_recorded(recording, left);
+        if (taken.problems.empty() || context.stop) continue;
+        tuner::ReplayMeasurer measurer(std::move(recording));
+        tuner::NoImages images;
+        cache::Cache cache = open_user_cache();
+        runs.push_back(
+            run_alone(taken, "replayed from " + file.filename().string(), measurer, images, cache, context));
+    }
+    return runs;
+}
+
+std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& context) {
+    const CompilerInfo compiler = find_compiler();
+    if (compiler.nvrtc == nullptr) {
+        throw Failure(ExitCode::no_gpu,
+                      {"no_nvrtc", "no GPU to measure on and no NVRTC to compile with: " + compiler.why_none,
+                       compiler.hint});
+    }
+    const Arch arch = arch_named(context.options.arch);
+    tuner::OfflineMeasurer measurer(arch, compiler.version);
+    cache::Cache cache = open_user_cache();
+    tuner::CompilePool images(cache, {.arch = arch, .nvrtc = compiler.version});
+    return {run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context)};
+}
+
+}  // namespace hone::cli

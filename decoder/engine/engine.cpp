@@ -1,0 +1,110 @@
+#include "decoder/engine/engine.h"
+
+#include <utility>
+
+#include "decoder/error.h"
+
+namespace hone::decoder {
+namespace {
+
+SchedulerOptions scheduler_options(const Capacity& capacity) {
+    return {.pages = static_cast<int>(capacity.pages),
+            .page_size = static_cast<int>(capacity.page_size),
+            .max_sequences = static_cast<int>(capacity.sequences),
+            .max_step_tokens = static_cast<int>(capacity.step_tokens),
+            .max_context = static_cast<int>(capacity.context)};
+}
+
+}  // namespace
+
+Engine::Engine(RunningModel& model)
+    : model_(model),
+      scheduler_(scheduler_options(model.capacity())),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+Engine::~Engine() = default;
+
+RequestId Engine::submit(TextRequest request, Listener listener) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty()) throw DecoderError(failure_);
+    const RequestId id = scheduler_.add({.prompt = std::move(request.prompt),
+                                         .max_new_tokens = request.max_new_tokens,
+                                         .end_ids = std::move(request.end_ids)});
+    requests_.emplace(id, Running{request.wishes, std::move(listener)});
+    work_.notify_all();
+    return id;
+}
+
+void Engine::cancel(RequestId id) {
+    const std::lock_guard lock(mutex_);
+    if (requests_.erase(id) > 0) scheduler_.cancel(id);
+}
+
+EngineState Engine::state() const {
+    const std::lock_guard lock(mutex_);
+    const PagePool& pool = scheduler_.pool();
+    return {.running = scheduler_.running(),
+            .waiting = scheduler_.waiting(),
+            .pages = pool.size(),
+            .pages_used = pool.size() - pool.available(),
+            .counters = scheduler_.counters(),
+            .new_tokens = new_tokens_,
+            .failure = failure_};
+}
+
+int Engine::max_context() const { return static_cast<int>(model_.capacity().context); }
+
+void Engine::run(const std::stop_token& stop) {
+    const runtime::CurrentContext current(model_.gpu().driver(), model_.gpu().context());
+    std::unique_lock lock(mutex_);
+    while (work_.wait(lock, stop, [&] { return !scheduler_.idle(); })) {
+        if (stop.stop_requested()) return;
+        try {
+            compute_step(lock);
+        } catch (const std::exception& error) {
+            if (!lock.owns_lock()) lock.lock();
+            return fail(error.what());
+        }
+    }
+}
+
+/// Requests may come and be cancelled while the GPU computes.
+void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
+    const std::vector<StepPart>& parts = scheduler_.next();
+    if (parts.empty()) return;
+    std::vector<Draw> draws;
+    for (const StepPart& part : parts) {
+        if (!part.samples) continue;
+        const auto found = requests_.find(part.request);
+        draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, found->second.drawn});
+    }
+    lock.unlock();
+    const std::vector<int> drawn = model_.forward().step(parts, draws);
+    lock.lock();
+    std::vector<std::pair<Listener, NewToken>> news;
+    for (const NewToken& token : scheduler_.complete(drawn)) {
+        const auto found = requests_.find(token.request);
+        if (found == requests_.end()) continue;
+        ++found->second.drawn;
+        ++new_tokens_;
+        if (token.end == NewToken::End::none) {
+            news.emplace_back(found->second.listener, token);
+        } else {
+            news.emplace_back(std::move(found->second.listener), token);
+            requests_.erase(found);
+        }
+    }
+    lock.unlock();
+    for (const auto& [listener, token] : news) listener.on_token(token);
+    lock.lock();
+}
+
+void Engine::fail(const std::string& why) {
+    failure_ = why;
+    for (const auto& [id, request] : requests_) {
+        if (request.listener.on_failure) request.listener.on_failure(why);
+    }
+    requests_.clear();
+}
+
+}  // namespace hone::decoder

@@ -1,0 +1,92 @@
+// Texts in the making on one GPU: requests come from any thread, a thread of its own computes their steps
+// (scheduling/) and hands out tokens as they are drawn.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "decoder/engine/running_model.h"
+#include "decoder/scheduling/scheduler.h"
+
+namespace hone::decoder {
+
+struct TextRequest {
+    std::vector<int> prompt;
+    int max_new_tokens = 128;
+    Wishes wishes{};
+    std::vector<int> end_ids{};
+};
+
+/// Called by the engine's thread, which waits for it: short, and not calling the engine but for cancel().
+struct Listener {
+    std::function<void(const NewToken&)> on_token;
+    /// The GPU or the driver failed: no token follows. In words.
+    std::function<void(const std::string&)> on_failure;
+};
+
+struct EngineState {
+    int running = 0;  ///< requests that take part in steps
+    int waiting = 0;
+    int pages = 0;
+    int pages_used = 0;
+    SchedulerCounters counters{};
+    std::uint64_t new_tokens = 0;
+    std::string failure{};  ///< why no request is taken any more
+};
+
+/// What serves requests; tests have one without a GPU.
+class TokenEngine {
+  public:
+    TokenEngine() = default;
+    TokenEngine(const TokenEngine&) = delete;
+    TokenEngine& operator=(const TokenEngine&) = delete;
+    virtual ~TokenEngine() = default;
+
+    /// Throws DecoderError for what no cache or context of this size takes, and after a failure.
+    virtual RequestId submit(TextRequest request, Listener listener) = 0;
+    /// No token of it comes afterwards, but one that is being handed out.
+    virtual void cancel(RequestId id) = 0;
+    [[nodiscard]] virtual EngineState state() const = 0;
+    /// Tokens of a prompt and what follows it, at most.
+    [[nodiscard]] virtual int max_context() const = 0;
+};
+
+class Engine final : public TokenEngine {
+  public:
+    /// `model` must outlive it, and belongs to its thread until then.
+    explicit Engine(RunningModel& model);
+    /// Ends after the step under way; requests that are left get nothing more.
+    ~Engine() override;
+
+    RequestId submit(TextRequest request, Listener listener) override;
+    void cancel(RequestId id) override;
+    [[nodiscard]] EngineState state() const override;
+    [[nodiscard]] int max_context() const override;
+
+  private:
+    struct Running {
+        Wishes wishes;
+        Listener listener;
+        std::int64_t drawn = 0;
+    };
+
+    void run(const std::stop_token& stop);
+    void compute_step(std::unique_lock<std::mutex>& lock);
+    void fail(const std::string& why);
+
+    RunningModel& model_;
+    mutable std::mutex mutex_;
+    std::condition_variable_any work_;
+    Scheduler scheduler_;
+    std::map<RequestId, Running> requests_;
+    std::uint64_t new_tokens_ = 0;
+    std::string failure_;
+    std::jthread thread_;  ///< the last: ends before what it uses
+};
+
+}  // namespace hone::decoder

@@ -1,0 +1,89 @@
+#include "decoder/engine/running_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "decoder/error.h"
+
+namespace hone::decoder {
+namespace {
+
+constexpr std::int64_t usual_context = 8192;
+constexpr std::int64_t page_size = 16;
+
+RuntimeOptions runtime_options(const ModelOptions& options) {
+    RuntimeOptions made = options.runtime;
+    made.device = options.device;
+    return made;
+}
+
+Description description_of(const ModelOptions& options) {
+    return options.made_up ? describe(*options.made_up, {}) : describe_folder(options.folder);
+}
+
+std::unique_ptr<WeightSource> source_of(const ModelOptions& options) {
+    return options.made_up ? made_up_weights() : checkpoint_weights(options.folder);
+}
+
+void require(bool holds, std::string_view name, std::int64_t value, std::string_view allowed) {
+    if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
+}
+
+/// What lies between the operators of a step, about.
+std::int64_t step_bytes(const Description& model, const Capacity& capacity) {
+    const models::Model& m = model.model;
+    const std::int64_t row =
+        3 * m.hidden_size + model.qkv_width() + model.q_width() + 3 * m.intermediate_size;
+    return model.element_bytes() * (capacity.step_tokens * row + capacity.sequences * m.vocab_size);
+}
+
+}  // namespace
+
+RunningModel::RunningModel(const ModelOptions& options)
+    : gpu_(options.device),
+      runtime_(runtime_options(options)),
+      description_(description_of(options)),
+      weights_(std::make_unique<ModelWeights>(gpu_, runtime_, description_, *source_of(options),
+                                              options.format, options.on_weights)),
+      capacity_(capacity_for(options)),
+      forward_(
+          std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_, options.format)) {
+    runtime_.freeze();
+}
+
+Capacity RunningModel::capacity_for(const ModelOptions& options) const {
+    const std::int64_t known = description_.model.max_position_embeddings;
+    Capacity capacity{
+        .step_tokens = options.max_step_tokens, .sequences = options.max_sequences, .page_size = page_size};
+    capacity.context = options.max_context > 0 ? options.max_context
+                       : known > 0             ? std::min(known, usual_context)
+                                               : usual_context;
+    require(capacity.sequences >= 1 && capacity.sequences <= 256, "sequences", capacity.sequences,
+            "1 to 256");
+    require(capacity.step_tokens >= capacity.sequences && capacity.step_tokens <= 65536, "tokens of a step",
+            capacity.step_tokens, fmt::format("{} (sequences) to 65536", capacity.sequences));
+    require(known == 0 || capacity.context <= known, "context", capacity.context,
+            fmt::format("1 to {}, as many positions as the model knows", known));
+    const std::int64_t page_bytes = description_.cache_bytes_a_token() * page_size;
+    const std::int64_t wanted = capacity.sequences * capacity.pages_a_sequence();
+    const std::int64_t free_bytes =
+        runtime::free_memory_bytes(gpu_.driver()) - step_bytes(description_, capacity);
+    const auto room = static_cast<std::int64_t>(static_cast<double>(free_bytes) * options.memory_share);
+    capacity.pages = std::min(wanted, room / page_bytes);
+    if (capacity.pages < capacity.pages_a_sequence()) {
+        throw DecoderError(fmt::format(
+            "the GPU has {:.1f} GB left for keys and values; a text of {} tokens needs {:.1f} GB: a context "
+            "of up to {} fits",
+            static_cast<double>(std::max<std::int64_t>(room, 0)) * 1e-9, capacity.context,
+            static_cast<double>(capacity.pages_a_sequence() * page_bytes) * 1e-9,
+            std::max<std::int64_t>(room, 0) / page_bytes * page_size));
+    }
+    return capacity;
+}
+
+std::int64_t RunningModel::floor_bytes(std::int64_t sequences, std::int64_t kv_len) const {
+    return weights_->bytes_a_step() + sequences * kv_len * description_.cache_bytes_a_token();
+}
+
+}  // namespace hone::decoder

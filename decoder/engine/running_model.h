@@ -1,0 +1,51 @@
+// A model on a GPU, from its folder to the first step: driver, runtime, weights, operators, cache.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "decoder/forward/forward.h"
+
+namespace hone::decoder {
+
+struct ModelOptions {
+    std::filesystem::path folder;            ///< of a Hugging Face model
+    std::optional<models::Model> made_up{};  ///< in place of a folder: a model of these shapes, for its speed
+    checkpoints::WeightFormat format{};
+    int device = 0;
+    std::int64_t max_sequences = 16;  ///< that are computed together
+    std::int64_t max_context = 0;     ///< tokens of a text; 0: as many as the model knows, at most 8192
+    std::int64_t max_step_tokens = 2048;
+    double memory_share = 0.9;  ///< of what is free, for the cache of keys and values at most
+    RuntimeOptions runtime{};
+    LoadProgress on_weights{};
+};
+
+class RunningModel {
+  public:
+    /// Throws DecoderError, ModelError, CheckpointError, Error and CudaError: what cannot be read, run, or
+    /// does not fit, with what would.
+    explicit RunningModel(const ModelOptions& options);
+
+    [[nodiscard]] const Gpu& gpu() const { return gpu_; }
+    [[nodiscard]] Forward& forward() { return *forward_; }
+    [[nodiscard]] const Description& description() const { return description_; }
+    [[nodiscard]] const ModelWeights& weights() const { return *weights_; }
+    [[nodiscard]] const Capacity& capacity() const { return capacity_; }
+    [[nodiscard]] const Runtime& runtime() const { return runtime_; }
+    /// Bytes that a step of one token has to read at a text of so many tokens: weights, keys and values.
+    [[nodiscard]] std::int64_t floor_bytes(std::int64_t sequences, std::int64_t kv_len) const;
+
+  private:
+    [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
+
+    Gpu gpu_;
+    Runtime runtime_;
+    Description description_;
+    std::unique_ptr<ModelWeights> weights_;
+    Capacity capacity_;
+    std::unique_ptr<Forward> forward_;
+};
+
+}  // namespace hone::decoder

@@ -1,0 +1,424 @@
+#include "decoder/forward/forward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "decoder/error.h"
+#include "hone/rope_table.h"
+#include "runtime/quantize/small_floats.h"
+
+namespace hone::decoder {
+namespace {
+
+/// Sequences that a graph is made for: a step takes the next one that has room.
+constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+/// Lengths that a graph's attention is chosen for. It reads what is there, whatever its graph's length is.
+constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
+
+void require(Status status, const char* what) {
+    if (status == Status::ok) return;
+    throw DecoderError(fmt::format("{}: {}", what, describe(status)));
+}
+
+std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+}  // namespace
+
+/// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
+struct Forward::Memory {
+    Memory(const Gpu& gpu, const Description& model, const Capacity& capacity, std::int64_t workspace_bytes)
+        : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          qkv(gpu.driver(), row_bytes(model, capacity.step_tokens, model.qkv_width())),
+          attended(gpu.driver(), row_bytes(model, capacity.step_tokens, model.q_width())),
+          picked(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size)),
+          logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
+          workspace(gpu.driver(), elements(workspace_bytes)),
+          drawn(gpu.driver(), elements(capacity.sequences)),
+          drawn_on_host(gpu.driver(), elements(capacity.sequences)),
+          start(runtime::create_event(gpu.driver())),
+          stop(runtime::create_event(gpu.driver())) {
+        const std::int64_t rows = capacity.pages * capacity.page_size;
+        for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
+            keys.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
+            values.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
+        }
+        make_angles(gpu, model, capacity);
+    }
+
+    static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
+        return elements(rows * width * model.element_bytes());
+    }
+
+    void make_angles(const Gpu& gpu, const Description& model, const Capacity& capacity) {
+        if (model.model.rotary_dim == 0) return;
+        const std::vector<float> table =
+            rope_table(model.model.rotary_dim, model.rotation.base, capacity.context, model.rotation.scaling);
+        angles = runtime::DeviceBuffer<float>(gpu.driver(), table.size());
+        runtime::upload(gpu.driver(), angles.span(), std::span<const float>(table));
+    }
+
+    Bytes x;
+    Bytes delta;
+    Bytes normed;
+    Bytes qkv;
+    Bytes attended;
+    Bytes picked;
+    Bytes logits;
+    Bytes workspace;
+    runtime::DeviceBuffer<std::int32_t> drawn;
+    runtime::PinnedBuffer<std::int32_t> drawn_on_host;
+    runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
+    std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
+    std::vector<Bytes> values;
+    runtime::Event start;
+    runtime::Event stop;
+};
+
+Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
+                 const Capacity& capacity, const checkpoints::WeightFormat& format)
+    : gpu_(gpu),
+      model_(model),
+      weights_(weights),
+      capacity_(capacity),
+      operators_(runtime, model, capacity, format),
+      small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
+      large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
+    const std::int64_t tokens = capacity.step_tokens;
+    const std::int64_t sequences = capacity.sequences;
+    const std::int64_t queries = std::min(tokens, capacity.context);
+    const std::int64_t workspace =
+        std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
+                  operators_.network.workspace_bytes(tokens), operators_.head.workspace_bytes(sequences),
+                  operators_.one_query.workspace_bytes({sequences, 1, capacity.context}),
+                  operators_.any_queries.workspace_bytes({sequences, queries, capacity.context})});
+    memory_ = std::make_unique<Memory>(gpu, model, capacity, workspace);
+    capture_graphs();
+}
+
+Forward::~Forward() = default;
+
+void Forward::enqueue_layers(const StepInputs& inputs, std::int64_t tokens, std::int64_t sequences,
+                             std::int64_t kv_len, bool one_each) {
+    const models::Model& m = model_.model;
+    const StepInputs::Arrays& in = inputs.device();
+    CUstream stream = gpu_.stream();
+    Memory& memory = *memory_;
+    const EmbeddingArgs embedding{.ids = in.ids,
+                                  .table = weights_.embedding,
+                                  .position_ids = in.positions,
+                                  .position_table = weights_.positions,
+                                  .out = memory.x.data(),
+                                  .vocabulary = m.vocab_size,
+                                  .position_rows = m.max_position_embeddings};
+    require(operators_.embedding.run(stream, embedding, tokens), "embedding");
+    NormArgs norm{.x = memory.x.data(),
+                  .residual = memory.x.data(),
+                  .out = memory.normed.data(),
+                  .sum = memory.x.data(),
+                  .epsilon = static_cast<float>(m.norm_epsilon)};
+    const auto run_norm = [&](const NormKernel& kernel, const NormWeight& weight) {
+        norm.weight = weight.weight;
+        norm.bias = weight.bias;
+        require(kernel.run(stream, norm, tokens), "norm");
+        norm.x = memory.delta.data();
+    };
+    const NormKernel* kernel = &operators_.first_norm;
+    for (std::int64_t i = 0; i < m.num_hidden_layers; ++i) {
+        const LayerWeights& layer = weights_.layers[elements(i)];
+        run_norm(*kernel, layer.attention_norm);
+        kernel = &operators_.norm;
+        require(operators_.qkv.run(stream, memory.normed.data(), layer.qkv, layer.qkv_bias, memory.qkv.data(),
+                                   memory.workspace.data(), tokens),
+                "projection of queries, keys and values");
+        enqueue_append(inputs, i, tokens, sequences, one_each);
+        enqueue_attention(inputs, i, tokens, sequences, kv_len, one_each);
+        require(operators_.output.run(stream, memory.attended.data(), layer.output, layer.output_bias,
+                                      memory.delta.data(), memory.workspace.data(), tokens),
+                "projection of attention");
+        run_norm(operators_.norm, layer.network_norm);
+        require(operators_.network.run(stream, memory.normed.data(), layer, memory.delta.data(),
+                                       memory.workspace.data(), tokens),
+                "feed-forward network");
+    }
+    run_norm(operators_.norm, weights_.final_norm);
+}
+
+void Forward::enqueue_append(const StepInputs& inputs, std::int64_t layer, std::int64_t tokens,
+                             std::int64_t sequences, bool one_each) {
+    const models::Model& m = model_.model;
+    const StepInputs::Arrays& in = inputs.device();
+    Memory& memory = *memory_;
+    auto* const qkv = reinterpret_cast<std::byte*>(memory.qkv.data());
+    const std::int64_t bytes = model_.element_bytes();
+    const AttentionStrides row{.batch = 0, .token = model_.qkv_width(), .head = 0};
+    const LayerWeights& weights = weights_.layers[elements(layer)];
+    const std::int64_t half_table = capacity_.context * m.rotary_dim / 2;
+    RopeKvAppendArgs args{.q = qkv,
+                          .k = qkv + model_.q_width() * bytes,
+                          .v = qkv + (model_.q_width() + model_.kv_width()) * bytes,
+                          .out = qkv,
+                          .k_cache = memory.keys[elements(layer)].data(),
+                          .v_cache = memory.values[elements(layer)].data(),
+                          .cos = memory.angles.data(),
+                          .sin = memory.angles.data() + half_table,
+                          .q_weight = weights.q_norm,
+                          .k_weight = weights.k_norm,
+                          .q_strides = row,
+                          .k_strides = row,
+                          .v_strides = row,
+                          .out_strides = row,
+                          .kv_len = capacity_.context,
+                          .pool_pages = capacity_.pages,
+                          .table_rows = capacity_.context,
+                          .epsilon = static_cast<float>(m.norm_epsilon)};
+    if (one_each) {
+        args.kv_lengths = in.kv_lengths;
+        args.page_table = in.pages;
+        args.page_table_stride = inputs.pages_a_sequence();
+        require(operators_.append.run(gpu_.stream(), args, sequences), "rotation and append");
+        return;
+    }
+    args.positions = in.positions;
+    args.slots = in.slots;
+    require(operators_.append_anyhow.run(gpu_.stream(), args, tokens), "rotation and append");
+}
+
+void Forward::enqueue_attention(const StepInputs& inputs, std::int64_t layer, std::int64_t tokens,
+                                std::int64_t sequences, std::int64_t kv_len, bool one_each) {
+    const StepInputs::Arrays& in = inputs.device();
+    Memory& memory = *memory_;
+    AttentionArgs args{.q = memory.qkv.data(),
+                       .k = memory.keys[elements(layer)].data(),
+                       .v = memory.values[elements(layer)].data(),
+                       .out = memory.attended.data(),
+                       .kv_lengths = in.kv_lengths,
+                       .page_table = in.pages,
+                       .workspace = memory.workspace.data(),
+                       .page_table_stride = inputs.pages_a_sequence(),
+                       .pool_pages = capacity_.pages};
+    args.q_strides.token = model_.qkv_width();
+    args.q_strides.batch = model_.qkv_width();
+    if (one_each) {
+        require(operators_.one_query.run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
+        return;
+    }
+    args.q_starts = in.q_starts;
+    args.q_tokens = tokens;
+    const std::int64_t queries = std::min(tokens, capacity_.context);
+    require(operators_.any_queries.run(gpu_.stream(), args, {sequences, queries, kv_len}), "attention");
+}
+
+void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks) {
+    Memory& memory = *memory_;
+    const models::Model& m = model_.model;
+    const void* x = memory.normed.data();
+    if (picks) {
+        const EmbeddingArgs args{.ids = inputs.device().last_rows,
+                                 .table = memory.normed.data(),
+                                 .out = memory.picked.data(),
+                                 .vocabulary = capacity_.step_tokens};
+        require(operators_.rows.run(gpu_.stream(), args, rows), "rows of the last layer");
+        x = memory.picked.data();
+    }
+    static_cast<void>(m);
+    require(operators_.head.run(gpu_.stream(), x, weights_.head, weights_.head_bias, memory.logits.data(),
+                                memory.workspace.data(), rows),
+            "language head");
+}
+
+void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters) {
+    const StepInputs::Arrays& in = inputs.device();
+    const SampleArgs args{.logits = memory_->logits.data(),
+                          .temperature = in.temperature,
+                          .top_k = in.top_k,
+                          .top_p = in.top_p,
+                          .min_p = in.min_p,
+                          .seed = in.seed,
+                          .counter = in.counter,
+                          .out = memory_->drawn.data()};
+    const SampleKernel& kernel = filters ? operators_.filtered_sample : operators_.sample;
+    require(kernel.run(gpu_.stream(), args, rows), "sampling");
+}
+
+std::int64_t Forward::padded(std::int64_t sequences) const {
+    for (const std::int64_t size : graph_sizes) {
+        if (size >= sequences) return std::min(size, capacity_.sequences);
+    }
+    return capacity_.sequences;
+}
+
+std::int64_t Forward::length_bucket(std::int64_t kv_len) const {
+    for (const std::int64_t length : graph_lengths) {
+        if (length >= kv_len) return std::min(length, capacity_.context);
+    }
+    return capacity_.context;
+}
+
+void Forward::capture_graphs() {
+    for (std::int64_t sequences = 1; sequences <= capacity_.sequences; ++sequences) {
+        if (padded(sequences) != sequences) continue;
+        for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
+            const std::int64_t kv_len = length_bucket(length);
+            graphs_[{sequences, kv_len}] = runtime::capture_graph(gpu_.driver(), gpu_.stream(), [&] {
+                enqueue_layers(small_, sequences, sequences, kv_len, true);
+                enqueue_head(small_, sequences, false);
+            });
+        }
+    }
+}
+
+void Forward::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) {
+    const StepInputs::Arrays& in = small_.host();
+    for (std::int64_t row = 0; row < rows; ++row) {
+        if (row >= static_cast<std::int64_t>(parts.size())) {
+            in.kv_lengths[row] = 0;
+            in.ids[row] = 0;
+            in.positions[row] = 0;
+            in.temperature[row] = 0;
+            continue;
+        }
+        const StepPart& part = parts[elements(row)];
+        in.ids[row] = part.tokens.front();
+        in.positions[row] = part.begin;
+        in.kv_lengths[row] = part.begin + 1;
+        std::ranges::copy(part.pages, in.pages + row * small_.pages_a_sequence());
+    }
+}
+
+void Forward::fill_any(std::span<const StepPart> parts) {
+    const StepInputs::Arrays& in = large_.host();
+    const auto page_size = static_cast<int>(capacity_.page_size);
+    std::int32_t token = 0;
+    std::int32_t sequence = 0;
+    std::int32_t draw = 0;
+    in.q_starts[0] = 0;
+    for (const StepPart& part : parts) {
+        int position = part.begin;
+        for (const int id : part.tokens) {
+            in.ids[token] = id;
+            in.positions[token] = position;
+            in.slots[token] =
+                part.pages[static_cast<std::size_t>(position / page_size)] * page_size + position % page_size;
+            ++position;
+            ++token;
+        }
+        in.q_starts[sequence + 1] = token;
+        in.kv_lengths[sequence] = position;
+        std::ranges::copy(part.pages, in.pages + sequence * large_.pages_a_sequence());
+        if (part.samples) in.last_rows[draw++] = token - 1;
+        ++sequence;
+    }
+}
+
+void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) {
+    const StepInputs::Arrays& in = inputs.host();
+    std::int64_t row = 0;
+    for (const Draw& draw : draws) {
+        in.temperature[row] = draw.wishes.temperature;
+        in.top_k[row] = draw.wishes.top_k;
+        in.top_p[row] = draw.wishes.top_p;
+        in.min_p[row] = draw.wishes.min_p;
+        in.seed[row] = draw.wishes.seed;
+        in.counter[row] = draw.counter;
+        ++row;
+    }
+}
+
+std::vector<int> Forward::step(std::span<const StepPart> parts, std::span<const Draw> draws) {
+    const bool one_each = std::ranges::all_of(
+        parts, [](const StepPart& part) { return part.samples && part.tokens.size() == 1; });
+    const bool filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
+    const auto sequences = static_cast<std::int64_t>(parts.size());
+    const auto rows = static_cast<std::int64_t>(draws.size());
+    std::int64_t tokens = 0;
+    std::int64_t kv_len = 1;
+    for (const StepPart& part : parts) {
+        tokens += static_cast<std::int64_t>(part.tokens.size());
+        kv_len = std::max(kv_len, part.begin + static_cast<std::int64_t>(part.tokens.size()));
+    }
+    if (one_each) {
+        const std::int64_t room = padded(sequences);
+        fill_one_each(parts, room);
+        fill_draws(small_, draws);
+        small_.send(room);
+        runtime::check(
+            gpu_.driver(),
+            gpu_.driver().cuGraphLaunch(graphs_.at({room, length_bucket(kv_len)}).get(), gpu_.stream()),
+            "launching a step's graph");
+        enqueue_sample(small_, rows, filters);
+        return drawn(rows);
+    }
+    fill_any(parts);
+    fill_draws(large_, draws);
+    large_.send(sequences);
+    enqueue_layers(large_, tokens, sequences, kv_len, false);
+    if (rows == 0) {
+        gpu_.wait();
+        return {};
+    }
+    enqueue_head(large_, rows, true);
+    enqueue_sample(large_, rows, filters);
+    return drawn(rows);
+}
+
+std::vector<int> Forward::drawn(std::int64_t rows) {
+    const runtime::Driver& driver = gpu_.driver();
+    runtime::check(driver,
+                   driver.cuMemcpyDtoHAsync(memory_->drawn_on_host.data(), memory_->drawn.address(),
+                                            elements(rows) * sizeof(std::int32_t), gpu_.stream()),
+                   "copying tokens from the GPU");
+    gpu_.wait();
+    const auto tokens = memory_->drawn_on_host.span().first(elements(rows));
+    return {tokens.begin(), tokens.end()};
+}
+
+std::vector<float> Forward::logits(std::int64_t rows) const {
+    const std::int64_t count = rows * model_.model.vocab_size;
+    const auto width = elements(model_.element_bytes());
+    const std::vector<std::byte> bytes =
+        runtime::download(gpu_.driver(), memory_->logits.span().subspan(0, elements(count) * width));
+    std::vector<float> values(elements(count));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (width == sizeof(float)) {
+            std::memcpy(&values[i], bytes.data() + i * width, width);
+            continue;
+        }
+        std::uint16_t bits = 0;
+        std::memcpy(&bits, bytes.data() + i * width, width);
+        values[i] =
+            model_.model.dtype == Dtype::fp16 ? runtime::decode_half(bits) : runtime::decode_bf16(bits);
+    }
+    return values;
+}
+
+double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
+    const std::int64_t room = padded(sequences);
+    const StepInputs::Arrays& in = small_.host();
+    for (std::int64_t row = 0; row < room; ++row) {
+        in.ids[row] = static_cast<std::int32_t>(row % model_.model.vocab_size);
+        in.positions[row] = static_cast<std::int32_t>(kv_len - 1);
+        in.kv_lengths[row] = static_cast<std::int32_t>(kv_len);
+        for (std::int64_t page = 0; page < small_.pages_a_sequence(); ++page)
+            in.pages[row * small_.pages_a_sequence() + page] =
+                static_cast<std::int32_t>((row * small_.pages_a_sequence() + page) % capacity_.pages);
+    }
+    small_.send(room);
+    const runtime::Driver& driver = gpu_.driver();
+    CUgraphExec graph = graphs_.at({room, length_bucket(kv_len)}).get();
+    std::vector<double> times;
+    for (int i = 0; i < repetitions; ++i) {
+        runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+        runtime::check(driver, driver.cuGraphLaunch(graph, gpu_.stream()), "launching a step's graph");
+        runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+        gpu_.wait();
+        times.push_back(runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get()));
+    }
+    std::ranges::sort(times);
+    return times[times.size() / 2];
+}
+
+}  // namespace hone::decoder

@@ -1,0 +1,179 @@
+#include "decoder/forward/operators.h"
+
+namespace hone::decoder {
+namespace {
+
+NormKernel prepared_norm(Runtime& runtime, const models::Model& model, std::int64_t rows, bool residual) {
+    if (model.norm == "rmsnorm") {
+        return runtime.prepare(RmsNorm{
+            .hidden = model.hidden_size, .max_rows = rows, .dtype = model.dtype, .residual = residual});
+    }
+    return runtime.prepare(LayerNorm{.hidden = model.hidden_size,
+                                     .max_rows = rows,
+                                     .dtype = model.dtype,
+                                     .residual = residual,
+                                     .bias = model.norm_bias});
+}
+
+RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model, const Capacity& capacity,
+                                   std::int64_t tokens, bool slots) {
+    return runtime.prepare(
+        RopeKvAppend{.heads = model.num_attention_heads,
+                     .kv_heads = model.num_key_value_heads,
+                     .head_dim = model.head_dim,
+                     .rotary_dim = model.rotary_dim,
+                     .max_tokens = tokens,
+                     .dtype = model.dtype,
+                     .style = model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half,
+                     .norm = model.qk_norm,
+                     .slots = slots,
+                     .page_size = capacity.page_size});
+}
+
+Attention attention_of(const models::Model& model, const Capacity& capacity) {
+    return {.heads = model.num_attention_heads,
+            .kv_heads = model.num_key_value_heads,
+            .head_dim = model.head_dim,
+            .max_batch = capacity.sequences,
+            .max_kv_len = capacity.context,
+            .dtype = model.dtype,
+            .window = model.sliding_window,
+            .page_size = capacity.page_size};
+}
+
+AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model, const Capacity& capacity) {
+    Attention attention = attention_of(model, capacity);
+    attention.max_q_len = 1;
+    attention.causal = model.sliding_window > 0;  // a single query sees all keys
+    attention.lengths = true;
+    return runtime.prepare(attention);
+}
+
+AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity) {
+    Attention attention = attention_of(model, capacity);
+    attention.max_q_len = std::min(capacity.step_tokens, capacity.context);
+    attention.packed = true;
+    return runtime.prepare(attention);
+}
+
+EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model, std::int64_t tokens,
+                                   bool positions) {
+    return runtime.prepare(Embedding{
+        .hidden = model.hidden_size, .max_tokens = tokens, .dtype = model.dtype, .positions = positions});
+}
+
+SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::int64_t rows, bool filters) {
+    return runtime.prepare(
+        Sample{.vocabulary = model.vocab_size, .max_rows = rows, .dtype = model.dtype, .filters = filters});
+}
+
+}  // namespace
+
+Product::Product(Runtime& runtime, std::int64_t in, std::int64_t out, std::int64_t max_tokens, bool bias,
+                 Dtype dtype, const checkpoints::WeightFormat& format) {
+    if (!format.format) {
+        dense_ = runtime.prepare(
+            Linear{.in = in, .out = out, .max_tokens = max_tokens, .dtype = dtype, .bias = bias});
+        return;
+    }
+    coded_ = runtime.prepare(QuantizedLinear{.in = in,
+                                             .out = out,
+                                             .max_tokens = max_tokens,
+                                             .dtype = dtype,
+                                             .format = *format.format,
+                                             .group = format.group,
+                                             .zeros = format.zeros,
+                                             .bias = bias});
+}
+
+Status Product::run(CUstream_st* stream, const void* x, const MatrixWeight& weight, const void* bias,
+                    void* out, void* workspace, std::int64_t tokens) const {
+    if (dense_) {
+        const LinearArgs args{
+            .x = x, .weight = weight.values, .bias = bias, .out = out, .workspace = workspace};
+        return dense_.run(stream, args, tokens);
+    }
+    const QuantizedLinearArgs args{
+        .x = x, .weight = weight.packed, .bias = bias, .out = out, .workspace = workspace};
+    return coded_.run(stream, args, tokens);
+}
+
+std::int64_t Product::workspace_bytes(std::int64_t tokens) const {
+    return dense_ ? dense_.workspace_bytes(tokens) : coded_.workspace_bytes(tokens);
+}
+
+Network::Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
+                 const checkpoints::WeightFormat& format) {
+    const models::Model& m = model.model;
+    if (!format.format) {
+        dense_ = runtime.prepare(FusedFfn{.hidden = m.hidden_size,
+                                          .intermediate = m.intermediate_size,
+                                          .max_tokens = max_tokens,
+                                          .dtype = m.dtype,
+                                          .activation = model.activation(),
+                                          .gated = m.gated_ffn,
+                                          .bias = m.ffn_bias});
+        return;
+    }
+    coded_ = runtime.prepare(QuantizedFfn{.hidden = m.hidden_size,
+                                          .intermediate = m.intermediate_size,
+                                          .max_tokens = max_tokens,
+                                          .dtype = m.dtype,
+                                          .format = *format.format,
+                                          .group = format.group,
+                                          .zeros = format.zeros,
+                                          .activation = model.activation(),
+                                          .gated = m.gated_ffn,
+                                          .bias = m.ffn_bias});
+}
+
+Status Network::run(CUstream_st* stream, const void* x, const LayerWeights& layer, void* out, void* workspace,
+                    std::int64_t tokens) const {
+    if (dense_) {
+        const FusedFfnArgs args{.x = x,
+                                .gate = layer.gate.values,
+                                .up = layer.up.values,
+                                .up_bias = layer.up_bias,
+                                .down = layer.down.values,
+                                .down_bias = layer.down_bias,
+                                .out = out,
+                                .workspace = workspace};
+        return dense_.run(stream, args, tokens);
+    }
+    const QuantizedFfnArgs args{.x = x,
+                                .gate = layer.gate.packed,
+                                .up = layer.up.packed,
+                                .down = layer.down.packed,
+                                .up_bias = layer.up_bias,
+                                .down_bias = layer.down_bias,
+                                .out = out,
+                                .workspace = workspace};
+    return coded_.run(stream, args, tokens);
+}
+
+std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
+    return dense_ ? dense_.workspace_bytes(tokens) : coded_.workspace_bytes(tokens);
+}
+
+Operators::Operators(Runtime& runtime, const Description& model, const Capacity& capacity,
+                     const checkpoints::WeightFormat& format) {
+    const models::Model& m = model.model;
+    const std::int64_t tokens = capacity.step_tokens;
+    embedding = prepared_embedding(runtime, m, tokens, m.learned_positions);
+    rows = prepared_embedding(runtime, m, capacity.sequences, false);
+    first_norm = prepared_norm(runtime, m, tokens, false);
+    norm = prepared_norm(runtime, m, tokens, true);
+    qkv = Product(runtime, m.hidden_size, model.qkv_width(), tokens, m.qkv_bias, m.dtype, format);
+    append = prepared_append(runtime, m, capacity, capacity.sequences, false);
+    append_anyhow = prepared_append(runtime, m, capacity, tokens, true);
+    one_query = prepared_one_query(runtime, m, capacity);
+    any_queries = prepared_any_queries(runtime, m, capacity);
+    output = Product(runtime, model.q_width(), m.hidden_size, tokens, m.output_bias, m.dtype, format);
+    network = Network(runtime, model, tokens, format);
+    head = Product(runtime, m.hidden_size, m.vocab_size, capacity.sequences, m.head_bias, m.dtype,
+                   format.lm_head ? format : checkpoints::WeightFormat{});
+    sample = prepared_sample(runtime, m, capacity.sequences, false);
+    filtered_sample = prepared_sample(runtime, m, capacity.sequences, true);
+}
+
+}  // namespace hone::decoder

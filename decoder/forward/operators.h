@@ -1,0 +1,77 @@
+// The operators of a model, prepared: one of each kind, since all layers are alike.
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoints/pack/weight_format.h"
+#include "decoder/model/description.h"
+#include "decoder/weights/model_weights.h"
+#include "hone/hone.h"
+
+namespace hone::decoder {
+
+/// What a forward pass has room for.
+struct Capacity {
+    std::int64_t step_tokens = 2048;  ///< tokens of a step, of all its sequences
+    std::int64_t sequences = 16;      ///< that take part in a step
+    std::int64_t context = 4096;      ///< tokens of a sequence
+    std::int64_t pages = 0;           ///< of the cache
+    std::int64_t page_size = 16;      ///< tokens of a page
+
+    [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
+};
+
+/// A product with a weight of numbers or of codes.
+class Product {
+  public:
+    Product() = default;
+    Product(Runtime& runtime, std::int64_t in, std::int64_t out, std::int64_t max_tokens, bool bias,
+            Dtype dtype, const checkpoints::WeightFormat& format);
+
+    [[nodiscard]] Status run(CUstream_st* stream, const void* x, const MatrixWeight& weight, const void* bias,
+                             void* out, void* workspace, std::int64_t tokens) const;
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+
+  private:
+    LinearKernel dense_;
+    QuantizedLinearKernel coded_;
+};
+
+/// A feed-forward network with weights of either kind.
+class Network {
+  public:
+    Network() = default;
+    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
+            const checkpoints::WeightFormat& format);
+
+    [[nodiscard]] Status run(CUstream_st* stream, const void* x, const LayerWeights& layer, void* out,
+                             void* workspace, std::int64_t tokens) const;
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+
+  private:
+    FusedFfnKernel dense_;
+    QuantizedFfnKernel coded_;
+};
+
+struct Operators {
+    /// Prepares them all: loads, or compiles, what calls up to `capacity` can reach. Throws Error.
+    Operators(Runtime& runtime, const Description& model, const Capacity& capacity,
+              const checkpoints::WeightFormat& format);
+
+    EmbeddingKernel embedding;
+    EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
+    NormKernel first_norm;
+    NormKernel norm;  ///< of a sum
+    Product qkv;
+    RopeKvAppendKernel append;         ///< one new token of each sequence
+    RopeKvAppendKernel append_anyhow;  ///< any of them
+    AttentionKernel one_query;         ///< of each sequence
+    AttentionKernel any_queries;
+    Product output;
+    Network network;
+    Product head;
+    SampleKernel sample;
+    SampleKernel filtered_sample;
+};
+
+}  // namespace hone::decoder

@@ -1,0 +1,65 @@
+// What a step is told: whose tokens, at which positions, in which pages, and how tokens are drawn. Written by
+// the host, copied to the GPU as one block; its addresses never change, so that graphs may hold them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "decoder/forward/operators.h"
+#include "decoder/gpu/gpu.h"
+
+namespace hone::decoder {
+
+/// How a row's token is drawn; SampleArgs says what they mean.
+struct Wishes {
+    float temperature = 0;  ///< 0: the likeliest token
+    std::int32_t top_k = 0;
+    float top_p = 1;
+    float min_p = 0;
+    std::int64_t seed = 0;
+
+    [[nodiscard]] bool filters() const { return temperature > 0 && (top_k > 0 || top_p < 1 || min_p > 0); }
+};
+
+class StepInputs {
+  public:
+    /// Has room for so many tokens and sequences. Throws CudaError.
+    StepInputs(const Gpu& gpu, std::int64_t tokens, std::int64_t sequences, std::int64_t pages_a_sequence);
+
+    /// The arrays on one side: host or GPU.
+    struct Arrays {
+        std::int64_t* seed = nullptr;        ///< [sequences]
+        std::int64_t* counter = nullptr;     ///< [sequences]
+        float* temperature = nullptr;        ///< [sequences]
+        std::int32_t* top_k = nullptr;       ///< [sequences]
+        float* top_p = nullptr;              ///< [sequences]
+        float* min_p = nullptr;              ///< [sequences]
+        std::int32_t* q_starts = nullptr;    ///< [sequences + 1]
+        std::int32_t* kv_lengths = nullptr;  ///< [sequences]; 0: nobody
+        std::int32_t* last_rows = nullptr;   ///< [sequences]; rows that tokens are drawn from
+        std::int32_t* ids = nullptr;         ///< [tokens]
+        std::int32_t* positions = nullptr;   ///< [tokens]
+        std::int32_t* slots = nullptr;       ///< [tokens]; places in the cache
+        std::int32_t* pages = nullptr;       ///< [sequences, pages_a_sequence]
+    };
+    [[nodiscard]] const Arrays& host() const { return host_; }
+    [[nodiscard]] const Arrays& device() const { return device_; }
+    [[nodiscard]] std::int64_t pages_a_sequence() const { return pages_a_sequence_; }
+
+    /// Enqueues the copy of what steps of up to so many sequences read.
+    void send(std::int64_t sequences) const;
+
+  private:
+    Arrays arrays_from(std::byte* base) const;
+
+    const Gpu& gpu_;
+    std::int64_t tokens_;
+    std::int64_t sequences_;
+    std::int64_t pages_a_sequence_;
+    runtime::PinnedBuffer<std::byte> host_memory_;
+    Bytes device_memory_;
+    Arrays host_;
+    Arrays device_;
+};
+
+}  // namespace hone::decoder

@@ -1,0 +1,47 @@
+#include "decoder/model/tensor_names.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hone::decoder {
+namespace {
+
+const std::vector<TensorNames>& entries() {
+    static const std::vector<TensorNames> all{
+        {.model_type = "gpt2",
+         .embedding = "wte",
+         .positions = "wpe",
+         .layer = "h.",
+         .attention_norm = "ln_1",
+         .qkv = {"attn.c_attn"},
+         .output = "attn.c_proj",
+         .network_norm = "ln_2",
+         .up = {"mlp.c_fc"},
+         .down = "mlp.c_proj",
+         .final_norm = "ln_f",
+         .optional_prefix = "transformer.",
+         .columns_first = true},
+        {.model_type = "llama"},
+        {.model_type = "mistral"},
+        {.model_type = "phi3", .qkv = {"self_attn.qkv_proj"}, .up = {"mlp.gate_up_proj"}},
+        {.model_type = "qwen2"},
+        {.model_type = "qwen3"},
+    };
+    return all;
+}
+
+}  // namespace
+
+const TensorNames* tensor_names(std::string_view model_type) {
+    const auto found = std::ranges::find(entries(), model_type, &TensorNames::model_type);
+    return found == entries().end() ? nullptr : &*found;
+}
+
+std::string runnable_model_types() {
+    std::vector<std::string_view> names;
+    for (const TensorNames& entry : entries()) names.push_back(entry.model_type);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace hone::decoder

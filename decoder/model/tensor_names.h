@@ -1,0 +1,38 @@
+// Under which names the tensors of a model stand in its checkpoint: one entry a model_type. A model whose
+// type has none is not run.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hone::decoder {
+
+/// Names within a layer are without their endings: ".weight" and ".bias" follow.
+struct TensorNames {
+    std::string_view model_type;
+    std::string_view embedding = "model.embed_tokens";
+    std::string_view positions = {};  ///< a table of learned positions
+    std::string_view layer = "model.layers.";
+    std::string_view attention_norm = "input_layernorm";
+    /// Rows of all of these, one after the other, are those of q, k and v.
+    std::vector<std::string_view> qkv{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};
+    std::string_view q_norm = "self_attn.q_norm";
+    std::string_view k_norm = "self_attn.k_norm";
+    std::string_view output = "self_attn.o_proj";
+    std::string_view network_norm = "post_attention_layernorm";
+    /// Rows of the gate first, where there is one.
+    std::vector<std::string_view> up{"mlp.gate_proj", "mlp.up_proj"};
+    std::string_view down = "mlp.down_proj";
+    std::string_view final_norm = "model.norm";
+    std::string_view head = "lm_head";
+    std::string_view optional_prefix = {};  ///< that some checkpoints have in front of all names
+    bool columns_first = false;             ///< weights of linear layers are [in, out]
+};
+
+/// nullptr: none.
+[[nodiscard]] const TensorNames* tensor_names(std::string_view model_type);
+/// "gpt2, llama, ...", for messages.
+[[nodiscard]] std::string runnable_model_types();
+
+}  // namespace hone::decoder

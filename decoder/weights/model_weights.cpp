@@ -1,0 +1,331 @@
+#include "decoder/weights/model_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "decoder/error.h"
+#include "hone/quantize.h"
+#include "hone/quantize_on_device.h"
+#include "runtime/quantize/parallel.h"
+
+namespace hone::decoder {
+namespace {
+
+/// Bytes that a thread reads and copies at a time.
+constexpr std::int64_t piece_bytes = std::int64_t{16} << 20;
+constexpr int reading_threads = 4;
+
+QuantizeWeights quantizing(const checkpoints::WeightFormat& format, Dtype dtype, std::int64_t rows,
+                           std::int64_t columns) {
+    return {.in = columns,
+            .max_out = rows,
+            .dtype = dtype,
+            .format = *format.format,
+            .group = format.group,
+            .zeros = format.zeros,
+            .scale_dtype = dtype};
+}
+
+}  // namespace
+
+/// Lists first what the model needs, then makes it. Names are checked while they are listed.
+class WeightLoader {
+  public:
+    WeightLoader(const Gpu& gpu, Runtime& runtime, const Description& model, const WeightSource& source,
+                 const checkpoints::WeightFormat& format, const LoadProgress& progress, ModelWeights& weights)
+        : gpu_(gpu),
+          runtime_(runtime),
+          description_(model),
+          model_(model.model),
+          source_(source),
+          format_(format),
+          progress_(progress),
+          weights_(weights) {}
+
+    void load() {
+        check_all();
+        load_tables();
+        for (std::int64_t layer = 0; layer < model_.num_hidden_layers; ++layer)
+            weights_.layers.push_back(load_layer(layer));
+        weights_.final_norm = norm(std::string(names().final_norm));
+        load_head();
+        gpu_.wait();
+    }
+
+  private:
+    const TensorNames& names() const { return *description_.names; }
+
+    std::string full(const std::string& name) const {
+        const std::string prefixed = std::string(names().optional_prefix) + name;
+        return !names().optional_prefix.empty() && source_.has(prefixed) ? prefixed : name;
+    }
+    std::string in_layer(std::int64_t layer, std::string_view name) const {
+        return fmt::format("{}{}.{}", names().layer, layer, name);
+    }
+
+    WantedTensor matrix_tensor(const std::string& name, std::int64_t rows, std::int64_t columns) const {
+        return {.name = full(name + ".weight"), .rows = rows, .columns = columns};
+    }
+    WantedTensor linear_tensor(const std::string& name, std::int64_t rows, std::int64_t columns) const {
+        WantedTensor tensor = matrix_tensor(name, rows, columns);
+        tensor.transposed = names().columns_first;
+        return tensor;
+    }
+    WantedTensor vector_tensor(const std::string& name, std::string_view ending, std::int64_t size) const {
+        return {
+            .name = full(fmt::format("{}.{}", name, ending)), .rows = 1, .columns = size, .is_vector = true};
+    }
+
+    /// Before the first byte is read: a missing shard or a wrong config.json is told at once.
+    void check_all() {
+        checking_ = true;
+        load_tables();
+        for (std::int64_t layer = 0; layer < model_.num_hidden_layers; ++layer)
+            static_cast<void>(load_layer(layer));
+        static_cast<void>(norm(std::string(names().final_norm)));
+        load_head();
+        checking_ = false;
+    }
+
+    void load_tables() {
+        weights_.embedding =
+            values({matrix_tensor(std::string(names().embedding), model_.vocab_size, model_.hidden_size)});
+        if (!names().positions.empty()) {
+            weights_.positions = values({matrix_tensor(std::string(names().positions),
+                                                       model_.max_position_embeddings, model_.hidden_size)});
+        }
+    }
+
+    LayerWeights load_layer(std::int64_t layer) {
+        const auto name = [&](std::string_view part) { return in_layer(layer, part); };
+        const std::int64_t hidden = model_.hidden_size;
+        const std::int64_t between = model_.intermediate_size;
+        LayerWeights made;
+        made.attention_norm = norm(name(names().attention_norm));
+        made.qkv = linear(parts_of(layer, names().qkv, qkv_rows(), hidden));
+        if (model_.qkv_bias) made.qkv_bias = values(biases_of(layer, names().qkv, qkv_rows()));
+        if (model_.qk_norm) {
+            made.q_norm = values({vector_tensor(name(names().q_norm), "weight", model_.head_dim)});
+            made.k_norm = values({vector_tensor(name(names().k_norm), "weight", model_.head_dim)});
+        }
+        made.output = linear({linear_tensor(name(names().output), hidden, description_.q_width())});
+        if (model_.output_bias)
+            made.output_bias = values({vector_tensor(name(names().output), "bias", hidden)});
+        made.network_norm = norm(name(names().network_norm));
+        load_up(layer, made);
+        made.down = linear({linear_tensor(name(names().down), hidden, between)});
+        if (model_.ffn_bias) made.down_bias = values({vector_tensor(name(names().down), "bias", hidden)});
+        return made;
+    }
+
+    /// Rows of each tensor of queries, keys and values.
+    std::vector<std::int64_t> qkv_rows() const {
+        if (names().qkv.size() == 1) return {description_.qkv_width()};
+        return {description_.q_width(), description_.kv_width(), description_.kv_width()};
+    }
+
+    std::vector<WantedTensor> parts_of(std::int64_t layer, const std::vector<std::string_view>& parts,
+                                       const std::vector<std::int64_t>& rows, std::int64_t columns) const {
+        std::vector<WantedTensor> tensors;
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            tensors.push_back(linear_tensor(in_layer(layer, parts[i]), rows[i], columns));
+        return tensors;
+    }
+    std::vector<WantedTensor> biases_of(std::int64_t layer, const std::vector<std::string_view>& parts,
+                                        const std::vector<std::int64_t>& rows) const {
+        std::vector<WantedTensor> tensors;
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            tensors.push_back(vector_tensor(in_layer(layer, parts[i]), "bias", rows[i]));
+        return tensors;
+    }
+
+    /// Gate and up are two weights, which may stand in one tensor.
+    void load_up(std::int64_t layer, LayerWeights& made) {
+        const std::int64_t between = model_.intermediate_size;
+        const auto& parts = names().up;
+        const std::string first = in_layer(layer, parts.front());
+        if (!model_.gated_ffn) {
+            made.up = linear({linear_tensor(first, between, model_.hidden_size)});
+            if (model_.ffn_bias) made.up_bias = values({vector_tensor(first, "bias", between)});
+            return;
+        }
+        if (parts.size() == 1) {
+            const WantedTensor both = linear_tensor(first, 2 * between, model_.hidden_size);
+            made.gate = linear({both}, 0, between);
+            made.up = linear({both}, between, between);
+            return;
+        }
+        made.gate = linear({linear_tensor(first, between, model_.hidden_size)});
+        made.up = linear({linear_tensor(in_layer(layer, parts[1]), between, model_.hidden_size)});
+    }
+
+    void load_head() {
+        const WantedTensor own =
+            matrix_tensor(std::string(names().head), model_.vocab_size, model_.hidden_size);
+        const bool coded = format_.format && format_.lm_head;
+        if (model_.tied_head && !coded) {
+            weights_.head = {model_.vocab_size, model_.hidden_size, weights_.embedding, {}};
+            if (!checking_) weights_.bytes_a_step_ += model_.vocab_size * model_.hidden_size * width();
+        } else {
+            const WantedTensor table =
+                matrix_tensor(std::string(names().embedding), model_.vocab_size, model_.hidden_size);
+            weights_.head = made_of({model_.tied_head ? table : own}, 0, model_.vocab_size, coded);
+        }
+        if (model_.head_bias) {
+            weights_.head_bias =
+                values({vector_tensor(std::string(names().head), "bias", model_.vocab_size)});
+        }
+    }
+
+    NormWeight norm(const std::string& name) {
+        NormWeight made{.weight = values({vector_tensor(name, "weight", model_.hidden_size)})};
+        if (model_.norm_bias) made.bias = values({vector_tensor(name, "bias", model_.hidden_size)});
+        return made;
+    }
+
+    std::int64_t width() const { return description_.element_bytes(); }
+
+    /// The tensors one after the other, in the model's dtype.
+    const void* values(const std::vector<WantedTensor>& tensors) {
+        std::int64_t elements = 0;
+        for (const WantedTensor& tensor : tensors) elements += tensor.elements();
+        return read(tensors, 0, elements, allocate(elements * width()));
+    }
+
+    MatrixWeight linear(const std::vector<WantedTensor>& tensors) {
+        std::int64_t rows = 0;
+        for (const WantedTensor& tensor : tensors) rows += tensor.rows;
+        return linear(tensors, 0, rows);
+    }
+    /// `rows` rows from the `first` on.
+    MatrixWeight linear(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t rows) {
+        return made_of(tensors, first, rows, format_.format.has_value());
+    }
+
+    MatrixWeight made_of(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t rows,
+                         bool coded) {
+        const std::int64_t columns = tensors.front().columns;
+        MatrixWeight made{.rows = rows, .columns = columns};
+        if (coded) {
+            made.packed = quantized(tensors, first, rows, columns);
+        } else {
+            made.values = read(tensors, first * columns, rows * columns, allocate(rows * columns * width()));
+            if (!checking_) weights_.bytes_a_step_ += rows * columns * width();
+        }
+        return made;
+    }
+
+    QuantizedWeightPointers quantized(const std::vector<WantedTensor>& tensors, std::int64_t first,
+                                      std::int64_t rows, std::int64_t columns) {
+        const QuantizeWeights how = quantizing(format_, model_.dtype, rows, columns);
+        const PackedShape shape{.format = how.format,
+                                .out = rows,
+                                .in = columns,
+                                .group = how.group,
+                                .zeros = how.zeros,
+                                .scale_dtype = how.scale_dtype};
+        check(shape);
+        if (checking_) {
+            static_cast<void>(read(tensors, first * columns, rows * columns, {}));
+            return {};
+        }
+        const std::int64_t dense = rows * columns * width();
+        if (static_cast<std::int64_t>(scratch_.bytes()) < dense)
+            scratch_ = Bytes(gpu_.driver(), static_cast<std::size_t>(dense));
+        static_cast<void>(read(tensors, first * columns, rows * columns, scratch_.span()));
+        const auto part = [&](std::int64_t bytes) { return bytes > 0 ? allocate(bytes).data() : nullptr; };
+        const std::int64_t codes = packed_bytes(how.format, rows, columns);
+        const QuantizeWeightsArgs args{.weight = scratch_.data(),
+                                       .codes = part(codes),
+                                       .scales = part(scale_bytes(shape)),
+                                       .zeros = part(zero_count(shape)),
+                                       .workspace = workspace(how, rows)};
+        quantize_on_device(runtime_, how, args, rows, gpu_.stream());
+        weights_.bytes_a_step_ += codes + scale_bytes(shape) + zero_count(shape);
+        return {.codes = args.codes, .scales = args.scales, .zeros = args.zeros};
+    }
+
+    void* workspace(const QuantizeWeights& how, std::int64_t rows) {
+        const auto bytes = static_cast<std::size_t>(quantize_on_device_workspace(runtime_, how, rows));
+        if (workspace_.bytes() < bytes) workspace_ = Bytes(gpu_.driver(), bytes);
+        return bytes == 0 ? nullptr : workspace_.data();
+    }
+
+    runtime::DeviceSpan<std::byte> allocate(std::int64_t bytes) {
+        if (checking_) return {};
+        weights_.memory_.emplace_back(gpu_.driver(), static_cast<std::size_t>(bytes));
+        weights_.bytes_ += bytes;
+        return weights_.memory_.back().span();
+    }
+
+    /// Elements of the tensors, as if they were one, to the GPU.
+    const void* read(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t count,
+                     runtime::DeviceSpan<std::byte> to) {
+        if (checking_) {
+            for (const WantedTensor& tensor : tensors) source_.check(tensor);
+            all_bytes_ += count * width();
+            return nullptr;
+        }
+        std::int64_t begin = 0;  // of the tensor, among all elements
+        for (const WantedTensor& tensor : tensors) {
+            const std::int64_t from = std::max(first, begin);
+            const std::int64_t end = std::min(first + count, begin + tensor.elements());
+            if (from < end) {
+                const auto place = static_cast<std::size_t>((from - first) * width());
+                read_part(tensor, from - begin, end - from,
+                          to.subspan(place, static_cast<std::size_t>((end - from) * width())));
+            }
+            begin += tensor.elements();
+        }
+        return to.data();
+    }
+
+    void read_part(const WantedTensor& tensor, std::int64_t first, std::int64_t count,
+                   runtime::DeviceSpan<std::byte> to) {
+        const std::int64_t step = piece_bytes / width();
+        const auto piece = [&](std::int64_t number) {
+            const runtime::CurrentContext current(gpu_.driver(), gpu_.context());
+            const std::int64_t begin = number * step;
+            const std::int64_t elements = std::min(step, count - begin);
+            std::vector<std::byte> bytes(static_cast<std::size_t>(elements * width()));
+            source_.read(tensor, model_.dtype, first + begin, elements, bytes);
+            runtime::upload(gpu_.driver(),
+                            to.subspan(static_cast<std::size_t>(begin * width()), bytes.size()),
+                            std::span<const std::byte>(bytes));
+            report(static_cast<std::int64_t>(bytes.size()));
+        };
+        runtime::for_each_piece((count + step - 1) / step, reading_threads, piece);
+    }
+
+    void report(std::int64_t bytes) {
+        const std::lock_guard lock(report_mutex_);
+        done_bytes_ += bytes;
+        if (progress_) progress_(done_bytes_, all_bytes_);
+    }
+
+    const Gpu& gpu_;
+    Runtime& runtime_;
+    const Description& description_;
+    const models::Model& model_;
+    const WeightSource& source_;
+    const checkpoints::WeightFormat& format_;
+    const LoadProgress& progress_;
+    ModelWeights& weights_;
+    bool checking_ = false;  ///< names and shapes alone; nothing is made
+    Bytes scratch_;          ///< of the weight that codes are made of
+    Bytes workspace_;
+    std::int64_t all_bytes_ = 0;
+    std::int64_t done_bytes_ = 0;
+    std::mutex report_mutex_;
+};
+
+ModelWeights::ModelWeights(const Gpu& gpu, Runtime& runtime, const Description& model,
+                           const WeightSource& source, const checkpoints::WeightFormat& format,
+                           const LoadProgress& progress) {
+    WeightLoader(gpu, runtime, model, source, format, progress, *this).load();
+}
+
+}  // namespace hone::decoder

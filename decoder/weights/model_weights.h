@@ -1,0 +1,77 @@
+// The weights of a model on the GPU, as its operators take them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "checkpoints/pack/weight_format.h"
+#include "decoder/gpu/gpu.h"
+#include "decoder/model/description.h"
+#include "decoder/weights/weight_source.h"
+#include "hone/hone.h"
+
+namespace hone::decoder {
+
+/// Numbers of the model's dtype, or codes with scales.
+struct MatrixWeight {
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    const void* values = nullptr;  ///< [rows, columns]; nullptr where there are codes
+    QuantizedWeightPointers packed{};
+};
+
+struct NormWeight {
+    const void* weight = nullptr;
+    const void* bias = nullptr;
+};
+
+/// A bias is nullptr where the model has none.
+struct LayerWeights {
+    NormWeight attention_norm;
+    MatrixWeight qkv;  ///< rows of queries, then keys, then values
+    const void* qkv_bias = nullptr;
+    const void* q_norm = nullptr;
+    const void* k_norm = nullptr;
+    MatrixWeight output;
+    const void* output_bias = nullptr;
+    NormWeight network_norm;
+    MatrixWeight gate;  ///< of gated networks
+    MatrixWeight up;
+    const void* up_bias = nullptr;
+    MatrixWeight down;
+    const void* down_bias = nullptr;
+};
+
+/// Weights read so far, and of how many bytes.
+using LoadProgress = std::function<void(std::int64_t done, std::int64_t all)>;
+
+class ModelWeights {
+  public:
+    /// Layers with codes are made by the GPU of weights that it gets one after the other. Throws
+    /// CheckpointError and DecoderError before anything is read where a tensor is missing or of another
+    /// shape; CudaError where memory is short.
+    ModelWeights(const Gpu& gpu, Runtime& runtime, const Description& model, const WeightSource& source,
+                 const checkpoints::WeightFormat& format, const LoadProgress& progress = {});
+
+    const void* embedding = nullptr;  ///< [vocabulary, hidden]
+    const void* positions = nullptr;  ///< [positions, hidden], of learned ones
+    std::vector<LayerWeights> layers;
+    NormWeight final_norm;
+    MatrixWeight head;
+    const void* head_bias = nullptr;
+
+    /// Of all that is on the GPU.
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    /// What each step of a single token reads: linear layers, norms.
+    [[nodiscard]] std::int64_t bytes_a_step() const { return bytes_a_step_; }
+
+  private:
+    friend class WeightLoader;
+    std::vector<Bytes> memory_;
+    std::int64_t bytes_ = 0;
+    std::int64_t bytes_a_step_ = 0;
+};
+
+}  // namespace hone::decoder

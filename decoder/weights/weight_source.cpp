@@ -1,0 +1,138 @@
+#include "decoder/weights/weight_source.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "checkpoints/read/checkpoint.h"
+#include "decoder/error.h"
+#include "runtime/quantize/small_floats.h"
+
+namespace hone::decoder {
+namespace {
+
+using checkpoints::StoredTensor;
+using checkpoints::StoredType;
+
+std::optional<Dtype> dtype_of(StoredType type) {
+    switch (type) {
+        case StoredType::f32: return Dtype::fp32;
+        case StoredType::f16: return Dtype::fp16;
+        case StoredType::bf16: return Dtype::bf16;
+        default: return std::nullopt;
+    }
+}
+
+template <class T>
+T number_at(const std::byte* bytes, std::size_t index) {
+    T number;
+    std::memcpy(&number, bytes + index * sizeof(T), sizeof(T));
+    return number;
+}
+
+float value_at(Dtype dtype, const std::byte* bytes, std::size_t index) {
+    if (dtype == Dtype::fp32) return number_at<float>(bytes, index);
+    const auto bits = number_at<std::uint16_t>(bytes, index);
+    return dtype == Dtype::fp16 ? runtime::decode_half(bits) : runtime::decode_bf16(bits);
+}
+
+void store(Dtype dtype, float value, std::byte* bytes, std::size_t index) {
+    if (dtype == Dtype::fp32) {
+        std::memcpy(bytes + index * sizeof(float), &value, sizeof(float));
+        return;
+    }
+    const auto bits = static_cast<std::uint16_t>(dtype == Dtype::fp16 ? runtime::Half::encode(value)
+                                                                      : runtime::encode_bf16(value));
+    std::memcpy(bytes + index * sizeof(bits), &bits, sizeof(bits));
+}
+
+class CheckpointWeights : public WeightSource {
+  public:
+    explicit CheckpointWeights(const std::filesystem::path& folder)
+        : checkpoint_(checkpoints::Checkpoint::open(folder)) {}
+
+    bool has(std::string_view name) const override { return checkpoint_.find(name) != nullptr; }
+
+    void check(const WantedTensor& wanted) const override {
+        const StoredTensor& tensor = checkpoint_.at(wanted.name);
+        if (!dtype_of(tensor.type)) {
+            throw DecoderError(fmt::format("{}: has elements of type {}; allowed are F32, F16 and BF16",
+                                           tensor.place, checkpoints::name_of(tensor.type)));
+        }
+        if (tensor.shape != shape_of(wanted)) {
+            throw DecoderError(fmt::format("{}: has the shape {}; as config.json says, it has to be {}",
+                                           tensor.place, checkpoints::shown(tensor.shape),
+                                           checkpoints::shown(shape_of(wanted))));
+        }
+    }
+
+    void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
+              std::span<std::byte> out) const override {
+        const StoredTensor& tensor = checkpoint_.at(wanted.name);
+        const Dtype stored = *dtype_of(tensor.type);
+        const auto width = static_cast<std::int64_t>(size_bytes(stored));
+        if (stored == dtype && !wanted.transposed)
+            return tensor.read_at(static_cast<std::uint64_t>(first * width), out);
+        // A transposed tensor is read whole by each piece: such checkpoints are small.
+        const std::int64_t from = wanted.transposed ? 0 : first;
+        std::vector<std::byte> bytes(
+            static_cast<std::size_t>((wanted.transposed ? wanted.elements() : count) * width));
+        tensor.read_at(static_cast<std::uint64_t>(from * width), bytes);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t row = (first + i) / wanted.columns;
+            const std::int64_t column = (first + i) % wanted.columns;
+            const std::int64_t place = wanted.transposed ? column * wanted.rows + row : i;
+            store(dtype, value_at(stored, bytes.data(), static_cast<std::size_t>(place)), out.data(),
+                  static_cast<std::size_t>(i));
+        }
+    }
+
+  private:
+    static std::vector<std::uint64_t> shape_of(const WantedTensor& wanted) {
+        const auto rows = static_cast<std::uint64_t>(wanted.rows);
+        const auto columns = static_cast<std::uint64_t>(wanted.columns);
+        if (wanted.is_vector) return {columns};
+        if (wanted.transposed) return {columns, rows};
+        return {rows, columns};
+    }
+
+    checkpoints::Checkpoint checkpoint_;
+};
+
+class MadeUpWeights : public WeightSource {
+  public:
+    MadeUpWeights() {
+        std::mt19937 engine(20260701);  // NOLINT: the same every time, on purpose
+        std::normal_distribution<float> normal(0, 0.02F);
+        for (float& value : values_) value = normal(engine);
+    }
+
+    bool has(std::string_view) const override { return true; }
+    void check(const WantedTensor&) const override {}
+
+    void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
+              std::span<std::byte> out) const override {
+        const bool ones = wanted.is_vector && wanted.name.ends_with(".weight");
+        const std::size_t start = std::hash<std::string>()(wanted.name) + static_cast<std::size_t>(first);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const float value = ones ? 1 : values_[(start + static_cast<std::size_t>(i)) % values_.size()];
+            store(dtype, value, out.data(), static_cast<std::size_t>(i));
+        }
+    }
+
+  private:
+    std::vector<float> values_ = std::vector<float>((std::size_t{1} << 20) + 7);  // no row repeats another
+};
+
+}  // namespace
+
+std::unique_ptr<WeightSource> checkpoint_weights(const std::filesystem::path& folder) {
+    return std::make_unique<CheckpointWeights>(folder);
+}
+
+std::unique_ptr<WeightSource> made_up_weights() { return std::make_unique<MadeUpWeights>(); }
+
+}  // namespace hone::decoder

@@ -1,0 +1,51 @@
+// Where the weights of a model come from: a checkpoint, or numbers that are made up to have a model of its
+// shapes. Reads into memory of the caller; const access from many threads is fine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernel_templates/dtype.h"
+
+namespace hone::decoder {
+
+/// A tensor that is asked for, row-major.
+struct WantedTensor {
+    std::string name;       ///< "model.layers.0.self_attn.q_proj.weight"
+    std::int64_t rows = 0;  ///< 1 for vectors
+    std::int64_t columns = 0;
+    bool transposed = false;  ///< it stands there as [columns, rows]
+    bool is_vector = false;
+
+    [[nodiscard]] std::int64_t elements() const { return rows * columns; }
+};
+
+class WeightSource {
+  public:
+    WeightSource() = default;
+    WeightSource(const WeightSource&) = delete;
+    WeightSource& operator=(const WeightSource&) = delete;
+    virtual ~WeightSource() = default;
+
+    [[nodiscard]] virtual bool has(std::string_view name) const = 0;
+    /// Throws CheckpointError or DecoderError naming file and tensor where it is not there, or has another
+    /// shape or a type that is no number of 16 or 32 bits.
+    virtual void check(const WantedTensor& wanted) const = 0;
+    /// `count` elements from the `first` on, as numbers of `dtype`. check() has accepted the tensor.
+    virtual void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
+                      std::span<std::byte> out) const = 0;
+};
+
+/// A folder's model.safetensors, or its shards.
+[[nodiscard]] std::unique_ptr<WeightSource> checkpoint_weights(const std::filesystem::path& folder);
+
+/// All tensors there are, but for biases' names: normal numbers with a standard deviation of 0.02, and ones
+/// where a norm is scaled. The same for each name, whenever it is asked for.
+[[nodiscard]] std::unique_ptr<WeightSource> made_up_weights();
+
+}  // namespace hone::decoder

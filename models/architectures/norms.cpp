@@ -1,0 +1,89 @@
+// Decoders with RMSNorm that stand elsewhere than in front alone, or that normalize queries and keys of all
+// heads together.
+#include "models/architecture.h"
+
+namespace hone::models {
+namespace {
+
+const SizeKey gemma_head{{"head_dim"}, 256};
+/// Their hidden_act, gelu or not, is one that the reference implementation passes over.
+const FeedForward gemma_network{.activation = {"hidden_activation"}, .otherwise = "gelu_tanh"};
+
+const std::vector<Architecture> entries{
+    {.model_type = "gemma",
+     .says = "Gemma",
+     .sizes = {.head_dim = gemma_head},
+     .embedding_scale = true,
+     .attention = {.qkv_bias = attention_bias, .output_bias = attention_bias},
+     .feed_forward = gemma_network,
+     .only = {{"use_bidirectional_attention", false}},
+     .numbers = {"hidden_act"}},
+    {.model_type = "gemma2",
+     .says = "Gemma 2",
+     .sizes = {.head_dim = gemma_head},
+     .norms = {.places = NormPlaces::around},
+     .embedding_scale = true,
+     .attention = {.qkv_bias = attention_bias,
+                   .output_bias = attention_bias,
+                   .window = {.size = {{"sliding_window", "sliding_window_size"}, 4096},
+                              .layers = {Spread::Rule::not_last_of, {}, 2}},
+                   .softcap = {{"attn_logit_softcapping"}, true}},
+     .feed_forward = gemma_network,
+     .head = {.cap = {{"final_logit_softcapping"}, true}},
+     .only = {{"use_bidirectional_attention", false}},
+     .numbers = {"hidden_act", "query_pre_attn_scalar"}},
+    {.model_type = "gemma3_text",
+     .says = "Gemma 3",
+     .sizes = {.hidden = {{"hidden_size"}, 2304},
+               .intermediate = {{"intermediate_size"}, 9216},
+               .heads = {{"num_attention_heads"}, 8},
+               .kv_heads = {{"num_key_value_heads"}, 4},
+               .head_dim = gemma_head,
+               .layers = {{"num_hidden_layers"}, 26},
+               .vocabulary = {{"vocab_size"}, 262208},
+               .positions = {{"max_position_embeddings"}, 131072}},
+     .norms = {.places = NormPlaces::around},
+     .embedding_scale = true,
+     .attention = {.qkv_bias = attention_bias,
+                   .output_bias = attention_bias,
+                   .qk_norm = always,
+                   .window = {.size = {{"sliding_window"}, 4096},
+                              .layers = {Spread::Rule::not_last_of,
+                                         {"sliding_window_pattern", "_sliding_window_pattern"},
+                                         6}},
+                   .softcap = {{"attn_logit_softcapping"}, false}},
+     .feed_forward = gemma_network,
+     .head = {.cap = {{"final_logit_softcapping"}, false}},
+     .only = {{"use_bidirectional_attention", false}},
+     .numbers = {"hidden_act", "query_pre_attn_scalar", "rope_local_base_freq"}},
+    {.model_type = "glm4",
+     .says = "GLM-4 of 2025",
+     .norms = {.places = NormPlaces::around},
+     .rotation = {.interleaved = true, .otherwise = 0.5},
+     .attention = {.qkv_bias = attention_bias},
+     .head = {.tied = not_tied}},
+    {.model_type = "olmo2",
+     .says = "OLMo 2",
+     .norms = {.places = NormPlaces::behind},
+     .attention = {.qkv_bias = attention_bias,
+                   .output_bias = attention_bias,
+                   .qk_norm = always,
+                   .head_norm = HeadNorm::all_heads},
+     .head = {.tied = not_tied}},
+    {.model_type = "olmo3",
+     .says = "OLMo 3",
+     .norms = {.places = NormPlaces::behind},
+     .attention = {.qkv_bias = attention_bias,
+                   .output_bias = attention_bias,
+                   .qk_norm = always,
+                   .head_norm = HeadNorm::all_heads,
+                   .window = {.size = {{"sliding_window"}, 4096},
+                              .layers = {Spread::Rule::not_last_of, {}, 4}}},
+     .head = {.tied = not_tied}},
+};
+
+}  // namespace
+
+std::span<const Architecture> norm_architectures() { return entries; }
+
+}  // namespace hone::models

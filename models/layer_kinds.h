@@ -1,0 +1,17 @@
+// Which layers of a model have a window, chunks, rotation or experts: from the rules of an architecture, or
+// lists in the file, to kinds of layers with their counts.
+#pragma once
+
+#include <vector>
+
+#include "models/architecture.h"
+
+namespace hone::models {
+
+/// Also sets what `model` has in all layers: sliding_window. Empty where all layers are alike, and as those
+/// of a model without groups. Throws ModelError for lists that do not fit the number of layers, or that name
+/// layers which the architecture does not have.
+[[nodiscard]] std::vector<LayerGroup> read_layer_groups(const Architecture& architecture, const Keys& keys,
+                                                        Model& model);
+
+}  // namespace hone::models
