@@ -1,5 +1,6 @@
 // hone generate: the text that a model continues a prompt with.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "decoder/engine/engine.h"
 #include "decoder/engine/text_output.h"
 #include "decoder/error.h"
+#include "kernel_templates/text.h"
 #include "runtime/system/text_file.h"
 #include "tuner/models/known_models.h"
 
@@ -28,6 +30,7 @@ struct Options {
     std::string format;
     std::vector<std::string> stops;
     std::int64_t group = -1;
+    std::string prompt_ids;
     std::int64_t prompt_tokens = 0;
     int new_tokens = 128;
     int sequences = 1;
@@ -120,7 +123,7 @@ class Generation {
 
     Outcome run() {
         const std::atomic<bool>& stop = stop_on_interrupt("stopping after this token (again: stop at once)");
-        if (!options_.made_up) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
+        if (wants_text()) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const std::vector<int> prompt = prompt_ids();
         load(static_cast<std::int64_t>(prompt.size()));
         decoder::Engine engine(*model_);
@@ -164,7 +167,12 @@ class Generation {
         ms_to_load_ = Times::ms(begin, Clock::now());
     }
 
+    bool wants_text() const {
+        return !options_.made_up && options_.prompt_tokens == 0 && options_.prompt_ids.empty();
+    }
+
     std::vector<int> prompt_ids() const {
+        if (!options_.prompt_ids.empty()) return given_ids();
         if (options_.made_up || options_.prompt_tokens > 0) {
             std::vector<int> ids;
             for (std::int64_t i = 0; i < std::max<std::int64_t>(options_.prompt_tokens, 1); ++i)
@@ -176,6 +184,20 @@ class Generation {
             text += runtime::read_text_file(options_.prompt_file, decoder::max_text_bytes);
         std::vector<int> ids = tokenizer_->encode(text);
         if (ids.empty()) refuse("the prompt is empty", "-p TEXT or --prompt-file FILE says what to continue");
+        return ids;
+    }
+
+    std::vector<int> given_ids() const {
+        std::vector<int> ids;
+        std::string_view left = options_.prompt_ids;
+        while (!left.empty()) {
+            const std::string_view word = left.substr(0, left.find(','));
+            left.remove_prefix(std::min(left.size(), word.size() + 1));
+            const auto id = parse_integer(word);
+            if (!id || *id < 0 || *id > INT32_MAX)
+                refuse(fmt::format("--prompt-ids: '{}' is no id of a token", word), "--prompt-ids 1,2,3");
+            ids.push_back(static_cast<int>(*id));
+        }
         return ids;
     }
 
@@ -231,7 +253,12 @@ class Generation {
                     const std::vector<std::unique_ptr<Growing>>& texts) const {
         const Json stats = stats_of(prompt, texts);
         Outcome outcome;
-        outcome.data = {{"model", options_.model}, {"text", text}, {"stats", stats}};
+        Json tokens = Json::array();
+        for (const auto& one : texts) tokens.push_back(one->tokens);
+        outcome.data = {
+            {"model", options_.model}, {"text", text}, {"tokens", std::move(tokens)}, {"stats", stats}};
+        if (!tokenizer_ && !options_.made_up)
+            outcome.text = fmt::format("{}\n", fmt::join(texts.front()->tokens, ","));
         if (tokenizer_) outcome.text = options_.sequences == 1 ? "\n" : text + "\n";
         if (options_.stats || options_.made_up) outcome.text += stats_text(stats);
         return outcome;
@@ -334,6 +361,9 @@ Runner declare_generate(const Arguments& app) {
     app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
     app.add_option("--sequences", options->sequences, "Texts that are generated side by side (default: 1)")
         .range(1, 256);
+    app.add_option("--prompt-ids", options->prompt_ids,
+                   "A prompt of these tokens, and tokens for the text: needs no tokenizer")
+        .type_name("ID,ID...");
     app.add_option("--prompt-tokens", options->prompt_tokens,
                    "A prompt of so many tokens in place of a text");
     app.add_flag("--ignore-end", options->ignore_end, "The text goes on behind the model's end token");

@@ -1,5 +1,7 @@
 #include "decoder/engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "decoder/error.h"
@@ -25,6 +27,11 @@ Engine::Engine(RunningModel& model)
 Engine::~Engine() = default;
 
 RequestId Engine::submit(TextRequest request, Listener listener) {
+    for (const int id : request.prompt) {
+        if (id >= 0 && id < model_.description().model.vocab_size) continue;
+        throw DecoderError(fmt::format("the prompt has the token {}; the model knows 0 to {}", id,
+                                       model_.description().model.vocab_size - 1));
+    }
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw DecoderError(failure_);
     const RequestId id = scheduler_.add({.prompt = std::move(request.prompt),

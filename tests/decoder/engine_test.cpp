@@ -1,0 +1,167 @@
+#include "decoder/engine/engine.h"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "decoder/error.h"
+#include "tests/support/fake_machine.h"
+
+using namespace hone;
+using namespace hone::decoder;
+
+namespace {
+
+models::Model small_llama() {
+    models::Model model;
+    model.name = "small";
+    model.architecture = "llama";
+    model.activation = "silu";
+    model.norm = "rmsnorm";
+    model.dtype = Dtype::bf16;
+    model.hidden_size = 256;
+    model.intermediate_size = 512;
+    model.num_attention_heads = 4;
+    model.num_key_value_heads = 2;
+    model.head_dim = 64;
+    model.num_hidden_layers = 2;
+    model.vocab_size = 1000;
+    model.max_position_embeddings = 512;
+    model.rotary_dim = 64;
+    return model;
+}
+
+ModelOptions small_options() {
+    return {.made_up = small_llama(),
+            .max_sequences = 4,
+            .max_context = 256,
+            .max_step_tokens = 64,
+            .runtime = {.use_cache = false}};
+}
+
+/// What the listener of one request heard.
+class Heard {
+  public:
+    Listener listener() {
+        return {.on_token =
+                    [this](const NewToken& token) {
+                        const std::lock_guard lock(mutex_);
+                        tokens_.push_back(token);
+                        news_.notify_all();
+                    },
+                .on_failure =
+                    [this](const std::string& why) {
+                        const std::lock_guard lock(mutex_);
+                        failure_ = why;
+                        news_.notify_all();
+                    }};
+    }
+    /// Waits for the end.
+    std::vector<NewToken> tokens() {
+        std::unique_lock lock(mutex_);
+        news_.wait(lock, [&] {
+            return !failure_.empty() || (!tokens_.empty() && tokens_.back().end != NewToken::End::none);
+        });
+        return tokens_;
+    }
+    std::string failure() {
+        tokens();
+        return failure_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable news_;
+    std::vector<NewToken> tokens_;
+    std::string failure_;
+};
+
+}  // namespace
+
+TEST_CASE("requests of many lengths come to their ends, side by side, and give their pages back") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    CHECK(model.capacity().pages == 4 * 256 / 16);
+    Engine engine(model);
+    std::vector<Heard> heard(9);
+    for (int i = 0; i < 9; ++i) {
+        const TextRequest request{.prompt = std::vector<int>(static_cast<std::size_t>(1 + 23 * i), i),
+                                  .max_new_tokens = 1 + 5 * i};
+        engine.submit(request, heard[static_cast<std::size_t>(i)].listener());
+    }
+    for (int i = 0; i < 9; ++i) {
+        const std::vector<NewToken> tokens = heard[static_cast<std::size_t>(i)].tokens();
+        CHECK(static_cast<int>(tokens.size()) == 1 + 5 * i);
+        CHECK(tokens.back().end == NewToken::End::length);
+    }
+    CHECK(engine.state().pages_used == 0);
+    CHECK(engine.state().new_tokens == 9 + 5 * 36);
+    CHECK(engine.state().counters.shared_tokens == 0);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
+TEST_CASE("after the start nothing is compiled and no memory is made") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    const int memory = machine.live("memory");
+    const int graphs = machine.live("graph_exec");
+    const std::uint64_t compiles = model.runtime().counters().compiles;
+    {
+        Engine engine(model);
+        Heard heard;
+        engine.submit({.prompt = std::vector<int>(100, 7), .max_new_tokens = 40}, heard.listener());
+        CHECK(heard.tokens().size() == 40);
+    }
+    CHECK(machine.live("memory") == memory);
+    CHECK(machine.live("graph_exec") == graphs);
+    CHECK(model.runtime().counters().compiles == compiles);
+}
+
+TEST_CASE("what does not go is refused by its name") {
+    const test::FakeMachine machine;
+    const auto refusal = [](const ModelOptions& options) {
+        try {
+            const RunningModel model(options);
+        } catch (const DecoderError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    ModelOptions options = small_options();
+    options.max_context = 513;
+    CHECK(refusal(options) == "context is 513; allowed: 1 to 512, as many positions as the model knows");
+    options = small_options();
+    options.max_sequences = 257;
+    CHECK(refusal(options).find("sequences is 257") == 0);
+    options = small_options();
+    options.made_up->architecture = "gemma2";
+    CHECK(refusal(options).find("small: model_type gemma2 is not run yet; those that are: gpt2, llama") == 0);
+    options = small_options();
+    options.made_up->experts = 8;
+    CHECK(refusal(options) == "small: not run yet: a mixture of experts");
+
+    RunningModel model(small_options());
+    Engine engine(model);
+    Heard heard;
+    CHECK_THROWS_WITH_AS(engine.submit({.prompt = {1, 1000}}, heard.listener()),
+                         "the prompt has the token 1000; the model knows 0 to 999", DecoderError);
+    CHECK_THROWS_AS(engine.submit({.prompt = {}}, heard.listener()), DecoderError);
+    CHECK_THROWS_AS(
+        engine.submit({.prompt = std::vector<int>(256, 1), .max_new_tokens = 100}, heard.listener()),
+        DecoderError);
+}
+
+TEST_CASE("a request that is cancelled hears nothing more") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    Engine engine(model);
+    Heard left;
+    Heard stays;
+    const RequestId id = engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 200}, left.listener());
+    engine.submit({.prompt = {4, 5}, .max_new_tokens = 20}, stays.listener());
+    engine.cancel(id);
+    CHECK(stays.tokens().size() == 20);
+    CHECK(engine.state().running == 0);
+    CHECK(engine.state().pages_used == 0);
+}
