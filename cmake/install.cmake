@@ -38,6 +38,9 @@ file(GLOB hone_examples ${PROJECT_SOURCE_DIR}/examples/*.c ${PROJECT_SOURCE_DIR}
     ${PROJECT_SOURCE_DIR}/examples/*.h)
 install(FILES ${hone_examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libhone-dev/examples COMPONENT libhone-dev)
 
+if(TARGET hone_sentencepiece)
+    install(TARGETS hone_sentencepiece LIBRARY DESTINATION lib/hone COMPONENT hone)
+endif()
 if(TARGET hone)
     install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT hone)
     # Read by the tuner at run time; tuner/data_files.h says where it looks.

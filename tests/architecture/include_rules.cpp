@@ -40,7 +40,7 @@ const std::vector<ThirdParty>& third_party() {
         {"zlib.h", {"tuner", "tests/cli"}},
         {"pcre2.h", {"decoder"}},
         {"utf8proc.h", {"decoder", "tests/decoder"}},
-        {"sentencepiece_processor.h", {"decoder"}},
+        {"sentencepiece_processor.h", {"decoder/sentencepiece"}},
         {"doctest/", {"tests"}},
         {"rapidcheck.h", {"tests"}},
         {"rapidcheck/", {"tests"}},
