@@ -86,6 +86,8 @@ def _field(field: Field) -> typing.List[str]:
         parts.append(f".choices = {_choices(field)}")
     if field.default_as:
         parts.append(f'.default_as = "{field.default_as}"')
+    if field.quiet_default:
+        parts.append(".quiet_default = true")
     return cpp.braced("", parts, ",", 4)
 
 

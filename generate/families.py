@@ -52,6 +52,7 @@ class Field(Record):
     enum: str = ""  # of choices: bool, Dtype, an enum of generate/enums.py, or one of the folder's own
     default_as: str = ""
     only: str = ""  # the one family of the folder that has it
+    quiet_default: bool = False
 
     @property
     def type(self) -> str:
@@ -94,9 +95,13 @@ def flag(name: str, words: str, *, default: bool = False, only: str = "") -> Fie
     return Field(name, "choice", words, 0, 1, int(default), ["no", "yes"], "bool", only=only)
 
 
-def extent(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None) -> Field:
-    """A static number."""
-    return Field(name, "extent", words, least, most, default)
+def extent(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None,
+           quiet_default: bool = False) -> Field:
+    """A static number. `quiet_default`: problems' texts say it only where it is not the default, for it came when
+    problems without it had been stored."""
+    if quiet_default and default is None:
+        raise DeclarationError(f"{_line()}: {name}: quiet_default needs a default")
+    return Field(name, "extent", words, least, most, default, quiet_default=quiet_default)
 
 
 def dynamic(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None) -> Field:

@@ -11,12 +11,16 @@ std::string value_text(const Field& field, std::int64_t value) {
     return std::to_string(value);
 }
 
+bool is_quiet(const Field& field, std::int64_t value) {
+    return field.quiet_default && value == field.default_value;
+}
+
 template <class Keep>
 std::string fields_text(const Problem& problem, Keep keep) {
     std::string text;
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
         const Field& field = problem.family->fields[i];
-        if (!keep(field)) continue;
+        if (!keep(field) || is_quiet(field, problem.values[i])) continue;
         if (!text.empty()) text += ' ';
         text += std::string(field.name) + '=' + value_text(field, problem.values[i]);
     }

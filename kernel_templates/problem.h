@@ -35,6 +35,8 @@ struct Field {
     std::int64_t default_value = -1;  ///< -1: must be given, unless `default_as` says another field
     std::span<const std::string_view> choices{};
     std::string_view default_as{};  ///< where left out, it is as this integer, which is declared before it
+    /// Texts say it only where it is not its default: it came when problems without it had been stored.
+    bool quiet_default = false;
 };
 
 struct Problem {
@@ -48,7 +50,8 @@ struct Problem {
 /// Index of a field by name, or -1.
 [[nodiscard]] int field_index(const Family& family, std::string_view name);
 
-/// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order.
+/// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order, but for quiet
+/// defaults.
 [[nodiscard]] std::string to_string(const Problem&);
 /// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the others only, "rows=1":
 /// the two columns under which the cache files a problem.

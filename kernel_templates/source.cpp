@@ -72,16 +72,16 @@ class ArgumentStructs {
             kernel.args, [](const KernelArg& arg) { return arg.kind == KernelArg::Kind::tensor_map; });
     }
 
-    [[nodiscard]] bool begins_with_call(std::span<const KernelArg> args) const {
-        return args.size() >= family_.call_args.size() &&
-               std::ranges::equal(args.first(family_.call_args.size()), family_.call_args,
-                                  [](const KernelArg& a, const KernelArg& b) {
-                                      return a.kind == b.kind && a.index == b.index;
-                                  });
+    [[nodiscard]] bool takes_whole_call(std::span<const KernelArg> args) const {
+        return std::ranges::all_of(family_.call_args, [args](const KernelArg& wanted) {
+            return std::ranges::any_of(args, [&wanted](const KernelArg& arg) {
+                return arg.kind == wanted.kind && arg.index == wanted.index;
+            });
+        });
     }
 
     [[nodiscard]] std::string own_struct(const Kernel& kernel) const {
-        if (begins_with_call(kernel.args)) return {};
+        if (takes_whole_call(kernel.args)) return {};
         return "struct " + std::string(kernel.name) + " {\n" + members(kernel.args) + "};\n";
     }
 
@@ -105,7 +105,7 @@ class ArgumentStructs {
     }
 
     [[nodiscard]] std::string struct_of_parameters(const Kernel& kernel) const {
-        return begins_with_call(kernel.args)
+        return takes_whole_call(kernel.args)
                    ? call_namespace() + "::Arguments" + names(family_.call_args)
                    : "hone::arguments::" + std::string(kernel.name) + names(kernel.args);
     }

@@ -17,7 +17,7 @@ inline constexpr std::string_view constants_header_name = "hone_constants.h";
 ///   namespace hone::<family> { struct Arguments { const bf16* x; ...; long long rows; float epsilon; }; }
 ///       the whole call (Family::call_args), pointers typed by the problem's dtypes
 ///   namespace hone::arguments { struct <kernel> { ... }; }
-///       for each kernel that does not begin with the whole call
+///       for each kernel that does not take the whole call
 ///   HONE_PARAMETERS(<kernel>), HONE_ARGUMENTS(<kernel>)
 ///       the kernel's parameters one by one, tensor maps as `const __grid_constant__`, in the order that the
 ///       launcher fills in; and the struct made of them. What a kernel takes beyond the whole call stands

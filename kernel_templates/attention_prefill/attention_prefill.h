@@ -2,6 +2,8 @@
 // plan.cpp (how its kernel is launched), space.cpp (its configs, and which of them to prefer), kernel.cu.
 #pragma once
 
+#include <array>
+
 #include "kernel_templates/attention_prefill/declaration.h"
 #include "kernel_templates/kit/ceil_div.h"
 #include "kernel_templates/kit/launches.h"
@@ -13,17 +15,31 @@ struct AttentionProblem : Fields {
     AttentionProblem() = default;
     explicit AttentionProblem(const Problem& problem) : Fields(fields_of(problem)) {}
 
-    [[nodiscard]] bool packed() const { return lengths == Lengths::cumulative; }
+    /// Queries are packed, and keys and values, too.
+    [[nodiscard]] bool packed() const { return packs_keys() || lengths == Lengths::paged; }
+    [[nodiscard]] bool packs_keys() const { return lengths == Lengths::cumulative; }
+    [[nodiscard]] bool has_kv_lengths() const { return lengths == Lengths::kv || lengths == Lengths::paged; }
+    [[nodiscard]] bool paged() const { return page_size > 0; }
+    /// Pages that hold kv_len tokens.
+    [[nodiscard]] std::int64_t pages() const { return paged() ? ceil_div(kv_len, page_size) : 0; }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
     /// Heads of all sequences.
     [[nodiscard]] std::int64_t slots() const { return batch * heads; }
     /// Whether causal tiles differ in length: a window makes them equal.
     [[nodiscard]] bool has_ramp() const { return causal && window == 0; }
 
-    // When tuning, packed tensors have one sequence behind the other.
+    // When tuning, packed tensors have one sequence behind the other, and pages are shuffled.
     [[nodiscard]] std::int64_t tensors() const { return packed() ? 1 : batch; }
     [[nodiscard]] std::int64_t tensor_tokens(std::int64_t tokens) const {
         return packed() ? batch * tokens : tokens;
+    }
+    [[nodiscard]] std::int64_t kv_tensors() const {
+        if (paged()) return batch * pages();
+        return packs_keys() ? 1 : batch;
+    }
+    [[nodiscard]] std::int64_t kv_tensor_tokens() const {
+        if (paged()) return page_size;
+        return packs_keys() ? batch * kv_len : kv_len;
     }
     /// By how many keys a sequence is shorter than the one before it, when tuning with lengths: from kv_len
     /// down, but by no more than a half and not below q_len.
@@ -31,5 +47,15 @@ struct AttentionProblem : Fields {
         return (kv_len - (q_len < kv_len ? q_len : kv_len)) / 2 / batch;
     }
 };
+
+/// What says where pages are comes behind all other parameters of a kernel: so that those of problems without
+/// pages stand where they stood, and the kernels' machine code is the same, before there were any.
+inline constexpr KernelArg page_args[] = {pointer_arg(page_table, "page_table"),
+                                          scalar_arg(page_table_stride, "page_table_stride"),
+                                          scalar_arg(pool_pages, "pool_pages")};
+template <std::size_t count>
+[[nodiscard]] consteval auto pages_last(const std::array<KernelArg, count>& args) {
+    return with_last(args, page_args);
+}
 
 }  // namespace hone::attention_prefill

@@ -18,6 +18,7 @@ enum Pointer : int {
     q_starts,  ///< first tokens of the sequences, and the end
     kv_starts,
     kv_lengths,
+    page_table,
     out,
     lse,  ///< natural logarithms; [heads, q_tokens] where packed
     workspace,
@@ -30,6 +31,8 @@ enum CallScalar : int {
     kv_len,
     q_tokens,  ///< rows of the packed tensor; batch * q_len where it is not packed
     kv_tokens,
+    page_table_stride,  ///< entries a sequence
+    pool_pages,
     q_batch_stride,
     q_token_stride,
     q_head_stride,
@@ -48,11 +51,11 @@ enum CallScalar : int {
 };
 
 /// Choices of the field `lengths`, in order.
-enum class Lengths : std::int64_t { none, kv, cumulative };
+enum class Lengths : std::int64_t { none, kv, cumulative, paged };
 
 inline constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
 inline constexpr std::string_view yes_no[] = {"no", "yes"};
-inline constexpr std::string_view lengths_choices[] = {"none", "kv", "cumulative"};
+inline constexpr std::string_view lengths_choices[] = {"none", "kv", "cumulative", "paged"};
 
 inline constexpr Field fields[] = {
     {.name = "dtype",
@@ -88,12 +91,19 @@ inline constexpr Field fields[] = {
     {.name = "lengths",
      .kind = Field::Kind::choice,
      .meaning =
-         "how long sequences are: all the same, kv_lengths[batch], or packed tensors with q_starts and "
-         "kv_starts",
+         "how long sequences are: all the same, kv_lengths[batch], packed tensors with q_starts and "
+         "kv_starts, or packed queries with q_starts over pages with kv_lengths",
      .min = 0,
-     .max = 2,
+     .max = 3,
      .default_value = 0,
      .choices = lengths_choices},
+    {.name = "page_size",
+     .kind = Field::Kind::extent,
+     .meaning = "tokens of a page of k and v; 0: they do not come in pages",
+     .min = 0,
+     .max = 65536,
+     .default_value = 0,
+     .quiet_default = true},
     {.name = "heads", .kind = Field::Kind::extent, .meaning = "heads of q and out", .max = 1024},
     {.name = "kv_heads", .kind = Field::Kind::extent, .meaning = "heads of k and v", .max = 1024},
     {.name = "head_dim", .kind = Field::Kind::extent, .meaning = "elements of a row", .max = 256},
@@ -117,6 +127,7 @@ struct Fields {
     bool softcap = false;
     bool lse = false;
     Lengths lengths = Lengths::none;
+    std::int64_t page_size = 0;
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_dim = 0;
@@ -131,12 +142,13 @@ struct Fields {
             .softcap = problem[3] != 0,
             .lse = problem[4] != 0,
             .lengths = static_cast<Lengths>(problem[5]),
-            .heads = problem[6],
-            .kv_heads = problem[7],
-            .head_dim = problem[8],
-            .batch = problem[9],
-            .q_len = problem[10],
-            .kv_len = problem[11]};
+            .page_size = problem[6],
+            .heads = problem[7],
+            .kv_heads = problem[8],
+            .head_dim = problem[9],
+            .batch = problem[10],
+            .q_len = problem[11],
+            .kv_len = problem[12]};
 }
 
 /// The whole call, as most kernels take it.
@@ -147,6 +159,7 @@ inline constexpr KernelArg call_args[] = {
     pointer_arg(q_starts, "q_starts"),
     pointer_arg(kv_starts, "kv_starts"),
     pointer_arg(kv_lengths, "kv_lengths"),
+    pointer_arg(page_table, "page_table"),
     pointer_arg(out, "out"),
     pointer_arg(lse, "lse"),
     pointer_arg(workspace, "workspace"),
@@ -155,6 +168,8 @@ inline constexpr KernelArg call_args[] = {
     narrow_arg(kv_len, "kv_len"),
     scalar_arg(q_tokens, "q_tokens"),
     scalar_arg(kv_tokens, "kv_tokens"),
+    scalar_arg(page_table_stride, "page_table_stride"),
+    scalar_arg(pool_pages, "pool_pages"),
     scalar_arg(q_batch_stride, "q_batch_stride"),
     scalar_arg(q_token_stride, "q_token_stride"),
     scalar_arg(q_head_stride, "q_head_stride"),

@@ -11,6 +11,8 @@ namespace attention_prefill {
 namespace {
 
 constexpr std::int64_t max_rows = std::int64_t{1} << 33;
+/// Of packed queries over pages, of which each sequence has room for a tile more (wgmma/schedule.cuh).
+constexpr std::int64_t max_paged_rows = std::int64_t{1} << 32;
 constexpr std::int64_t max_elements = std::int64_t{1} << 40;
 
 const Variant* const variants[] = {&wgmma, &wgmma_tf32, &mma, &plain};
@@ -21,6 +23,15 @@ std::string too_large(std::string_view what, std::int64_t rows, std::int64_t col
            "; allowed: at most " + std::to_string(most);
 }
 
+std::string wrong_pages(const AttentionProblem& p) {
+    if (p.lengths == Lengths::paged && !p.paged())
+        return "page_size=0; allowed with lengths=paged: from 1, the tokens of a page";
+    if (p.packs_keys() && p.paged())
+        return "page_size=" + std::to_string(p.page_size) +
+               "; allowed with lengths=cumulative: 0; lengths=paged has packed queries over pages";
+    return {};
+}
+
 std::string validate(const Problem& problem) {
     const AttentionProblem p(problem);
     if (p.heads % p.kv_heads != 0) {
@@ -29,10 +40,12 @@ std::string validate(const Problem& problem) {
                ": each head of keys serves as many query heads";
     }
     if (p.window > 0 && !p.causal) return "window needs causal=yes: it ends at the query's own key";
+    const std::int64_t most_rows = p.lengths == Lengths::paged ? max_paged_rows : max_rows;
     for (const std::string& error :
-         {too_large("batch * heads x q_len", p.slots(), p.q_len, max_rows),
+         {wrong_pages(p), too_large("batch * heads x q_len", p.slots(), p.q_len, most_rows),
           too_large("tokens x elements of q", p.batch * p.q_len, p.heads * p.head_dim, max_elements),
-          too_large("tokens x elements of k", p.batch * p.kv_len, p.kv_heads * p.head_dim, max_elements)}) {
+          too_large("tokens x elements of k", p.kv_tensors() * p.kv_tensor_tokens(), p.kv_heads * p.head_dim,
+                    max_elements)}) {
         if (!error.empty()) return error;
     }
     return {};
@@ -62,7 +75,8 @@ Work work(const Problem& problem) {
     return {.bytes = bytes_of(declared_arguments(problem)), .flops = 4.0 * products};
 }
 
-constexpr Kernel reference_kernels[] = {{"attention_prefill_reference", call_args}};
+constexpr auto reference_args = pages_last(std::to_array(call_args));
+constexpr Kernel reference_kernels[] = {{"attention_prefill_reference", reference_args}};
 
 Plan reference_plan(const Problem& problem) {
     const AttentionProblem p(problem);

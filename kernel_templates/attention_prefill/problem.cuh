@@ -4,7 +4,7 @@
 // Query i of a sequence stands at key i + kv_len - q_len (bottom-right aligned). Causal, it sees the keys up
 // to there; with a window, the last `window` of these. A row that sees nothing has zeros for a result and
 // -infinity for lse. What stands in a tensor outside of [first_key(), kv_len) of a sequence, or behind its
-// queries, nobody may see: a NaN there must not reach a result.
+// queries, nobody may see: a NaN there must not reach a result. Nor is the page table read for keys outside.
 #pragma once
 
 #include "hone_constants.h"
@@ -14,8 +14,9 @@ namespace hone::attention_prefill {
 using Element = DtypeOf<Shape::dtype>::type;
 
 /// none: all sequences have q_len queries and kv_len keys. kv: kv_lengths[sequence] keys. cumulative: tensors
-/// are packed [tokens, heads, head_dim], sequence i has tokens starts[i] to starts[i + 1].
-enum class Lengths : int { none = 0, kv = 1, cumulative = 2 };
+/// are packed [tokens, heads, head_dim], sequence i has tokens starts[i] to starts[i + 1]. paged: queries are
+/// packed, and keys are kv_lengths[sequence] in pages.
+enum class Lengths : int { none = 0, kv = 1, cumulative = 2, paged = 3 };
 
 inline constexpr int heads = static_cast<int>(Shape::heads);
 inline constexpr int kv_heads = static_cast<int>(Shape::kv_heads);
@@ -30,8 +31,16 @@ inline constexpr bool windowed = window != 0;
 inline constexpr bool has_softcap = Shape::softcap != 0;
 inline constexpr bool has_lse = Shape::lse != 0;
 inline constexpr Lengths lengths = static_cast<Lengths>(Shape::lengths);
-inline constexpr bool packed = lengths == Lengths::cumulative;
+/// Keys and values are packed.
+inline constexpr bool packs_keys = lengths == Lengths::cumulative;
+/// Queries and results are.
+inline constexpr bool packed = packs_keys || lengths == Lengths::paged;
+/// Keys and values are [pool_pages, page_size, kv_heads, head_dim], by strides as if a page were a sequence.
+inline constexpr bool paged = Shape::page_size != 0;
+inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
 
+static_assert(paged || lengths != Lengths::paged, "pages have a size");
+static_assert(!paged || !packs_keys, "keys are packed, or come in pages");
 static_assert(heads % kv_heads == 0, "each head of keys serves as many query heads");
 static_assert(!windowed || causal, "a window ends at the query's own key");
 
@@ -72,16 +81,26 @@ struct Call : Arguments {
 
     /// Lengths from the device are brought into the range that the call promises.
     __device__ Sequence sequence(int index) const {
-        if constexpr (lengths == Lengths::cumulative) {
+        if constexpr (lengths == Lengths::paged) {
+            const int q_start = q_starts[index];
+            return {index, min(max(q_starts[index + 1] - q_start, 0), q_len),
+                    min(max(kv_lengths[index], 0), most_keys()), q_start, 0};
+        } else if constexpr (lengths == Lengths::cumulative) {
             const int q_start = q_starts[index];
             const int kv_start = kv_starts[index];
             return {index, min(max(q_starts[index + 1] - q_start, 0), q_len),
                     min(max(kv_starts[index + 1] - kv_start, 0), kv_len), q_start, kv_start};
         } else if constexpr (lengths == Lengths::kv) {
-            return {index, q_len, min(max(kv_lengths[index], 0), kv_len), 0, 0};
+            return {index, q_len, min(max(kv_lengths[index], 0), most_keys()), 0, 0};
         } else {
-            return {index, q_len, kv_len, 0, 0};
+            return {index, q_len, most_keys(), 0, 0};
         }
+    }
+
+    /// The page of token `token`, which is one of the sequence; one of the pool, whatever the table says.
+    __device__ int64 page_of(const Sequence& s, int token) const {
+        const int64 page = page_table[s.index * page_table_stride + token / page_size];
+        return min(max(page, int64{0}), pool_pages - 1);
     }
 
     /// The row of query `i` of a head.
@@ -90,10 +109,10 @@ struct Call : Arguments {
     }
     /// The row of key `j` that the head sees, and that of its value.
     __device__ const Element* key(const Sequence& s, int head, int j) const {
-        return k + offset(k_strides, s.index, s.kv_start, head / group_size, j);
+        return k + kv_offset(k_strides, s, head / group_size, j);
     }
     __device__ const Element* value(const Sequence& s, int head, int j) const {
-        return v + offset(v_strides, s.index, s.kv_start, head / group_size, j);
+        return v + kv_offset(v_strides, s, head / group_size, j);
     }
     __device__ auto* result(const Sequence& s, int head, int i) const {
         return out + offset(out_strides, s.index, s.q_start, head, i);
@@ -105,6 +124,16 @@ struct Call : Arguments {
     }
 
   private:
+    /// Never more than there is room for in a row of the page table.
+    __device__ int most_keys() const {
+        if constexpr (!paged) return kv_len;
+        return static_cast<int>(min(static_cast<int64>(kv_len), page_table_stride * page_size));
+    }
+    __device__ int64 kv_offset(const Strides& strides, const Sequence& s, int kv_head, int j) const {
+        if constexpr (paged)
+            return page_of(s, j) * strides.batch + j % page_size * strides.token + kv_head * strides.head;
+        return offset(strides, s.index, s.kv_start, kv_head, j);
+    }
     __device__ static int64 offset(const Strides& strides, int sequence, int start, int head, int token) {
         const int64 first = packed ? start * strides.token : sequence * strides.batch;
         return first + token * strides.token + head * strides.head;

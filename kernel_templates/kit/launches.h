@@ -78,4 +78,19 @@ template <std::size_t first, std::size_t second>
     return all;
 }
 
+/// The same arguments in another order: those that `last` lists, all of them there, stand behind the others.
+template <std::size_t count, std::size_t moved>
+[[nodiscard]] consteval std::array<KernelArg, count> with_last(const std::array<KernelArg, count>& args,
+                                                               const KernelArg (&last)[moved]) {
+    std::array<KernelArg, count> all{};
+    std::size_t next = 0;
+    for (const KernelArg& arg : args) {
+        bool stays = true;
+        for (const KernelArg& other : last) stays &= arg.kind != other.kind || arg.index != other.index;
+        if (stays) all[next++] = arg;
+    }
+    for (const KernelArg& arg : last) all[next++] = arg;
+    return all;
+}
+
 }  // namespace hone

@@ -36,6 +36,7 @@ Problem prefill_problem(const Attention& description) {
                              {"softcap", yes_no(description.softcap)},
                              {"lse", yes_no(description.lse)},
                              {"lengths", lengths_of(description)},
+                             {"page_size", description.page_size},
                              {"heads", description.heads},
                              {"kv_heads", description.kv_heads},
                              {"head_dim", description.head_dim}},

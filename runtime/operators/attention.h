@@ -86,6 +86,7 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
     call.pointers[attention_prefill::q_starts] = pointer(args.q_starts);
     call.pointers[attention_prefill::kv_starts] = pointer(args.kv_starts);
     call.pointers[attention_prefill::kv_lengths] = pointer(args.kv_lengths);
+    call.pointers[attention_prefill::page_table] = pointer(args.page_table);
     call.pointers[attention_prefill::out] = pointer(args.out);
     call.pointers[attention_prefill::lse] = pointer(args.lse);
     call.pointers[attention_prefill::workspace] = pointer(args.workspace);
@@ -95,6 +96,8 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
     call.scalars[attention_prefill::q_tokens] =
         Scalar::of(description.packed ? queries : sizes.batch * queries);
     call.scalars[attention_prefill::kv_tokens] = Scalar::of(description.packed ? keys : sizes.batch * keys);
+    call.scalars[attention_prefill::page_table_stride] = Scalar::of(args.page_table_stride);
+    call.scalars[attention_prefill::pool_pages] = Scalar::of(args.pool_pages);
     call.scalars[attention_prefill::q_batch_stride] = Scalar::of(q.batch);
     call.scalars[attention_prefill::q_token_stride] = Scalar::of(q.token);
     call.scalars[attention_prefill::q_head_stride] = Scalar::of(q.head);

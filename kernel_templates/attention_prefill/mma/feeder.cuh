@@ -73,9 +73,9 @@ class Rows {
 };
 
 /// The stages in their order: number 2 i are the keys of block last - i, 2 i + 1 its values.
-class Items {
+class TokenItems {
   public:
-    __device__ Items(const Call& call, const Tile& tile, int first_block, int last_block)
+    __device__ TokenItems(const Call& call, const Tile& tile, int first_block, int last_block)
         : keys_(call.key(tile.sequence, tile.head, 0), call.k_token_stride, tile.begin(), tile.end(tile_m)),
           values_(call.value(tile.sequence, tile.head, 0), call.v_token_stride, tile.begin(),
                   tile.end(tile_m)),
@@ -96,6 +96,79 @@ class Items {
     int count_;
 };
 
+/// The same where keys and values come in pages. The pages of a block are looked up before its keys are asked
+/// for, right behind the values of the block before: the table's latency passes beside a block's products.
+class PagedItems {
+  public:
+    __device__ PagedItems(const Call& call, const Tile& tile, int first_block, int last_block)
+        : call_(call),
+          tile_(tile),
+          keys_(call.k + tile.head / group_size * call.k_head_stride + threadIdx.x % 8 * 8),
+          values_(call.v + tile.head / group_size * call.v_head_stride + threadIdx.x % 8 * 8),
+          begin_(tile.begin()),
+          end_(tile.end(tile_m)),
+          last_(last_block),
+          count_(2 * (last_block - first_block + 1)) {
+        look_up(last_block * tile_n);
+    }
+
+    /// As Rows::for_chunks().
+    template <class Copy>
+    __device__ void for_chunks(int item, Copy copy) {
+        if (item >= count_) return;
+        const int first = (last_ - item / 2) * tile_n;
+        if (item % 2 == 0) {
+            for_chunks(first, keys_, call_.k_strides, copy);
+        } else {
+            for_chunks(first, values_, call_.v_strides, copy);
+            look_up(first - tile_n);
+        }
+    }
+
+  private:
+    static constexpr int rounds = tile_n / rows_a_round;
+
+    __device__ bool exists(int row) const { return row >= begin_ && row < end_; }
+    __device__ static int row_of(int first, int round) {
+        return first + static_cast<int>(threadIdx.x) / 8 + round * rows_a_round;
+    }
+    __device__ void look_up(int first) {
+#pragma unroll
+        for (int round = 0; round < rounds; ++round) {
+            const int row = row_of(first, round);
+            pages_[round] = exists(row) ? static_cast<int>(call_.page_of(tile_.sequence, row)) : 0;
+        }
+    }
+    template <class Copy>
+    __device__ void for_chunks(int first, const Element* tensor, const Strides& strides, Copy copy) const {
+#pragma unroll
+        for (int round = 0; round < rounds; ++round) {
+            const int row = row_of(first, round);
+            const int64 offset = pages_[round] * strides.batch + row % page_size * strides.token;
+            const Element* from = tensor + (exists(row) ? offset : 0);
+#pragma unroll
+            for (int i = 0; i < geometry.chunk_rounds(); ++i) {
+                if (threadIdx.x % 8 + 8 * i >= geometry.chunks()) continue;
+                copy(round * geometry.chunk_rounds() + i,
+                     (threadIdx.x / 8 + round * rows_a_round) * pitch + (threadIdx.x % 8 + 8 * i) * 16,
+                     from + i * 64, exists(row));
+            }
+        }
+    }
+
+    const Call& call_;
+    const Tile& tile_;
+    const Element* keys_;  ///< the head's first token of page 0, and this thread's chunk of it
+    const Element* values_;
+    int begin_;
+    int end_;
+    int last_;
+    int count_;
+    int pages_[rounds];
+};
+
+using Items = Conditional<paged, PagedItems, TokenItems>::type;
+
 __device__ inline uint32 next_slot(uint32 slot) {
     return slot == (stages - 1) * geometry.stage_bytes() ? 0 : slot + geometry.stage_bytes();
 }
@@ -105,7 +178,7 @@ __device__ inline uint32 next_slot(uint32 slot) {
 /// for stage t + stages - 1, into the slot of t - 1: every thread that came to this turn has read it.
 class AsyncFeeder {
   public:
-    __device__ AsyncFeeder(uint32 ring, const Items& items) : items_(items), ring_(ring) {}
+    __device__ AsyncFeeder(uint32 ring, Items& items) : items_(items), ring_(ring) {}
 
     /// Copies that the caller has asked for before arrive with the first stage.
     __device__ void start() {
@@ -128,7 +201,7 @@ class AsyncFeeder {
         commit_copies();
     }
 
-    const Items& items_;
+    Items& items_;
     uint32 ring_;
     uint32 before_ = (stages - 1) * geometry.stage_bytes();  ///< slot of the stage that was read last
     int next_ = 0;
@@ -139,7 +212,7 @@ using Feeder = AsyncFeeder;
 /// it, into the slot of stage t - 1 or an earlier one, which nobody reads since the turn to t.
 class RegisterFeeder {
   public:
-    __device__ RegisterFeeder(uint32 ring, const Items& items) : items_(items), ring_(ring) {}
+    __device__ RegisterFeeder(uint32 ring, Items& items) : items_(items), ring_(ring) {}
 
     __device__ void start() {
         if constexpr (ahead) load();
@@ -165,7 +238,7 @@ class RegisterFeeder {
         });
     }
 
-    const Items& items_;
+    Items& items_;
     uint32 ring_;
     uint32 slot_ = 0;
     int next_ = 0;

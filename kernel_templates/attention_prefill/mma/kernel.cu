@@ -46,7 +46,7 @@ __device__ inline void run(const Call& call, int section, uint32 base) {
     copy_queries(base, call, tile);
     Consumer consumer(call, tile, base);
     if constexpr (query_in_registers) take_queries(consumer);
-    const Items items(call, tile, first, last);
+    Items items(call, tile, first, last);
     Feeder feeder(base + geometry.ring_at(), items);
     feeder.start();
 #pragma unroll 1

@@ -28,7 +28,8 @@ std::int64_t resident_blocks(const AttentionProblem& p, Geometry g, const Device
     if (g.shared_bytes() > traits.max_shared_bytes_per_block) return 0;
     // Copies through registers, what is out of the ordinary, and the newest chips take some more.
     const int more = (traits.has_async_copy() ? 0 : 32) + (traits.compute_major >= 10 ? 4 : 0) +
-                     (p.window > 0 ? 8 : 0) + (p.softcap ? 4 : 0) + (p.packed() ? 4 : 0);
+                     (p.window > 0 ? 8 : 0) + (p.softcap ? 4 : 0) + (p.packed() ? 4 : 0) +
+                     (p.paged() ? g.rounds() + 8 : 0);
     std::int64_t blocks = 0;
     for (g.blocks_per_sm = 1; g.blocks_per_sm <= most_blocks; ++g.blocks_per_sm) {
         if (g.blocks_per_sm * (g.shared_bytes() + reserved) <= traits.shared_bytes_per_sm &&
@@ -98,7 +99,8 @@ double block_cycles(const AttentionProblem& p, const Geometry& g, const DeviceTr
     const double exposed = resident >= 16 ? 0.4 : resident >= 8 ? 0.6 : 1.0;
     // Two barriers, and the wait for a stage that has only just been asked for.
     const double waits = (g.stages == 2 ? 500.0 : 250.0) / g.blocks_per_sm;
-    return std::max(1.1 * multiply, port) + exposed * softmax + waits;
+    const double pages = p.paged() ? 100.0 : 0.0;  // to look them up, and for addresses
+    return std::max(1.1 * multiply, port) + exposed * softmax + waits + pages;
 }
 
 double predict(const AttentionProblem& p, const MmaConfig& c, const DeviceTraits& traits) {

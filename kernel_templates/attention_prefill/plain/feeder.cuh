@@ -58,13 +58,42 @@ __device__ inline void store_floats(float* to, const Packet<Element, vector>& pa
     }
 }
 
-class Feeder {
+/// The rows of a head's keys and values, one behind the other.
+class TokenRows {
   public:
-    __device__ Feeder(const Call& call, const Tile& tile, int last_block, float* buffers)
+    __device__ TokenRows(const Call& call, const Tile& tile)
         : keys_(call.key(tile.sequence, tile.head, 0)),
           values_(call.value(tile.sequence, tile.head, 0)),
           key_stride_(call.k_token_stride),
-          value_stride_(call.v_token_stride),
+          value_stride_(call.v_token_stride) {}
+
+    __device__ const Element* key(int row) const { return keys_ + row * key_stride_; }
+    __device__ const Element* value(int row) const { return values_ + row * value_stride_; }
+
+  private:
+    const Element* keys_;
+    const Element* values_;
+    int64 key_stride_;
+    int64 value_stride_;
+};
+
+/// The same in pages: each row is looked up.
+class PagedRows {
+  public:
+    __device__ PagedRows(const Call& call, const Tile& tile) : call_(call), tile_(tile) {}
+
+    __device__ const Element* key(int row) const { return call_.key(tile_.sequence, tile_.head, row); }
+    __device__ const Element* value(int row) const { return call_.value(tile_.sequence, tile_.head, row); }
+
+  private:
+    const Call& call_;
+    const Tile& tile_;
+};
+
+class Feeder {
+  public:
+    __device__ Feeder(const Call& call, const Tile& tile, int last_block, float* buffers)
+        : rows_(call, tile),
           begin_(tile.begin()),
           end_(tile.end(tile_m)),
           first_(last_block * tile_n),
@@ -93,18 +122,19 @@ class Feeder {
     __device__ void load() {
         if (step_ < key_steps) {
             KeyPackets::for_each([&](int i, int row, int column) {
-                load(i, keys_, key_stride_, first_ + row, step_ * geometry.key_columns() + column);
+                load<true>(i, first_ + row, step_ * geometry.key_columns() + column);
             });
         } else {
             ValuePackets::for_each([&](int i, int row, int column) {
-                load(i, values_, value_stride_, first_ + (step_ - key_steps) * value_rows + row, column);
+                load<false>(i, first_ + (step_ - key_steps) * value_rows + row, column);
             });
         }
     }
-    __device__ void load(int i, const Element* from, int64 stride, int row, int column) {
+    template <bool is_key>
+    __device__ void load(int i, int row, int column) {
         held_[i] = {};
         if (row >= begin_ && row < end_ && column < head_dim)
-            held_[i] = load_packet<Element, vector>(from + row * stride + column);
+            held_[i] = load_packet<Element, vector>((is_key ? rows_.key(row) : rows_.value(row)) + column);
     }
     __device__ void store(float* to) const {
         if (step_ < key_steps) {
@@ -118,10 +148,7 @@ class Feeder {
         }
     }
 
-    const Element* keys_;
-    const Element* values_;
-    int64 key_stride_;
-    int64 value_stride_;
+    Conditional<paged, PagedRows, TokenRows>::type rows_;
     int begin_;
     int end_;
     int first_;  ///< row of the block

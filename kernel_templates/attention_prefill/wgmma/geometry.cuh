@@ -20,6 +20,7 @@ struct Geometry {
     int stages = 2;     ///< stages of keys, and as many of values
     int query_stages = 1;
     int blocks_per_sm = 1;
+    int page_size = 0;  ///< keys of a page; 0: they do not come in pages
 
     constexpr int threads() const { return 128 * (1 + consumers); }
     constexpr int tile_m() const { return consumers * block_rows; }
@@ -28,6 +29,17 @@ struct Geometry {
     constexpr int query_bytes() const { return panels() * block_rows * row_bytes; }
     constexpr int panel_bytes() const { return tile_n * row_bytes; }
     constexpr int stage_bytes() const { return panels() * panel_bytes(); }
+
+    /// Keys of one tensor copy, and the copies of a stage's panel: a copy stays on a page.
+    constexpr int box_rows() const { return page_size == 0 || page_size > tile_n ? tile_n : page_size; }
+    constexpr int boxes() const { return tile_n / box_rows(); }
+    /// Copies fill stages, are whole swizzle patterns of 8 rows, and do not reach from one page into the next.
+    constexpr bool has_boxes() const {
+        return tile_n % box_rows() == 0 && box_rows() % 8 == 0 &&
+               (page_size == 0 || page_size % box_rows() == 0);
+    }
+    /// Threads of the producer: a lane knows the page of a copy.
+    constexpr int producer_threads() const { return page_size == 0 ? 1 : 32; }
 
     // Offsets from the aligned base.
     constexpr int keys_at() const { return consumers * query_stages * query_bytes(); }

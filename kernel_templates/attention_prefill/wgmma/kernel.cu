@@ -5,7 +5,8 @@
 // panels of 64 columns) -> tensor cores. Scores stay in registers: they become weights there, which are the
 // left operand of the product with the values. Results: registers -> global.
 //
-// Warpgroup 0 is the producer: one thread issues all copies. Warpgroups 1 to `consumers` take 64 queries
+// Warpgroup 0 is the producer: one thread issues all copies; where keys come in pages, its warp looks these up,
+// and each copy stays on a page. Warpgroups 1 to `consumers` take 64 queries
 // each, and go through the tile's blocks of keys from the last to the first. Three things overlap:
 //   - in a warpgroup the product with the next keys is issued before that with the present values, and the
 //     softmax of the next scores runs beside the latter;
@@ -51,7 +52,7 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
 
     if (warpgroup == 0) {
         if constexpr (geometry.moves_registers()) release_registers<geometry.producer_registers()>();
-        if (threadIdx.x == 0) Producer(layout, maps, call, sections).run();
+        if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, sections).run();
     } else {
         if constexpr (geometry.moves_registers()) claim_registers<geometry.consumer_registers()>();
         if constexpr (programmatic) wait_for_predecessor();

@@ -10,17 +10,21 @@ Geometry geometry(const AttentionProblem& p, const WgmmaConfig& c) {
             .tile_n = static_cast<int>(c.tile_n),
             .stages = static_cast<int>(c.stages),
             .query_stages = static_cast<int>(c.query_stages),
-            .blocks_per_sm = static_cast<int>(c.blocks_per_sm)};
+            .blocks_per_sm = static_cast<int>(c.blocks_per_sm),
+            .page_size = static_cast<int>(p.page_size)};
 }
 
 Sections sections(const AttentionProblem& p, const WgmmaConfig& c) {
     const std::int64_t head_bytes = 2 * p.kv_len * p.head_dim * p.element_bytes();
     const std::int64_t fitting = std::max<std::int64_t>(1, (c.section_mib << 20) / head_bytes);
-    const std::int64_t heads = std::min(p.slots(), fitting * (p.heads / p.kv_heads));
+    // One head of all sequences, where their queries are packed and keys come in pages (PackedOrder).
+    const std::int64_t sequences = p.lengths == Lengths::paged ? p.batch : 1;
+    const std::int64_t slots = p.slots() / sequences;
+    const std::int64_t heads = std::min(slots, fitting * (p.heads / p.kv_heads));
     // The last section takes what remains, two to three times as much: its short tiles even out the end.
-    return {.rows = static_cast<int>(rows(p, geometry(p, c))),
+    return {.rows = static_cast<int>(rows(p, geometry(p, c)) * sequences),
             .heads = static_cast<int>(heads),
-            .count = static_cast<int>(std::max<std::int64_t>(1, p.slots() / heads - 1))};
+            .count = static_cast<int>(std::max<std::int64_t>(1, slots / heads - 1))};
 }
 
 std::int64_t rows(const AttentionProblem& p, const Geometry& g) { return ceil_div(p.q_len, g.tile_m()); }
@@ -44,7 +48,7 @@ struct Mapped {
 
 /// q, k or v by its strides: {head_dim, tokens, heads, sequences}; a packed one is a single sequence, with as
 /// many tokens as the call says.
-TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, int box_rows) {
+TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, bool packed, int box_rows) {
     TensorMap map{.pointer = static_cast<std::uint8_t>(mapped.pointer),
                   .dtype = p.dtype,
                   .rank = 4,
@@ -55,12 +59,19 @@ TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, int box_ro
         return static_cast<std::uint8_t>(mapped.first_stride + further);
     };
     map.stride_scalars = {scalar(1), scalar(2), scalar(0), 0};
-    if (p.packed()) {
+    if (packed) {
         map.extents[3] = 1;
         map.extent_scalars[1] = static_cast<std::uint8_t>(mapped.tokens_scalar);
         map.stride_scalars[2] = TensorMap::no_gaps;
     }
     map.box = {panel_width, static_cast<std::uint16_t>(box_rows), 1, 1, 0};
+    return map;
+}
+
+/// k or v: a tensor like q, or {head_dim, page_size, kv_heads, pages}.
+TensorMap kv_map(const AttentionProblem& p, const Mapped& mapped, const Geometry& g) {
+    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.box_rows());
+    if (p.paged()) map.extent_scalars[3] = pool_pages;
     return map;
 }
 
@@ -74,9 +85,10 @@ Plan plan(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& t
 
     Plan plan = plan_of(first);
     plan.workspace_bytes = c.dynamic != 0 ? 8 : 0;
-    add_map(plan, tensor_map(p, {q, p.q_len, p.heads, q_batch_stride, q_tokens}, block_rows));
-    add_map(plan, tensor_map(p, {k, p.kv_len, p.kv_heads, k_batch_stride, kv_tokens}, g.tile_n));
-    add_map(plan, tensor_map(p, {v, p.kv_len, p.kv_heads, v_batch_stride, kv_tokens}, g.tile_n));
+    add_map(plan, tensor_map(p, {q, p.q_len, p.heads, q_batch_stride, q_tokens}, p.packed(), block_rows));
+    const std::int64_t keys = p.paged() ? p.page_size : p.kv_len;
+    add_map(plan, kv_map(p, {k, keys, p.kv_heads, k_batch_stride, kv_tokens}, g));
+    add_map(plan, kv_map(p, {v, keys, p.kv_heads, v_batch_stride, kv_tokens}, g));
     const Sections order = sections(p, c);
     add_value(plan, {.number = order.rows});
     add_value(plan, {.number = order.heads});

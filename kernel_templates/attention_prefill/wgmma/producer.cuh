@@ -1,4 +1,5 @@
-// The producer of variant wgmma (kernel.cu): one thread that keeps queries, keys and values coming.
+// The producer of variant wgmma (kernel.cu): one thread that keeps queries, keys and values coming; a warp where
+// keys come in pages, whose lanes know a page each.
 #pragma once
 
 #include "attention_prefill/wgmma/schedule.cuh"
@@ -13,6 +14,10 @@ struct Maps {
     const TensorMap& key;
     const TensorMap& value;
 };
+
+/// Keys of one tensor copy, and copies of a panel of a stage.
+inline constexpr int box_rows = geometry.box_rows();
+inline constexpr int boxes = geometry.boxes();
 
 using Ring = RingPosition<stages>;
 using QueryRing = RingPosition<query_stages>;
@@ -85,7 +90,11 @@ __device__ inline Tile load_tile(uint32 address, const Call& call) {
 class Producer {
   public:
     __device__ Producer(Layout layout, const Maps& maps, const Call& call, const Sections& sections)
-        : layout_(layout), maps_(maps), order_(call, sections), deal_(call.workspace, order_.tiles()) {}
+        : layout_(layout),
+          maps_(maps),
+          call_(call),
+          order_(call, sections),
+          deal_(call.workspace, order_.tiles()) {}
 
     /// In the order in which the consumers need them: values follow keys by one block, also from tile to
     /// tile.
@@ -96,13 +105,13 @@ class Producer {
         }
         Tile tile = order_.tile(deal_.first());
         if (!packed) begin(tile);
-        deal_.open();
+        if (leads()) deal_.open();
         if (packed) {
-            if (tile.empty()) tile = next(deal_.draw());
+            if (tile.empty()) tile = next(draw());
             if (tile.exists()) begin(tile);
         }
         while (tile.exists()) {
-            const uint64 drawn = deal_.draw();
+            const uint64 drawn = draw();
             int block = tile.last;
             if (block > tile.first) load_blocks(tile, block--);
             // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
@@ -117,14 +126,19 @@ class Producer {
     }
 
   private:
+    /// Whether this thread copies, draws and arrives, alone or for its warp.
+    __device__ static bool leads() { return !paged || threadIdx.x == 0; }
+
+    __device__ uint64 draw() { return leads() ? deal_.draw() : 0; }
     /// The tile drawn, or if it is empty the next one that is not.
     __device__ Tile next(uint64 drawn) {
         while (true) {
+            if constexpr (paged) drawn = __shfl_sync(0xffffffffu, drawn, 0);
             const int number = deal_.number(drawn);
             if (number < 0) return Tile::none();
             const Tile tile = order_.tile(number);
             if (!tile.empty()) return tile;
-            drawn = deal_.draw();
+            drawn = draw();
         }
     }
     __device__ void begin(const Tile& tile) {
@@ -143,10 +157,11 @@ class Producer {
     }
     __device__ static Coordinates key_at(const Tile& tile, int panel, int block) {
         return {panel * panel_width, tile.sequence.kv_start + block * tile_n, tile.head() / group_size,
-                packed ? 0 : tile.sequence.index};
+                packs_keys ? 0 : tile.sequence.index};
     }
 
     __device__ void prefetch_queries(const Tile& tile) {
+        if (!leads()) return;
         for (int w = 0; w < consumers; ++w)
             for (int panel = 0; panel < panels; ++panel)
                 prefetch_box(maps_.query, query_at(tile, panel, w * block_rows));
@@ -155,6 +170,7 @@ class Producer {
         for (int w = 0; w < consumers; ++w) {
             const uint32 full = layout_.full_query(w, queries_.stage);
             barrier_wait(Layout::empty(full), queries_.parity ^ 1);
+            if (!leads()) continue;
             store_tile(layout_.tile(w, queries_.stage), tile);
             barrier_arrive_expecting(full, geometry.query_bytes());
             for (int panel = 0; panel < panels; ++panel)
@@ -168,6 +184,7 @@ class Producer {
         for (int w = 0; w < consumers; ++w) {
             const uint32 full = layout_.full_query(w, queries_.stage);
             barrier_wait(Layout::empty(full), queries_.parity ^ 1);
+            if (!leads()) continue;
             store_tile(layout_.tile(w, queries_.stage), Tile::none());
             barrier_arrive(full);
         }
@@ -184,6 +201,7 @@ class Producer {
     }
     __device__ void load_stage(const TensorMap& map, const Tile& tile, int block, uint32 to, uint32 full,
                                uint32 parity) {
+        if constexpr (paged) return load_pages(map, tile, block, to, full, parity);
         barrier_wait(Layout::empty(full), parity ^ 1);
         barrier_arrive_expecting(full, geometry.stage_bytes());
         for (int panel = 0; panel < panels; ++panel)
@@ -191,8 +209,33 @@ class Producer {
                                      full);
     }
 
+    /// The table is read before the wait for the stage, which mostly lasts longer.
+    __device__ void load_pages(const TensorMap& map, const Tile& tile, int block, uint32 to, uint32 full,
+                               uint32 parity) {
+        const int own_page = look_up(tile.sequence, block * tile_n + static_cast<int>(threadIdx.x) * box_rows);
+        barrier_wait(Layout::empty(full), parity ^ 1);
+        if (leads()) barrier_arrive_expecting(full, geometry.stage_bytes());
+        const int token = block * tile_n % page_size;  // 0 unless pages are longer than stages
+        for (int box = 0; box < boxes; ++box) {
+            const int page = __shfl_sync(0xffffffffu, own_page, box);
+            if (!leads()) continue;
+            for (int panel = 0; panel < panels; ++panel)
+                load_box<L2Hint::normal>(
+                    to + panel * geometry.panel_bytes() + box * box_rows * row_bytes, map,
+                    Coordinates{panel * panel_width, token, tile.head() / group_size, page}, full);
+        }
+    }
+    /// The page of the box that begins at key `first`. A box without a key that some query of the sequence sees
+    /// has none: its rows are zeros, as those of pages that the pool lacks, and its bytes count.
+    __device__ int look_up(const Sequence& sequence, int first) const {
+        const bool is_seen = first < sequence.kv_len && first + box_rows > sequence.first_key();
+        if (!is_seen || threadIdx.x >= boxes) return -1;
+        return call_.page_table[sequence.index * call_.page_table_stride + first / page_size];
+    }
+
     Layout layout_;
     const Maps& maps_;
+    const Call& call_;
     Order order_;
     Deal deal_;
     QueryRing queries_;

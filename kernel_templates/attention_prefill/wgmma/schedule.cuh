@@ -11,7 +11,8 @@ inline constexpr Geometry geometry{.head_dim = head_dim,
                                    .tile_n = static_cast<int>(Tuned::tile_n),
                                    .stages = static_cast<int>(Tuned::stages),
                                    .query_stages = static_cast<int>(Tuned::query_stages),
-                                   .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm)};
+                                   .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
+                                   .page_size = static_cast<int>(Shape::page_size)};
 
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int tile_m = geometry.tile_m();
@@ -28,6 +29,7 @@ inline constexpr bool programmatic = Tuned::programmatic != 0;
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,
               "keys are the columns of one product, the terms of the other");
+static_assert(geometry.has_boxes() && geometry.boxes() <= 32, "a tensor copy stays on a page, a lane knows it");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 
@@ -48,29 +50,95 @@ struct Tile {
     __device__ int blocks() const { return last - first + 1; }
 };
 
+__device__ inline Tile make_tile(const Call& call, int slot, int row) {
+    Tile tile;
+    tile.slot = slot;
+    tile.row = row * tile_m;
+    tile.sequence = call.sequence(slot / heads);
+    tile.last = max(0, tile.sequence.end(tile.row + tile_m - 1) - 1) / tile_n;
+    tile.first = min(tile.sequence.begin(tile.row) / tile_n, tile.last);
+    return tile;
+}
+
 /// The tiles of a call in their order (Sections).
-class Order {
+class SlotOrder {
   public:
-    __device__ Order(const Call& call, const Sections& sections) : call_(call), sections_(sections) {}
+    __device__ SlotOrder(const Call& call, const Sections& sections) : call_(call), sections_(sections) {}
 
     __device__ int tiles() const { return sections_.rows * call_.batch * heads; }
 
     __device__ Tile tile(int index) const {
         const Place place = causal && !windowed ? sections_.by_sections(index, call_.batch * heads)
                                                 : sections_.by_heads(index);
-        Tile tile;
-        tile.slot = place.slot;
-        tile.row = place.row * tile_m;
-        tile.sequence = call_.sequence(place.slot / heads);
-        tile.last = max(0, tile.sequence.end(tile.row + tile_m - 1) - 1) / tile_n;
-        tile.first = min(tile.sequence.begin(tile.row) / tile_n, tile.last);
-        return tile;
+        return make_tile(call_, place.slot, place.row);
     }
 
   private:
     const Call& call_;
     const Sections& sections_;
 };
+
+/// The same where packed queries meet keys in pages, prompts beside single tokens: as if every sequence had as
+/// many tiles as the longest, nearly all would be empty. So all sequences share one line of rows of tiles, on
+/// which sequence i begins at (q_starts[i] + i * (tile_m - 1)) / tile_m: it has a place for each of its tiles,
+/// and at most one more. Whose a row is, a search tells. Sequences without queries at the end of the call, as
+/// a replayed graph may have them, have no place.
+class PackedOrder {
+  public:
+    __device__ PackedOrder(const Call& call, const Sections& sections)
+        : call_(call),
+          sequences_(count_sequences()),
+          sections_{count_rows(sections.rows), sections.heads, sections.count} {}
+
+    /// No fewer than there are blocks.
+    __device__ int tiles() const { return max(sections_.rows * heads, static_cast<int>(gridDim.x)); }
+
+    __device__ Tile tile(int index) const {
+        if (index >= sections_.rows * heads) return {0, 0, 0, 0, {}};
+        const Place place =
+            causal && !windowed ? sections_.by_sections(index, heads) : sections_.by_heads(index);
+        const int sequence = sequence_at(place.row);
+        return make_tile(call_, sequence * heads + place.slot, max(0, place.row - first_row(sequence)));
+    }
+
+  private:
+    /// Where the sequence begins on the line.
+    __device__ int first_row(int sequence) const {
+        const uint32 before = static_cast<uint32>(sequence) * (tile_m - 1);
+        return static_cast<int>((static_cast<uint32>(call_.q_starts[sequence]) + before) / tile_m);
+    }
+    /// Up to the last one that has queries.
+    __device__ int count_sequences() const {
+        const int tokens = call_.q_starts[call_.batch];
+        return first_where(call_.batch, [&](int i) { return call_.q_starts[i] >= tokens; });
+    }
+    /// `tiles`: as many as sequences would have if all were the longest. With the places for one more each, that
+    /// is at most twice as many; whatever the starts say.
+    __device__ int count_rows(int tiles) const { return min(max(first_row(sequences_), 0), 2 * tiles); }
+    __device__ int sequence_at(int row) const {
+        return first_where(sequences_ - 1, [&](int i) { return first_row(i + 1) > row; });
+    }
+    /// The first of `count` numbers for which `holds`, as it does for all after it; or `count`.
+    template <class Holds>
+    __device__ static int first_where(int count, Holds holds) {
+        int first = 0;
+        while (first < count) {
+            const int middle = (first + count) / 2;
+            if (holds(middle)) {
+                count = middle;
+            } else {
+                first = middle + 1;
+            }
+        }
+        return first;
+    }
+
+    const Call& call_;
+    int sequences_;
+    Sections sections_;
+};
+
+using Order = Conditional<lengths == Lengths::paged, PackedOrder, SlotOrder>::type;
 
 /// Deals the order to the blocks, for the producer: the block's first tile is its own number. Each further
 /// one is whatever is next when it asks, or fixed: the same place in the next round, rounds in turn forward

@@ -26,7 +26,8 @@ constexpr auto tunables = tunables_of({
 
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
 int working_registers(const AttentionProblem& p) {
-    return 32 + (p.softcap ? 8 : 0) + (p.window > 0 || p.lengths != Lengths::none ? 8 : 0);
+    const bool has_hidden_keys = p.window > 0 || p.paged() || p.lengths != Lengths::none;
+    return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys ? 8 : 0);
 }
 
 /// Up to four rounds of tiles.
@@ -39,6 +40,8 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p) { return p.dtype != Dtype::fp32; }),
     rule("rows must have whole 16-byte chunks: head_dim is a multiple of 8",
          [](const AttentionProblem& p) { return p.head_dim % 8 == 0; }),
+    rule("pages are multiples of 8 keys that fill stages, or that stages fill: a tensor copy stays on one",
+         [](const AttentionProblem& p, const WgmmaConfig& c) { return geometry(p, c).has_boxes(); }),
     rule("the resident blocks' queries, keys and values must fit shared memory",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              const Geometry g = geometry(p, c);

@@ -15,7 +15,8 @@ struct WgmmaTf32Config {
     std::int64_t programmatic = 0;
 };
 
-inline constexpr Kernel kernels[] = {{"attention_prefill_wgmma_tf32", call_args}};
+inline constexpr auto kernel_args = pages_last(std::to_array(call_args));
+inline constexpr Kernel kernels[] = {{"attention_prefill_wgmma_tf32", kernel_args}};
 
 [[nodiscard]] Geometry geometry(const AttentionProblem&, const WgmmaTf32Config&);
 /// Tiles of all heads and sequences, as if every sequence were the longest.
