@@ -398,6 +398,11 @@ class Direct(TorchCase):
             self.assertEqual(self.dispatched(), 1)
         refuses.assert_called_once()
 
+    def test_what_hone_could_not_do_is_not_tried_twice(self) -> None:
+        fails = mock.Mock(side_effect=hone.HoneError("no kernel", 7, "unsupported"))
+        with self.replaced(implementation=fails, operator=None), self.refuses(hone.HoneError, "no kernel"):
+            self.ops.calls.rms_norm(self.x, self.weight, 1e-5)
+
     def test_operators_that_write_are_always_dispatched(self) -> None:
         self.assertIs(self.ops.calls.rope_kv_append, self.ops.rope_kv_append)
 

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from ..errors import HoneError
+
 # What has to be 0, False or None: how many modes of either kind see calls, whether torch.func, a tracer or a
 # profiler is at work.
 _WATCHERS = {
@@ -48,7 +50,7 @@ def direct_call(schema: str, operator: Any, implementation: Callable[..., Any]) 
     pieces = [piece.rpartition(" ")[::2] for piece in rest.partition(") ->")[0].split(", ")]
     arguments = [(kind, text.partition("=")[0]) for kind, text in pieces]
     names: Dict[str, Any] = {
-        "operator": operator, "implementation": implementation,
+        "operator": operator, "implementation": implementation, "HoneError": HoneError,
         "grad_enabled": torch.is_grad_enabled, "forward_ad": forward_ad,
         "is_compiling": torch.compiler.is_dynamo_compiling, **watchers,
     }  # fmt: skip
@@ -94,6 +96,8 @@ def _lines(name: str, parameters: str, arguments: List[Any]) -> List[str]:
         f"    if {' and '.join(tests)}:",
         "        try:",
         f"            return implementation({given})",
+        "        except HoneError:",
+        "            raise",
         "        except RuntimeError:  # of a tensor without memory, say, that the dispatcher understands",
         "            pass",
         f"    return operator({given})",
