@@ -1,7 +1,7 @@
 """Turns the results of bench/compare_torch.py into tables of docs/performance.md, without GPU and PyTorch.
 
 A table stands between `<!-- compare:NAME:begin -->` and `<!-- compare:NAME:end -->`; NAME is that of the
-cases file, and stands in the results.
+cases, and stands in the results.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 
     python3 bench/compare_torch.py --tune --out results.json --update-docs
     python3 bench/compare_torch.py --docs results.json             # the table again, without a GPU
+    python3 bench/compare_torch.py --cases sample                  # other cases than those of the norms
     python3 bench/compare_torch.py --yardstick FILE --ops rmsnorm  # that program's figures, Hone as a peer
 
 Every way of a case is checked against a reference in float32 (float64 for fp32 cases) before it is timed; how
@@ -18,6 +19,7 @@ import json
 import math
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Dict, List
@@ -25,7 +27,6 @@ from typing import Any, Dict, List
 import compare_docs
 
 BENCH = Path(__file__).resolve().parent
-CASES = BENCH / "cases" / "norms.json"
 PAGE = BENCH.parent / "docs" / "performance.md"
 SCHEMA = "hone.compare/1"
 
@@ -41,7 +42,7 @@ def main() -> int:
 
         torch_peers.tune(cases)
     if options.yardstick:
-        return run_yardstick(options)
+        return run_yardstick(cases, options)
     results = compare(cases, options)
     if options.update_docs:
         compare_docs.update(PAGE, results)
@@ -51,7 +52,7 @@ def main() -> int:
 def parse_arguments() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--cases", type=Path, default=CASES, help="a list of cases; its name is the table's")
+    parser.add_argument("--cases", default="norms", help="a table of cases, or FILE.json with a list")
     parser.add_argument("--ops", default="", help="only these operators, with commas between them")
     parser.add_argument("--tune", action="store_true", help="tune the cases first")
     parser.add_argument("--budget-ms", type=float, default=40, help="GPU time for each way of a case")
@@ -66,17 +67,26 @@ def parse_arguments() -> argparse.Namespace:
     return options
 
 
-def read_cases(path: Path, ops: str) -> List[Dict[str, Any]]:
+def read_cases(name: str, ops: str) -> List[Dict[str, Any]]:
+    """Those of a table of bench/torch_operators, or of a file."""
+    from torch_operators import CASES
+
+    if name not in CASES and not name.endswith(".json"):
+        sys.exit(f"--cases: {name}; allowed are {', '.join(CASES)}, and a JSON file: FILE.json")
+    cases = CASES[name] if name in CASES else json.loads(Path(name).read_text())
     wanted = set(filter(None, ops.split(",")))
-    return [case for case in json.loads(path.read_text()) if not wanted or case["op"] in wanted]
+    return [case for case in cases if not wanted or case["op"] in wanted]
 
 
-def run_yardstick(options: argparse.Namespace) -> int:
-    """Its interface: --cases, --plugin, --only, --out."""
-    command = [sys.executable, str(options.yardstick), "--cases", str(options.cases)]
-    command += ["--plugin", str(BENCH / "torch_peers.py"), "--only", options.ops]
-    command += ["--out", str(options.out)] if options.out else []
-    return subprocess.run(command, check=False).returncode
+def run_yardstick(cases: List[Dict[str, Any]], options: argparse.Namespace) -> int:
+    """Its interface: --cases FILE, --plugin, --only, --out."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(cases, file)
+        file.flush()
+        command = [sys.executable, str(options.yardstick), "--cases", file.name]
+        command += ["--plugin", str(BENCH / "torch_peers.py"), "--only", options.ops]
+        command += ["--out", str(options.out)] if options.out else []
+        return subprocess.run(command, check=False).returncode
 
 
 def compare(cases: List[Dict[str, Any]], options: argparse.Namespace) -> Dict[str, Any]:
@@ -86,7 +96,8 @@ def compare(cases: List[Dict[str, Any]], options: argparse.Namespace) -> Dict[st
     configure_torch()
     begin = time.monotonic()
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    found: Dict[str, Any] = {"schema": SCHEMA, "name": options.cases.stem, "date": now, "machine": machine()}
+    name = Path(options.cases).stem
+    found: Dict[str, Any] = {"schema": SCHEMA, "name": name, "date": now, "machine": machine()}
     found["results"] = []
     with torch.inference_mode():
         for case in cases:

@@ -77,7 +77,8 @@ def contestants(rows: int, hidden: int) -> Dict[str, Dict[str, Call]]:
         "rms_norm": {
             "hone prepared": lambda: norm(x, weight, epsilon=EPSILON),
             "hone prepared, out=": lambda: norm(x, weight, out=out, epsilon=EPSILON),
-            "torch.ops.hone": lambda: ops.rms_norm(x, weight, EPSILON),
+            "hone.ops": lambda: ops.rms_norm(x, weight, EPSILON),
+            "torch.ops.hone": lambda: torch.ops.hone.rms_norm(x, weight, EPSILON),
             "torch eager": lambda: plain(x, weight),
             "torch compiled": lambda: compiled(x, weight),
         },
@@ -86,7 +87,8 @@ def contestants(rows: int, hidden: int) -> Dict[str, Dict[str, Call]]:
             "hone prepared, out=": lambda: norm_residual(
                 x, weight, residual, out=out, sum=total, epsilon=EPSILON
             ),
-            "torch.ops.hone": lambda: ops.rms_norm_residual(x, residual, weight, EPSILON),
+            "hone.ops": lambda: ops.rms_norm_residual(x, residual, weight, EPSILON),
+            "torch.ops.hone": lambda: torch.ops.hone.rms_norm_residual(x, residual, weight, EPSILON),
             "torch eager": lambda: with_residual(x, residual, weight),
             "torch compiled": lambda: compiled_residual(x, residual, weight),
         },

@@ -1,13 +1,13 @@
 """What the modules of bench/torch_operators are made of: a case, the tensors of its inputs, PyTorch's ways.
 
-A case is a dict of bench/cases/*.json: `op`, the sizes that its functions read, and `dtype` (bf16 if absent).
+A case is a dict: `op`, the sizes that its functions read, and `dtype` (bf16 if absent).
 Its inputs are told as shapes, dtypes and what fills them; a set of tensors is made of that as often as one is
 needed.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -41,6 +41,21 @@ class Family(NamedTuple):
     work: Callable[[Case], Tuple[int, int]]  # (bytes that have to move, floating-point operations)
     # How wrong a way's outputs are beside the reference; None: by their distance, relative to its length.
     error: Optional[Callable[[Any, Tuple[Tensor, ...]], float]] = None
+
+
+def table(names: str, rows: str) -> List[Case]:
+    """A case for each line of `rows`: under each name a number, yes, no, or a word."""
+    return [_case(names.split(), line.split()) for line in rows.strip().splitlines()]
+
+
+def _case(names: List[str], words: List[str]) -> Case:
+    if len(words) != len(names):
+        raise ValueError(f"{' '.join(words)}: {len(words)} words; needed are {len(names)}: {' '.join(names)}")
+    return dict(zip(names, map(_value, words)))
+
+
+def _value(word: str) -> Any:
+    return int(word) if word.isdigit() else {"yes": True, "no": False}.get(word, word)
 
 
 def dtype_of(case: Case) -> torch.dtype:

@@ -330,7 +330,7 @@ def _function(operator: Operator, torch_call: TorchCall) -> typing.List[str]:
             f"and dtypes of its tensors."]
     lines = filled(f"def {torch_call.name}(", [_function_parameter(piece) for piece in pieces], f") -> {result}:", 0)
     lines += wrapped('"""' + "\n\n".join(filter(None, says)), 4) + ['    """']
-    return lines + filled(f"return _registered.{torch_call.name}(", names, ")", 4)
+    return lines + filled(f"return _calls.{torch_call.name}(", names, ")", 4)
 
 
 def _function_parameter(piece: str) -> str:

@@ -17,7 +17,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import hone
 from hone._operators.description import MOST_DECODED
-from torch_cases import Call, Case, Family, Input, Inputs, dtype_of, normal, wide_dtype
+from torch_cases import (
+    Call,
+    Case,
+    Family,
+    Input,
+    Inputs,
+    dtype_of,
+    normal,
+    table,
+    wide_dtype,
+)
 from torch_hone import Ours, Problem
 
 _BACKENDS = {
@@ -137,3 +147,50 @@ _FAMILY = Family(
     work=_work,
 )
 FAMILIES = {"attention": _FAMILY, "attention_paged": _FAMILY}
+
+CASES = {
+    "attention": table(
+        "op batch heads kv_heads q_len kv_len head_dim causal dtype",
+        """
+        attention 32 16 16 512 512 128 no bf16
+        attention 32 16 16 512 512 128 yes bf16
+        attention 8 16 16 2048 2048 128 no bf16
+        attention 8 16 16 2048 2048 128 yes bf16
+        attention 2 16 16 8192 8192 128 no bf16
+        attention 2 16 16 8192 8192 128 yes bf16
+        attention 1 16 16 16384 16384 128 no bf16
+        attention 1 16 16 16384 16384 128 yes bf16
+        attention 1 32 32 512 512 128 yes fp16
+        attention 1 32 32 1024 1024 128 yes fp16
+        attention 1 32 32 2048 2048 128 yes fp16
+        attention 1 32 32 4096 4096 128 yes fp16
+        attention 16 32 32 512 512 64 no fp16
+        attention 1 32 8 8192 8192 128 yes bf16
+        attention 4 8 8 4096 4096 256 yes bf16
+        attention 1 12 12 1024 1024 64 yes fp16
+        attention 1 32 32 512 512 128 no fp32
+        attention 1 32 32 1024 1024 128 no fp32
+        attention 1 32 32 2048 2048 128 no fp32
+        attention 1 32 32 4096 4096 128 no fp32
+        attention 1 32 32 512 512 128 yes fp32
+        attention 1 32 32 1024 1024 128 yes fp32
+        attention 1 32 32 2048 2048 128 yes fp32
+        attention 1 32 32 4096 4096 128 yes fp32
+        attention 1 32 8 1 1024 128 no bf16
+        attention 1 32 8 1 4096 128 no bf16
+        attention 1 32 8 1 32768 128 no bf16
+        attention 8 32 8 1 4096 128 no bf16
+        attention 32 32 8 1 4096 128 no bf16
+        attention 64 32 8 1 8192 128 no bf16
+        attention 1 32 32 1 4096 128 no bf16
+        attention 16 32 32 1 2048 128 no bf16
+        attention 16 64 8 1 8192 128 no bf16
+        """,
+    )
+    + table(
+        "op batch heads kv_heads q_len kv_len head_dim causal page_size dtype",
+        """
+        attention_paged 64 32 8 1 8192 128 no 16 bf16
+        """,
+    ),
+}

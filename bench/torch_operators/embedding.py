@@ -19,6 +19,7 @@ from torch_cases import (
     eager_and_compiled,
     indices,
     normal,
+    table,
     wide_dtype,
 )
 from torch_hone import Ours
@@ -74,3 +75,34 @@ _FAMILY = Family(
     work=_work,
 )
 FAMILIES = {"embedding": _FAMILY, "embedding_positions": _FAMILY}
+
+CASES = {
+    "embedding": table(
+        "op tokens hidden vocabulary dtype",
+        """
+        embedding 1 4096 128256 bf16
+        embedding 16 4096 128256 bf16
+        embedding 64 4096 128256 bf16
+        embedding 512 4096 128256 bf16
+        embedding 2048 4096 128256 bf16
+        embedding 8192 4096 128256 bf16
+        embedding 16384 4096 128256 bf16
+        embedding 1 8192 128256 bf16
+        embedding 512 8192 128256 bf16
+        embedding 8192 8192 128256 bf16
+        embedding 1 4096 32000 bf16
+        embedding 512 4096 32000 bf16
+        embedding 8192 4096 32000 bf16
+        embedding 2048 4096 32000 fp32
+        """,
+    )
+    + table(
+        "op tokens hidden vocabulary position_rows dtype",
+        """
+        embedding_positions 1 768 50257 1024 fp16
+        embedding_positions 64 768 50257 1024 fp16
+        embedding_positions 1024 768 50257 1024 fp16
+        embedding_positions 8192 768 50257 1024 fp16
+        """,
+    ),
+}

@@ -10,7 +10,19 @@ from torch import Tensor
 from torch.nn import functional
 
 import hone
-from torch_cases import Call, Case, Family, Input, Inputs, compiled, dtype_of, normal, weight, wide
+from torch_cases import (
+    Call,
+    Case,
+    Family,
+    Input,
+    Inputs,
+    compiled,
+    dtype_of,
+    normal,
+    table,
+    weight,
+    wide,
+)
 from torch_hone import Ours, Problem
 
 
@@ -130,3 +142,92 @@ _FFN = Family(
     work=_ffn_work,
 )
 FAMILIES = {"linear": _LINEAR, "ffn_swiglu": _FFN, "ffn_gelu": _FFN}
+
+CASES = {
+    "linear": table(
+        "op tokens out in dtype",
+        """
+        linear 1 4096 4096 bf16
+        linear 16 4096 4096 bf16
+        linear 64 4096 4096 bf16
+        linear 128 4096 4096 bf16
+        linear 512 4096 4096 bf16
+        linear 2048 4096 4096 bf16
+        linear 1 28672 4096 bf16
+        linear 16 28672 4096 bf16
+        linear 64 28672 4096 bf16
+        linear 128 28672 4096 bf16
+        linear 512 28672 4096 bf16
+        linear 2048 28672 4096 bf16
+        linear 1 4096 14336 bf16
+        linear 16 4096 14336 bf16
+        linear 64 4096 14336 bf16
+        linear 128 4096 14336 bf16
+        linear 512 4096 14336 bf16
+        linear 2048 4096 14336 bf16
+        linear 1 57344 8192 bf16
+        linear 16 57344 8192 bf16
+        linear 128 57344 8192 bf16
+        linear 2048 57344 8192 bf16
+        linear 2048 4096 4096 fp32
+        linear 3 4096 4096 bf16
+        linear 17 28672 4096 bf16
+        linear 77 5120 5120 bf16
+        linear 333 4096 14336 bf16
+        linear 1000 4096 4096 bf16
+        linear 1 3584 18944 bf16
+        linear 3 18944 3584 bf16
+        linear 333 18944 3584 bf16
+        linear 17 5120 13824 bf16
+        linear 1000 13824 5120 bf16
+        linear 1 4096 4096 fp16
+        linear 512 4096 4096 fp16
+        linear 128 4096 4096 fp32
+        """,
+    ),
+    "ffn": table(
+        "op tokens hidden intermediate dtype",
+        """
+        ffn_swiglu 1 4096 14336 bf16
+        ffn_swiglu 4 4096 14336 bf16
+        ffn_swiglu 16 4096 14336 bf16
+        ffn_swiglu 64 4096 14336 bf16
+        ffn_swiglu 128 4096 14336 bf16
+        ffn_swiglu 512 4096 14336 bf16
+        ffn_swiglu 2048 4096 14336 bf16
+        ffn_swiglu 8192 4096 14336 bf16
+        ffn_swiglu 1 4096 11008 bf16
+        ffn_swiglu 16 4096 11008 bf16
+        ffn_swiglu 512 4096 11008 bf16
+        ffn_swiglu 1024 4096 11008 bf16
+        ffn_swiglu 2048 4096 11008 bf16
+        ffn_swiglu 4096 4096 11008 bf16
+        ffn_swiglu 1 8192 28672 bf16
+        ffn_swiglu 16 8192 28672 bf16
+        ffn_swiglu 128 8192 28672 bf16
+        ffn_swiglu 2048 8192 28672 bf16
+        ffn_gelu 128 4096 11008 fp16
+        ffn_gelu 512 4096 11008 fp16
+        ffn_gelu 1024 4096 11008 fp16
+        ffn_gelu 2048 4096 11008 fp16
+        ffn_gelu 4096 4096 11008 fp16
+        ffn_gelu 512 4096 11008 fp32
+        ffn_gelu 1024 4096 11008 fp32
+        ffn_gelu 2048 4096 11008 fp32
+        ffn_gelu 4096 4096 11008 fp32
+        ffn_swiglu 3 4096 14336 bf16
+        ffn_swiglu 17 4096 14336 bf16
+        ffn_swiglu 77 4096 14336 bf16
+        ffn_swiglu 1000 4096 14336 bf16
+        ffn_swiglu 1 3584 18944 bf16
+        ffn_swiglu 333 3584 18944 bf16
+        ffn_swiglu 3 5120 13824 bf16
+        ffn_swiglu 77 5120 13824 bf16
+        ffn_swiglu 1000 5120 13824 bf16
+        ffn_swiglu 16 4096 14336 fp16
+        ffn_gelu 1 4096 11008 fp16
+        ffn_gelu 77 5120 13824 fp16
+        ffn_gelu 1000 4096 11008 bf16
+        """,
+    ),
+}

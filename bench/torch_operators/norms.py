@@ -21,6 +21,7 @@ from torch_cases import (
     dtype_of,
     eager_and_compiled,
     normal,
+    table,
     wide,
 )
 from torch_hone import Ours
@@ -152,4 +153,52 @@ FAMILIES = {
     "layernorm": _norm(hone.LayerNorm),
     "layernorm_residual": _norm(hone.LayerNorm),
     "rmsnorm_backward": _BACKWARD,
+}
+
+CASES = {
+    "norms": table(
+        "op rows hidden dtype",
+        """
+        rmsnorm 1 4096 bf16
+        rmsnorm 4 4096 bf16
+        rmsnorm 8 4096 bf16
+        rmsnorm 128 4096 bf16
+        rmsnorm 4096 4096 bf16
+        rmsnorm 16384 4096 bf16
+        rmsnorm 16384 8192 bf16
+        rmsnorm 4096 16384 bf16
+        rmsnorm 65536 1024 bf16
+        rmsnorm_residual 1 4096 bf16
+        rmsnorm_residual 4 4096 bf16
+        rmsnorm_residual 8 4096 bf16
+        rmsnorm_residual 128 4096 bf16
+        rmsnorm_residual 4096 4096 bf16
+        rmsnorm_residual 16384 4096 bf16
+        rmsnorm_residual 16384 8192 bf16
+        rmsnorm_residual 4096 16384 bf16
+        rmsnorm_residual 65536 1024 bf16
+        rmsnorm 4096 4096 fp32
+        rmsnorm 3 4096 bf16
+        rmsnorm 77 5120 bf16
+        rmsnorm 333 3584 bf16
+        rmsnorm 1000 4096 fp16
+        rmsnorm 2048 4096 bf16
+        rmsnorm 65536 128 bf16
+        rmsnorm 16384 4097 bf16
+        rmsnorm 512 8192 fp32
+        rmsnorm_residual 17 5120 bf16
+        rmsnorm_residual 1000 3584 bf16
+        rmsnorm_residual 2048 4096 bf16
+        rmsnorm_residual 333 18944 bf16
+        layernorm 1 4096 bf16
+        layernorm 128 4096 bf16
+        layernorm 4096 4096 bf16
+        layernorm 16384 1024 bf16
+        layernorm_residual 8 4096 bf16
+        layernorm_residual 4096 4096 bf16
+        rmsnorm_backward 128 4096 bf16
+        rmsnorm_backward 4096 4096 bf16
+        rmsnorm_backward 16384 8192 bf16
+        """,
+    ),
 }

@@ -16,7 +16,17 @@ from torch.nn import functional
 import hone
 from hone._operators.stored import StoredWeight
 from hone._weights import packing
-from torch_cases import Call, Case, Family, Input, Inputs, dtype_of, normal, weight
+from torch_cases import (
+    Call,
+    Case,
+    Family,
+    Input,
+    Inputs,
+    dtype_of,
+    normal,
+    table,
+    weight,
+)
 from torch_hone import Ours, Problem
 
 
@@ -251,4 +261,48 @@ _FFN = Family(
 FAMILIES = {
     **{f"linear_{name}": _LINEAR for name in ("w4a16", "w8a16", "w8a8", "fp8")},
     "ffn_swiglu_w4a16": _FFN,
+}
+
+_SIZES = table(
+    "tokens out in dtype",
+    """
+    1 4096 4096 bf16
+    16 4096 4096 bf16
+    64 4096 4096 bf16
+    128 4096 4096 bf16
+    512 4096 4096 bf16
+    2048 4096 4096 bf16
+    1 28672 4096 bf16
+    16 28672 4096 bf16
+    64 28672 4096 bf16
+    128 28672 4096 bf16
+    512 28672 4096 bf16
+    2048 28672 4096 bf16
+    1 4096 14336 bf16
+    16 4096 14336 bf16
+    64 4096 14336 bf16
+    128 4096 14336 bf16
+    512 4096 14336 bf16
+    2048 4096 14336 bf16
+    1 57344 8192 bf16
+    16 57344 8192 bf16
+    128 57344 8192 bf16
+    2048 57344 8192 bf16
+    """,
+)
+_FORMATS = ("w4a16", "w8a16", "w8a8", "fp8")
+_LAYERS = [{"op": f"linear_{format}", **size} for format in _FORMATS for size in _SIZES]
+_NETWORKS = table(
+    "op tokens hidden intermediate dtype",
+    """
+    ffn_swiglu_w4a16 1 4096 14336 bf16
+    ffn_swiglu_w4a16 16 4096 14336 bf16
+    ffn_swiglu_w4a16 128 4096 14336 bf16
+    ffn_swiglu_w4a16 2048 4096 14336 bf16
+    """,
+)
+CASES = {
+    "quantized": [
+        {**case, "group": 128} if case["op"].endswith("w4a16") else case for case in _LAYERS + _NETWORKS
+    ],
 }

@@ -22,6 +22,7 @@ from torch_cases import (
     eager_and_compiled,
     filled,
     normal,
+    table,
 )
 from torch_hone import Ours
 
@@ -111,4 +112,20 @@ _FAMILY = Family(
     work=_work,
     error=_share_outside,
 )
-FAMILIES = {op: _FAMILY for op in ("sample", "sample_greedy", "sample_filters")}
+FAMILIES = {op: _FAMILY for op in ("sample_greedy", "sample", "sample_filters")}
+
+_SIZES = table(
+    "rows vocabulary dtype",
+    """
+    1 128256 bf16
+    4 128256 bf16
+    16 128256 bf16
+    64 128256 bf16
+    256 128256 bf16
+    1 32000 bf16
+    64 152064 bf16
+    64 128256 fp32
+    64 50257 fp16
+    """,
+)
+CASES = {"sample": [{"op": op, **size} for op in FAMILIES for size in _SIZES]}

@@ -22,9 +22,9 @@
 #pragma once
 
 #include "device/math.cuh"
-#include "sample/shared_add.cuh"
+#include "device/shared_words.cuh"
+#include "device/warp.cuh"
 #include "sample/tensors.cuh"
-#include "sample/warp.cuh"
 
 namespace hone::sample {
 
@@ -263,6 +263,28 @@ struct SharedHome : ElementHome<Layout, SharedPlace<Layout>> {
         return largest;
     }
 };
+
+/// The slots of two numbers, without their signs.
+__device__ inline uint32 places(uint32 pair) {
+    constexpr uint32 both = 0x00010001u;
+    constexpr uint32 minus_before = (0x10000u - Value::before_first) * both;
+    return __viaddmin_s16x2_relu(pair & 0x7fff * both, minus_before, Value::larger * both);
+}
+/// The slots of two numbers in bytes, given those without signs, each beyond `first` bytes.
+__device__ inline uint32 slot_offsets(uint32 pair, uint32 places, uint32 first) {
+    static_assert(Value::sign_slots == 1 << 11, "a sign moves from bit 15 to bit 13");
+    return places * 4 + first * 0x00010001u | (pair >> 2 & 0x20002000u);
+}
+
+/// The larger ones of two times two numbers; NaN is none.
+__device__ inline uint32 larger_pair(uint32 a, uint32 b) {
+    uint32 larger;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+}
+
+/// Not 0 where one of the halves is 0.
+__device__ inline uint32 has_zero(uint32 pair) { return (pair - 0x00010001u) & ~pair & 0x80008000u; }
 
 /// Logits of bf16 in shared memory that are counted by their values while they come, each part of the block's
 /// tokens in `counts` of its own, which begin as zeros: histograms of masses, and the mass of a part, are

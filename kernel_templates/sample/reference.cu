@@ -1,6 +1,6 @@
 // Sample, reference: a block a row. One thread finds the largest logit and walks along the masses to the
 // token; thresholds are made bit by bit, each kept while enough tokens or enough mass stays at or above it.
-// Weights are those of mass.cuh, since not a bit may differ. The outputs are float32.
+// Weights are those of numbers.cuh, since not a bit may differ. The outputs are float32.
 #include "sample/tensors.cuh"
 
 namespace hone::sample::reference {

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "kernel_templates/kit/launches.h"
-#include "kernel_templates/sample/geometry.cuh"
 #include "kernel_templates/sample/declaration.h"
-#include "kernel_templates/sample/values.cuh"
+#include "kernel_templates/sample/numbers.cuh"
 
 namespace hone::sample {
 

@@ -18,10 +18,34 @@
 // The histograms stay behind and tell a block the mass of what it keeps, without another look at its tokens.
 #pragma once
 
+#include "device/team.cuh"
 #include "sample/home.cuh"
-#include "sample/scratch.cuh"
 
 namespace hone::sample {
+
+using hone::inclusive_sum;
+
+/// A token in a word of the first histogram; rests of 2^10 tokens stand below it.
+inline constexpr uint32 packed_one = 1u << 22;
+
+/// Shared memory of a search.
+template <int blocks, int stages>
+struct SearchScratch {
+    uint32 words[stages][bins];  ///< counts; of the first histogram above the rests, where they fit
+    uint32 rests[bins];
+    uint32 seen[32];                       ///< tokens of each warp in the first histogram
+    uint4 totals[stages][blocks][groups];  ///< count, offsets in the group, rests, tokens seen
+    uint4 group_totals[stages][groups];
+    uint32 sums[searches][2][group_bins];
+
+    /// Histograms and sums begin as zeros. By all threads; seen by them after the next barrier.
+    template <int threads>
+    __device__ void clear() {
+        clear_words<threads>(&words[0][0], stages * bins);
+        clear_words<threads>(rests, bins);
+        clear_words<threads>(&sums[0][0][0], searches * 2 * group_bins);
+    }
+};
 
 /// Tokens and their mass.
 struct Part {
@@ -84,7 +108,7 @@ template <class Team, class Home, int threads>
 class Search {
   public:
     static constexpr bool is_short = Home::counts_values;
-    using ScratchType = Scratch<Team::blocks, threads / 32, is_short>;
+    using ScratchType = SearchScratch<Team::blocks, search_stages(is_short)>;
 
     __device__ Search(const Home& home, ScratchType& scratch) : home_(home), scratch_(scratch) {}
 
@@ -108,7 +132,7 @@ class Search {
         for (int bin = threadIdx.x; bin < bins; bin += threads) {
             if (bin >= kept_.first_bin) sum += coarse_part(bin).mass;
             if (bin < kept_.first_fine_bin) continue;
-            const uint32 tokens = scratch_.search.words[kept_.stage][bin];
+            const uint32 tokens = scratch_.words[kept_.stage][bin];
             sum += Level{true, static_cast<uint32>(kept_.first_bin - 1)}.part(bin, tokens, 0, 0).mass;
         }
         return sum;
@@ -134,31 +158,31 @@ class Search {
         is_packed_ = false;
         is_counted_ = true;
         home_.visit_counted([&](uint32 bits, uint32 tokens) {
-            atomicAdd(&scratch_.search.words[0][Bin::of(bits)], tokens);
-            atomicAdd(&scratch_.search.rests[Bin::of(bits)], tokens * Bin::rest(bits));
+            atomicAdd(&scratch_.words[0][Bin::of(bits)], tokens);
+            atomicAdd(&scratch_.rests[Bin::of(bits)], tokens * Bin::rest(bits));
         });
     }
     /// Counts this block's tokens by bins, and how many they are.
     __device__ void count_packed() {
         uint32 seen = 0;
-        const uint32 first = shared_address(scratch_.search.words[0]) - Bin::first * 4;
+        const uint32 first = shared_address(scratch_.words[0]) - Bin::first * 4;
         count([&](uint32 mass) {
             const uint32 bits = Bin::bits(mass);
             add_where(mass, first + (bits >> 17 << 2), packed_one | Bin::rest(bits));
             seen += mass != 0 ? 1 : 0;
         });
         seen = warp_sum(seen);
-        if (lane_index() == 0) scratch_.search.seen[warp_index()] = seen;
+        if (lane_index() == 0) scratch_.seen[warp_index()] = seen;
     }
     __device__ void count_apart() {
-        for (int bin = threadIdx.x; bin < bins; bin += threads) scratch_.search.words[0][bin] = 0;
+        for (int bin = threadIdx.x; bin < bins; bin += threads) scratch_.words[0][bin] = 0;
         __syncthreads();
         count([&](uint32 mass) {
             if (mass == 0) return;
             asm volatile("" : "+r"(mass));  // nothing of this rare count is made before it
             const uint32 bits = Bin::bits(mass);
-            atomicAdd(&scratch_.search.words[0][Bin::of(bits)], 1u);
-            atomicAdd(&scratch_.search.rests[Bin::of(bits)], Bin::rest(bits));
+            atomicAdd(&scratch_.words[0][Bin::of(bits)], 1u);
+            atomicAdd(&scratch_.rests[Bin::of(bits)], Bin::rest(bits));
         });
     }
     /// Calls add(mass) for every token.
@@ -175,7 +199,7 @@ class Search {
 
     /// Tokens that this block's warp `warp` has seen.
     __device__ uint32 seen_by(const Level& level, int warp) const {
-        return level.is_fine || !is_packed_ || warp >= threads / 32 ? 0 : scratch_.search.seen[warp];
+        return level.is_fine || !is_packed_ || warp >= threads / 32 ? 0 : scratch_.seen[warp];
     }
 
     /// Posts this block's totals of all groups, once its histogram is complete, and adds up those of all
@@ -185,25 +209,25 @@ class Search {
         for (int group = warp_index(); group < groups; group += threads / 32) {
             uint4 totals = block_totals(level, stage, group * group_bins + 2 * lane_index());
             totals.w = seen_by(level, group);
-            Team::post(&scratch_.search.totals[stage][Team::rank()][group], lane_index(), totals);
+            Team::post(&scratch_.totals[stage][Team::rank()][group], lane_index(), totals);
         }
         Team::sync();
-        uint4& sum = scratch_.search.group_totals[stage][lane_index()];
+        uint4& sum = scratch_.group_totals[stage][lane_index()];
         if (warp_index() == 0) sum = team_totals(stage, lane_index());
         __syncthreads();
         const int group = groups - 1 - lane_index();
-        const uint4 totals = scratch_.search.group_totals[stage][group];
+        const uint4 totals = scratch_.group_totals[stage][group];
         if (!level.is_fine) seen_ = warp_sum(totals.w);
         return level.part(group * group_bins, totals.x, totals.y, totals.z);
     }
     /// A lane adds two bins.
     __device__ uint4 block_totals(const Level& level, int stage, int bin) const {
-        const uint2 word = *reinterpret_cast<const uint2*>(&scratch_.search.words[stage][bin]);
+        const uint2 word = *reinterpret_cast<const uint2*>(&scratch_.words[stage][bin]);
         uint2 count = word;
         uint2 rest{0, 0};
         if (!level.is_fine) {
             rest = is_packed_ ? uint2{word.x % packed_one, word.y % packed_one}
-                              : *reinterpret_cast<const uint2*>(&scratch_.search.rests[bin]);
+                              : *reinterpret_cast<const uint2*>(&scratch_.rests[bin]);
             if (is_packed_) count = {word.x / packed_one, word.y / packed_one};
         }
         const uint32 offset = bin % group_bins;
@@ -214,7 +238,7 @@ class Search {
         uint4 sum{0, 0, 0, 0};
 #pragma unroll
         for (int block = 0; block < Team::blocks; ++block) {
-            const uint4 totals = scratch_.search.totals[stage][block][group];
+            const uint4 totals = scratch_.totals[stage][block][group];
             sum.x += totals.x;
             sum.y += totals.y;
             sum.z += totals.z;
@@ -248,7 +272,7 @@ class Search {
     }
     __device__ void add_bin(const Level& level, int stage, int bin, int block, uint32& count,
                             uint32& rest) const {
-        const uint32 word = Team::read(&scratch_.search.words[stage][bin], block);
+        const uint32 word = Team::read(&scratch_.words[stage][bin], block);
         if (level.is_fine) {
             count += word;
         } else if (is_packed_) {
@@ -256,7 +280,7 @@ class Search {
             rest += word % packed_one;
         } else {
             count += word;
-            rest += Team::read(&scratch_.search.rests[bin], block);
+            rest += Team::read(&scratch_.rests[bin], block);
         }
     }
     /// A lane has two neighbouring bins, the first lane the upper ones.
@@ -275,22 +299,21 @@ class Search {
 
     /// A bin of this block's first histogram.
     __device__ Part coarse_part(uint32 bin) const {
-        const uint32 word = scratch_.search.words[0][bin];
+        const uint32 word = scratch_.words[0][bin];
         return is_packed_ ? Level{false, 0}.part(bin, word / packed_one, 0, word % packed_one)
-                          : Level{false, 0}.part(bin, word, 0, scratch_.search.rests[bin]);
+                          : Level{false, 0}.part(bin, word, 0, scratch_.rests[bin]);
     }
 
     /// Where top-k and top-p share a histogram, makes it zeros for the second.
     __device__ void clear_again(int stage) {
         if (kept_.stage != stage) return;
         Team::sync();
-        fill<threads>(scratch_.search.words[stage], bins);
+        clear_words<threads>(scratch_.words[stage], bins);
         __syncthreads();
     }
 
     __device__ Threshold find(const Target& target, int which) {
-        const Crossing coarse =
-            locate({false, 0}, 0, coarse_, coarse_until_, target, scratch_.search.sums[which]);
+        const Crossing coarse = locate({false, 0}, 0, coarse_, coarse_until_, target, scratch_.sums[which]);
         if (coarse.own.count == 1) {
             const uint32 mass = Bin::mass(coarse.bin, 0);
             kept_ = {mass, static_cast<int>(coarse.bin), bins, kept_.stage};
@@ -303,12 +326,12 @@ class Search {
         const Level level{true, coarse.bin};
         const int stage = is_short ? 1 : 1 + which;
         if constexpr (is_short) clear_again(stage);
-        uint32* counts = scratch_.search.words[stage];
+        uint32* counts = scratch_.words[stage];
         home_.visit_bin(coarse.bin,
                         [&](uint32 bits, uint32 tokens) { atomicAdd(&counts[Bin::rest(bits)], tokens); });
         const Part parts = group_parts(level, stage);
         const Crossing fine = locate(level, stage, parts, inclusive_sum(parts), target.beyond(coarse.above),
-                                     scratch_.search.sums[2 + which]);
+                                     scratch_.sums[2 + which]);
         const uint32 mass = Bin::mass(coarse.bin, fine.bin);
         kept_ = {mass, static_cast<int>(coarse.bin) + 1, static_cast<int>(fine.bin), stage};
         return {mass, coarse.above + fine.above + fine.own};

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "device/packet.cuh"
-#include "device/reduce.cuh"
+#include "device/random.cuh"
 #include "device/sync.cuh"
 #include "hone_constants.h"
-#include "sample/geometry.cuh"
-#include "sample/mass.cuh"
+#include "sample/numbers.cuh"
 
 namespace hone::sample {
 

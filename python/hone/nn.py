@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ._torch import registered
+from ._torch.registered import calls
 from ._nn.attention import Attention as Attention
 from ._nn.common import ACTIVATIONS, checked_activation, has_columns, needs_gradient
 from ._nn.quantized import Bits, ffn_group
@@ -90,8 +90,8 @@ class RMSNorm(torch.nn.RMSNorm):
             return y if residual is None else (y, total)
         epsilon = _epsilon(self.eps, x.dtype)
         if residual is None:
-            return registered.rms_norm(x, self.weight, epsilon)
-        return registered.rms_norm_residual(x, residual, self.weight, epsilon)
+            return calls.rms_norm(x, self.weight, epsilon)
+        return calls.rms_norm_residual(x, residual, self.weight, epsilon)
 
 
 class LayerNorm(torch.nn.LayerNorm):
@@ -114,8 +114,8 @@ class LayerNorm(torch.nn.LayerNorm):
             y = functional.layer_norm(total, self.normalized_shape, self.weight, self.bias, self.eps)
             return y if residual is None else (y, total)
         if residual is None:
-            return registered.layer_norm(x, self.weight, self.bias, self.eps)
-        return registered.layer_norm_residual(x, residual, self.weight, self.bias, self.eps)
+            return calls.layer_norm(x, self.weight, self.bias, self.eps)
+        return calls.layer_norm_residual(x, residual, self.weight, self.bias, self.eps)
 
 
 class Linear(torch.nn.Linear):
@@ -136,7 +136,7 @@ class Linear(torch.nn.Linear):
         out_features]."""
         norm = _norm_arguments(self.norm, x)
         if _multiplies(x, residual, self.out_features, self.weight, self.bias, norm[0]):
-            return registered.linear(x, self.weight, self.bias, residual, self.activation, *norm)
+            return calls.linear(x, self.weight, self.bias, residual, self.activation, *norm)
         if self.norm is not None:
             x = self.norm(x)
         y = ACTIVATIONS[self.activation](functional.linear(x, self.weight, self.bias))
@@ -175,7 +175,7 @@ class FusedFFN(torch.nn.Module):
         weights = (gate, up.weight, down.weight, up.bias, down.bias)
         norm = _norm_arguments(self.norm, x)
         if _multiplies(x, residual, down.out_features, *weights, norm[0]):
-            return registered.fused_ffn(x, *weights, residual, self.activation, *norm)
+            return calls.fused_ffn(x, *weights, residual, self.activation, *norm)
         return _ffn_formula(self, x, residual)
 
     def extra_repr(self) -> str:
@@ -243,7 +243,7 @@ class QuantizedFFN(torch.nn.Module):
             return _ffn_formula(self, x, residual)
         gate, up, down = self.gate_proj, self.up_proj, self.down_proj
         codes, scales, zeros = (None,) * 3 if gate is None else (gate.kernel_codes, gate.scales, gate.zeros)
-        return registered.quantized_ffn(
+        return calls.quantized_ffn(
             x, codes, scales, up.kernel_codes, up.scales, down.kernel_codes, down.scales, up.format, up.group,
             up.out_features, self.activation, zeros, up.zeros, down.zeros, up.bias, down.bias, residual, None,
             *norm,

@@ -18,7 +18,9 @@ help(hone.ops.rms_norm) says what an operator computes and takes; docs/operators
 take part in torch.compile(fullgraph=True), CUDA graphs, inference_mode and autograd, run on the current
 stream of x's device, and return fresh tensors: contiguous ones, but for attention's, which lies as [batch,
 tokens, heads, head_dim]. The first call with a dtype, a row length and a device prepares a kernel, which a
-CUDA graph cannot capture: warm up before. Every function may be called from any thread.
+CUDA graph cannot capture: warm up before. Every function may be called from any thread. A call that no
+gradient, compiler, mode, transform, tracer, profiler or tensor subclass has to see passes by PyTorch's
+dispatcher.
 
 - RMSNorm has gradients; everything else runs forward only, and backward() through it raises
   NotImplementedError, as do second derivatives and torch.func.grad. torch.vmap calls the kernel once a slice.
@@ -58,7 +60,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional, Tuple
 
-from ._torch import registered as _registered
+from ._torch.registered import calls as _calls
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -80,7 +82,7 @@ def attention(
     """softmax(q * k^T * scale) * v, of q [batch, heads, tokens, head_dim] and k and v [batch, kv_heads,
     tokens, head_dim], with the arguments of torch.nn.functional.scaled_dot_product_attention; attn_mask has
     to be None and dropout_p 0."""
-    return _registered.attention(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    return _calls.attention(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 def attention_with_cache(
@@ -91,7 +93,7 @@ def attention_with_cache(
 ) -> Tensor:  # fmt: skip
     """Attention of q [batch, tokens, heads, head_dim] over a cache [batch, room, kv_heads, head_dim], or pages
     of one with a page_table; help(hone.ops) says what the others are."""
-    return _registered.attention_with_cache(
+    return _calls.attention_with_cache(
         q, k_cache, v_cache, kv_lengths, page_table, causal, window, softcap, scale, kv_len, k_scale, v_scale
     )
 
@@ -103,7 +105,7 @@ def attention_with_cache_lse(
     v_scale: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Tensor]:  # fmt: skip
     """The same, and the log-sum-exp of the scores, fp32 [batch, heads, tokens]."""
-    return _registered.attention_with_cache_lse(
+    return _calls.attention_with_cache_lse(
         q, k_cache, v_cache, kv_lengths, page_table, causal, window, softcap, scale, kv_len, k_scale, v_scale
     )
 
@@ -121,7 +123,7 @@ def embedding(
     It is hone.Embedding as a function: help(hone.EmbeddingOperator.__call__) has the shapes and dtypes of its
     tensors.
     """
-    return _registered.embedding(ids, table, scale, position_ids, position_table)
+    return _calls.embedding(ids, table, scale, position_ids, position_table)
 
 
 def linear(
@@ -135,7 +137,7 @@ def linear(
     It is hone.Linear as a function: help(hone.LinearOperator.__call__) has the shapes and dtypes of its
     tensors.
     """
-    return _registered.linear(x, weight, bias, residual, activation, norm_weight, epsilon)
+    return _calls.linear(x, weight, bias, residual, activation, norm_weight, epsilon)
 
 
 def fused_ffn(
@@ -152,9 +154,7 @@ def fused_ffn(
     It is hone.FusedFfn as a function: help(hone.FusedFfnOperator.__call__) has the shapes and dtypes of its
     tensors.
     """
-    return _registered.fused_ffn(
-        x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon,
-    )
+    return _calls.fused_ffn(x, gate, up, down, up_bias, down_bias, residual, activation, norm_weight, epsilon)
 
 
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -163,7 +163,7 @@ def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
 
     It is hone.RmsNorm as a function: help(hone.Norm.__call__) has the shapes and dtypes of its tensors.
     """
-    return _registered.rms_norm(x, weight, epsilon)
+    return _calls.rms_norm(x, weight, epsilon)
 
 
 def rms_norm_residual(x: Tensor, residual: Tensor, weight: Tensor, epsilon: float) -> Tuple[Tensor, Tensor]:
@@ -172,7 +172,7 @@ def rms_norm_residual(x: Tensor, residual: Tensor, weight: Tensor, epsilon: floa
 
     It is hone.RmsNorm as a function: help(hone.Norm.__call__) has the shapes and dtypes of its tensors.
     """
-    return _registered.rms_norm_residual(x, residual, weight, epsilon)
+    return _calls.rms_norm_residual(x, residual, weight, epsilon)
 
 
 def rms_norm_quantized(x: Tensor, weight: Tensor, epsilon: float, output: str) -> Tuple[Tensor, Tensor]:
@@ -181,7 +181,7 @@ def rms_norm_quantized(x: Tensor, weight: Tensor, epsilon: float, output: str) -
 
     It is hone.RmsNorm as a function: help(hone.Norm.__call__) has the shapes and dtypes of its tensors.
     """
-    return _registered.rms_norm_quantized(x, weight, epsilon, output)
+    return _calls.rms_norm_quantized(x, weight, epsilon, output)
 
 
 def rms_norm_residual_quantized(
@@ -192,7 +192,7 @@ def rms_norm_residual_quantized(
 
     It is hone.RmsNorm as a function: help(hone.Norm.__call__) has the shapes and dtypes of its tensors.
     """
-    return _registered.rms_norm_residual_quantized(x, residual, weight, epsilon, output)
+    return _calls.rms_norm_residual_quantized(x, residual, weight, epsilon, output)
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Optional[Tensor], epsilon: float) -> Tensor:
@@ -200,7 +200,7 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Optional[Tensor], epsilon: float
 
     It is hone.LayerNorm as a function: help(hone.Norm.__call__) has the shapes and dtypes of its tensors.
     """
-    return _registered.layer_norm(x, weight, bias, epsilon)
+    return _calls.layer_norm(x, weight, bias, epsilon)
 
 
 def layer_norm_residual(
@@ -210,7 +210,7 @@ def layer_norm_residual(
 
     It is hone.LayerNorm as a function: help(hone.Norm.__call__) has the shapes and dtypes of its tensors.
     """
-    return _registered.layer_norm_residual(x, residual, weight, bias, epsilon)
+    return _calls.layer_norm_residual(x, residual, weight, bias, epsilon)
 
 
 def quantized_linear(
@@ -231,7 +231,7 @@ def quantized_linear(
     It is hone.QuantizedLinear as a function: help(hone.QuantizedLinearOperator.__call__) has the shapes and
     dtypes of its tensors.
     """
-    return _registered.quantized_linear(
+    return _calls.quantized_linear(
         x, codes, scales, format, group, out_features, activation, zeros, bias, residual, x_scales,
         norm_weight, epsilon, out_dtype,
     )
@@ -252,7 +252,7 @@ def quantized_ffn(
     It is hone.QuantizedFfn as a function: help(hone.QuantizedFfnOperator.__call__) has the shapes and dtypes
     of its tensors.
     """
-    return _registered.quantized_ffn(
+    return _calls.quantized_ffn(
         x, gate, gate_scales, up, up_scales, down, down_scales, format, group, intermediate, activation,
         gate_zeros, up_zeros, down_zeros, up_bias, down_bias, residual, x_scales, norm_weight, epsilon,
         out_dtype,
@@ -271,7 +271,7 @@ def rms_norm_backward(
     It is hone.RmsNormBackward as a function: help(hone.NormBackward.__call__) has the shapes and dtypes of
     its tensors.
     """
-    return _registered.rms_norm_backward(dy, x, weight, dsum, epsilon)
+    return _calls.rms_norm_backward(dy, x, weight, dsum, epsilon)
 
 
 def rope_kv_append(
@@ -291,7 +291,7 @@ def rope_kv_append(
     It is hone.RopeKvAppend as a function: help(hone.RopeKvAppendOperator.__call__) has the shapes and dtypes
     of its tensors.
     """
-    return _registered.rope_kv_append(
+    return _calls.rope_kv_append(
         q, k, v, k_cache, v_cache, cos, sin, style, kv_lengths, page_table, positions, slots, k_scale,
         v_scale, q_weight, k_weight, epsilon,
     )
@@ -314,7 +314,7 @@ def sample(
     It is hone.Sample as a function: help(hone.SampleOperator.__call__) has the shapes and dtypes of its
     tensors.
     """
-    return _registered.sample(logits, temperature, seed, counter, top_k, top_p, min_p)
+    return _calls.sample(logits, temperature, seed, counter, top_k, top_p, min_p)
 
 
 def sample_log_probability(
@@ -333,7 +333,7 @@ def sample_log_probability(
     It is hone.Sample as a function: help(hone.SampleOperator.__call__) has the shapes and dtypes of its
     tensors.
     """
-    return _registered.sample_log_probability(logits, temperature, seed, counter, top_k, top_p, min_p)
+    return _calls.sample_log_probability(logits, temperature, seed, counter, top_k, top_p, min_p)
 
 
 # End of operators.

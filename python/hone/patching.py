@@ -20,7 +20,7 @@ from typing import Any, Dict, List, Optional, Tuple, Type
 from torch import Tensor, nn
 
 from . import nn as hone_nn
-from ._torch import registered
+from ._torch.registered import calls
 from ._nn.probe import computes_rms_norm, epsilon_of
 
 MAX_HIDDEN = 262144  # of hone_rms_norm::hidden
@@ -66,7 +66,7 @@ class _Patched:
     def forward(self, *arguments: Any, **named: Any) -> Any:
         """[..., hidden] -> the same shape and dtype."""
         if len(arguments) == 1 and not named and hone_nn.runs_natively(arguments[0], self.weight):
-            return registered.rms_norm(arguments[0], self.weight, epsilon_of(self))
+            return calls.rms_norm(arguments[0], self.weight, epsilon_of(self))
         return super().forward(*arguments, **named)  # type: ignore[misc]  # the other class has it
 
     def __reduce_ex__(self, protocol: Any) -> Any:

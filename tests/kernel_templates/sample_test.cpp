@@ -8,9 +8,9 @@
 #include <random>
 
 #include "kernel_templates/catalog.h"
+#include "kernel_templates/device/random.cuh"
 #include "kernel_templates/kit/tunables.h"
-#include "kernel_templates/sample/mass.cuh"
-#include "kernel_templates/sample/values.cuh"
+#include "kernel_templates/sample/numbers.cuh"
 #include "kernel_templates/space.h"
 
 using namespace hone;

@@ -1,5 +1,5 @@
 """Hone as a peer of PyTorch (bench/torch_peers.py), and the tables (bench/compare_docs.py): every case of
-bench/cases, made smaller, on the fake driver."""
+bench/torch_operators, made smaller, on the fake driver."""
 
 from __future__ import annotations
 
@@ -20,18 +20,15 @@ BENCH = TREE / "bench"
 SIZES = ("tokens", "rows", "in", "out", "hidden", "intermediate", "q_len", "kv_len", "vocabulary")
 
 
-def cases() -> List[Dict[str, Any]]:
-    files = (BENCH / "cases").glob("*.json")
-    return [case for file in sorted(files) for case in json.loads(file.read_text())]
-
-
 def problems_of(arguments: Dict[str, Any]) -> List[str]:
     """What hone.tune() of these would tune."""
     answer = hone.tune(**arguments, dry_run=True, quiet=True)
     return [problem["problem"] for problem in answer["problems"]]
 
 
-class Peers(Case):
+class BenchCase(Case):
+    """With the modules of bench/ over stand-ins for PyTorch."""
+
     def setUp(self) -> None:
         self.torch = fake_torch.install()
         self.addCleanup(fake_torch.uninstall)
@@ -50,9 +47,16 @@ class Peers(Case):
             if str(getattr(module, "__file__", None)).startswith(f"{BENCH}/"):
                 del sys.modules[name]
 
+    def cases(self) -> List[Dict[str, Any]]:
+        import torch_operators
+
+        return [case for table in torch_operators.CASES.values() for case in table]
+
+
+class Peers(BenchCase):
     def smaller_cases(self) -> List[Dict[str, Any]]:
         """One of each that remains different."""
-        smaller = [{k: -(-v // 64) if k in SIZES else v for k, v in case.items()} for case in cases()]
+        smaller = [{k: -(-v // 64) if k in SIZES else v for k, v in case.items()} for case in self.cases()]
         for case in smaller:
             if "group" in case:
                 case["group"] = 32
@@ -93,10 +97,10 @@ class Peers(Case):
                 self.assertEqual(sorted(tuned), sorted(called))
 
     def test_every_operator_has_cases(self) -> None:
-        self.assertEqual({case["op"] for case in cases()}, set(self.torch_peers.FAMILIES))
+        self.assertEqual({case["op"] for case in self.cases()}, set(self.torch_peers.FAMILIES))
 
     def test_work_is_told_for_every_case(self) -> None:
-        for case in cases():
+        for case in self.cases():
             moved, operations = self.torch_peers.FAMILIES[case["op"]].work(case)
             self.assertGreater(moved, 0)
             self.assertGreaterEqual(operations, 0)
@@ -150,12 +154,12 @@ class Peers(Case):
         self.assertEqual(second["fields"], {**half, "in": 128, "out": 64})
 
 
-class Tables(unittest.TestCase):
+class Tables(BenchCase):
     def test_a_row_for_every_case(self) -> None:
-        with mock.patch.object(sys, "path", [str(BENCH), *sys.path]):
-            import compare_docs
+        import compare_docs
+
         peers = [{"name": "hone", "us": 10.0}, {"name": "cuBLAS", "us": 12.0}, {"name": "x", "error": "e"}]
-        results = [{"case": case, "bytes": 10**7, "flops": 10**10, "peers": peers} for case in cases()]
+        results = [{"case": case, "bytes": 10**7, "flops": 10**10, "peers": peers} for case in self.cases()]
         machine = {"device": "NVIDIA H100", "torch": "2.11"}
         table = compare_docs.render({"date": "2026-01-02T03:04", "machine": machine, "results": results})
         self.assertIn("NVIDIA H100, PyTorch 2.11, 2026-01-02.", table)

@@ -9,6 +9,7 @@ import unittest
 import warnings
 
 import fakes  # finds the package
+from fakes.case import replaced_variables
 
 try:
     import torch
@@ -127,6 +128,75 @@ class Graphs(unittest.TestCase):
             y = norm(torch.empty(rows, HIDDEN, device="meta"), weight)
             self.assertEqual(tuple(y.shape), (rows, HIDDEN))
         self.assertEqual(len(graphs), 1)
+
+
+class Dispatch(unittest.TestCase):
+    """Calls pass by PyTorch's dispatcher (direct.py), but where somebody has to see them."""
+
+    def setUp(self) -> None:
+        self.call = (torch.empty(3, HIDDEN, device="meta"), torch.empty(HIDDEN, device="meta"), EPSILON)
+
+    def seen_by(self, mode: type) -> list:
+        """Names of what a mode sees of a call."""
+        seen = []
+
+        class Watcher(mode):
+            def __torch_dispatch__(self, function, types, arguments=(), named=None):
+                seen.append(str(function))
+                return function(*arguments, **(named or {}))
+
+            __torch_function__ = __torch_dispatch__
+
+        with torch.no_grad(), Watcher():
+            ops.rms_norm(*self.call)
+        return seen
+
+    def test_modes_see_the_operator(self) -> None:
+        from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        for mode in (TorchDispatchMode, TorchFunctionMode):
+            self.assertIn("hone.rms_norm.default", self.seen_by(mode))
+
+    def test_a_profiler_sees_the_operator(self) -> None:
+        with torch.no_grad(), torch.profiler.profile() as profiler:
+            ops.rms_norm(*self.call)
+        self.assertIn("hone::rms_norm", [event.name for event in profiler.events()])
+
+    def test_tracers_see_the_operator(self) -> None:
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        x, weight, _ = self.call
+
+        def norm(x, weight):
+            return ops.rms_norm(x, weight, EPSILON)
+
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace(norm, (x, weight), check_trace=False)
+            self.assertIn("hone::rms_norm", str(traced.graph))
+            for pre_dispatch in (False, True):
+                graph = make_fx(norm, pre_dispatch=pre_dispatch)(x, weight)
+                self.assertIn("hone.rms_norm.default", graph.code)
+
+    def test_transforms_see_the_operator(self) -> None:
+        x, weight, _ = self.call
+        batched = torch.func.vmap(lambda x: ops.rms_norm(x, weight, EPSILON))(torch.stack([x, x]))
+        self.assertEqual(tuple(batched.shape), (2, 3, HIDDEN))
+
+    def test_what_pytorch_refuses_is_refused(self) -> None:
+        x, weight, _ = self.call
+        for wrong in ((x, weight, "1e-5"), (x, weight, None), (x, EPSILON, EPSILON)):
+            with torch.no_grad(), self.assertRaisesRegex((RuntimeError, TypeError), "hone::rms_norm"):
+                ops.rms_norm(*wrong)
+
+    def test_nobody_watching_there_is_no_dispatch(self) -> None:
+        from hone._torch.registered import calls
+
+        if calls.rms_norm is torch.ops.hone.rms_norm.default:
+            self.skipTest("this PyTorch lacks what direct.py asks for")
+        with replaced_variables(calls.rms_norm, operator=None), torch.no_grad():
+            self.assertEqual(tuple(ops.rms_norm(*self.call).shape), (3, HIDDEN))
 
 
 class Gradients(unittest.TestCase):

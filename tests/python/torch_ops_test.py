@@ -7,9 +7,10 @@ import inspect
 import itertools
 import re
 import unittest
+from unittest import mock
 
 from fakes import torch as fake_torch, torch_library
-from fakes.case import HIDDEN, Case
+from fakes.case import HIDDEN, Case, replaced_variables
 
 import hone
 from hone._native.arrays import TORCH_DTYPES
@@ -348,8 +349,75 @@ class Registration(TorchCase):
             self.assertIn("Autograd", operator.default.kernels)
 
 
+class Direct(TorchCase):
+    """Functions that pass by the dispatcher where nobody else has to see a call."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.x, self.weight = self.tensor(3, HIDDEN), self.tensor(HIDDEN)
+
+    def replaced(self, **names):
+        """For a while the function of rms_norm sees these instead of its own."""
+        return replaced_variables(self.ops.calls.rms_norm, **names)
+
+    def dispatched(self, *arguments) -> int:
+        """How often a call of rms_norm reached the dispatcher."""
+        operator = mock.Mock(side_effect=self.ops.rms_norm)
+        with self.replaced(operator=operator), self.one_launch():
+            y = self.ops.calls.rms_norm(*(arguments or (self.x, self.weight, 1e-5)))
+        self.assertEqual(tuple(y.shape), (3, HIDDEN))
+        return operator.call_count
+
+    def test_a_call_that_nobody_watches_is_not_dispatched(self) -> None:
+        for _ in range(2):
+            self.assertEqual(self.dispatched(), 0)
+
+    def test_whoever_watches_sees_the_operator(self) -> None:
+        for name in ("modes", "function_modes", "transforms", "tracing", "profiled", "is_compiling"):
+            with self.subTest(name), self.replaced(**{name: lambda: 1}):
+                self.assertEqual(self.dispatched(), 1)
+        self.torch.autograd.forward_ad._current_level = 0
+        self.assertEqual(self.dispatched(), 1)
+
+    def test_gradients_are_the_operators(self) -> None:
+        self.weight.requires_grad = True
+        with self.replaced(operator=mock.Mock(return_value="with a gradient")):
+            self.assertEqual(self.ops.calls.rms_norm(self.x, self.weight, 1e-5), "with a gradient")
+        self.torch.grad = False
+        self.assertEqual(self.dispatched(), 0)
+
+    def test_arguments_that_pytorch_converts_or_refuses_are_dispatched(self) -> None:
+        other = type("Other", (fake_torch.Tensor,), {})
+        x = other(self.x.shape, self.x.dtype, self.x.device)
+        self.assertEqual(self.dispatched(x, self.weight, 1e-5), 1)
+        self.assertEqual(self.dispatched(self.x, self.weight, 1), 1)
+
+    def test_a_tensor_that_only_the_dispatcher_understands_is_dispatched(self) -> None:
+        refuses = mock.Mock(side_effect=RuntimeError("doesn't have storage"))
+        with self.replaced(implementation=refuses):
+            self.assertEqual(self.dispatched(), 1)
+        refuses.assert_called_once()
+
+    def test_what_hone_could_not_do_is_not_tried_twice(self) -> None:
+        fails = mock.Mock(side_effect=hone.HoneError("no kernel", 7, "unsupported"))
+        with self.replaced(implementation=fails, operator=None), self.refuses(hone.HoneError, "no kernel"):
+            self.ops.calls.rms_norm(self.x, self.weight, 1e-5)
+
+    def test_operators_that_write_are_always_dispatched(self) -> None:
+        self.assertIs(self.ops.calls.rope_kv_append, self.ops.rope_kv_append)
+
+    def test_every_other_operator_has_one(self) -> None:
+        for name, operator in vars(self.torch.ops.hone).items():
+            found = getattr(self.ops.calls, name)
+            self.assertEqual(found is operator.default, "!" in operator.default.schema)
+
+
 class WithoutPrivateInterfaces(TorchCase):
     PRIVATE = False
+
+    def test_every_call_is_dispatched(self) -> None:
+        for name, operator in vars(self.torch.ops.hone).items():
+            self.assertIs(getattr(self.ops.calls, name), operator.default)
 
     def test_operators_that_write_refuse_gradients_themselves(self) -> None:
         q, k = self.tensor(1, 1, 2, 64), self.tensor(1, 1, 1, 64)

@@ -8,8 +8,9 @@
 #include <numeric>
 #include <random>
 
+#include "kernel_templates/device/random.cuh"
 #include "kernel_templates/kit/tunables.h"
-#include "kernel_templates/sample/mass.cuh"
+#include "kernel_templates/sample/numbers.cuh"
 #include "kernel_templates/sample/row_plan.h"
 #include "tests/runtime/gpu_run.h"
 
@@ -76,8 +77,8 @@ std::size_t drawn(const std::vector<float>& logits, float largest, const Asked& 
     std::vector<unsigned> masses;
     for (const float logit : logits) masses.push_back(hone::sample::mass_of(logit, scaling));
     const unsigned least = threshold(masses, asked);
-    const unsigned long long random = hone::sample::random_bits(static_cast<std::uint64_t>(asked.seed),
-                                                                static_cast<std::uint64_t>(asked.counter));
+    const unsigned long long random =
+        hone::random_bits(static_cast<std::uint64_t>(asked.seed), static_cast<std::uint64_t>(asked.counter));
     const unsigned long long total = sum_of(masses, least);
     std::uint64_t left = hone::sample::high_product(random, total);
     for (std::size_t i = 0; i < masses.size(); ++i) {

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .._torch import registered
+from .._torch.registered import calls
 from .._torch.prepared import DTYPES
 
 
@@ -41,7 +41,7 @@ class Attention(torch.nn.Module):
         * head_dim], or parts of what one projection gives -> like q."""
         q, k, v = (tensor.unflatten(-1, (-1, self.head_dim)) for tensor in (q, k, v))
         if self._runs_natively(q, k, v):
-            out = registered.attention_with_cache(
+            out = calls.attention_with_cache(
                 q, k, v, None, None, self.causal, self.window, self.softcap, self.scale
             )
         else:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .._torch import registered
+from .._torch.registered import calls
 from .._native.structs import QUANT_FORMATS
 from .._operators.stored import StoredWeight
 from .._torch.prepared import DTYPES
@@ -177,7 +177,7 @@ class QuantizedLinear(torch.nn.Module):
     ) -> Tensor:
         if self.input_order is not None:
             x = x.index_select(-1, self.input_order)
-        return registered.quantized_linear(
+        return calls.quantized_linear(
             x, self.kernel_codes, self.scales, self.format, self.group, self.out_features, self.activation,
             self.zeros, self.bias, residual, x_scales, None, None, DTYPES[dtype],
         )  # fmt: skip

@@ -1,11 +1,12 @@
 """PyTorch's operators of Hone, registered: torch.ops.hone.rms_norm.default and its relatives, here as rms_norm.
-hone.ops has the functions for users.
+hone.ops has the functions for users, which call them through `calls` (direct.py).
 
 torch.library.custom_op would wrap each call in checks of its own; Library.define and impl do not.
 """
 
 from __future__ import annotations
 
+import types
 from typing import Any, Callable, Dict, Tuple
 
 import torch
@@ -19,9 +20,13 @@ from .autograd import (
     with_gradient,
 )
 from .declared import DECLARED
+from .direct import direct_call
 from .rows import RowsCall
 
 _library = torch.library.Library("hone", "DEF")  # the operators live as long as this object
+
+# How Python calls them, by name.
+calls: Any = types.SimpleNamespace()
 
 # Those whose kernels are written by hand: on tensors, and what they return for fake ones.
 _KERNELS: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -44,6 +49,7 @@ def _define(schema: str, implementation: Callable[..., Any], fake: Callable[...,
     operator = getattr(torch.ops.hone, name).default
     if instead:
         no_gradient(_library, operator, schema, implementation, instead)
+    setattr(calls, name, direct_call(schema, operator, implementation))
     return operator
 
 

@@ -77,3 +77,17 @@ def pointer_of(array) -> int:
     if isinstance(array, arrays.InterfaceArray):
         return array.__cuda_array_interface__["data"][0]
     return array.pointer if isinstance(array, arrays.Exporter) else array.data_ptr()
+
+
+@contextlib.contextmanager
+def replaced_variables(function, **values):
+    """For a while a function sees other values of variables of the function around it."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__))
+    kept = {name: cells[name].cell_contents for name in values}
+    for name, value in values.items():
+        cells[name].cell_contents = value
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            cells[name].cell_contents = value

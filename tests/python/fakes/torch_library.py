@@ -63,7 +63,8 @@ def install(torch: Any, private: bool = True) -> None:
     torch.contiguous_format = "contiguous"
     torch.autograd = types.ModuleType("torch.autograd")
     torch.autograd.Function = type("Function", (), {})
-    torch.autograd.forward_ad = types.SimpleNamespace(_current_level=-1)
+    no_tangent = types.SimpleNamespace(tangent=None)
+    torch.autograd.forward_ad = types.SimpleNamespace(_current_level=-1, unpack_dual=lambda tensor: no_tangent)
     for name in ("library", "autograd"):
         sys.modules[f"torch.{name}"] = getattr(torch, name)
     if private:
@@ -72,7 +73,11 @@ def install(torch: Any, private: bool = True) -> None:
         )
         torch._C._AutoDispatchBelowAutograd = lambda: _below(torch)
         torch._C._len_torch_dispatch_stack = lambda: 0
+        torch._C._len_torch_function_stack = lambda: 0
         torch._C._are_functorch_transforms_active = lambda: False
+        torch._C._is_tracing = lambda: False
+        torch._C._autograd = types.SimpleNamespace(_profiler_enabled=lambda: False)
+        torch.compiler = types.SimpleNamespace(is_dynamo_compiling=lambda: False)
 
 
 @contextlib.contextmanager

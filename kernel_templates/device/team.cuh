@@ -1,5 +1,5 @@
-// The blocks that share a row: one by itself, or a cluster (sm_90), whose blocks write to each other's shared
-// memory and read it.
+// The blocks that share a row: one by itself, or a cluster (mapa and barrier.cluster, sm_90), whose blocks
+// write to each other's shared memory and read it.
 //
 // Protocol: start() says that this block runs; await_start() returns once all do, before the first post().
 // sync() is a barrier over all threads of all blocks, after which everything posted and everything written to
@@ -9,7 +9,7 @@
 
 #include "device/sync.cuh"
 
-namespace hone::sample {
+namespace hone {
 
 struct Alone {
     static constexpr int blocks = 1;
@@ -73,4 +73,4 @@ struct TeamOf<1> {
     using type = Alone;
 };
 
-}  // namespace hone::sample
+}  // namespace hone

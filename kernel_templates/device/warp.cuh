@@ -1,9 +1,10 @@
-// Sums, scans and extremes of integers over a warp; every lane gets the result.
+// Sums, scans and extremes of integers over a warp: redux.sync from sm_80 on, else shuffles. Every lane gets
+// the result; all lanes take part.
 #pragma once
 
 #include "device/types.cuh"
 
-namespace hone::sample {
+namespace hone {
 
 inline constexpr uint32 all_lanes = 0xffffffffu;
 
@@ -58,4 +59,4 @@ __device__ inline int first_lane(bool found) {
     return lanes == 0 ? 32 : __ffs(static_cast<int>(lanes)) - 1;
 }
 
-}  // namespace hone::sample
+}  // namespace hone

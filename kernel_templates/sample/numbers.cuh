@@ -1,11 +1,21 @@
-// What a token's probability is to this family: its mass, a whole number that the host and every GPU compute
-// to the same bits, so that the same numbers lead to the same token wherever they are computed. Plain C++:
-// kernels and the host's tests include it alike.
+// What kernels, plans and the host's tests compute alike: the mass of a token, where values are counted, and
+// how a row is cut and what lies in shared memory. Plain C++.
+//
+// A token's mass is its probability, as a whole number that the host and every GPU compute to the same bits,
+// so that the same numbers lead to the same token wherever they are computed:
 //
 // mass = 2^31 * 2^((logit - largest) * log2(e) / temperature), with the power's mantissa rounded to multiples
 // of 2^-17 and the product cut to a whole number. It is 2^31 for the largest logit, and 0 below 2^-31 of it.
 // Sums of masses have no order. As a float, which it is exactly, the mantissa's upper 6 bits and the exponent
 // are the mass's bin, its next 11 bits the place within: two histograms find any threshold exactly.
+//
+// Values: a bf16 logit of 2^-10 to 63.25, of either sign, has a slot in which tokens of its value are
+// counted, so that what all of them have in common, their mass, is computed once. Smaller and larger numbers,
+// zeros, infinities and NaN stand outside; their slots are shared.
+//
+// Geometry: a row is cut into as many pieces as blocks share it, a piece into one for each warp. Neighbours
+// in the row are neighbours in rank, so that sums over blocks, warps and lanes follow the order of the
+// tokens. A warp goes through its piece in steps of 32 packets.
 #pragma once
 
 namespace hone::sample {
@@ -118,9 +128,6 @@ inline unsigned long long mass_of_sum(unsigned long long significands, unsigned 
     return shift >= 0 ? significands << shift : significands >> -shift;
 }
 
-inline unsigned high_product(unsigned a, unsigned b) {
-    return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
-}
 inline unsigned long long high_product(unsigned long long a, unsigned long long b) {
 #ifdef __CUDACC__
     return __umul64hi(a, b);
@@ -128,24 +135,6 @@ inline unsigned long long high_product(unsigned long long a, unsigned long long 
     __extension__ using Wide = unsigned __int128;
     return static_cast<unsigned long long>(static_cast<Wide>(a) * b >> 64);
 #endif
-}
-
-/// 64 random bits for a seed and a counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random
-/// numbers: as easy as 1, 2, 3; 2011), the first two words of block `counter` under the key `seed`.
-inline unsigned long long random_bits(unsigned long long seed, unsigned long long counter) {
-    unsigned key[2] = {static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32)};
-    unsigned word[4] = {static_cast<unsigned>(counter), static_cast<unsigned>(counter >> 32), 0, 0};
-    for (int round = 0; round < 10; ++round) {
-        const unsigned high[2] = {high_product(0xD2511F53U, word[0]), high_product(0xCD9E8D57U, word[2])};
-        const unsigned low[2] = {0xD2511F53U * word[0], 0xCD9E8D57U * word[2]};
-        word[0] = high[1] ^ word[1] ^ key[0];
-        word[1] = low[1];
-        word[2] = high[0] ^ word[3] ^ key[1];
-        word[3] = low[0];
-        key[0] += 0x9E3779B9U;
-        key[1] += 0xBB67AE85U;
-    }
-    return static_cast<unsigned long long>(word[1]) << 32 | word[0];
 }
 
 /// The least whole mass that is at least `part` of `total`, and at least 1. Parts are taken in steps of
@@ -157,6 +146,86 @@ inline unsigned long long part_of(unsigned long long total, float part) {
     const unsigned long long right = steps << 20;
     const unsigned long long found = high_product(left, right) + (left * right != 0 ? 1 : 0);
     return found == 0 ? 1 : found;
+}
+
+inline constexpr int value_slots = 4096;
+
+/// Where a bf16 logit is counted by its value.
+struct Value {
+    static constexpr int sign_slots = value_slots / 2;
+    static constexpr int smaller = 0;              ///< the slot of what is nearer to 0, zeros among them
+    static constexpr int larger = sign_slots - 1;  ///< the slot of what is farther from 0, NaN among them
+    static constexpr unsigned before_first = (117U << 7) - 1;  ///< the bits below those of 2^-10
+    static constexpr float least = 0x1p-10F;
+    static constexpr float most = 63.25F;
+
+    static constexpr int slot(unsigned bits) {
+        const int place = static_cast<int>(bits & 0x7fffU) - static_cast<int>(before_first);
+        const int within = place < smaller ? smaller : place > larger ? larger : place;
+        return within + (bits >> 15 & 1U) * sign_slots;
+    }
+    static constexpr bool is_inside(int slot) {
+        return slot % sign_slots != smaller && slot % sign_slots != larger;
+    }
+    /// The number of a slot that is inside.
+    static float of(int slot) {
+        const unsigned sign = slot / sign_slots;
+        const unsigned bits = sign << 15 | (static_cast<unsigned>(slot % sign_slots) + before_first);
+        return __builtin_bit_cast(float, bits << 16);
+    }
+};
+
+/// Which tokens a block, a warp and a lane own.
+struct Geometry {
+    long long vocabulary;
+    int blocks;  ///< that share a row
+    int threads;
+    int vector;  ///< elements a packet
+
+    [[nodiscard]] constexpr int warps() const { return threads / 32; }
+    [[nodiscard]] constexpr int step_tokens() const { return 32 * vector; }
+    [[nodiscard]] constexpr int steps() const {
+        const long long all = static_cast<long long>(blocks) * warps() * step_tokens();
+        return static_cast<int>((vocabulary + all - 1) / all);
+    }
+    [[nodiscard]] constexpr int warp_tokens() const { return steps() * step_tokens(); }
+    [[nodiscard]] constexpr int block_tokens() const { return warps() * warp_tokens(); }
+    /// Parts of `count` that a block's tokens are cut into.
+    [[nodiscard]] constexpr int part_tokens(int count) const { return block_tokens() / count; }
+};
+
+/// Histograms: the first; the second for top-k and for top-p, in one place where shared memory is short.
+constexpr int search_stages(bool is_short) { return is_short ? 2 : 3; }
+inline constexpr int most_parts = 4;  ///< parts of a block that counts values
+inline constexpr int searches = 4;    ///< each of two thresholds in two histograms
+
+/// Bytes of Scratch (row.cu), a multiple of 16.
+constexpr int scratch_bytes(int blocks, int warps, bool filters, bool is_short) {
+    const int exchange = 8 * blocks + 8 * warps + 16 * blocks + 16 * warps;
+    const int stages = search_stages(is_short);
+    const int search =
+        (stages + 1) * 2048 * 4 + 32 * 4 + stages * (blocks + 1) * 32 * 16 + searches * 2 * 64 * 4;
+    const int parts = is_short ? most_parts * 32 * 8 : 0;
+    return (exchange + parts + (filters ? search : 0) + 15) / 16 * 16;
+}
+
+/// Shared memory that a block may take so that 1024 threads fill a multiprocessor.
+constexpr int shared_budget(int threads) {
+    const int share = 228 * 1024 / (1024 / threads);
+    return share - 1024;
+}
+
+/// Parts of a block's bf16 logits that are counted by value, each in slots of its own, so that the drawn
+/// token is looked for in one part alone: up to four, as memory, steps and warps allow.
+constexpr int value_parts(const Geometry& cut, bool filters) {
+    int parts = 4;
+    const auto fits = [&] {
+        return 4 * value_slots * parts + 2 * cut.block_tokens() +
+                   scratch_bytes(cut.blocks, cut.warps(), filters, true) <=
+               shared_budget(cut.threads);
+    };
+    while (parts > 1 && (cut.steps() % parts != 0 || cut.warps() < 8 * parts || !fits())) parts /= 2;
+    return parts;
 }
 
 }  // namespace hone::sample
