@@ -222,8 +222,9 @@ HONE_API const char* hone_schema(const char* name);
  * -infinity as its log-sum-exp; what stands in k and v beyond a sequence's end, also NaN, changes nothing.
  *
  * One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that
- * read a KV cache at the speed of memory, others those of prefill. Lengths, starts and page tables are on the
- * device: a captured graph may be replayed with others. */
+ * read a KV cache at the speed of memory, others those of prefill. Packed queries over a paged cache are
+ * chunks of prompts, prompts behind a cached prefix and single tokens in one call. Lengths, starts and page
+ * tables are on the device: a captured graph may be replayed with others. */
 typedef struct hone_attention {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of q and out, and of k and v */
@@ -235,12 +236,13 @@ typedef struct hone_attention {
     int64_t max_kv_len; /* most keys of a sequence: its capacity in a cache */
     int64_t min_q_len;  /* fewest queries of a call, from 1: kernels for fewer are not prepared */
     int64_t window;     /* most keys that a query sees, its own included; needs causal; 0: all */
-    /* tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged */
-    int64_t page_size;
-    int32_t kv_dtype; /* hone_kv_dtype: element type of k and v; fp8 for max_q_len up to 16, not packed */
-    int32_t causal;   /* 0 or 1 */
-    int32_t lengths;  /* 0 or 1: kv_lengths says how many keys each sequence has; else all have kv_len */
-    int32_t packed; /* 0 or 1: q_starts and kv_starts cut packed tensors into sequences; not with `lengths` */
+    int64_t page_size;  /* tokens of a page of the KV cache; 0: not paged */
+    int32_t kv_dtype;   /* hone_kv_dtype: element type of k and v; fp8 for max_q_len up to 16, not packed */
+    int32_t causal;     /* 0 or 1 */
+    int32_t lengths;    /* 0 or 1: kv_lengths says how many keys each sequence has; else all have kv_len */
+    /* 0 or 1: q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with a page_size
+     * only q is packed, and kv_lengths says how many keys there are in pages */
+    int32_t packed;
     int32_t softcap; /* 0 or 1: scores s become softcap * tanh(s / softcap), after scale, before the mask */
     int32_t lse;     /* 0 or 1: the log-sum-exp of the scores is written, too */
 } hone_attention;
@@ -267,12 +269,14 @@ typedef struct hone_attention_args {
     const void* v; /* as k */
     void* out;     /* as q */
     float* lse;    /* [batch, heads, q_len]; packed: [heads, q_tokens]; natural logarithm */
-    /* [batch]; 0 to kv_len each, the call's own tokens included; needed when the operator has lengths */
+    /* [batch]; 0 to kv_len each, the call's own tokens included; needed when the operator has lengths, or is
+     * packed and paged */
     const int32_t* kv_lengths;
-    /* [batch + 1]; from 0, never decreasing: sequence b has the tokens from starts[b] to starts[b + 1];
-     * needed when the operator is packed */
+    /* [batch + 1]; from 0, never decreasing: sequence b has the tokens from starts[b] to starts[b + 1], or
+     * none; needed when the operator is packed */
     const int32_t* q_starts;
-    const int32_t* kv_starts; /* [batch + 1]; as q_starts, of k and v */
+    /* [batch + 1]; as q_starts, of k and v; needed when the operator is packed and not paged */
+    const int32_t* kv_starts;
     /* [batch, page_table_stride]; the pages of each sequence, 0 to pool_pages - 1; entries beyond a
      * sequence's length are not used */
     const int32_t* page_table;
@@ -294,7 +298,7 @@ typedef struct hone_attention_args {
     int64_t page_table_stride; /* entries of a row; 0: as many pages as kv_len takes */
     int64_t pool_pages;        /* pages of the cache; needed when it is paged */
     int64_t q_tokens;          /* tokens of all sequences of a packed call; 0: nothing is done */
-    int64_t kv_tokens;         /* the same of k and v, from 1 */
+    int64_t kv_tokens;         /* the same of k and v, from 1; unused when they are paged */
 } hone_attention_args;
 #define HONE_ATTENTION_ARGS_INIT                                                                          \
     {                                                                                                     \

@@ -137,8 +137,10 @@ const (
 // sequence's end, also NaN, changes nothing.
 //
 // One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
-// kernels that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and
-// page tables are on the device: a captured graph may be replayed with others.
+// kernels that read a KV cache at the speed of memory, others those of prefill. Packed queries over
+// a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
+// call. Lengths, starts and page tables are on the device: a captured graph may be replayed with
+// others.
 type Attention struct {
 	// heads of q and out
 	Heads int64
@@ -161,7 +163,8 @@ type Attention struct {
 	Causal  bool
 	// kv_lengths says how many keys each sequence has; else all have kv_len
 	Lengths bool
-	// q_starts and kv_starts cut packed tensors into sequences; not with `lengths`
+	// q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with a page_size
+	// only q is packed, and kv_lengths says how many keys there are in pages
 	Packed bool
 	// scores s become softcap * tanh(s / softcap), after scale, before the mask
 	Softcap bool
@@ -169,7 +172,7 @@ type Attention struct {
 	Lse bool
 	// most keys that a query sees, its own included; needs causal; 0: all
 	Window int64
-	// tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged
+	// tokens of a page of the KV cache; 0: not paged
 	PageSize int64
 }
 
@@ -259,12 +262,13 @@ type AttentionArgs struct {
 	Out DevicePointer
 	// [batch, heads, q_len]; packed: [heads, q_tokens]; natural logarithm
 	Lse DevicePointer
-	// [batch]; 0 to kv_len each, the call's own tokens included; needed when the operator has lengths
+	// [batch]; 0 to kv_len each, the call's own tokens included; needed when the operator has lengths,
+	// or is packed and paged
 	KvLengths DevicePointer
 	// [batch + 1]; from 0, never decreasing: sequence b has the tokens from starts[b] to starts[b +
-	// 1]; needed when the operator is packed
+	// 1], or none; needed when the operator is packed
 	QStarts DevicePointer
-	// [batch + 1]; as q_starts, of k and v
+	// [batch + 1]; as q_starts, of k and v; needed when the operator is packed and not paged
 	KvStarts DevicePointer
 	// [batch, page_table_stride]; the pages of each sequence, 0 to pool_pages - 1; entries beyond a
 	// sequence's length are not used
@@ -293,7 +297,7 @@ type AttentionArgs struct {
 	PoolPages int64
 	// tokens of all sequences of a packed call; 0: nothing is done
 	QTokens int64
-	// the same of k and v, from 1
+	// the same of k and v, from 1; unused when they are paged
 	KvTokens int64
 	// factor of q k^T; 0 or less: 1 / sqrt(head_dim)
 	Scale float32

@@ -62,8 +62,9 @@ attention = operator(
          "that sees no key gets zeros, and -infinity as its log-sum-exp; what stands in k and v beyond a "
          "sequence's end, also NaN, changes nothing.\n\n"
          "One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take "
-         "kernels that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and "
-         "page tables are on the device: a captured graph may be replayed with others.",
+         "kernels that read a KV cache at the speed of memory, others those of prefill. Packed queries over a "
+         "paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one call. "
+         "Lengths, starts and page tables are on the device: a captured graph may be replayed with others.",
     fields=[
         integer("heads", 0, "heads of q and out"),
         integer("kv_heads", 0, "heads of k and v, a divisor of `heads`; 0: as many"),
@@ -76,12 +77,12 @@ attention = operator(
         choice_field("kv_dtype", "KvDtype", "same", "element type of k and v; fp8 for max_q_len up to 16, not packed"),
         flag_field("causal", default=True),
         flag_field("lengths", "kv_lengths says how many keys each sequence has; else all have kv_len"),
-        flag_field("packed", "q_starts and kv_starts cut packed tensors into sequences; not with `lengths`"),
+        flag_field("packed", "q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with "
+                             "a page_size only q is packed, and kv_lengths says how many keys there are in pages"),
         flag_field("softcap", "scores s become softcap * tanh(s / softcap), after scale, before the mask"),
         flag_field("lse", "the log-sum-exp of the scores is written, too"),
         integer("window", 0, "most keys that a query sees, its own included; needs causal; 0: all"),
-        integer("page_size", 0, "tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: "
-                                "not paged"),
+        integer("page_size", 0, "tokens of a page of the KV cache; 0: not paged"),
     ],
     call=call(
         "Attention",
@@ -104,12 +105,15 @@ attention = operator(
                    element="fp32", out=True,
                    when="lse"),
             tensor("kv_lengths", "[batch]", "0 to kv_len each, the call's own tokens included; needed when "
-                                            "the operator has lengths", element="int32", when="lengths"),
+                                            "the operator has lengths, or is packed and paged", element="int32",
+                   when="lengths"),
             tensor("q_starts", "[batch + 1]", "from 0, never decreasing: sequence b has the tokens from "
-                                              "starts[b] to starts[b + 1]; needed when the operator is "
+                                              "starts[b] to starts[b + 1], or none; needed when the operator is "
                                               "packed", element="int32",
                    when="packed"),
-            tensor("kv_starts", "[batch + 1]", "as q_starts, of k and v", element="int32", when="packed"),
+            tensor("kv_starts", "[batch + 1]", "as q_starts, of k and v; needed when the operator is packed and "
+                                               "not paged", element="int32",
+                   when="packed && page_size == 0"),
             tensor("page_table", "[batch, page_table_stride]", "the pages of each sequence, 0 to pool_pages "
                                                                "- 1; entries beyond a sequence's length are "
                                                                "not used", element="int32",
@@ -128,7 +132,7 @@ attention = operator(
             number_argument("page_table_stride", "entries of a row; 0: as many pages as kv_len takes"),
             number_argument("pool_pages", "pages of the cache; needed when it is paged"),
             number_argument("q_tokens", "tokens of all sequences of a packed call; 0: nothing is done"),
-            number_argument("kv_tokens", "the same of k and v, from 1"),
+            number_argument("kv_tokens", "the same of k and v, from 1; unused when they are paged"),
             real_argument("scale", 0.0, "factor of q k^T; 0 or less: 1 / sqrt(head_dim)"),
             real_argument("softcap", 0.0, "above 0; needed when the operator has a softcap"),
         ],
@@ -142,13 +146,14 @@ attention = operator(
                     "head_dim], or pages [pool_pages, page_size, kv_heads, head_dim] with a page_table "
                     "[batch, pages of a sequence]; packed, q is [q_tokens, heads, head_dim], k and v are "
                     "[kv_tokens, kv_heads, head_dim], and sequence b has the tokens from q_starts[b] to "
-                    "q_starts[b + 1] and from kv_starts[b] to kv_starts[b + 1], of [batch + 1] each. Heads "
+                    "q_starts[b + 1] and from kv_starts[b] to kv_starts[b + 1], of [batch + 1] each; packed "
+                    "with a page_size, k and v are pages, and kv_lengths takes the place of kv_starts. Heads "
                     "are contiguous, everything else may lie apart: [batch, heads, tokens, head_dim] is a "
                     "transposed view.\n\n"
                     "kv_lengths [batch]: keys of each sequence, the call's own tokens included. kv_len: "
                     "keys of every sequence, or the most of any where the lengths are on the device; None: "
-                    "as many as k has room for. Of a packed call the most of any, kv_len and q_len, have to "
-                    "be given. Lengths, starts and tables are int32 on the device; k_scale and v_scale are "
+                    "as many as k has room for. Of a packed call the most of any, q_len and where there are no "
+                    "pages kv_len, have to be given. Lengths, starts and tables are int32 on the device; k_scale and v_scale are "
                     "fp32 [kv_heads], of an fp8 cache. scale: None is head_dim^-0.5.\n\n"
                     "lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural "
                     "logarithms. workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned "
@@ -172,13 +177,14 @@ attention = operator(
         part("prefill", attention_prefill,
              fields={"lengths": "lengths_of(d)"},
              let={"queries": "d.packed ? args.q_tokens : sizes.q_len",
-                  "keys": "d.packed ? args.kv_tokens : sizes.kv_len",
+                  "keys": "packs_keys(d) ? args.kv_tokens : sizes.kv_len",
                   "q": "filled_in(args.q_strides, {queries, d.heads, d.head_dim})",
                   "k": "kv_strides(d, args.k_strides, keys)",
                   "v": "kv_strides(d, args.v_strides, keys)",
                   "out": "filled_in(args.out_strides, {queries, d.heads, d.head_dim})"},
              given={"q_tokens": "d.packed ? queries : sizes.batch * queries",
-                    "kv_tokens": "d.packed ? keys : sizes.batch * keys",
+                    "kv_tokens": "packs_keys(d) ? keys : sizes.batch * keys",
+                    "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, sizes.kv_len)",
                     "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
     ],
 )

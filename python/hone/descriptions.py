@@ -41,8 +41,9 @@ class Attention(OfAttention):
     nothing.
 
     One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
-    that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and page tables are
-    on the device: a captured graph may be replayed with others.
+    that read a KV cache at the speed of memory, others those of prefill. Packed queries over a paged cache
+    are chunks of prompts, prompts behind a cached prefix and single tokens in one call. Lengths, starts and
+    page tables are on the device: a captured graph may be replayed with others.
     """
 
     heads: int  # heads of q and out
@@ -56,11 +57,13 @@ class Attention(OfAttention):
     kv_dtype: str = "same"  # element type of k and v; fp8 for max_q_len up to 16, not packed; "same", "fp8"
     causal: bool = True
     lengths: bool = False  # kv_lengths says how many keys each sequence has; else all have kv_len
-    packed: bool = False  # q_starts and kv_starts cut packed tensors into sequences; not with lengths
+    # q_starts and kv_starts cut packed tensors into sequences, not with lengths; with a page_size only q is
+    # packed, and kv_lengths says how many keys there are in pages
+    packed: bool = False
     softcap: bool = False  # scores s become softcap * tanh(s / softcap), after scale, before the mask
     lse: bool = False  # the log-sum-exp of the scores is written, too
     window: int = 0  # most keys that a query sees, its own included; needs causal; 0: all
-    page_size: int = 0  # tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged
+    page_size: int = 0  # tokens of a page of the KV cache; 0: not paged
 
     C_NAME = "attention"
     STRUCT = structs.Attention

@@ -25,8 +25,9 @@ namespace hone {
 /// nothing.
 ///
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
-/// that read a KV cache at the speed of memory, others those of prefill. Lengths, starts and page tables are
-/// on the device: a captured graph may be replayed with others.
+/// that read a KV cache at the speed of memory, others those of prefill. Packed queries over a paged cache
+/// are chunks of prompts, prompts behind a cached prefix and single tokens in one call. Lengths, starts and
+/// page tables are on the device: a captured graph may be replayed with others.
 struct Attention {
     std::int64_t heads = 0;          ///< heads of q and out
     std::int64_t kv_heads = 0;       ///< heads of k and v, a divisor of `heads`; 0: as many
@@ -39,12 +40,13 @@ struct Attention {
     KvDtype kv_dtype = KvDtype::same;  ///< element type of k and v; fp8 for max_q_len up to 16, not packed
     bool causal = true;
     bool lengths = false;  ///< kv_lengths says how many keys each sequence has; else all have kv_len
-    bool packed = false;   ///< q_starts and kv_starts cut packed tensors into sequences; not with `lengths`
-    bool softcap = false;  ///< scores s become softcap * tanh(s / softcap), after scale, before the mask
-    bool lse = false;      ///< the log-sum-exp of the scores is written, too
+    /// q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with a page_size only q
+    /// is packed, and kv_lengths says how many keys there are in pages
+    bool packed = false;
+    bool softcap = false;     ///< scores s become softcap * tanh(s / softcap), after scale, before the mask
+    bool lse = false;         ///< the log-sum-exp of the scores is written, too
     std::int64_t window = 0;  ///< most keys that a query sees, its own included; needs causal; 0: all
-    /// tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged
-    std::int64_t page_size = 0;
+    std::int64_t page_size = 0;  ///< tokens of a page of the KV cache; 0: not paged
 };
 
 /// How much one call is of.
@@ -69,12 +71,14 @@ struct AttentionArgs {
     const void* v = nullptr;  ///< as k
     void* out = nullptr;      ///< as q
     float* lse = nullptr;     ///< [batch, heads, q_len]; packed: [heads, q_tokens]; natural logarithm
-    /// [batch]; 0 to kv_len each, the call's own tokens included; needed when the operator has lengths
+    /// [batch]; 0 to kv_len each, the call's own tokens included; needed when the operator has lengths, or is
+    /// packed and paged
     const std::int32_t* kv_lengths = nullptr;
-    /// [batch + 1]; from 0, never decreasing: sequence b has the tokens from starts[b] to starts[b + 1];
-    /// needed when the operator is packed
+    /// [batch + 1]; from 0, never decreasing: sequence b has the tokens from starts[b] to starts[b + 1], or
+    /// none; needed when the operator is packed
     const std::int32_t* q_starts = nullptr;
-    const std::int32_t* kv_starts = nullptr;  ///< [batch + 1]; as q_starts, of k and v
+    /// [batch + 1]; as q_starts, of k and v; needed when the operator is packed and not paged
+    const std::int32_t* kv_starts = nullptr;
     /// [batch, page_table_stride]; the pages of each sequence, 0 to pool_pages - 1; entries beyond a
     /// sequence's length are not used
     const std::int32_t* page_table = nullptr;
@@ -88,7 +92,7 @@ struct AttentionArgs {
     std::int64_t page_table_stride = 0;  ///< entries of a row; 0: as many pages as kv_len takes
     std::int64_t pool_pages = 0;         ///< pages of the cache; needed when it is paged
     std::int64_t q_tokens = 0;           ///< tokens of all sequences of a packed call; 0: nothing is done
-    std::int64_t kv_tokens = 0;          ///< the same of k and v, from 1
+    std::int64_t kv_tokens = 0;          ///< the same of k and v, from 1; unused when they are paged
     float scale = 0.0F;                  ///< factor of q k^T; 0 or less: 1 / sqrt(head_dim)
     float softcap = 0.0F;                ///< above 0; needed when the operator has a softcap
 };

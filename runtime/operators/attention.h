@@ -74,7 +74,7 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
 [[nodiscard]] inline Call prefill_call(const Attention& description, const AttentionArgs& args,
                                        AttentionSizes sizes) noexcept {
     const auto queries = description.packed ? args.q_tokens : sizes.q_len;
-    const auto keys = description.packed ? args.kv_tokens : sizes.kv_len;
+    const auto keys = packs_keys(description) ? args.kv_tokens : sizes.kv_len;
     const auto q = filled_in(args.q_strides, {queries, description.heads, description.head_dim});
     const auto k = kv_strides(description, args.k_strides, keys);
     const auto v = kv_strides(description, args.v_strides, keys);
@@ -95,8 +95,10 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
     call.scalars[attention_prefill::kv_len] = Scalar::of(sizes.kv_len);
     call.scalars[attention_prefill::q_tokens] =
         Scalar::of(description.packed ? queries : sizes.batch * queries);
-    call.scalars[attention_prefill::kv_tokens] = Scalar::of(description.packed ? keys : sizes.batch * keys);
-    call.scalars[attention_prefill::page_table_stride] = Scalar::of(args.page_table_stride);
+    call.scalars[attention_prefill::kv_tokens] =
+        Scalar::of(packs_keys(description) ? keys : sizes.batch * keys);
+    call.scalars[attention_prefill::page_table_stride] =
+        Scalar::of(page_table_stride(args.page_table_stride, description.page_size, sizes.kv_len));
     call.scalars[attention_prefill::pool_pages] = Scalar::of(args.pool_pages);
     call.scalars[attention_prefill::q_batch_stride] = Scalar::of(q.batch);
     call.scalars[attention_prefill::q_token_stride] = Scalar::of(q.token);

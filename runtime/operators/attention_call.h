@@ -47,9 +47,15 @@ struct TensorExtents {
     return attention.softcap ? given : 1.0F;
 }
 
+/// Whether k and v are packed as q is: pages hold them otherwise.
+[[nodiscard]] constexpr bool packs_keys(const Attention& attention) noexcept {
+    return attention.packed && attention.page_size == 0;
+}
+
 /// How prefill learns the sequences' lengths.
 [[nodiscard]] constexpr std::string_view lengths_of(const Attention& attention) noexcept {
-    return attention.packed ? "cumulative" : attention.lengths ? "kv" : "none";
+    if (attention.packed) return packs_keys(attention) ? "cumulative" : "paged";
+    return attention.lengths ? "kv" : "none";
 }
 
 }  // namespace hone::runtime

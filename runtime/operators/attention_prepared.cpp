@@ -36,7 +36,8 @@ Status check_sizes(const Attention& attention, const AttentionArgs& args, Attent
     if (!within(sizes.kv_len, attention.max_kv_len))
         return refuse(bad, "kv_len", sizes.kv_len, "1 to {}", attention.max_kv_len);
     if (attention.packed && args.q_tokens < 0) return refuse(bad, "q_tokens", args.q_tokens, "from 0");
-    if (attention.packed && args.kv_tokens < 0) return refuse(bad, "kv_tokens", args.kv_tokens, "from 1");
+    if (packs_keys(attention) && args.kv_tokens < 0)
+        return refuse(bad, "kv_tokens", args.kv_tokens, "from 1");
     return Status::ok;
 }
 
@@ -46,13 +47,15 @@ Status check_numbers(const Attention& attention, const AttentionArgs& args, Atte
                      Refuse refuse) {
     if (sizes.kv_len == 0)
         return refuse(Status::bad_rows, "kv_len", sizes.kv_len, "1 to {}", attention.max_kv_len);
-    if (attention.packed && args.kv_tokens == 0)
+    if (packs_keys(attention) && args.kv_tokens == 0)
         return refuse(Status::bad_rows, "kv_tokens", args.kv_tokens, "from 1");
     if (!std::isfinite(args.scale)) return refuse(Status::bad_scale, "scale", args.scale, "finite numbers");
     if (attention.softcap && !(args.softcap > 0 && std::isfinite(args.softcap)))
         return refuse(Status::bad_scale, "softcap", args.softcap, "finite numbers above 0");
     if (attention.page_size != 0 && args.pool_pages < 1)
         return refuse(Status::bad_pages, "pool_pages", args.pool_pages, "from 1");
+    if (attention.page_size != 0 && args.page_table_stride < 0)
+        return refuse(Status::bad_pages, "page_table_stride", args.page_table_stride, "from 0");
     return Status::ok;
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
-#include <string_view>
 
 #include "runtime/operators/attention.h"
 #include "runtime/operators/words.h"
@@ -13,19 +12,19 @@
 namespace hone::runtime {
 namespace {
 
-/// Prefill reads tensors: caches in pages or in codes are decode's alone.
+/// Codes are for decode alone.
 void check_cache(const Attention& attention) {
-    if (attention.page_size == 0 && attention.kv_dtype == KvDtype::same) return;
-    const std::string_view cache = attention.page_size != 0 ? "a paged cache" : "an fp8 cache";
+    if (attention.kv_dtype == KvDtype::same) return;
     if (attention.packed) {
-        throw std::invalid_argument(fmt::format(
-            "packed is true; allowed with {}: false; packed calls read k and v themselves", cache));
+        throw std::invalid_argument(
+            "packed is true; allowed with an fp8 cache: false; packed calls read k and v themselves, or a "
+            "cache of their own dtype");
     }
     if (attention.max_q_len <= most_decode_queries) return;
     throw std::invalid_argument(fmt::format(
-        "max_q_len is {}; allowed with {}: 1 to {}; prepare another operator, which reads k and v before "
-        "they go into the cache, for longer calls",
-        attention.max_q_len, cache, most_decode_queries));
+        "max_q_len is {}; allowed with an fp8 cache: 1 to {}; prepare another operator, which reads k and v "
+        "before they go into the cache, for longer calls",
+        attention.max_q_len, most_decode_queries));
 }
 
 void check_description(const Attention& attention) {
@@ -42,9 +41,10 @@ void check_description(const Attention& attention) {
             fmt::format("window is {}; allowed without causal: 0; a window ends at the query's own key",
                         attention.window));
     }
-    if (attention.packed && attention.lengths) {
+    if (packs_keys(attention) && attention.lengths) {
         throw std::invalid_argument(
-            "lengths is true; allowed with packed: false; q_starts and kv_starts tell the lengths");
+            "lengths is true; allowed with packed and no page_size: false; q_starts and kv_starts tell the "
+            "lengths");
     }
 }
 
@@ -79,6 +79,7 @@ AttentionProblems attention_problems(const Attention& given) {
 
 Attention filled_in(Attention attention) {
     if (attention.kv_heads == 0) attention.kv_heads = attention.heads;
+    if (attention.packed && attention.page_size != 0) attention.lengths = true;
     return attention;
 }
 

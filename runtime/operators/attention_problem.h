@@ -30,7 +30,8 @@ struct AttentionProblems {
 /// Throws std::invalid_argument naming field, value and what is allowed.
 [[nodiscard]] AttentionProblems attention_problems(const Attention& attention);
 
-/// The description with a number in place of 0 for kv_heads.
+/// The description with a number in place of 0 for kv_heads, and with lengths where pages of packed calls
+/// need them.
 [[nodiscard]] Attention filled_in(Attention attention);
 
 }  // namespace hone::runtime

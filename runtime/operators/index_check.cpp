@@ -77,18 +77,28 @@ Touched seen_keys(const Attention& attention, std::int64_t q_len, std::int64_t l
     return {std::max<std::int64_t>(first, 0), length};
 }
 
+Status check_pages(const Driver& driver, const Attention& attention, const AttentionArgs& args,
+                   AttentionSizes sizes, const Indices& lengths) {
+    Indices starts;
+    if (attention.packed) starts = read(driver, args.q_starts, sizes.batch + 1);
+    if (attention.packed && !are_starts(starts, sizes.q_len, args.q_tokens)) return Status::bad_lengths;
+    const PageTable table = read_table(driver, args, sizes.batch, attention.page_size, sizes.kv_len);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        const std::int64_t queries = attention.packed ? starts[i + 1] - starts[i] : sizes.q_len;
+        if (queries > 0 && !table.has_room(i, seen_keys(attention, queries, lengths[i])))
+            return Status::bad_pages;
+    }
+    return Status::ok;
+}
+
 Status check_attention(const Driver& driver, const Attention& attention, const AttentionArgs& args,
                        AttentionSizes sizes) {
-    if (attention.packed) return check_packed(driver, args, sizes);
+    if (packs_keys(attention)) return check_packed(driver, args, sizes);
     Indices lengths(static_cast<std::size_t>(sizes.batch), static_cast<std::int32_t>(sizes.kv_len));
     if (attention.lengths) lengths = read(driver, args.kv_lengths, sizes.batch);
     if (!all_within(lengths, 0, sizes.kv_len)) return Status::bad_lengths;
     if (attention.page_size == 0) return Status::ok;
-    const PageTable table = read_table(driver, args, sizes.batch, attention.page_size, sizes.kv_len);
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-        if (!table.has_room(i, seen_keys(attention, sizes.q_len, lengths[i]))) return Status::bad_pages;
-    }
-    return Status::ok;
+    return check_pages(driver, attention, args, sizes, lengths);
 }
 
 std::int64_t last_position(const RopeKvAppend& rope, const RopeKvAppendArgs& args) {

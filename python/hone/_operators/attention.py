@@ -26,13 +26,16 @@ class AttentionOperator(AttentionCall):
     def __init__(self, description: Any, runtime: Runtime) -> None:
         super().__init__(description, runtime)
         self._workspaces: Dict[Any, int] = {}  # bytes by the sizes of a call
-        packed = description.packed
+        packed, paged = description.packed, description.page_size > 0
         tokens = ("q_tokens",) if packed else ("batch", "q_len")
         self._q_shape = (*tokens, description.heads, description.head_dim)
+        self._packs_keys = packed and not paged
+        has_lengths = description.lengths or (packed and paged)
         self._options = (
-            ("kv_lengths", "lengths=True", description.lengths),
-            ("page_table", "a page_size", description.page_size > 0),
-            *((name, "packed=True", packed) for name in ("q_starts", "kv_starts", "q_len")),
+            ("kv_lengths", "packed=True and a page_size" if packed and paged else "lengths=True", has_lengths),
+            ("page_table", "a page_size", paged),
+            *((name, "packed=True", packed) for name in ("q_starts", "q_len")),
+            ("kv_starts", "packed=True and no page_size" if packed else "packed=True", self._packs_keys),
             *self._scales(),
             ("softcap", "softcap=True", description.softcap),
         )
@@ -75,13 +78,13 @@ class AttentionOperator(AttentionCall):
 
     def _check_presence(self, given: AttentionGiven) -> None:
         super()._check_presence(given)
-        if self.description.packed:
+        if self._packs_keys:
             check_presence(given.kv_len, "kv_len", "packed=True", True)
         if given.lse is not None and not self.description.lse:
             check_presence(given.lse, "lse", "lse=True", False)
 
     def _k_shape(self, q_shape: Tuple[int, ...]) -> Tuple[Any, ...]:
-        if self.description.packed:
+        if self._packs_keys:
             return ("kv_tokens", *self._kv_row)
         page_size = self.description.page_size
         tokens = ("pool_pages", page_size) if page_size else (q_shape[0], "kv_len")
@@ -91,25 +94,41 @@ class AttentionOperator(AttentionCall):
         self, arguments: Reader, q_shape: Any, k_shape: Any, given: AttentionGiven, values: Dict[str, Any]
     ) -> Tuple[int, int, int]:
         """The sizes of a call that is not packed."""
-        batch, room, page_size = q_shape[0], k_shape[1], self.description.page_size
+        batch, room = q_shape[0], k_shape[1]
         if self.description.lengths:
             values["kv_lengths"] = arguments.compact(given.kv_lengths, "kv_lengths", INDICES, (batch,))
-        if page_size:
+        if self.description.page_size:
             values["pool_pages"], room = k_shape[0], self._read_table(arguments, given, batch, values)
+        return batch, q_shape[1], self._kv_len(given, room)
+
+    @staticmethod
+    def _kv_len(given: AttentionGiven, room: int) -> int:
         kv_len = room if given.kv_len is None else given.kv_len
         if kv_len > room:
             raise ValueError(f"kv_len: {kv_len}; allowed are up to {room}, for which there is room")
-        return batch, q_shape[1], kv_len
+        return kv_len
 
     def _read_packed(
         self, arguments: Reader, q_shape: Any, k_shape: Any, given: AttentionGiven, values: Dict[str, Any]
     ) -> Tuple[int, int, int]:
         shape, values["q_starts"], _ = arguments.heads(given.q_starts, "q_starts", INDICES, ("batch + 1",))
+        values["q_tokens"], values["q_strides"] = q_shape[0], (0, *values["q_strides"])
+        batch = max(shape[0] - 1, 0)
+        if not self._packs_keys:
+            return batch, given.q_len or 0, self._read_pages(arguments, batch, k_shape, given, values)
         values["kv_starts"] = arguments.compact(given.kv_starts, "kv_starts", INDICES, shape)
-        values["q_tokens"], values["kv_tokens"] = q_shape[0], k_shape[0]
-        for name in ("q_strides", "k_strides", "v_strides"):
+        values["kv_tokens"] = k_shape[0]
+        for name in ("k_strides", "v_strides"):
             values[name] = (0, *values[name])
-        return max(shape[0] - 1, 0), given.q_len or 0, given.kv_len or 0
+        return batch, given.q_len or 0, given.kv_len or 0
+
+    def _read_pages(
+        self, arguments: Reader, batch: int, k_shape: Any, given: AttentionGiven, values: Dict[str, Any]
+    ) -> int:
+        """kv_len of a packed call over pages."""
+        values["kv_lengths"] = arguments.compact(given.kv_lengths, "kv_lengths", INDICES, (batch,))
+        values["pool_pages"] = k_shape[0]
+        return self._kv_len(given, self._read_table(arguments, given, batch, values))
 
     def _check_sizes(self, sizes: Tuple[int, int, int]) -> None:
         for value, (name, most, allowed) in zip(sizes, self._limits):

@@ -94,14 +94,14 @@ class AttentionCall(HeadsOperator):
         [pool_pages, page_size, kv_heads, head_dim] with a page_table [batch, pages of a sequence]; packed, q
         is [q_tokens, heads, head_dim], k and v are [kv_tokens, kv_heads, head_dim], and sequence b has the
         tokens from q_starts[b] to q_starts[b + 1] and from kv_starts[b] to kv_starts[b + 1], of [batch + 1]
-        each. Heads are contiguous, everything else may lie apart: [batch, heads, tokens, head_dim] is a
-        transposed view.
+        each; packed with a page_size, k and v are pages, and kv_lengths takes the place of kv_starts. Heads
+        are contiguous, everything else may lie apart: [batch, heads, tokens, head_dim] is a transposed view.
 
         kv_lengths [batch]: keys of each sequence, the call's own tokens included. kv_len: keys of every
         sequence, or the most of any where the lengths are on the device; None: as many as k has room for. Of
-        a packed call the most of any, kv_len and q_len, have to be given. Lengths, starts and tables are
-        int32 on the device; k_scale and v_scale are fp32 [kv_heads], of an fp8 cache. scale: None is
-        head_dim^-0.5.
+        a packed call the most of any, q_len and where there are no pages kv_len, have to be given. Lengths,
+        starts and tables are int32 on the device; k_scale and v_scale are fp32 [kv_heads], of an fp8 cache.
+        scale: None is head_dim^-0.5.
 
         lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural logarithms.
         workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned to 256, that no other call

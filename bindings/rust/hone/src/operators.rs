@@ -152,8 +152,10 @@ impl IndexType {
 /// sequence's end, also NaN, changes nothing.
 ///
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
-/// kernels that read a KV cache at the speed of memory, others those of prefill. Lengths, starts
-/// and page tables are on the device: a captured graph may be replayed with others.
+/// kernels that read a KV cache at the speed of memory, others those of prefill. Packed queries
+/// over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in
+/// one call. Lengths, starts and page tables are on the device: a captured graph may be replayed
+/// with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attention {
     /// heads of q and out
@@ -177,7 +179,8 @@ pub struct Attention {
     pub causal: bool,
     /// kv_lengths says how many keys each sequence has; else all have kv_len
     pub lengths: bool,
-    /// q_starts and kv_starts cut packed tensors into sequences; not with `lengths`
+    /// q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with a
+    /// page_size only q is packed, and kv_lengths says how many keys there are in pages
     pub packed: bool,
     /// scores s become softcap * tanh(s / softcap), after scale, before the mask
     pub softcap: bool,
@@ -185,7 +188,7 @@ pub struct Attention {
     pub lse: bool,
     /// most keys that a query sees, its own included; needs causal; 0: all
     pub window: i64,
-    /// tokens of a page of the KV cache, for max_q_len up to 16, not packed; 0: not paged
+    /// tokens of a page of the KV cache; 0: not paged
     pub page_size: i64,
 }
 
