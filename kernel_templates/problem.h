@@ -50,8 +50,8 @@ struct Problem {
 /// Index of a field by name, or -1.
 [[nodiscard]] int field_index(const Family& family, std::string_view name);
 
-/// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order, but for quiet
-/// defaults.
+/// "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=1": all fields in declared order, but for
+/// quiet defaults.
 [[nodiscard]] std::string to_string(const Problem&);
 /// The static fields only, "dtype=bf16 output=same residual=no hidden=4096", and the others only, "rows=1":
 /// the two columns under which the cache files a problem.

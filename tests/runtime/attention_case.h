@@ -66,7 +66,9 @@ class AttentionCase {
         return index < 0 ? 0 : problem_[static_cast<std::size_t>(index)];
     }
     [[nodiscard]] bool decodes() const { return problem_.family->name == "attention_decode"; }
-    [[nodiscard]] bool packed() const { return !decodes() && value("lengths") == 2; }
+    [[nodiscard]] bool packs_keys() const { return !decodes() && value("lengths") == 2; }
+    [[nodiscard]] bool packs_queries_alone() const { return value("lengths") == 3; }
+    [[nodiscard]] bool packed() const { return packs_keys() || packs_queries_alone(); }
     [[nodiscard]] std::int64_t page_size() const { return value("page_size"); }
     [[nodiscard]] std::int64_t row_stride() const { return value("head_dim") + layout_.padding; }
     [[nodiscard]] std::size_t index_of(std::string_view name) const {
@@ -77,7 +79,8 @@ class AttentionCase {
         return std::uniform_int_distribution<std::int64_t>(0, most)(random_);
     }
 
-    // The first sequence is empty and the second full, where lengths are free.
+    // The first sequence is empty and the second full, where lengths are free. Over pages the third has a
+    // single query, the fourth and the last none, and the others mostly a prefix before their queries.
     void cut_sequences() {
         for (std::int64_t b = 0; b < value("batch"); ++b) {
             Sequence sequence{.q_len = value("q_len"),
@@ -88,6 +91,8 @@ class AttentionCase {
             const auto cut = [&](std::int64_t full) { return b == 0 ? 0 : b == 1 ? full : draw(full); };
             if (value("lengths") != 0) sequence.kv_len = cut(sequence.kv_len);
             if (packed()) sequence.q_len = b == 0 ? draw(sequence.q_len) : cut(sequence.q_len);
+            if (packs_queries_alone() && b == 2) sequence.q_len = 1;
+            if (packs_queries_alone() && (b == 3 || (b > 3 && b + 1 == value("batch")))) sequence.q_len = 0;
             q_tokens_ += sequence.q_len;
             kv_tokens_ += sequence.kv_len;
             sequences_.push_back(sequence);
@@ -127,7 +132,7 @@ class AttentionCase {
     [[nodiscard]] std::int64_t kv_row(std::size_t b, std::int64_t j, std::int64_t head) const {
         const Sequence& sequence = sequences_[b];
         const std::int64_t heads = value("kv_heads");
-        if (packed()) return row(0, kv_tokens_, heads, sequence.kv_start + j, head);
+        if (packs_keys()) return row(0, kv_tokens_, heads, sequence.kv_start + j, head);
         if (page_size() == 0) return row(static_cast<std::int64_t>(b), value("kv_len"), heads, j, head);
         const std::int64_t page = sequence.pages[static_cast<std::size_t>(j / page_size())];
         return row(page, page_size(), heads, j % page_size(), head);
@@ -141,7 +146,7 @@ class AttentionCase {
         const auto batch = static_cast<std::int64_t>(sequences_.size());
         const std::int64_t q_rows = (packed() ? q_tokens_ : batch * value("q_len")) * value("heads");
         std::int64_t kv_rows = batch * value("kv_len");
-        if (packed()) kv_rows = kv_tokens_;
+        if (packs_keys()) kv_rows = kv_tokens_;
         if (page_size() != 0) kv_rows = pool_pages_ * page_size();
         const std::map<std::string_view, std::int64_t> rows{{"q", q_rows},
                                                             {"out", q_rows},
@@ -177,7 +182,7 @@ class AttentionCase {
                 tensors_.at(name).set_index(at, static_cast<std::int32_t>(number));
         };
         for (std::int64_t b = 0; const Sequence& sequence : sequences_) {
-            if (value("lengths") == 1) set("kv_lengths", b, sequence.kv_len);
+            set("kv_lengths", b, sequence.kv_len);
             for (std::int64_t p = 0; p < pages_each(); ++p) {
                 const bool used = p < static_cast<std::int64_t>(sequence.pages.size());
                 set("page_table", b * pages_each() + p,
@@ -232,10 +237,11 @@ class AttentionCase {
             known[name + "_head_stride"] = Scalar::of((heads_first ? tokens : 1) * row_elements);
         };
         const std::int64_t queries = packed() ? q_tokens_ : value("q_len");
-        const std::int64_t keys_each = packed() ? kv_tokens_ : value("kv_len");
+        std::int64_t keys_each = packs_keys() ? kv_tokens_ : value("kv_len");
+        if (page_size() != 0) keys_each = page_size();
         for (const char* name : {"q", "out"}) strides(name, "_batch_stride", queries, value("heads"));
         for (const char* name : {"k", "v"}) strides(name, "_batch_stride", keys_each, value("kv_heads"));
-        strides("cache", "_stride", page_size() != 0 ? page_size() : keys_each, value("kv_heads"));
+        strides("cache", "_stride", keys_each, value("kv_heads"));
         std::array<Scalar, max_call_scalars> scalars{};
         for (std::size_t i = 0; const ScalarArgument& scalar : problem_.family->scalars(problem_))
             scalars[i++] = known.at(std::string(scalar.name));

@@ -41,6 +41,17 @@ TEST_CASE("small calls of every variant are right") {
     check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1" + step), 1);
 }
 
+TEST_CASE("small calls from pages are right in every variant of prefill") {
+    const std::string packed = " lengths=paged lse=yes heads=2 kv_heads=1 batch=6 q_len=70 kv_len=150";
+    check_problem(prefill("dtype=bf16 causal=yes head_dim=64 page_size=16" + packed), 2);
+    check_problem(prefill("dtype=fp16 causal=yes window=40 head_dim=64 page_size=64" + packed), 1);
+    check_problem(prefill("dtype=bf16 causal=yes head_dim=64 page_size=1" + packed), 1);
+    check_problem(prefill("dtype=fp32 causal=yes head_dim=40 page_size=16" + packed), 1);
+    check_problem(prefill("dtype=bf16 causal=yes lengths=kv page_size=32 heads=2 kv_heads=2 head_dim=64 "
+                          "batch=3 q_len=40 kv_len=100"),
+                  1);
+}
+
 TEST_CASE("prefill of 16-bit elements is right with and without a mask, at sizes that no tile divides") {
     for (const char* dtype : {"dtype=bf16", "dtype=fp16"}) {
         const std::string dims = std::string(dtype) + " head_dim=64 ";
@@ -103,6 +114,52 @@ TEST_CASE("prefill of packed sequences is right, and what lies behind them does 
     check_problem(prefill("dtype=bf16 causal=yes lse=yes" + sizes), 2);
     check_problem(prefill("dtype=fp32 causal=yes lse=yes" + sizes), 2);
     check_problem(prefill("dtype=fp16 causal=yes window=33 softcap=yes" + sizes), 1);
+}
+
+TEST_CASE("prefill from pages is right for every page size, whatever stands in pages of others") {
+    for (const char* page_size : {"page_size=1", "page_size=8", "page_size=16", "page_size=48",
+                                  "page_size=64", "page_size=128", "page_size=256", "page_size=1024"}) {
+        check_problem(
+            prefill(std::string("dtype=bf16 causal=yes lengths=paged lse=yes heads=4 kv_heads=2 head_dim=128 "
+                                "batch=7 q_len=200 kv_len=600 ") +
+                    page_size),
+            2);
+    }
+}
+
+TEST_CASE("prefill from pages is right in every dtype, with windows, softcap and without a mask") {
+    const std::string sizes =
+        " lengths=paged lse=yes heads=4 kv_heads=1 head_dim=64 batch=6 q_len=140 kv_len=400 page_size=16";
+    check_problem(prefill("dtype=fp16 causal=yes" + sizes), 2);
+    check_problem(prefill("dtype=fp32 causal=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16" + sizes), 1);
+    check_problem(prefill("dtype=bf16 causal=yes window=33" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes window=1" + sizes), 1);
+    check_problem(prefill("dtype=fp16 causal=yes window=70 softcap=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes window=70 softcap=yes" + sizes), 1);
+}
+
+TEST_CASE("prefill from pages is right for every head dimension") {
+    const std::string sizes = " causal=yes lengths=paged heads=2 kv_heads=1 batch=5 q_len=150 kv_len=300";
+    for (const char* head_dim : {"head_dim=8", "head_dim=40", "head_dim=96", "head_dim=192", "head_dim=256"})
+        check_problem(prefill("dtype=bf16 page_size=32 " + std::string(head_dim) + sizes), 1);
+    check_problem(prefill("dtype=fp16 page_size=16 head_dim=7" + sizes), 1);
+    check_problem(prefill("dtype=fp32 page_size=16 head_dim=128" + sizes), 1);
+}
+
+TEST_CASE("prefill from pages is right for many short sequences, most of them single tokens") {
+    const std::string sizes =
+        " causal=yes lengths=paged lse=yes heads=8 kv_heads=2 head_dim=128 page_size=16";
+    check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 2);
+    check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 2);
+}
+
+TEST_CASE("prefill from pages is right where queries are not packed") {
+    const std::string sizes = " heads=4 kv_heads=2 head_dim=64 batch=4 q_len=140 kv_len=260 page_size=16";
+    check_problem(prefill("dtype=bf16 causal=yes lengths=kv lse=yes" + sizes), 2);
+    check_problem(prefill("dtype=bf16 causal=yes" + sizes), 2, {.padding = 8, .heads_first = true});
+    check_problem(prefill("dtype=fp16 window=33 causal=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 lengths=kv lse=yes" + sizes), 2, {.padding = 4, .heads_first = true});
 }
 
 TEST_CASE("prefill takes any strides, and leaves what stands between rows alone") {

@@ -50,6 +50,21 @@ TEST_CASE("only what calls can reach is prepared") {
     CHECK(cache[0].find("page_size=16") != std::string::npos);
 }
 
+TEST_CASE("pages are read by prefill, too: by packed queries with lengths of their keys, and by others") {
+    for (const bool lengths : {false, true}) {
+        const std::vector<std::string> packed =
+            texts({.heads = 2, .head_dim = 64, .lengths = lengths, .packed = true, .page_size = 16});
+        REQUIRE(packed.size() == 1);
+        CHECK(packed[0] ==
+              "attention_prefill dtype=bf16 causal=yes window=0 softcap=no lse=no lengths=paged page_size=16 "
+              "heads=2 kv_heads=2 head_dim=64 batch=64 q_len=8192 kv_len=8192");
+    }
+    const std::vector<std::string> prompts =
+        texts({.heads = 2, .head_dim = 64, .lengths = true, .page_size = 48});
+    REQUIRE(prompts.size() == 6);
+    CHECK(prompts[5].find("lengths=kv page_size=48") != std::string::npos);
+}
+
 TEST_CASE("descriptions that no kernel could serve are refused by name") {
     const auto refused = [](Attention attention, const char* text) {
         CHECK_THROWS_WITH(static_cast<void>(attention_problems(attention)), doctest::Contains(text));
@@ -68,11 +83,17 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
             "window is 5; allowed without causal: 0");
     refused({.heads = 2, .head_dim = 64, .max_q_len = 1, .causal = false, .window = 5}, "window is 5");
     refused({.heads = 2, .head_dim = 64, .lengths = true, .packed = true}, "lengths is true");
-    refused({.heads = 2, .head_dim = 64, .max_q_len = 17, .page_size = 16},
-            "max_q_len is 17; allowed with a paged cache: 1 to 16");
+    refused({.heads = 2, .head_dim = 64, .page_size = -1}, "'page_size' has the value '-1'");
+    refused({.heads = 2, .head_dim = 64, .packed = true, .page_size = 65537}, "'page_size' has the value");
     refused({.heads = 2, .head_dim = 64, .max_q_len = 17, .kv_dtype = KvDtype::fp8},
             "max_q_len is 17; allowed with an fp8 cache: 1 to 16");
-    refused({.heads = 2, .head_dim = 64, .max_q_len = 4, .packed = true, .page_size = 16}, "packed is true");
+    refused({.heads = 2,
+             .head_dim = 64,
+             .max_q_len = 4,
+             .kv_dtype = KvDtype::fp8,
+             .packed = true,
+             .page_size = 16},
+            "packed is true; allowed with an fp8 cache: false");
 }
 
 }  // namespace

@@ -161,6 +161,52 @@ class Layer {
         return out;
     }
 
+    /// What a replay of a graph of packed queries works on.
+    struct Turn {
+        std::vector<std::int32_t> starts;
+        std::vector<std::int32_t> lengths;
+        std::int64_t first = 0;  ///< token whose query is the first
+    };
+    /// One graph of three packed sequences, which share the pages; replayed for each turn, each time from the
+    /// queries of other tokens. Returns the results of all tokens, by their place.
+    Bytes attend_in_turns(const AttentionKernel& attention, const Bytes& q, const std::vector<Turn>& turns,
+                          std::int64_t most) const {
+        const Bytes chunk = poisoned(most * out_elements);
+        const Bytes out = poisoned(most * out_elements);
+        const DeviceIndices starts(driver_, {0, 0, 0, 0});
+        const DeviceIndices lengths(driver_, {0, 0, 0});
+        const DeviceIndices tables(driver_, repeated_pages(3));
+        const AttentionSizes sizes{.batch = 3, .q_len = most, .kv_len = tokens};
+        const Bytes workspace(driver_, static_cast<std::size_t>(attention.workspace_bytes(sizes)));
+        const AttentionArgs args{.q = chunk.data(),
+                                 .k = k_cache_.data(),
+                                 .v = v_cache_.data(),
+                                 .out = out.data(),
+                                 .kv_lengths = lengths.data(),
+                                 .q_starts = starts.data(),
+                                 .page_table = tables.data(),
+                                 .workspace = workspace.data(),
+                                 .page_table_stride = pool_pages(),
+                                 .pool_pages = pool_pages(),
+                                 .q_tokens = most};
+        const runtime::GraphExec graph = runtime::capture_graph(driver_, stream_.get(), [&] {
+            REQUIRE(attention.run(stream_.get(), args, sizes) == Status::ok);
+        });
+        Bytes all = poisoned(tokens * out_elements);
+        for (const Turn& turn : turns) {
+            const DeviceIndices next_starts(driver_, turn.starts);
+            const DeviceIndices next_lengths(driver_, turn.lengths);
+            copy(starts.data(), next_starts.data(), 4 * sizeof(std::int32_t));
+            copy(lengths.data(), next_lengths.data(), 3 * sizeof(std::int32_t));
+            const std::int64_t bytes = turn.starts.back() * out_elements * bytes_each;
+            copy(chunk.data(), at(q, turn.first * out_elements), bytes);
+            REQUIRE(driver_.cuGraphLaunch(graph.get(), stream_.get()) == CUDA_SUCCESS);
+            copy(at(all, turn.first * out_elements), out.data(), bytes);
+            wait();
+        }
+        return all;
+    }
+
     /// One graph, replayed for each token from `prompt` on.
     Bytes step(const RopeKvAppendKernel& rope, const AttentionKernel& attention) const {
         const Bytes out = poisoned(out_elements);
@@ -204,6 +250,12 @@ class Layer {
         std::shuffle(pages.begin(), pages.end(), random_);
         return pages;
     }
+    /// The one sequence's pages as a table of several rows.
+    [[nodiscard]] std::vector<std::int32_t> repeated_pages(int rows) const {
+        std::vector<std::int32_t> all;
+        for (int i = 0; i < rows; ++i) all.insert(all.end(), host_pages_.begin(), host_pages_.end());
+        return all;
+    }
     [[nodiscard]] static std::vector<std::int32_t> all_lengths() {
         std::vector<std::int32_t> lengths(static_cast<std::size_t>(tokens));
         std::iota(lengths.begin(), lengths.end(), 1);
@@ -226,7 +278,8 @@ class Layer {
     Bytes k_cache_ = poisoned((tokens + 4 * page_size_) * kv_heads * head_dim);
     Bytes v_cache_ = poisoned((tokens + 4 * page_size_) * kv_heads * head_dim);
     runtime::DeviceBuffer<float> table_{driver_, host_table_.size()};
-    DeviceIndices<> pages_{driver_, dealt_pages()};
+    std::vector<std::int32_t> host_pages_ = dealt_pages();
+    DeviceIndices<> pages_{driver_, host_pages_};
     DeviceIndices<> lengths_{driver_, all_lengths()};
 };
 
@@ -275,5 +328,31 @@ TEST_CASE("a prompt and 100 tokens through the cache are as exact as one attenti
             const Bytes whole_out = layer.attend_to_all(all_at_once, q, tokens);
             CHECK(error_of(whole_out, numbers, prompt, tokens, 1) <= limit);
         }
+    }
+}
+
+TEST_CASE("chunks of a prompt over pages, replayed from one graph, are as exact as the prompt at once") {
+    Runtime engine({.use_cache = false});
+    for (const std::int64_t page_size : {1, 16, 64, 256}) {
+        CAPTURE(page_size);
+        Attention chunks = described_attention(300);
+        chunks.max_batch = 3;
+        chunks.packed = true;
+        chunks.page_size = page_size;
+        const AttentionKernel attention = engine.prepare(chunks);
+        const RopeKvAppendKernel rope = engine.prepare(described_append(tokens, page_size));
+        const Layer layer(page_size);
+        const std::vector<double> numbers = layer.numbers();
+        const Bytes q = poisoned(tokens * out_elements);
+        layer.append(rope, layer.qkv().data(), tokens, q, layer.length_at(tokens - 1));
+        // Each chunk is two sequences of the same pages, the second one behind a longer prefix; one has a
+        // single query, one none.
+        const Bytes out = layer.attend_in_turns(attention, q,
+                                                {{{0, 200, 300, 300}, {200, 300, 0}, 0},
+                                                 {{0, 1, 1, 300}, {301, 0, 600}, 300},
+                                                 {{0, 0, 300, 300}, {0, 900, 1000}, 600},
+                                                 {{0, 224, 224, 224}, {1124, 0, 0}, 900}},
+                                                300);
+        CHECK(error_of(out, numbers, 0, tokens, 7) <= limit);
     }
 }

@@ -4,11 +4,12 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kernel_templates/attention_decode/attention_decode.h"
-#include "kernel_templates/attention_prefill/attention_prefill.h"
+#include "kernel_templates/attention_prefill/tile.h"
 #include "tests/runtime/attention_under_test.h"
 
 namespace hone::runtime {
@@ -68,7 +69,7 @@ TEST_CASE("a call from pages hands on the table, the pool and the scales") {
 
 TEST_CASE("a call of more queries is one of prefill, where k and v have strides of their own") {
     namespace family = attention_prefill;
-    NotingMachine noting(family::call_args);
+    NotingMachine noting(std::span(family::tile_args).first(std::size(family::call_args) - 3));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     const AttentionKernel attention = prepared(dispatcher, small);
     AttentionArgs args = usual_args();
@@ -86,7 +87,7 @@ TEST_CASE("a call of more queries is one of prefill, where k and v have strides 
 
 TEST_CASE("packed calls are prefill's however short they are, with the tokens of all sequences") {
     namespace family = attention_prefill;
-    NotingMachine noting(family::call_args);
+    NotingMachine noting(std::span(family::tile_args).first(std::size(family::call_args) - 3));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.packed = true;
@@ -111,6 +112,57 @@ TEST_CASE("packed calls are prefill's however short they are, with the tokens of
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_rows);
     args.q_tokens = -1;
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_rows);
+}
+
+TEST_CASE("packed calls over pages hand on the table and the pool, behind all else, and no starts of keys") {
+    namespace family = attention_prefill;
+    NotingMachine noting(family::tile_args);
+    Dispatcher dispatcher({.use_cache = false}, noting.driver);
+    Attention described = small;
+    described.packed = true;
+    described.page_size = 16;
+    const AttentionKernel attention = prepared(dispatcher, described);
+    AttentionArgs args = usual_args();
+    args.q_tokens = 3;
+    args.q_starts = address<std::int32_t>(6);
+    args.page_table = address<std::int32_t>(8);
+    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_pages);
+    args.pool_pages = 77;
+    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::null_pointer);
+    args.kv_lengths = address<std::int32_t>(7);
+    args.page_table_stride = -1;
+    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_pages);
+    CHECK(attention.refusal(args, {4, 1, 90}).find("page_table_stride") != std::string::npos);
+    args.page_table_stride = 0;
+    CHECK(noting.launched().empty());
+    REQUIRE(attention.run(nullptr, args, {4, 1, 90}) == Status::ok);
+    const std::vector<std::uint64_t> launched = noting.launched();
+    const std::uint64_t section = launched.at(launched.size() - 4);
+    CHECK(launched ==
+          std::vector<std::uint64_t>{mebibyte(1), mebibyte(2), mebibyte(3), mebibyte(6), 0,
+                                     mebibyte(7), mebibyte(4), 0,           mebibyte(5),  //
+                                     4,           1,           90,          3,           360,
+                                     126,         42,          7,           224,         14,
+                                     7,           224,         14,          7,           126,
+                                     42,          7,           bits(0.25F), bits(1.0F),  section,  //
+                                     mebibyte(8), 6,           77});
+}
+
+TEST_CASE("calls of more than 16 queries from pages are prefill's, those of fewer are decode's") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    Attention described = small;
+    described.page_size = 16;
+    const AttentionKernel attention = prepared(dispatcher, described);
+    AttentionArgs args = usual_args();
+    args.page_table = address<std::int32_t>(8);
+    args.pool_pages = 28;
+    for (const std::int64_t q_len : {1, 16, 17, 40}) {
+        const int before = machine.launch_count();
+        REQUIRE(attention.run(nullptr, args, {4, q_len, 100}) == Status::ok);
+        const std::string kernel = machine.launch(before)->kernel;
+        CHECK(kernel.starts_with(q_len <= 16 ? "attention_decode" : "attention_prefill"));
+    }
 }
 
 TEST_CASE("queries choose the kernel") {

@@ -43,7 +43,7 @@ inline constexpr Attention small{.heads = 6,
             .scale = 0.25F};
 }
 
-/// Pointers and scalars of the first kernel of the calls since clear(), in its family's order.
+/// Parameters of the first kernel of the calls since clear(), as many as `arguments` lists, in its order.
 class NotingMachine {
   public:
     explicit NotingMachine(std::span<const KernelArg> arguments) {

@@ -93,6 +93,68 @@ TEST_CASE("starts of packed sequences are looked at") {
     CHECK(run({0, 6, 9}, {0, 20, 30}) == Status::bad_lengths);
 }
 
+TEST_CASE("starts, lengths and pages of packed queries over pages are looked at") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const Driver& driver = dispatcher.session().driver();
+    Attention described = small;
+    described.packed = true;
+    described.page_size = 16;
+    const AttentionKernel attention = prepared(dispatcher, described, true);
+    const auto run = [&](const std::vector<std::int32_t>& starts, const std::vector<std::int32_t>& lengths,
+                         const std::vector<std::int32_t>& pages) {
+        const DeviceIndices q_starts(driver, starts);
+        const DeviceIndices kv_lengths(driver, lengths);
+        const DeviceIndices page_table(driver, pages);
+        AttentionArgs args = usual_args();
+        args.q_starts = q_starts.data();
+        args.kv_lengths = kv_lengths.data();
+        args.page_table = page_table.data();
+        args.page_table_stride = 3;
+        args.pool_pages = 5;
+        args.q_tokens = 9;
+        return attention.run(nullptr, args, {2, 5, 48});
+    };
+    CHECK(run({0, 4, 9}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::ok);
+    CHECK(run({0, 0, 4}, {48, 17}, {-1, 99, -1, 3, 4, 99}) ==
+          Status::ok);  // nobody asks for the first one's keys
+    const int before = machine.launch_count();
+    CHECK(run({0, 4, 9}, {49, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run({0, 4, 10}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run({0, 6, 9}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run({0, 4, 3}, {48, 17}, {0, 1, 2, 3, 4, 99}) == Status::bad_lengths);
+    CHECK(run({0, 4, 9}, {48, 17}, {0, 1, 2, 3, 5, 99}) == Status::bad_pages);
+    CHECK(run({0, 4, 9}, {48, 33}, {0, 1, 2, 3, 4, 99}) == Status::bad_pages);
+    CHECK(machine.launch_count() == before);
+}
+
+TEST_CASE("pages that a window has left behind may be gone for the first of a prompt's queries") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    const Driver& driver = dispatcher.session().driver();
+    Attention described = small;
+    described.packed = true;
+    described.window = 16;
+    described.page_size = 16;
+    const AttentionKernel attention = prepared(dispatcher, described, true);
+    const DeviceIndices kv_lengths(driver, {48});
+    AttentionArgs args = usual_args();
+    args.kv_lengths = kv_lengths.data();
+    args.pool_pages = 5;
+    args.q_tokens = 20;
+    const auto run = [&](const std::vector<std::int32_t>& pages, std::int32_t queries) {
+        const DeviceIndices page_table(driver, pages);
+        const DeviceIndices q_starts(driver, {0, queries});
+        args.page_table = page_table.data();
+        args.q_starts = q_starts.data();
+        return attention.run(nullptr, args, {1, 20, 48});
+    };
+    CHECK(run({-1, -1, 3}, 1) == Status::ok);
+    CHECK(run({-1, -1, 3}, 2) == Status::bad_pages);
+    CHECK(run({-1, 2, 3}, 17) == Status::ok);
+    CHECK(run({-1, 2, 3}, 18) == Status::bad_pages);
+}
+
 /// An embedding of three tokens, with these ids and positions of tables of 100 and 8 rows.
 template <class Id>
 Status embed(const EmbeddingKernel& embedding, const Driver& driver, const std::vector<Id>& ids,

@@ -192,8 +192,9 @@ class Consumer {
             "r"(parity), "r"(limit_ns)
             : "memory");
     }
-    /// Weights of rows that nobody may see are 0, but what stands behind a sequence's end, in its last page, too,
-    /// or before its first key may be infinite or NaN. All consumers clear such rows of the values, each before its own products.
+    /// Weights of rows that nobody may see are 0, but what stands behind a sequence's end, in its last page,
+    /// too, or before its first key may be infinite or NaN. All consumers clear such rows of the values, each
+    /// before its own products.
     __device__ void clear_hidden_values(const Tile& tile, int block) {
         if constexpr (windowed || paged || lengths != Lengths::none) {
             const int begin = tile.sequence.first_key() - block * tile_n;

@@ -33,7 +33,8 @@ struct Geometry {
     /// Keys of one tensor copy, and the copies of a stage's panel: a copy stays on a page.
     constexpr int box_rows() const { return page_size == 0 || page_size > tile_n ? tile_n : page_size; }
     constexpr int boxes() const { return tile_n / box_rows(); }
-    /// Copies fill stages, are whole swizzle patterns of 8 rows, and do not reach from one page into the next.
+    /// Copies fill stages, are whole swizzle patterns of 8 rows, and do not reach from one page into the
+    /// next.
     constexpr bool has_boxes() const {
         return tile_n % box_rows() == 0 && box_rows() % 8 == 0 &&
                (page_size == 0 || page_size % box_rows() == 0);

@@ -21,10 +21,10 @@ struct WgmmaConfig {
     std::int64_t programmatic = 0;
 };
 
-inline constexpr auto kernel_args = pages_last(
-    join(call_args, {tensor_map_arg(0, "q_map"), tensor_map_arg(1, "k_map"), tensor_map_arg(2, "v_map"),
-                     narrow_value_arg(0, "section_rows"), narrow_value_arg(1, "section_heads"),
-                     narrow_value_arg(2, "section_count")}));
+inline constexpr auto kernel_args =
+    pages_last(join(call_args, {tensor_map_arg(0, "q_map"), tensor_map_arg(1, "k_map"),
+                                tensor_map_arg(2, "v_map"), narrow_value_arg(0, "section_rows"),
+                                narrow_value_arg(1, "section_heads"), narrow_value_arg(2, "section_count")}));
 inline constexpr Kernel kernels[] = {{"attention_prefill_wgmma", kernel_args}};
 
 [[nodiscard]] Geometry geometry(const AttentionProblem&, const WgmmaConfig&);

@@ -1,5 +1,5 @@
-// The producer of variant wgmma (kernel.cu): one thread that keeps queries, keys and values coming; a warp where
-// keys come in pages, whose lanes know a page each.
+// The producer of variant wgmma (kernel.cu): one thread that keeps queries, keys and values coming; a warp
+// where keys come in pages, whose lanes know a page each.
 #pragma once
 
 #include "attention_prefill/wgmma/schedule.cuh"
@@ -212,7 +212,8 @@ class Producer {
     /// The table is read before the wait for the stage, which mostly lasts longer.
     __device__ void load_pages(const TensorMap& map, const Tile& tile, int block, uint32 to, uint32 full,
                                uint32 parity) {
-        const int own_page = look_up(tile.sequence, block * tile_n + static_cast<int>(threadIdx.x) * box_rows);
+        const int own_page =
+            look_up(tile.sequence, block * tile_n + static_cast<int>(threadIdx.x) * box_rows);
         barrier_wait(Layout::empty(full), parity ^ 1);
         if (leads()) barrier_arrive_expecting(full, geometry.stage_bytes());
         const int token = block * tile_n % page_size;  // 0 unless pages are longer than stages
@@ -225,8 +226,8 @@ class Producer {
                     Coordinates{panel * panel_width, token, tile.head() / group_size, page}, full);
         }
     }
-    /// The page of the box that begins at key `first`. A box without a key that some query of the sequence sees
-    /// has none: its rows are zeros, as those of pages that the pool lacks, and its bytes count.
+    /// The page of the box that begins at key `first`. A box without a key that some query of the sequence
+    /// sees has none: its rows are zeros, as those of pages that the pool lacks, and its bytes count.
     __device__ int look_up(const Sequence& sequence, int first) const {
         const bool is_seen = first < sequence.kv_len && first + box_rows > sequence.first_key();
         if (!is_seen || threadIdx.x >= boxes) return -1;

@@ -29,7 +29,8 @@ inline constexpr bool programmatic = Tuned::programmatic != 0;
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,
               "keys are the columns of one product, the terms of the other");
-static_assert(geometry.has_boxes() && geometry.boxes() <= 32, "a tensor copy stays on a page, a lane knows it");
+static_assert(geometry.has_boxes() && geometry.boxes() <= 32,
+              "a tensor copy stays on a page, a lane knows it");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 
@@ -78,11 +79,11 @@ class SlotOrder {
     const Sections& sections_;
 };
 
-/// The same where packed queries meet keys in pages, prompts beside single tokens: as if every sequence had as
-/// many tiles as the longest, nearly all would be empty. So all sequences share one line of rows of tiles, on
-/// which sequence i begins at (q_starts[i] + i * (tile_m - 1)) / tile_m: it has a place for each of its tiles,
-/// and at most one more. Whose a row is, a search tells. Sequences without queries at the end of the call, as
-/// a replayed graph may have them, have no place.
+/// The same where packed queries meet keys in pages, prompts beside single tokens: as if every sequence had
+/// as many tiles as the longest, nearly all would be empty. So all sequences share one line of rows of tiles,
+/// on which sequence i begins at (q_starts[i] + i * (tile_m - 1)) / tile_m: it has a place for each of its
+/// tiles, and at most one more. Whose a row is, a search tells. Sequences without queries at the end of the
+/// call, as a replayed graph may have them, have no place.
 class PackedOrder {
   public:
     __device__ PackedOrder(const Call& call, const Sections& sections)
@@ -112,8 +113,8 @@ class PackedOrder {
         const int tokens = call_.q_starts[call_.batch];
         return first_where(call_.batch, [&](int i) { return call_.q_starts[i] >= tokens; });
     }
-    /// `tiles`: as many as sequences would have if all were the longest. With the places for one more each, that
-    /// is at most twice as many; whatever the starts say.
+    /// `tiles`: as many as sequences would have if all were the longest. With the places for one more each,
+    /// that is at most twice as many; whatever the starts say.
     __device__ int count_rows(int tiles) const { return min(max(first_row(sequences_), 0), 2 * tiles); }
     __device__ int sequence_at(int row) const {
         return first_where(sequences_ - 1, [&](int i) { return first_row(i + 1) > row; });
@@ -122,6 +123,7 @@ class PackedOrder {
     template <class Holds>
     __device__ static int first_where(int count, Holds holds) {
         int first = 0;
+#pragma unroll 1
         while (first < count) {
             const int middle = (first + count) / 2;
             if (holds(middle)) {
