@@ -20,8 +20,8 @@ struct AttentionProblem : Fields {
     [[nodiscard]] bool packs_keys() const { return lengths == Lengths::cumulative; }
     [[nodiscard]] bool has_kv_lengths() const { return lengths == Lengths::kv || lengths == Lengths::paged; }
     [[nodiscard]] bool paged() const { return page_size > 0; }
-    /// Pages that hold kv_len tokens.
-    [[nodiscard]] std::int64_t pages() const { return paged() ? ceil_div(kv_len, page_size) : 0; }
+    /// Pages that hold kv_len tokens; without pages 1.
+    [[nodiscard]] std::int64_t pages() const { return paged() ? ceil_div(kv_len, page_size) : 1; }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
     /// Heads of all sequences.
     [[nodiscard]] std::int64_t slots() const { return batch * heads; }
