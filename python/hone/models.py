@@ -138,8 +138,9 @@ def _attention_of(family: str, fields: Dict[str, str], max_rows: int) -> Attenti
     lengths = fields["lengths"]
     sizes: Dict[str, Any]
     if family == "attention_prefill":
-        longest = max(max_rows, _CACHE)
-        sizes = {"max_q_len": max_rows, "max_kv_len": longest, "packed": lengths == "cumulative"}
+        longest, packed = max(max_rows, _CACHE), lengths in ("cumulative", "paged")
+        sizes = {"max_q_len": max_rows, "max_kv_len": longest, "packed": packed}
+        sizes["page_size"] = int(fields.get("page_size", 0))  # said only where there are pages
     else:
         sizes = {
             "max_batch": min(max_rows, _SEQUENCES),

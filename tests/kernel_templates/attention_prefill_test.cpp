@@ -29,6 +29,15 @@ TEST_CASE("the fields of attention_prefill stand in their order, with their defa
         "head_dim=128 batch=1 q_len=512 kv_len=600");
 }
 
+TEST_CASE("problems of attention_prefill without pages do not speak of them, those with pages do") {
+    const std::string text =
+        "attention_prefill dtype=bf16 causal=no window=0 softcap=no lse=no lengths=kv page_size=16 heads=32 "
+        "kv_heads=8 head_dim=128 batch=1 q_len=512 kv_len=600";
+    CHECK(to_string(*parse_problem(text)) == text);
+    CHECK(problem_of("dtype=bf16 heads=8 kv_heads=8 head_dim=64 batch=1 q_len=17 page_size=0") ==
+          problem_of("dtype=bf16 heads=8 kv_heads=8 head_dim=64 batch=1 q_len=17"));
+}
+
 TEST_CASE("a sequence of attention_prefill has as many keys as queries where the text does not say") {
     CHECK(problem_of("dtype=bf16 heads=8 kv_heads=8 head_dim=64 batch=1 q_len=17") ==
           problem_of("dtype=bf16 heads=8 kv_heads=8 head_dim=64 batch=1 q_len=17 kv_len=17"));
@@ -46,6 +55,10 @@ TEST_CASE("attention_prefill refuses what it cannot mean, in words") {
     CHECK(error_of("window=64 heads=8 kv_heads=8 head_dim=64" + size).find("needs causal=yes") !=
           std::string::npos);
     CHECK(error_of("heads=8 kv_heads=8 head_dim=257" + size).find("1 to 256") != std::string::npos);
+    CHECK(error_of("lengths=paged heads=8 kv_heads=8 head_dim=64" + size).find("page_size=0") !=
+          std::string::npos);
+    CHECK(error_of("lengths=cumulative page_size=16 heads=8 kv_heads=8 head_dim=64" + size)
+              .find("allowed with lengths=cumulative: 0") != std::string::npos);
     CHECK(error_of("heads=8 kv_heads=8 head_dim=64 batch=1 q_len=16 kv_len=0").find("kv_len") !=
           std::string::npos);
     CHECK(
@@ -91,4 +104,42 @@ TEST_CASE("lengths of attention_prefill when tuning are within the call's, packe
     CHECK(packed[attention_prefill::lse].shape == std::array<std::int64_t, 4>{1, 4, 500, 1});
     CHECK(packed[kv_starts].fill_offset + 5 * packed[kv_starts].fill_scale == 1665);
     CHECK_FALSE(packed[kv_lengths].present);
+}
+
+TEST_CASE("pages of attention_prefill are shuffled when tuning, sequences over them differ in length") {
+    using namespace attention_prefill;
+    const Problem problem = problem_of(
+        "dtype=bf16 heads=4 kv_heads=2 head_dim=64 lengths=paged page_size=16 batch=5 q_len=100 kv_len=333");
+    const std::vector<Argument> arguments = problem.family->arguments(problem);
+    CHECK(arguments[q].shape == std::array<std::int64_t, 4>{1, 500, 4, 64});
+    CHECK(arguments[k].shape == std::array<std::int64_t, 4>{5 * 21, 16, 2, 64});
+    CHECK(arguments[page_table].shape == std::array<std::int64_t, 4>{1, 5, 21, 1});
+    CHECK(arguments[page_table].fill == Fill::permutation);
+    CHECK(arguments[kv_lengths].present);
+    CHECK(arguments[kv_lengths].fill_scale < 0);
+    CHECK(arguments[q_starts].present);
+    CHECK_FALSE(arguments[kv_starts].present);
+}
+
+TEST_CASE("what says where pages are comes behind all other parameters of attention_prefill's kernels") {
+    const Family& family = *find_family("attention_prefill");
+    for (const Variant* variant : family.variants) {
+        for (const Kernel& kernel : variant->kernels) {
+            REQUIRE(kernel.args.size() > 3);
+            CHECK(std::string(kernel.args[kernel.args.size() - 3].name) == "page_table");
+            CHECK(std::ranges::count(kernel.args, std::string("page_table"), &KernelArg::name) == 1);
+        }
+    }
+}
+
+TEST_CASE("every chip from sm_75 has a default for pages of any size") {
+    for (const char* page_size : {"1", "16", "24", "256", "65536"}) {
+        for (const char* dtype : {"bf16", "fp32"}) {
+            const Problem problem = problem_of(std::string("dtype=") + dtype +
+                                               " causal=yes lengths=paged page_size=" + page_size +
+                                               " heads=8 kv_heads=2 head_dim=128 batch=4 q_len=512");
+            for (const Arch arch : supported_archs())
+                CHECK(fallback(problem, *representative_device(arch)).has_value());
+        }
+    }
 }

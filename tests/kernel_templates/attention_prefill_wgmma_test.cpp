@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "kernel_templates/attention_prefill/wgmma/plan.h"
 #include "tests/kernel_templates/attention_prefill_cases.h"
@@ -148,6 +150,98 @@ TEST_CASE("wgmma: every tile has its turn once, and in a section longer ones com
         CHECK(std::ranges::all_of(of_sections, [](int count) { return count == 1; }));
     });
     CHECK(seen.size() > 30);
+}
+
+TEST_CASE("wgmma: on a line of packed sequences every tile has a place, and hardly any place is empty") {
+    using attention_prefill::warpgroup::Line;
+    std::mt19937 random(11);
+    const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
+    for (int round = 0; round < 300; ++round) {
+        const int tile_m = draw(0, 1) == 0 ? 64 : 128;
+        const int batch = draw(1, 70);
+        std::vector<int> starts{0};
+        for (int i = 0; i < batch; ++i) {
+            const int kind = draw(0, 5);
+            const int length = kind == 0 ? 0 : kind <= 2 ? 1 : kind == 3 ? 64 * draw(0, 4) : draw(1, 700);
+            starts.push_back(starts.back() + (round % 7 == 0 ? 0 : length));
+        }
+        const Line line = attention_prefill::warpgroup::line_of(starts.data(), batch, tile_m);
+        std::set<std::pair<int, int>> seen;
+        int empty = 0;
+        for (int row = 0; row < line.rows(); ++row) {
+            const int sequence = line.sequence_at(row);
+            const int own = row - line.first_row(sequence);
+            REQUIRE(own >= 0);
+            const auto at = static_cast<std::size_t>(sequence);
+            if (own * tile_m < starts[at + 1] - starts[at]) {
+                CHECK(seen.insert({sequence, own}).second);
+            } else {
+                ++empty;
+            }
+        }
+        std::size_t wanted = 0;
+        for (std::size_t i = 0; i + 1 < starts.size(); ++i)
+            wanted += static_cast<std::size_t>((starts[i + 1] - starts[i] + tile_m - 1) / tile_m);
+        CHECK(seen.size() == wanted);
+        CHECK(empty <= line.sequences);
+    }
+}
+
+TEST_CASE(
+    "wgmma: a line of single tokens has a row for each, and one of nothing none, whatever comes behind") {
+    using attention_prefill::warpgroup::line_of;
+    std::vector<int> starts(301);
+    for (int i = 0; i <= 300; ++i) starts[static_cast<std::size_t>(i)] = std::min(i, 200);
+    CHECK(line_of(starts.data(), 300, 128).rows() == 200);
+    CHECK(line_of(starts.data(), 300, 64).sequences == 200);
+    std::ranges::fill(starts, 0);
+    CHECK(line_of(starts.data(), 300, 128).rows() == 0);
+}
+
+TEST_CASE("wgmma: starts that no call may have lead to no row outside of the line") {
+    const std::vector<int> starts{7, -5, 2147483647, -2147483647, 12, 3, 100};
+    const auto line = attention_prefill::warpgroup::line_of(starts.data(), 6, 64);
+    CHECK(line.rows() >= 0);
+    for (int row = 0; row < std::min(line.rows(), 1000); ++row) {
+        CHECK(line.sequence_at(row) >= 0);
+        CHECK(line.sequence_at(row) < 6);
+    }
+}
+
+TEST_CASE("wgmma takes pages that fill stages or that stages fill, in multiples of 8") {
+    const auto boxes = [](int page_size, int tile_n) {
+        const Geometry g{.head_dim = 128, .tile_n = tile_n, .page_size = page_size};
+        return g.has_boxes() ? g.boxes() : 0;
+    };
+    CHECK(boxes(0, 176) == 1);
+    CHECK(boxes(16, 176) == 11);
+    CHECK(boxes(8, 176) == 22);
+    CHECK(boxes(64, 64) == 1);
+    CHECK(boxes(256, 128) == 1);
+    CHECK(boxes(48, 96) == 2);
+    CHECK(boxes(48, 128) == 0);
+    CHECK(boxes(4, 64) == 0);
+    CHECK(boxes(1, 64) == 0);
+    CHECK(boxes(192, 128) == 0);
+}
+
+TEST_CASE("wgmma: keys in pages are mapped by pages, boxes stay on one, and queries are packed as ever") {
+    const Problem problem = problem_of(
+        "dtype=bf16 causal=yes lengths=paged page_size=16 heads=32 kv_heads=8 head_dim=128 batch=4 "
+        "q_len=1024 kv_len=4096");
+    const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+    const Candidate candidate{&wgmma, *wgmma.fallback(problem, h100)};
+    const Plan plan = wgmma.plan(problem, candidate.config, h100);
+    REQUIRE(plan.tensor_map_count == 3);
+    CHECK(plan.tensor_maps[0].extents[3] == 1);
+    CHECK(plan.tensor_maps[0].extent_scalars[1] == attention_prefill::q_tokens);
+    for (const std::size_t map : {1U, 2U}) {
+        CHECK(plan.tensor_maps[map].extents[1] == 16);
+        CHECK(plan.tensor_maps[map].extent_scalars[3] == attention_prefill::pool_pages);
+        CHECK(plan.tensor_maps[map].extent_scalars[1] == TensorMap::fixed);
+        CHECK(plan.tensor_maps[map].box[1] == 16);
+    }
+    CHECK(plan.tensor_maps[1].stride_scalars[2] == attention_prefill::k_batch_stride);
 }
 
 TEST_CASE("wgmma: the cost model is near measured times, and orders what was measured") {

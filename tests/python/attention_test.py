@@ -21,7 +21,10 @@ CODES = hone.Attention(HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=1, max_kv_le
 PACKED = hone.Attention(
     HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, dtype="fp32", packed=True, lse=True
 )
-ATTENTIONS = (PLAIN, FULL, CODES, PACKED)
+PACKED_PAGES = hone.Attention(
+    HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, packed=True, page_size=16
+)
+ATTENTIONS = (PLAIN, FULL, CODES, PACKED, PACKED_PAGES)
 
 SPREAD = hone.RopeKvAppend(HEADS, KV_HEADS, DIM, max_tokens=64)
 PAGES = hone.RopeKvAppend(HEADS, KV_HEADS, DIM, max_tokens=64, kv_dtype="fp8", norm=True, page_size=16)
@@ -47,11 +50,12 @@ def attention_shapes(description: hone.Attention) -> Shapes:
         kv = (9, 16, KV_HEADS, DIM)
         found["page_table"] = ((2, 4), "int32")
     if description.packed:
-        found = {"q": ((7, HEADS, DIM), dtype), "out": ((7, HEADS, DIM), dtype), "q_len": 4, "kv_len": 30}
-        found.update(q_starts=((3,), "int32"), kv_starts=((3,), "int32"))
-        kv, lse = (50, KV_HEADS, DIM), (HEADS, 7)
+        found.update(q=((7, HEADS, DIM), dtype), out=((7, HEADS, DIM), dtype), q_len=4, kv_len=30)
+        found["q_starts"], lse = ((3,), "int32"), (HEADS, 7)
+    if description.packed and not description.page_size:
+        found["kv_starts"], kv = ((3,), "int32"), (50, KV_HEADS, DIM)
     found.update(k=(kv, kv_dtype), v=(kv, kv_dtype))
-    if description.lengths:
+    if description.lengths or (description.packed and description.page_size):
         found["kv_lengths"] = ((2,), "int32")
     if description.kv_dtype == "fp8":
         found.update(k_scale=((KV_HEADS,), "fp32"), v_scale=((KV_HEADS,), "fp32"))
@@ -146,6 +150,12 @@ class OtherArrays(AttentionCase):
         self.assertEqual(self.call(FULL, kv_len=17)._run.rows, [(2, 3, 17)])
         self.assert_ran_with(self.call(FULL), pool_pages=9, page_table_stride=4)
         self.assert_ran_with(self.call(PACKED), q_tokens=7, kv_tokens=50)
+        pages = self.call(PACKED_PAGES, kv_len=None)
+        self.assertEqual(pages._run.rows, [(2, 4, 64)])
+        self.assert_ran_with(
+            pages, q_tokens=7, kv_tokens=0, pool_pages=9, page_table_stride=4, q_batch_stride=0,
+            k_batch_stride=16 * KV_HEADS * DIM, v_token_stride=KV_HEADS * DIM,
+        )  # fmt: skip
         for description in ROPES:
             self.assertEqual(self.call(description)._run.rows, [6])
         self.assert_ran_with(self.call(SPREAD), q_len=3, kv_len=40, pool_pages=2, table_rows=100)
@@ -227,6 +237,8 @@ class Mistakes(AttentionCase):
             (FULL, "page_table", (3, 4), "2, pages"),
             (FULL, "lse", (2, 3, HEADS), "2, 4, 3"),
             (PACKED, "kv_starts", (4,), "3"),
+            (PACKED_PAGES, "k", (9, 32, KV_HEADS, DIM), "pool_pages, 16, 2, 64"),
+            (PACKED_PAGES, "kv_lengths", (3,), "2"),
             (SPREAD, "k", (2, 4, KV_HEADS, DIM), "2, 3, 2, 64"),
             (SPREAD, "v_cache", (2, 41, KV_HEADS, DIM), "2, 40, 2, 64"),
             (SPREAD, "sin", (99, 32), "100, 32"),
@@ -258,6 +270,9 @@ class Mistakes(AttentionCase):
             (PACKED, "q_starts", "packed=True"),
             (PACKED, "q_len", "packed=True"),
             (PACKED, "kv_len", "packed=True"),
+            (PACKED, "kv_starts", "packed=True and no page_size"),
+            (PACKED_PAGES, "kv_lengths", "packed=True and a page_size"),
+            (PACKED_PAGES, "page_table", "a page_size"),
             (SPREAD, "cos", "a rotary_dim above 0"),
             (SPREAD, "kv_lengths", "slots=False"),
             (PAGES, "page_table", "slots=False and a page_size"),
@@ -271,6 +286,7 @@ class Mistakes(AttentionCase):
         something = self.exporter(2, dtype="int32")
         for description, names in (
             (PLAIN, ("kv_lengths", "page_table", "q_starts", "q_len", "k_scale", "softcap", "lse")),
+            (PACKED_PAGES, ("kv_starts", "k_scale")),
             (SPREAD, ("page_table", "positions", "slots", "k_scale", "q_weight")),
             (COPY, ("cos", "kv_lengths", "positions", "page_table")),
         ):

@@ -314,6 +314,8 @@ class Models(Case):
         gpt2 = hone.prepare("gpt2", max_rows=32)
         prompt = hone.Attention(12, 12, 64, max_q_len=32, dtype="fp16")
         self.assertEqual(gpt2[gpt2.roles["attention over a prompt"]].description, prompt)
+        paged = hone.Attention(12, 12, 64, max_q_len=32, dtype="fp16", packed=True, page_size=16)
+        self.assertEqual(gpt2[gpt2.roles["attention over a prompt, paged cache"]].description, paged)
         llama = hone.prepare("llama-3-8b", max_rows=16)
         self.assertNotIn("attention over a prompt", llama.roles)
         token = hone.Attention(32, 8, 128, max_batch=16, max_q_len=1, causal=False)

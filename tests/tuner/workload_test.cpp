@@ -261,6 +261,10 @@ TEST_CASE("attention over prompts is tuned for one sequence, up to what the mode
           "dtype=bf16 heads=32 kv_heads=8 head_dim=128 causal=yes window=0 softcap=no lengths=none");
     CHECK(llama.sizes == Texts{"batch=1 q_len=512 kv_len=512",
                                "batch=1 q_len=8192 kv_len=8192"});  // few queries are decode's
+    const ModelOperator paged =
+        by_role(operators(read_model("llama-3-8b"), {}), "attention over a prompt, paged cache");
+    CHECK(paged.fields.ends_with("causal=yes window=0 softcap=no lengths=paged page_size=16"));
+    CHECK(paged.sizes.size() == 9);
     const ModelOperator mistral = by_role(operators(read_model("mistral-7b"), {}), "attention over a prompt");
     CHECK(mistral.fields.find("window=4096") != std::string::npos);
     CHECK(mistral.sizes.front() == "batch=1 q_len=32 kv_len=32");

@@ -20,11 +20,12 @@ using runtime::yes_no;
 struct CacheLayout {
     std::string_view name;
     std::string_view append;  ///< fields of rope_kv_append
+    std::string_view prompt;  ///< fields of attention_prefill
     std::string_view decode;  ///< fields of attention_decode
 };
 constexpr std::array<CacheLayout, 2> cache_layouts{
-    {{"", "slots=no page_size=0", "lengths=no page_size=0"},
-     {", paged cache", "slots=no page_size=16", "lengths=yes page_size=16"}}};
+    {{"", "slots=no page_size=0", "lengths=none", "lengths=no page_size=0"},
+     {", paged cache", "slots=no page_size=16", "lengths=paged page_size=16", "lengths=yes page_size=16"}}};
 
 /// Sizes at which attention over a cache is tuned: a factor of four apart, because dispatch takes the nearest
 /// of both, which is then within a factor of two. A cache is also tuned at the model's longest.
@@ -111,8 +112,9 @@ class AttentionOperators {
             list.push_back(untuned(named, std::string(family)));
             return;
         }
-        list.push_back(prompt(part));
+        list.push_back(prompt(part, cache_layouts.front()));
         if (model_.encoder) return;
+        list.push_back(prompt(part, cache_layouts.back()));
         for (const CacheLayout& layout : cache_layouts) list.push_back(decode(part, layout));
     }
 
@@ -160,7 +162,7 @@ class AttentionOperators {
     }
 
     /// One sequence, all of whose keys are new.
-    ModelOperator prompt(const Part& part) const {
+    ModelOperator prompt(const Part& part, const CacheLayout& layout) const {
         std::set<std::int64_t> lengths;
         for (const std::int64_t count : tokens_) {
             if (count > runtime::most_decode_queries) lengths.insert(std::min(count, positions(count)));
@@ -169,10 +171,11 @@ class AttentionOperators {
         for (const std::int64_t length : lengths)
             sizes.push_back(fmt::format("batch=1 q_len={} kv_len={}", length, length));
         Part named = part;
-        named.role = (model_.encoder ? "attention over a text" : "attention over a prompt") + part.role;
+        named.role = fmt::format("attention over a {}{}{}", model_.encoder ? "text" : "prompt", part.role,
+                                 layout.name);
         return tuned(named, "attention_prefill",
-                     fmt::format("causal={} window={} softcap={} lengths=none", yes_no(!model_.encoder),
-                                 part.window, yes_no(model_.softcap)),
+                     fmt::format("causal={} window={} softcap={} {}", yes_no(!model_.encoder), part.window,
+                                 yes_no(model_.softcap), layout.prompt),
                      std::move(sizes));
     }
 

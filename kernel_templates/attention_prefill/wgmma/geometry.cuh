@@ -79,9 +79,11 @@ struct Place {
     int row;
 };
 
-/// The order of tiles, as the host chooses it. Full attention and windows: a head's tiles follow each other,
-/// so that its keys and values stay in level 2. Other causal tiles differ in length: heads form sections (of
-/// `heads`, the last one with what remains), and the longest tiles of a section come first.
+/// The order of tiles, as the host chooses it; of packed queries over pages, the rows are those of all
+/// sequences (Line), and the host's number of them is half of the most that there may be. Full attention and
+/// windows: a head's tiles follow each other, so that its keys and values stay in level 2. Other causal tiles
+/// differ in length: heads form sections (of `heads`, the last one with what remains), and the longest tiles
+/// of a section come first.
 struct Sections {
     int rows = 1;   ///< tiles of a head
     int heads = 1;  ///< heads in a section
@@ -97,5 +99,45 @@ struct Sections {
         return {first + rest % size, rows - 1 - rest / size};
     }
 };
+
+/// The first of `count` numbers for which `holds`, as it does for all after it; or `count`.
+template <class Holds>
+constexpr int first_where(int count, Holds holds) {
+    int first = 0;
+    while (first < count) {
+        const int middle = (first + count) / 2;
+        if (holds(middle)) {
+            count = middle;
+        } else {
+            first = middle + 1;
+        }
+    }
+    return first;
+}
+
+/// The tiles of packed sequences of any lengths, on one line of rows: if every sequence had as many as the
+/// longest, nearly all would be empty. A sequence has a place for each of its tiles, and at most one more,
+/// which is empty; whose a row is, a search tells. Any starts have rows from 0 on.
+struct Line {
+    const int* starts = nullptr;  ///< of the sequences' queries, and the end
+    int tile_m = 64;
+    int sequences = 0;  ///< up to the last one that has queries
+
+    /// Where the sequence begins on the line.
+    constexpr int first_row(int sequence) const {
+        const auto tokens = static_cast<unsigned>(starts[sequence]);
+        const auto step = static_cast<unsigned>(tile_m);
+        return static_cast<int>((tokens + static_cast<unsigned>(sequence) * (step - 1)) / step);
+    }
+    constexpr int rows() const { return first_row(sequences); }
+    constexpr int sequence_at(int row) const {
+        return first_where(sequences - 1, [this, row](int i) { return first_row(i + 1) > row; });
+    }
+};
+/// Sequences without queries at the end of a call, as a replayed graph may have them, have no place.
+constexpr Line line_of(const int* starts, int batch, int tile_m) {
+    const int tokens = starts[batch];
+    return {starts, tile_m, first_where(batch, [starts, tokens](int i) { return starts[i] >= tokens; })};
+}
 
 }  // namespace hone::attention_prefill::warpgroup

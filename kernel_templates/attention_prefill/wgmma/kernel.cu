@@ -52,6 +52,7 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
 
     if (warpgroup == 0) {
         if constexpr (geometry.moves_registers()) release_registers<geometry.producer_registers()>();
+        if constexpr (programmatic && packed && paged) wait_for_predecessor();  // the order reads starts
         if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, sections).run();
     } else {
         if constexpr (geometry.moves_registers()) claim_registers<geometry.consumer_registers()>();

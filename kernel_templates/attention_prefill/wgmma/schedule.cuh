@@ -79,17 +79,14 @@ class SlotOrder {
     const Sections& sections_;
 };
 
-/// The same where packed queries meet keys in pages, prompts beside single tokens: as if every sequence had
-/// as many tiles as the longest, nearly all would be empty. So all sequences share one line of rows of tiles,
-/// on which sequence i begins at (q_starts[i] + i * (tile_m - 1)) / tile_m: it has a place for each of its
-/// tiles, and at most one more. Whose a row is, a search tells. Sequences without queries at the end of the
-/// call, as a replayed graph may have them, have no place.
+/// The same where packed queries meet keys in pages, prompts beside single tokens: the rows of tiles of all
+/// sequences stand on one line.
 class PackedOrder {
   public:
     __device__ PackedOrder(const Call& call, const Sections& sections)
         : call_(call),
-          sequences_(count_sequences()),
-          sections_{count_rows(sections.rows), sections.heads, sections.count} {}
+          line_(line_of(call.q_starts, call.batch, tile_m)),
+          sections_{min(line_.rows(), 2 * sections.rows), sections.heads, sections.count} {}
 
     /// No fewer than there are blocks.
     __device__ int tiles() const { return max(sections_.rows * heads, static_cast<int>(gridDim.x)); }
@@ -98,45 +95,13 @@ class PackedOrder {
         if (index >= sections_.rows * heads) return {0, 0, 0, 0, {}};
         const Place place =
             causal && !windowed ? sections_.by_sections(index, heads) : sections_.by_heads(index);
-        const int sequence = sequence_at(place.row);
-        return make_tile(call_, sequence * heads + place.slot, max(0, place.row - first_row(sequence)));
+        const int sequence = line_.sequence_at(place.row);
+        return make_tile(call_, sequence * heads + place.slot, max(0, place.row - line_.first_row(sequence)));
     }
 
   private:
-    /// Where the sequence begins on the line.
-    __device__ int first_row(int sequence) const {
-        const uint32 before = static_cast<uint32>(sequence) * (tile_m - 1);
-        return static_cast<int>((static_cast<uint32>(call_.q_starts[sequence]) + before) / tile_m);
-    }
-    /// Up to the last one that has queries.
-    __device__ int count_sequences() const {
-        const int tokens = call_.q_starts[call_.batch];
-        return first_where(call_.batch, [&](int i) { return call_.q_starts[i] >= tokens; });
-    }
-    /// `tiles`: as many as sequences would have if all were the longest. With the places for one more each,
-    /// that is at most twice as many; whatever the starts say.
-    __device__ int count_rows(int tiles) const { return min(max(first_row(sequences_), 0), 2 * tiles); }
-    __device__ int sequence_at(int row) const {
-        return first_where(sequences_ - 1, [&](int i) { return first_row(i + 1) > row; });
-    }
-    /// The first of `count` numbers for which `holds`, as it does for all after it; or `count`.
-    template <class Holds>
-    __device__ static int first_where(int count, Holds holds) {
-        int first = 0;
-#pragma unroll 1
-        while (first < count) {
-            const int middle = (first + count) / 2;
-            if (holds(middle)) {
-                count = middle;
-            } else {
-                first = middle + 1;
-            }
-        }
-        return first;
-    }
-
     const Call& call_;
-    int sequences_;
+    Line line_;
     Sections sections_;
 };
 

@@ -151,6 +151,36 @@ class Values(AttentionCase):
             self.assert_attends(out[part], wanted[0])
             torch.testing.assert_close(lse[:, part].double(), wanted_lse[0], rtol=1e-4, atol=1e-3)
 
+    def test_packed_queries_over_pages(self):
+        for page_lengths in ((96, 50), (40, 96)):
+            description = hone.Attention(
+                HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=64, max_kv_len=96, packed=True, lse=True,
+                page_size=PAGE,
+            )  # fmt: skip
+            operator = prepared(description)
+            q, k, v = inputs(40, 96)
+            for sequence, length in enumerate(page_lengths):
+                k[sequence, length:], v[sequence, length:] = torch.nan, torch.inf
+            pools = paged(k, v)
+            packed = torch.cat((q[0], q[1, :1]))  # a prompt behind a prefix, and a single token
+            out, lse = operator(
+                packed, *pools[:2], page_table=pools[2], q_starts=int32(0, 40, 41), q_len=40,
+                kv_lengths=int32(*page_lengths),
+            )  # fmt: skip
+            for sequence, part in enumerate((slice(0, 40), slice(40, 41))):
+                keys = (tensor[None, sequence, : page_lengths[sequence]] for tensor in (k, v))
+                wanted, wanted_lse = attention(packed[None, part], *keys)
+                self.assert_attends(out[part], wanted[0])
+                torch.testing.assert_close(lse[:, part].double(), wanted_lse[0], rtol=1e-4, atol=5e-3)
+
+    def test_a_long_prompt_from_pages(self):
+        q, k, v = inputs(40, 96)
+        lengths = int32(96, 50)
+        k[1, 50:] = torch.nan
+        wanted = attention(q, k, v, lengths=lengths)[0]
+        k, v, table = paged(k, v)
+        self.assert_attends(ops.attention_with_cache(q, k, v, lengths, table), wanted)
+
     def test_the_prepared_operator_takes_what_pytorch_takes(self):
         operator = prepared(hone.Attention(HEADS, KV_HEADS, DIM, max_batch=2, max_q_len=1, max_kv_len=256))
         q, k, v = inputs(1, 133)
