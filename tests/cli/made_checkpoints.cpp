@@ -151,6 +151,46 @@ void write_checkpoint(const fs::path& folder, const TensorFile& tensors, const n
     if (!config.is_null()) write_text(folder / "config.json", config.dump());
 }
 
+void write_runnable_model(const fs::path& folder) {
+    constexpr std::uint64_t hidden = 128;
+    constexpr std::uint64_t between = 256;
+    constexpr std::uint64_t vocabulary = 422;
+    TensorFile tensors;
+    tensors["model.embed_tokens.weight"] = bf16_matrix(vocabulary, hidden, 1);
+    tensors["lm_head.weight"] = bf16_matrix(vocabulary, hidden, 2);
+    const auto norm = [&](const std::string& name) {
+        tensors[name] = bf16_matrix(1, hidden, 3);
+        tensors[name].shape = {hidden};
+    };
+    norm("model.norm.weight");
+    for (unsigned layer = 0; layer < 2; ++layer) {
+        const std::string at = "model.layers." + std::to_string(layer) + '.';
+        norm(at + "input_layernorm.weight");
+        norm(at + "post_attention_layernorm.weight");
+        tensors[at + "self_attn.q_proj.weight"] = bf16_matrix(hidden, hidden, 4 + layer);
+        tensors[at + "self_attn.k_proj.weight"] = bf16_matrix(hidden / 2, hidden, 6 + layer);
+        tensors[at + "self_attn.v_proj.weight"] = bf16_matrix(hidden / 2, hidden, 8 + layer);
+        tensors[at + "self_attn.o_proj.weight"] = bf16_matrix(hidden, hidden, 10 + layer);
+        tensors[at + "mlp.gate_proj.weight"] = bf16_matrix(between, hidden, 12 + layer);
+        tensors[at + "mlp.up_proj.weight"] = bf16_matrix(between, hidden, 14 + layer);
+        tensors[at + "mlp.down_proj.weight"] = bf16_matrix(hidden, between, 16 + layer);
+    }
+    write_checkpoint(folder, tensors,
+                     {{"model_type", "llama"},
+                      {"hidden_size", hidden},
+                      {"intermediate_size", between},
+                      {"num_attention_heads", 4},
+                      {"num_key_value_heads", 2},
+                      {"num_hidden_layers", 2},
+                      {"vocab_size", vocabulary},
+                      {"max_position_embeddings", 1024},
+                      {"rms_norm_eps", 1e-5},
+                      {"torch_dtype", "bfloat16"},
+                      {"eos_token_id", 421}});
+    fs::copy_file(fs::path(HONE_SOURCE_DIR) / "tests/decoder/data/llama3/tokenizer.json",
+                  folder / "tokenizer.json");
+}
+
 nlohmann::json packing_of(const fs::path& folder) {
     std::ifstream stream(folder / "config.json");
     return nlohmann::json::parse(stream)["quantization_config"];

@@ -44,6 +44,10 @@ CodedLayer awq_layer(const CodedOptions& options);
 void write_checkpoint(const std::filesystem::path& folder, const TensorFile& tensors,
                       const nlohmann::json& config = nullptr);
 
+/// A Llama of two layers that `hone generate` runs: config.json, weights in BF16, and the tokenizer of
+/// tests/decoder/data/llama3.
+void write_runnable_model(const std::filesystem::path& folder);
+
 /// What the folder's config.json says under quantization_config.
 nlohmann::json packing_of(const std::filesystem::path& folder);
 /// A packed layer's values, [out, in], with the columns as x has its elements.

@@ -1,0 +1,109 @@
+// hone generate from the outside, on the fake driver, whose kernels draw token 0 ("!").
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/cli/made_checkpoints.h"
+#include "tests/cli/program.h"
+
+using namespace hone::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Model {
+    Sandbox sandbox;
+
+    Model() {
+        sandbox.use_fake_gpus();
+        write_runnable_model(sandbox.path("model"));
+    }
+    [[nodiscard]] Ended generate(std::vector<std::string> words) const {
+        words.insert(words.begin(), {"generate", "model"});
+        return sandbox.run(words);
+    }
+    [[nodiscard]] std::string refusal(std::vector<std::string> words) const {
+        const Ended ended = generate(std::move(words));
+        CHECK(ended.code == 2);
+        CHECK(ended.out.empty());
+        return ended.err;
+    }
+};
+
+bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a text comes as it grows, and as JSON with its times") {
+    const Model model;
+    const Ended shown = model.generate({"-p", "Once upon", "-n", "5"});
+    CHECK(shown.code == 0);
+    CHECK(shown.out == "!!!!!\n");
+    const Ended json = model.generate({"-p", "Once upon", "-n", "5", "--json"});
+    CHECK(json.code == 0);
+    const nlohmann::json data = json.json()["data"];
+    CHECK(data["text"] == "!!!!!");
+    CHECK(data["tokens"] == nlohmann::json{{0, 0, 0, 0, 0}});
+    CHECK(data["stats"]["new_tokens"] == 5);
+    CHECK(data["stats"]["ms_to_first_token"] > 0);
+    const Ended ids = model.generate({"--prompt-ids", "1,2,3", "-n", "3", "--stats"});
+    CHECK(ids.out.starts_with("0,0,0\n"));
+    CHECK(has(ids.out, "3 tokens after 3 of model"));
+}
+
+TEST_CASE("a text ends before its stop, and several are drawn side by side") {
+    const Model model;
+    CHECK(model.generate({"-p", "Once", "-n", "9", "--stop", "!!!!"}).out == "\n");
+    CHECK(model.generate({"-p", "Once", "-n", "9", "--stop", "?"}).out == "!!!!!!!!!\n");
+    const nlohmann::json data =
+        model.generate({"-p", "Once", "-n", "4", "--sequences", "3", "--json"}).json()["data"];
+    CHECK(data["tokens"].size() == 3);
+    CHECK(data["stats"]["new_tokens"] == 12);
+}
+
+TEST_CASE("codes of 4 and 8 bits are made while weights are read") {
+    Model model;
+    // What the kernels note of weights without codes: none.
+    std::string none = "launch:match=kernel=quantize_weights_clear:write=4:value=0x7fffffff7fffffff";
+    none += ";" + none + ":offset=8";
+    model.sandbox.use_fake_gpus(none);
+    for (const char* format : {"w4a16", "w8a16", "w8a8", "fp8"}) {
+        const Ended ended = model.generate({"-p", "Once", "-n", "2", "--format", format});
+        INFO(ended.err);
+        CHECK(ended.code == 0);
+    }
+}
+
+TEST_CASE("what does not go is refused before anything is loaded, by its name") {
+    const Model model;
+    CHECK(has(model.refusal({"--prompt-ids", "1,x"}), "--prompt-ids: 'x' is no id of a token"));
+    CHECK(has(model.refusal({"--prompt-ids", "1,422"}),
+              "the prompt has the token 422; the model knows 0 to 421"));
+    CHECK(has(model.refusal({"-p", "a", "--context", "2000"}), "context is 2000; allowed: 1 to 1024"));
+    CHECK(has(model.refusal({"-p", "a", "--format", "w5"}), "--format"));
+    CHECK(has(model.refusal({"-p", "a", "--zeros"}), "go with --format"));
+    fs::remove(model.sandbox.path("model/model.safetensors"));
+    CHECK(has(model.refusal({"-p", "a"}), "model"));
+}
+
+TEST_CASE("a folder whose weights do not fit its config.json is refused by tensor and shape") {
+    Model model;
+    std::string config = model.sandbox.read("model/config.json");
+    const std::string wide = "\"intermediate_size\":256";
+    config.replace(config.find(wide), wide.size(), "\"intermediate_size\":512");
+    model.sandbox.write("model/config.json", config);
+    CHECK(
+        has(model.refusal({"-p", "a"}),
+            "tensor 'model.layers.0.mlp.gate_proj.weight': has the shape [256, 128]; as config.json says, it "
+            "has to be [512, 128]"));
+}
+
+TEST_CASE("without a GPU it says what is missing") {
+    const Model model;
+    Sandbox& sandbox = const_cast<Sandbox&>(model.sandbox);
+    sandbox.set("HONE_CUDA_LIBRARY", "/nowhere/libcuda.so.1");
+    const Ended ended = model.generate({"-p", "a"});
+    CHECK(ended.code == 3);
+    CHECK(has(ended.err, "libcuda"));
+}
