@@ -293,7 +293,7 @@ TEST_CASE("token counts are numbers of sequences for attention over one token") 
           Texts{"batch=1 kv_len=256 q_len=1", "batch=1 kv_len=1024 q_len=1", "batch=8 kv_len=256 q_len=1",
                 "batch=8 kv_len=1024 q_len=1"});
     CHECK(model_workload(read_model("gpt2"), {.tokens = {600}, .dtype = {}}).tuned.size() ==
-          3 + 1 + 1 + 5 + 2);
+          3 + 1 + 2 + 5 + 2);
 }
 
 TEST_CASE("what is rotated: all of a head, a part of it, or nothing where positions are learned") {
@@ -320,7 +320,7 @@ TEST_CASE("attention that no family covers is listed with its shape") {
     wide.head_dim = 512;
     CHECK(by_role(operators(wide, {}), "attention over a prompt").fields.empty());
     const Workload workload = model_workload(wide, {.tokens = {64}, .dtype = {}});
-    CHECK(workload.without_family.size() == 5);
+    CHECK(workload.without_family.size() == 6);
 }
 
 TEST_CASE("tensor parallelism divides heads and feed-forward, not norms") {
