@@ -226,7 +226,8 @@ class Generation {
         std::size_t seen = 0;
         std::unique_lock lock(growing.mutex);
         while (true) {
-            growing.news.wait_until(lock, Clock::now() + std::chrono::milliseconds(100),
+            // By the system's clock: waiting by the steady one needs glibc 2.34.
+            growing.news.wait_until(lock, std::chrono::system_clock::now() + std::chrono::milliseconds(100),
                                     [&] { return growing.ended || growing.tokens.size() > seen; });
             if (stop || (output && output->stopped())) {
                 lock.unlock();
