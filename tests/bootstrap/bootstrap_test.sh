@@ -7,7 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 tree=$scratch/tree
 calls=$scratch/calls
-mkdir -p "$tree/cmake" "$tree/tuner" "$scratch/bin"
+mkdir -p "$tree/cmake" "$tree/cli" "$scratch/bin"
 cp "$1" "$tree/hone"
 echo 'bash bash' >"$tree/cmake/packages.txt"
 touch "$tree/cli/main.cpp" "$tree/CMakeLists.txt"
@@ -110,7 +110,7 @@ if ((EUID != 0)) || command -v setpriv >/dev/null; then
     as_reader=()
     ((EUID != 0)) || as_reader=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     mkdir "$scratch/read_only" "$scratch/home"
-    cp -r "$tree"/{hone,cmake,tuner,CMakeLists.txt} "$scratch/read_only"
+    cp -r "$tree"/{hone,cmake,cli,CMakeLists.txt} "$scratch/read_only"
     chmod -R a+rX,a-w "$scratch/read_only"
     chmod a+rx "$scratch" "$scratch/bin"
     chmod 777 "$scratch/home" && chmod 666 "$calls"

@@ -422,8 +422,10 @@ static void check_paged_attention(hone_runtime* runtime) {
     attention.head_dim = 64;
     attention.page_size = 16;
     hone_operator* op = NULL;
+    attention.kv_dtype = HONE_KV_FP8;
     CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_BAD_ARGUMENT);
-    CHECK(strstr(hone_last_error(), "max_q_len is 8192; allowed with a paged cache: 1 to 16") != NULL);
+    CHECK(strstr(hone_last_error(), "max_q_len is 8192; allowed with an fp8 cache: 1 to 16") != NULL);
+    attention.kv_dtype = HONE_KV_SAME;
     attention.max_q_len = 1;
     attention.softcap = 1;
     CHECK(hone_attention_prepare(runtime, &attention, &op) == HONE_OK);

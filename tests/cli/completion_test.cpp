@@ -189,7 +189,7 @@ TEST_CASE("the man page has every command and option, and roff takes it without 
 
 TEST_CASE("every example of --help works") {
     Sandbox sandbox;
-    sandbox.use_fake_gpus("nvml:power_mw=400000");
+    sandbox.use_fake_gpus("nvml:power_mw=400000;" + all_weights_have_codes());
     write_files_of_examples(sandbox);
     sandbox.set("PATH", fs::path(HONE_PROGRAM).parent_path().string() + ":/usr/bin:/bin");
     for (const std::string& command : command_names(sandbox)) {

@@ -64,10 +64,7 @@ TEST_CASE("a text ends before its stop, and several are drawn side by side") {
 
 TEST_CASE("codes of 4 and 8 bits are made while weights are read") {
     Model model;
-    // What the kernels note of weights without codes: none.
-    std::string none = "launch:match=kernel=quantize_weights_clear:write=4:value=0x7fffffff7fffffff";
-    none += ";" + none + ":offset=8";
-    model.sandbox.use_fake_gpus(none);
+    model.sandbox.use_fake_gpus(all_weights_have_codes());
     for (const char* format : {"w4a16", "w8a16", "w8a8", "fp8"}) {
         const Ended ended = model.generate({"-p", "Once", "-n", "2", "--format", format});
         INFO(ended.err);

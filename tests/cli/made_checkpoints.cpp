@@ -191,6 +191,11 @@ void write_runnable_model(const fs::path& folder) {
                   folder / "tokenizer.json");
 }
 
+std::string all_weights_have_codes() {
+    const std::string rule = "launch:match=kernel=quantize_weights_clear:write=4:value=0x7fffffff7fffffff";
+    return rule + ';' + rule + ":offset=8";
+}
+
 nlohmann::json packing_of(const fs::path& folder) {
     std::ifstream stream(folder / "config.json");
     return nlohmann::json::parse(stream)["quantization_config"];

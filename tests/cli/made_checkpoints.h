@@ -48,6 +48,9 @@ void write_checkpoint(const std::filesystem::path& folder, const TensorFile& ten
 /// tests/decoder/data/llama3.
 void write_runnable_model(const std::filesystem::path& folder);
 
+/// For Sandbox::use_fake_gpus(): kernels that quantize note no weight without a code.
+std::string all_weights_have_codes();
+
 /// What the folder's config.json says under quantization_config.
 nlohmann::json packing_of(const std::filesystem::path& folder);
 /// A packed layer's values, [out, in], with the columns as x has its elements.
