@@ -38,10 +38,11 @@ std::string name_of(const Options& options) {
 }
 
 decoder::ServedModel served_model(const Options& options) {
-    decoder::ServedModel model{.name = name_of(options), .tokenizer = decoder::Tokenizer::load(options.model)};
+    decoder::ServedModel model{.name = name_of(options),
+                               .tokenizer = decoder::Tokenizer::load(options.model)};
     try {
         model.chat = decoder::ChatTemplate::load(options.model, model.tokenizer);
-    } catch (const decoder::DecoderError& error) {
+    } catch (const runtime::InputError& error) {
         model.no_chat = error.what();
     }
     return model;
@@ -75,21 +76,31 @@ decoder::ServeOptions serve_options(const Options& options) {
             .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000))};
 }
 
+/// A port that is taken is said before the model is loaded, which takes a while.
+void require_free_port(const Options& options) {
+    if (options.port != 0) decoder::HttpServer(serve_options(options).http, {});
+}
+
 void say_ready(const decoder::ServedModel& model, const std::string& address, const Console& console) {
     if (!model.chat) console.note(fmt::format("no chats: {}", model.no_chat));
-    static_cast<void>(print(fmt::format("listening on {}\n", address)));
+    const std::string line = fmt::format("listening on {}", address);
+    if (console.json) return console.note(line);
+    static_cast<void>(print(line + "\n"));
 }
 
 Outcome serve(const Options& options, const Console& console) {
-    const std::atomic<bool>& stop = stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
+    const std::atomic<bool>& stop =
+        stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
     const decoder::ServedModel served = served_model(options);
-    const auto model = running_model(options, console);
-    decoder::Engine engine(*model);
     try {
+        require_free_port(options);
+        const auto model = running_model(options, console);
+        decoder::Engine engine(*model);
         decoder::ModelServer server(engine, served, serve_options(options));
         say_ready(served, server.address(), console);
         const std::string why = server.run(stop);
-        if (!why.empty()) throw Failure(ExitCode::failure, {"server_failed", why, "hone doctor checks driver and GPUs"});
+        if (!why.empty())
+            throw Failure(ExitCode::failure, {"server_failed", why, "hone doctor checks driver and GPUs"});
         return {.data = {{"address", server.address()}, {"model", served.name}}};
     } catch (const decoder::ListenError& error) {
         throw Failure(ExitCode::failure, {"cannot_listen", error.what(), ""});
@@ -103,7 +114,8 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("FOLDER", options->model, "A Hugging Face model: config.json, safetensors, tokenizer")
         .required()
         .type_name("");
-    app.add_option("--host", options->host, "The address to listen at (default: 127.0.0.1, this machine alone)")
+    app.add_option("--host", options->host,
+                   "The address to listen at (default: 127.0.0.1, this machine alone)")
         .type_name("ADDRESS");
     app.add_option("--port", options->port, "0: one that is free (default: 8000)").range(0, 65535);
     app.add_option("--name", options->name, "What clients call the model (default: the folder's name)");
@@ -117,7 +129,8 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--max-requests", options->requests,
                    "Requests that are answered at a time; others get 429 (default: 256)")
         .range(1, 4096);
-    app.add_option("--max-body", options->body_mib, "MiB of a request at the most (default: 8)").range(1, 256);
+    app.add_option("--max-body", options->body_mib, "MiB of a request at the most (default: 8)")
+        .range(1, 256);
     app.add_option("--grace", options->grace_s, "Seconds that requests have to finish at Ctrl-C (default: 5)")
         .range(0.0, 3600.0);
     return [options](const Console& console) { return serve(*options, console); };
