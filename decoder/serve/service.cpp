@@ -264,6 +264,8 @@ TextRequest Service::text_request(const ApiRequest& request, const std::vector<i
         .prompt = prompt, .max_new_tokens = new_tokens(request, prompt.size()), .wishes = request.wishes};
     text.wishes.seed += number;
     if (!request.ignore_end) text.end_ids = model_.tokenizer.eos_ids();
+    if (!request.ignore_end && request.is_chat && model_.chat->turn_end())
+        text.end_ids.push_back(*model_.chat->turn_end());
     return text;
 }
 

@@ -135,11 +135,46 @@ TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
 }
 
 TEST_CASE("a model without a template refuses chats with the reason") {
-    const MadeServer server;
-    const HttpResponse response = request(server.port(), "POST", "/v1/chat/completions",
-                                          R"({"messages": [{"role": "user", "content": "a"}]})");
+    decoder::ServedModel model = made_model();
+    model.chat.reset();
+    model.no_chat = "it has no template";
+    const MadeServer server("text", {}, 256, std::move(model));
+    const HttpResponse response = server.chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}});
     CHECK(response.status == 400);
     CHECK(response.message() == "made takes no chats: it has no template; use /v1/completions");
+    CHECK(response.json()["error"]["code"] == "no_chat_template");
+}
+
+TEST_CASE("bad messages get 400 with their place") {
+    const MadeServer server;
+    const std::vector<std::pair<const char*, const char*>> refusals{
+        {R"({})", "messages is missing; it has to be an array of messages"},
+        {R"({"messages": []})", "messages is an array of 0; allowed: an array of messages"},
+        {R"({"messages": "Hello"})", "messages is \"Hello\"; allowed: an array of messages"},
+        {R"({"messages": ["Hello"]})", "messages is an array of 1; allowed: objects, and number 0 is none"},
+        {R"({"messages": [{"content": "a"}]})",
+         "messages[0].role is missing; it has to be \"system\", \"user\" or \"assistant\""},
+        {R"({"messages": [{"role": "user", "content": "a"}, {"role": "tool", "content": "a"}]})",
+         "messages[1].role is \"tool\"; allowed: \"system\", \"user\" or \"assistant\""},
+        {R"({"messages": [{"role": "user"}]})",
+         "messages[0].content is missing; it has to be a text, or an array of {\"type\": \"text\", \"text\": "
+         "...}"},
+        {R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})",
+         "messages[0].content is an array of 1; allowed: parts of the type \"text\" alone, and part 0 is "
+         "none"},
+        {R"({"messages": [{"role": "user", "content": [{"type": "text"}]}]})",
+         "messages[0].content[0].text is missing; it has to be a text"},
+        {R"({"messages": [{"role": "user", "content": "a"}], "logprobs": true})",
+         "logprobs is true; allowed: none: log probabilities are not given out"},
+        {R"({"messages": [{"role": "user", "content": "a"}], "tools": [{}]})",
+         "tools is an array of 1; allowed: none: no tools are called"},
+    };
+    for (const auto& [body, message] : refusals) {
+        CAPTURE(body);
+        const HttpResponse response = request(server.port(), "POST", "/v1/chat/completions", body);
+        CHECK(response.status == 400);
+        CHECK(response.message() == message);
+    }
 }
 
 TEST_CASE("a body above the limit is 413, however it comes") {

@@ -14,15 +14,21 @@ namespace hone::test {
 inline decoder::ServedModel made_model() {
     ModelFolder folder;
     folder.with("tokenizer.json", json_of(data_folder("qwen") / "tokenizer.json"));
-    folder.with("tokenizer_config.json", nlohmann::json{{"eos_token", "<|im_end|>"}});
-    return {.name = "made", .tokenizer = folder.load(), .no_chat = "it has no template"};
+    const std::string chat =
+        "{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{{ '<|im_start|>assistant\n' }}";
+    folder.with("tokenizer_config.json",
+                nlohmann::json{{"eos_token", "<|endoftext|>"}, {"chat_template", chat}});
+    const decoder::Tokenizer tokenizer = folder.load();
+    return {.name = "made",
+            .tokenizer = tokenizer,
+            .chat = decoder::ChatTemplate::load(folder.path(), tokenizer)};
 }
 
 class MadeServer {
   public:
     explicit MadeServer(std::string_view text = "Hello, world! And more.", decoder::ServeOptions options = {},
-                        int context = 256)
-        : model_(made_model()),
+                        int context = 256, decoder::ServedModel model = made_model())
+        : model_(std::move(model)),
           engine_(model_.tokenizer.encode(text), model_.tokenizer.eos_ids().front(), context),
           server_(engine_, model_, at_free_port(std::move(options))),
           ended_(std::async(std::launch::async, [this] { return server_.run(stop_); })) {}
@@ -40,6 +46,9 @@ class MadeServer {
     [[nodiscard]] HttpResponse get(std::string_view path) const { return request(port(), "GET", path); }
     [[nodiscard]] HttpResponse complete(const nlohmann::json& body) const {
         return request(port(), "POST", "/v1/completions", body.dump());
+    }
+    [[nodiscard]] HttpResponse chat(const nlohmann::json& body) const {
+        return request(port(), "POST", "/v1/chat/completions", body.dump());
     }
     [[nodiscard]] std::size_t tokens(std::string_view text) const {
         return model_.tokenizer.encode(text).size();

@@ -148,6 +148,41 @@ TEST_CASE("a stream of several texts ends each of them once") {
     CHECK(ends == std::vector<int>(3, 1));
 }
 
+TEST_CASE("a chat is answered, as a whole and in pieces") {
+    MadeServer server(script);
+    const json messages{
+        {{"role", "user"}, {"content", "Hello"}},
+        {{"role", "assistant"}, {"content", "Hi"}},
+        {{"role", "user"},
+         {"content", {{{"type", "text"}, {"text", "And "}}, {{"type", "text"}, {"text", "now?"}}}}}};
+    const json answer = server.chat({{"messages", messages}}).json();
+    CHECK(answer["object"] == "chat.completion");
+    CHECK(answer["choices"][0]["message"] == json{{"role", "assistant"}, {"content", script}});
+    CHECK(answer["choices"][0]["finish_reason"] == "stop");
+    const decoder::TextRequest asked = server.engine().last_request();
+    const std::string text =
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
+        "<|im_start|>assistant\nHi<|im_end|>\n<|im_start|>user\nAnd now?<|im_end|>\n<|im_start|>assistant\n";
+    CHECK(asked.prompt == server.tokenizer().encode(text, {.add_special_tokens = false}));
+    CHECK(asked.max_new_tokens == 256 - static_cast<int>(asked.prompt.size()));
+    CHECK(asked.end_ids == std::vector<int>{*server.tokenizer().id_of("<|endoftext|>"),
+                                            *server.tokenizer().id_of("<|im_end|>")});
+
+    bool done = false;
+    const std::vector<json> pieces =
+        events(server.chat({{"messages", messages}, {"stream", true}}).body, done);
+    CHECK(done);
+    CHECK(pieces[0]["object"] == "chat.completion.chunk");
+    CHECK(pieces[0]["choices"][0]["delta"]["role"] == "assistant");
+    std::string whole;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const json& delta = pieces[i]["choices"][0]["delta"];
+        CHECK(delta.contains("role") == (i == 0));
+        whole += delta.value("content", "");
+    }
+    CHECK(whole == script);
+}
+
 TEST_CASE("one connection serves one request after the other") {
     MadeServer server(script);
     HttpClientSocket client(server.port());
