@@ -9,6 +9,7 @@
 
 using namespace hone;
 using namespace hone::decoder;
+using namespace hone::test;
 using nlohmann::json;
 
 namespace {
@@ -74,14 +75,15 @@ std::string text_or_refusal(const ChatFormat& format, const json& messages, cons
 }
 
 /// A folder with Qwen's kind of tokenizer and this configuration.
-ModelFolder folder_with(const json& config) {
-    ModelFolder folder;
-    folder.with("tokenizer.json", json_of(data_folder("qwen") / "tokenizer.json"))
-        .with("tokenizer_config.json", config);
-    return folder;
-}
+class Folder : public ModelFolder {
+  public:
+    explicit Folder(const json& config) {
+        with("tokenizer.json", json_of(data_folder("qwen") / "tokenizer.json"));
+        with("tokenizer_config.json", config);
+    }
+};
 
-std::string refusal(const ModelFolder& folder) {
+std::string refusal(const Folder& folder) {
     try {
         static_cast<void>(ChatTemplate::load(folder.path(), folder.load()));
         return "none";
@@ -114,8 +116,7 @@ TEST_CASE("conversations become the text that transformers makes of them") {
 }
 
 TEST_CASE("a folder's template is found, and its conversations have the tokens of the folder") {
-    const ModelFolder folder =
-        folder_with({{"chat_template", outlines().at("qwen2")}, {"eos_token", "<|im_end|>"}});
+    const Folder folder(json{{"chat_template", outlines().at("qwen2")}, {"eos_token", "<|im_end|>"}});
     const Tokenizer tokenizer = folder.load();
     const ChatTemplate chat = ChatTemplate::load(folder.path(), tokenizer);
     const std::string text = chat.render({{Role::user, "Hello"}});
@@ -127,29 +128,29 @@ TEST_CASE("a folder's template is found, and its conversations have the tokens o
 
     const json named = json::array({{{"name", "tools"}, {"template", "x"}},
                                     {{"name", "default"}, {"template", outlines().at("qwen2")}}});
-    const ModelFolder several = folder_with({{"chat_template", named}});
+    const Folder several(json{{"chat_template", named}});
     CHECK(ChatTemplate::load(several.path(), several.load()).render({{Role::user, "Hello"}}) == text);
 
-    ModelFolder with_file = folder_with({{"chat_template", "not this one"}});
+    Folder with_file(json{{"chat_template", "not this one"}});
     with_file.with("chat_template.jinja", std::string_view(outlines().at("qwen2")));
     CHECK(ChatTemplate::load(with_file.path(), with_file.load()).render({{Role::user, "Hello"}}) == text);
 }
 
 TEST_CASE("no template, an unknown one, and a tokenizer that lacks its tokens are refused") {
-    CHECK(refusal(folder_with(json::object()))
+    CHECK(refusal(Folder(json::object()))
               .ends_with(" has no chat template: a base model, which continues texts"));
-    const std::string unknown = refusal(folder_with({{"chat_template", "{{ '### User:' + messages[0] }}"}}));
+    const std::string unknown = refusal(Folder(json{{"chat_template", "{{ '### User:' + messages[0] }}"}}));
     CHECK(unknown.find("tokenizer_config.json: the chat template is not known (none of their tokens is in "
                        "it): \"{{ '### "
                        "User:") != std::string::npos);
     CHECK(unknown.ends_with(
         "known are those of Llama 3, ChatML (Qwen2, Qwen2.5, Qwen3), Mistral, Gemma 2 and Phi-3"));
-    CHECK(refusal(folder_with({{"chat_template", outlines().at("phi3")}}))
+    CHECK(refusal(Folder(json{{"chat_template", outlines().at("phi3")}}))
               .ends_with("the chat template needs the special token <|end|>, which the tokenizer lacks"));
-    CHECK(refusal(folder_with({{"chat_template", outlines().at("mistral0.1")}}))
+    CHECK(refusal(Folder(json{{"chat_template", outlines().at("mistral0.1")}}))
               .ends_with("the chat template needs a BOS token, which the folder does not name"));
-    CHECK(refusal(folder_with({{"chat_template", 5}})).find("chat_template: 5: ") != std::string::npos);
-    CHECK(refusal(folder_with({{"chat_template", json::array()}}))
+    CHECK(refusal(Folder(json{{"chat_template", 5}})).find("chat_template: 5: ") != std::string::npos);
+    CHECK(refusal(Folder(json{{"chat_template", json::array()}}))
               .ends_with("it has none that is called \"default\""));
 }
 
