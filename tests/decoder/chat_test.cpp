@@ -58,6 +58,13 @@ const std::map<std::string, std::string>& outlines() {
     return outlines;
 }
 
+/// What templates let through although their own words say otherwise: nothing to answer, and a system message
+/// in the assistant's turn.
+const std::vector<std::string> refused_here{
+    "refused: there is no message of the user",
+    "refused: message 1 is of the system; this model knows no system messages",
+};
+
 Conversation conversation_of(const json& messages) {
     Conversation conversation;
     for (const json& message : messages)
@@ -108,7 +115,7 @@ TEST_CASE("conversations become the text that transformers makes of them") {
             const std::string text = text_or_refusal(format, expected.at("messages"), words);
             if (expected.contains("error")) {
                 CHECK(text.starts_with("refused: "));
-            } else if (text != "refused: there is no message of the user") {
+            } else if (std::ranges::count(refused_here, text) == 0) {
                 CHECK(text == expected.at("text").get<std::string>());
             }
         }

@@ -220,7 +220,8 @@ TEST_CASE("a body that does not come in time is refused, and the connection clos
 }
 
 TEST_CASE("bytes that are no request end their connection and nothing else") {
-    const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200)}});
+    const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200),
+                                              .idle_timeout = std::chrono::milliseconds(200)}});
     const std::vector<std::string> attempts{
         "\r\n\r\n",
         "GET\r\n\r\n",
