@@ -79,7 +79,7 @@ const std::vector<Command>& commands() {
              declare_generate},
             {"serve", "A model over HTTP, as OpenAI's clients speak: completions, chats, /health, /metrics",
              "  hone serve FOLDER                                # http://127.0.0.1:8000/v1\n"
-             "  hone serve FOLDER --port 9000 --format w4a16 --max-sequences 128\n"
+             "  hone serve FOLDER --port 9000 --max-sequences 128 --grace 30\n"
              "  hone serve FOLDER --host 0.0.0.0 --name llama --max-requests 64\n",
              declare_serve},
 #endif
