@@ -77,6 +77,11 @@ const std::vector<Command>& commands() {
              "  hone generate FOLDER --prompt-file story.txt --format w4a16 --stats\n"
              "  hone generate llama-3-8b --made-up --prompt-tokens 512 -n 100   # how fast it would be\n",
              declare_generate},
+            {"serve", "A model over HTTP, as OpenAI's clients speak: completions, chats, /health, /metrics",
+             "  hone serve FOLDER                                # http://127.0.0.1:8000/v1\n"
+             "  hone serve FOLDER --port 9000 --max-sequences 128 --grace 30\n"
+             "  hone serve FOLDER --host 0.0.0.0 --name llama --max-requests 64\n",
+             declare_serve},
 #endif
             {"spaces", "Operators, their variants, tunables and constraints",
              "  hone spaces\n"

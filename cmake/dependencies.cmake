@@ -65,7 +65,7 @@ if(HONE_BUILD_TUNER)
     target_link_libraries(hone_dep_zlib INTERFACE ${HONE_ZLIB_LIBRARY})
 endif()
 
-# What the decoder reads text with. Static where there is an archive; Debian has none of sentencepiece.
+# What the decoder reads text with, and serves it. Static where there is an archive; Debian has none of sentencepiece and cpp-httplib.
 function(hone_found_library name header package)
     string(TOUPPER HONE_${name}_LIBRARY variable)
     hone_header_library(${name} ${header} ${package})
@@ -80,6 +80,9 @@ if(HONE_BUILD_DECODER)
     hone_found_library(pcre2 pcre2.h libpcre2-dev libpcre2-8.a pcre2-8)
     hone_found_library(utf8proc utf8proc.h libutf8proc-dev libutf8proc.a utf8proc)
     hone_found_library(sentencepiece sentencepiece_processor.h libsentencepiece-dev libsentencepiece.a sentencepiece)
+    hone_found_library(httplib httplib.h libcpp-httplib-dev cpp-httplib)
+    # As the library was compiled: its classes have members more.
+    target_compile_definitions(hone_dep_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT)
 endif()
 
 if(HONE_BUILD_TESTS)

@@ -38,8 +38,8 @@ file(GLOB hone_examples ${PROJECT_SOURCE_DIR}/examples/*.c ${PROJECT_SOURCE_DIR}
     ${PROJECT_SOURCE_DIR}/examples/*.h)
 install(FILES ${hone_examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libhone-dev/examples COMPONENT libhone-dev)
 
-if(TARGET hone_sentencepiece)
-    install(TARGETS hone_sentencepiece LIBRARY DESTINATION lib/hone COMPONENT hone)
+if(HONE_BUILD_DECODER)
+    install(TARGETS hone_sentencepiece hone_http LIBRARY DESTINATION lib/hone COMPONENT hone)
 endif()
 if(TARGET hone)
     install(TARGETS hone RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT hone)

@@ -25,6 +25,15 @@ function(hone_split_layer name part)
     set_target_properties(hone_${name} PROPERTIES SOURCES "${sources};$<TARGET_OBJECTS:hone_${part}>")
 endfunction()
 
+# hone_add_module(NAME SOURCE...)
+# libhone_NAME.so, which is opened at run time. It lies beside the programs.
+function(hone_add_module name)
+    add_library(hone_${name} MODULE ${ARGN})
+    target_include_directories(hone_${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(hone_${name} PRIVATE hone_options)
+    set_target_properties(hone_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
 # hone_precompile(TARGET HEADER...)
 # The standard headers that nearly every file includes, and these, read once for all files of the target: a quarter to a half
 # of what compiling a file takes. The dev preset builds without, so that each file includes what it uses.

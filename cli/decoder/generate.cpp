@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "cli/command_list.h"
+#include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/targets.h"
@@ -27,9 +28,8 @@ struct Options {
     std::string model;
     std::string prompt;
     std::string prompt_file;
-    std::string format;
+    WeightFormatOptions format;
     std::vector<std::string> stops;
-    std::int64_t group = -1;
     std::string prompt_ids;
     std::int64_t prompt_tokens = 0;
     int new_tokens = 128;
@@ -41,8 +41,6 @@ struct Options {
     double temperature = 0;
     double top_p = 1;
     double min_p = 0;
-    bool zeros = false;
-    bool lm_head = false;
     bool made_up = false;
     bool stats = false;
     bool ignore_end = false;
@@ -50,20 +48,6 @@ struct Options {
 
 [[noreturn]] void refuse(const std::string& what, const std::string& hint) {
     throw Failure(ExitCode::usage, {"bad_option", what, hint});
-}
-
-checkpoints::WeightFormat format_of(const Options& options) {
-    checkpoints::WeightFormat format{
-        .format = {}, .group = 0, .zeros = options.zeros, .lm_head = options.lm_head};
-    if (options.format.empty() || options.format == "dense") {
-        if (options.zeros || options.lm_head || options.group >= 0)
-            refuse("--group, --zeros and --lm-head go with --format", "");
-        return {};
-    }
-    format.format = static_cast<QuantFormat>(chosen("--format", options.format, quant_format_names));
-    const bool is_w4 = format.format == QuantFormat::w4a16;
-    format.group = options.group >= 0 ? options.group : is_w4 ? 128 : 0;
-    return format;
 }
 
 /// What happened when, in the words of those who serve models.
@@ -148,7 +132,7 @@ class Generation {
         const auto begin = Clock::now();
         decoder::ModelOptions how{
             .folder = options_.model,
-            .format = format_of(options_),
+            .format = options_.format.chosen(),
             .device = options_.device,
             .max_sequences = options_.sequences,
             .max_context = options_.context > 0 ? options_.context : prompt_tokens + options_.new_tokens};
@@ -351,12 +335,7 @@ Runner declare_generate(const Arguments& app) {
     app.add_option("--min-p", options->min_p, "Of those at least so likely as a share of the likeliest")
         .range(0.0, 1.0);
     app.add_option("--seed", options->seed, "The same seed draws the same text");
-    app.add_option("--format", options->format,
-                   "Makes codes of the weights of linear layers: w4a16, w8a16, w8a8 or fp8")
-        .type_name("FORMAT");
-    app.add_option("--group", options->group, "With --format: columns that share a scale (w4a16: 128)");
-    app.add_flag("--zeros", options->zeros, "With --format w4a16: zero points");
-    app.add_flag("--lm-head", options->lm_head, "With --format: the language head too");
+    options->format.declare(app);
     app.add_option("--context", options->context,
                    "Tokens of a text, prompt included (default: as asked for)");
     app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);

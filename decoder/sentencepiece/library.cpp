@@ -1,36 +1,15 @@
 #include "decoder/sentencepiece/library.h"
 
-#include <fmt/format.h>
-
-#include <filesystem>
-
-#include "decoder/error.h"
-#include "runtime/system/environment.h"
+#include "decoder/module.h"
 
 namespace hone::decoder {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::vector<std::string> places() {
-    if (std::string named = runtime::environment_variable("HONE_SENTENCEPIECE_LIBRARY"); !named.empty())
-        return {named};
-    constexpr const char* file = "libhone_sentencepiece.so";
-    std::error_code unreadable;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-    if (unreadable) return {};
-    return {folder / file, folder.parent_path() / file, folder.parent_path() / "lib" / "hone" / file};
-}
-
-template <class Function>
-void resolve(const runtime::SharedLibrary& library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(library.symbol(name));
-    if (function == nullptr) throw DecoderError(fmt::format("{} has no {}", library.path(), name));
-}
-
 runtime::SharedLibrary opened() {
     try {
-        return runtime::SharedLibrary::open_first("Hone's module for sentencepiece", places(), "");
+        return runtime::SharedLibrary::open_first(
+            "Hone's module for sentencepiece",
+            module_places("libhone_sentencepiece.so", "HONE_SENTENCEPIECE_LIBRARY"), "");
     } catch (const runtime::LibraryError& error) {
         throw DecoderError(
             fmt::format("tokenizer.model needs sentencepiece: {}; install libsentencepiece (Debian: "

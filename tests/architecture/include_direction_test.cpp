@@ -72,6 +72,7 @@ TEST_CASE("a third-party interface stays in its folder") {
     CHECK(is_refused("tuner/x.cpp", "#include <pcre2.h>\n"));
     CHECK(is_refused("runtime/x.cpp", "#include <utf8proc.h>\n"));
     CHECK(is_refused("checkpoints/x.cpp", "#include <sentencepiece_processor.h>\n"));
+    CHECK(is_refused("decoder/serve/x.cpp", "#include <httplib.h>\n"));
     CHECK(is_fine("decoder/text/x.cpp", "#include <pcre2.h>\n#include <utf8proc.h>\n"));
     CHECK(is_fine("cache/x.cpp", "#include <sqlite3.h>\n"));
     CHECK(is_fine("runtime/cuda/x.h", "#include <cuda.h>\n#include <nvrtc.h>\n"));

@@ -41,6 +41,7 @@ const std::vector<ThirdParty>& third_party() {
         {"pcre2.h", {"decoder"}},
         {"utf8proc.h", {"decoder", "tests/decoder"}},
         {"sentencepiece_processor.h", {"decoder/sentencepiece"}},
+        {"httplib.h", {"decoder/http"}},
         {"doctest/", {"tests"}},
         {"rapidcheck.h", {"tests"}},
         {"rapidcheck/", {"tests"}},

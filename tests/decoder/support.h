@@ -42,7 +42,8 @@ class ModelFolder {
     ModelFolder& with(const std::string& name, const nlohmann::json& json) {
         return with(name, std::string_view(json.dump()));
     }
-    [[nodiscard]] decoder::Tokenizer load() const { return decoder::Tokenizer::load(scratch_.path("")); }
+    [[nodiscard]] std::filesystem::path path() const { return scratch_.path(""); }
+    [[nodiscard]] decoder::Tokenizer load() const { return decoder::Tokenizer::load(path()); }
     /// What load() throws, without the folder; "none" when it does not.
     [[nodiscard]] std::string refusal() const {
         try {

@@ -1,0 +1,139 @@
+// hone serve: a model over HTTP, as OpenAI's clients speak.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/command_list.h"
+#include "cli/decoder/weight_format.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "decoder/engine/engine.h"
+#include "decoder/error.h"
+#include "decoder/serve/model_server.h"
+
+namespace hone::cli {
+namespace {
+
+struct Options {
+    std::string model;
+    std::string name;
+    std::string host = "127.0.0.1";
+    int port = 8000;
+    WeightFormatOptions format;
+    int device = 0;
+    int sequences = 64;
+    std::int64_t context = 0;
+    std::int64_t step_tokens = 2048;
+    int requests = 256;
+    int body_mib = 8;
+    double grace_s = 5;
+};
+
+/// The folder's last name: "models/llama/" is "llama".
+std::string name_of(const Options& options) {
+    if (!options.name.empty()) return options.name;
+    const auto path = std::filesystem::absolute(options.model).lexically_normal();
+    const std::string last = (path.has_filename() ? path : path.parent_path()).filename().string();
+    return last.empty() ? "model" : last;
+}
+
+decoder::ServedModel served_model(const Options& options) {
+    decoder::ServedModel model{.name = name_of(options),
+                               .tokenizer = decoder::Tokenizer::load(options.model)};
+    try {
+        model.chat = decoder::ChatTemplate::load(options.model, model.tokenizer);
+    } catch (const runtime::InputError& error) {
+        model.no_chat = error.what();
+    }
+    return model;
+}
+
+std::unique_ptr<decoder::RunningModel> running_model(const Options& options, const Console& console) {
+    decoder::ModelOptions how{.folder = options.model,
+                              .format = options.format.chosen(),
+                              .device = options.device,
+                              .max_sequences = options.sequences,
+                              .max_context = options.context,
+                              .max_step_tokens = options.step_tokens};
+    ProgressDisplay display(console, {.problems = "MB", .candidates = "GB", .are_alike = true});
+    how.on_weights = [&](std::int64_t done, std::int64_t all) {
+        display.update({.problems_done = static_cast<std::size_t>(done >> 20),
+                        .problems_total = static_cast<std::size_t>(all >> 20),
+                        .candidates_done = static_cast<std::size_t>(done >> 30),
+                        .candidates_total = static_cast<std::size_t>(all >> 30),
+                        .current = "weights",
+                        .finished_winner = std::nullopt});
+    };
+    auto model = std::make_unique<decoder::RunningModel>(how);
+    display.finish();
+    return model;
+}
+
+decoder::ServeOptions serve_options(const Options& options) {
+    return {.http = {.host = options.host, .port = options.port},
+            .service = {.max_requests = options.requests,
+                        .max_body_bytes = static_cast<std::size_t>(options.body_mib) << 20},
+            .grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000))};
+}
+
+/// A port that is taken is said before the model is loaded, which takes a while.
+void require_free_port(const Options& options) {
+    if (options.port != 0) decoder::HttpServer(serve_options(options).http, {});
+}
+
+void say_ready(const decoder::ServedModel& model, const std::string& address, const Console& console) {
+    if (!model.chat) console.note(fmt::format("no chats: {}", model.no_chat));
+    const std::string line = fmt::format("listening on {}", address);
+    if (console.json) return console.note(line);
+    static_cast<void>(print(line + "\n"));
+}
+
+Outcome serve(const Options& options, const Console& console) {
+    const std::atomic<bool>& stop =
+        stop_on_interrupt("stopping: requests under way are finished (again: stop at once)");
+    const decoder::ServedModel served = served_model(options);
+    try {
+        require_free_port(options);
+        const auto model = running_model(options, console);
+        decoder::Engine engine(*model);
+        decoder::ModelServer server(engine, served, serve_options(options));
+        say_ready(served, server.address(), console);
+        const std::string why = server.run(stop);
+        if (!why.empty())
+            throw Failure(ExitCode::failure, {"server_failed", why, "hone doctor checks driver and GPUs"});
+        return {.data = {{"address", server.address()}, {"model", served.name}}};
+    } catch (const decoder::ListenError& error) {
+        throw Failure(ExitCode::failure, {"cannot_listen", error.what(), ""});
+    }
+}
+
+}  // namespace
+
+Runner declare_serve(const Arguments& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("FOLDER", options->model, "A Hugging Face model: config.json, safetensors, tokenizer")
+        .required()
+        .type_name("");
+    app.add_option("--host", options->host,
+                   "The address to listen at (default: 127.0.0.1, this machine alone)")
+        .type_name("ADDRESS");
+    app.add_option("--port", options->port, "0: one that is free (default: 8000)").range(0, 65535);
+    app.add_option("--name", options->name, "What clients call the model (default: the folder's name)");
+    options->format.declare(app);
+    app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
+    app.add_option("--max-sequences", options->sequences, "Texts that are computed together (default: 64)")
+        .range(1, 256);
+    app.add_option("--context", options->context,
+                   "Tokens of a text, prompt included (default: as many as the model knows, at most 8192)");
+    app.add_option("--max-step-tokens", options->step_tokens, "Tokens that a step computes (default: 2048)");
+    app.add_option("--max-requests", options->requests,
+                   "Requests that are answered at a time; others get 429 (default: 256)")
+        .range(1, 4096);
+    app.add_option("--max-body", options->body_mib, "MiB of a request at the most (default: 8)")
+        .range(1, 256);
+    app.add_option("--grace", options->grace_s, "Seconds that requests have to finish at Ctrl-C (default: 5)")
+        .range(0.0, 3600.0);
+    return [options](const Console& console) { return serve(*options, console); };
+}
+
+}  // namespace hone::cli

@@ -1,0 +1,24 @@
+// Options of the commands that run a model: in which format the weights of its linear layers are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "checkpoints/pack/weight_format.h"
+#include "cli/arguments.h"
+
+namespace hone::cli {
+
+struct WeightFormatOptions {
+    std::string format{};
+    std::int64_t group = -1;
+    bool zeros = false;
+    bool lm_head = false;
+
+    /// Has to live until the command has run.
+    void declare(const Arguments& app);
+    /// Throws Failure for options that do not go together.
+    [[nodiscard]] checkpoints::WeightFormat chosen() const;
+};
+
+}  // namespace hone::cli

@@ -1,0 +1,261 @@
+#include "decoder/http/bridge.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "decoder/http/connection.h"
+
+#define HONE_BRIDGE extern "C" __attribute__((visibility("default")))
+
+using hone::decoder::Connection;
+
+struct hone_http_exchange {
+    Connection& connection;
+    const hone_http_callbacks& callbacks;
+    const httplib::Request* request = nullptr;
+    httplib::Response* response = nullptr;
+    const httplib::ContentReader* reader = nullptr;  ///< of a body that was not asked for yet
+    std::size_t max_body_bytes = 0;
+    std::string body{};
+    bool too_long = false;
+    bool is_whole = true;  ///< the body
+    bool is_answered = false;
+    httplib::DataSink* sink = nullptr;
+};
+
+namespace {
+
+using Exchange = hone_http_exchange;
+
+constexpr std::size_t max_path = 1024;
+constexpr std::size_t header_bytes = std::size_t{64} << 10;
+/// A body that is too long is read on up to so many times what is allowed, so that the client sees why.
+constexpr std::size_t patience = 4;
+constexpr int backlog = 1024;
+
+std::string_view view(hone_http_text text) { return {text.bytes, text.size}; }
+hone_http_text text(const std::string& text) { return {text.data(), text.size()}; }
+
+void copy(std::string_view text, char* to, std::size_t size) {
+    if (size == 0) return;
+    const std::size_t length = std::min(text.size(), size - 1);
+    std::memcpy(to, text.data(), length);
+    to[length] = 0;
+}
+
+/// cpp-httplib would let two servers share a port.
+void socket_options(socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+}
+
+/// Reads the body, up to what is allowed.
+void read_body(Exchange& exchange) {
+    const httplib::ContentReader& reader = *std::exchange(exchange.reader, nullptr);
+    std::size_t size = 0;
+    exchange.is_whole = reader([&](const char* data, std::size_t more) {
+        size += more;
+        if (size > exchange.max_body_bytes) exchange.too_long = true;
+        if (!exchange.too_long) exchange.body.append(data, more);
+        return size / patience <= exchange.max_body_bytes;
+    });
+}
+
+/// Threads for connections, each of which has one as long as it lasts.
+class Threads final : public httplib::ThreadPool {
+  public:
+    Threads(httplib::Server& server, const std::atomic<bool>& stops, std::size_t threads)
+        : ThreadPool(threads), server_(server), stops_(stops) {}
+
+    void on_idle() override {
+        if (stops_) server_.stop();
+    }
+
+  private:
+    httplib::Server& server_;
+    const std::atomic<bool>& stops_;
+};
+
+/// The exchange of this thread's connection: cpp-httplib's handlers get no word of where a request came from.
+thread_local Exchange* current = nullptr;
+
+class Server final : public httplib::Server {
+  public:
+    Server(const hone_http_options& options, const hone_http_callbacks& callbacks)
+        : options_(options), callbacks_(callbacks) {
+        new_task_queue = [this] {
+            return new Threads(*this, stops_, static_cast<std::size_t>(options_.connections));
+        };
+        set_socket_options(socket_options);
+        set_tcp_nodelay(true);
+        set_idle_interval(0, 50'000);
+        set_keep_alive_max_count(1'000'000);
+        set_keep_alive_timeout(std::max(1, options_.idle_timeout_ms / 1000));
+        add_handlers();
+    }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    ~Server() override {
+        if (const socket_t socket = svr_sock_.exchange(INVALID_SOCKET); socket != INVALID_SOCKET)
+            close(socket);
+    }
+
+    bool listen_at(const std::string& host, int port) {
+        errno = 0;
+        const bool bound = port == 0 ? bind_to_any_port(host) > 0 : bind_to_port(host, port);
+        return bound && ::listen(svr_sock_, backlog) == 0;
+    }
+    [[nodiscard]] int port() const {
+        sockaddr_storage address{};
+        socklen_t size = sizeof(address);
+        if (getsockname(svr_sock_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return -1;
+        const bool is_new = address.ss_family == AF_INET6;
+        return ntohs(is_new ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
+                            : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+    }
+    void ask_to_stop() { stops_ = true; }
+    [[nodiscard]] bool is_asked_to_stop() const { return stops_; }
+
+  private:
+    void add_handlers() {
+        set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+            if (request.path.size() > max_path) response.status = 414;
+            if (request.path.size() <= max_path && request.method == "POST")
+                return HandlerResponse::Unhandled;
+            if (request.path.size() <= max_path) handle(request, response, nullptr);
+            if (request.has_header("Content-Length") || request.has_header("Transfer-Encoding"))
+                current->is_whole = false;
+            return HandlerResponse::Handled;
+        });
+        Post(".*", [this](const httplib::Request& request, httplib::Response& response,
+                          const httplib::ContentReader& reader) { handle(request, response, &reader); });
+        set_error_handler([this](const httplib::Request& request, httplib::Response& response) {
+            if (current->is_answered) return;
+            current->request = &request;
+            current->response = &response;
+            callbacks_.refuse(callbacks_.user, current, response.status);
+        });
+    }
+
+    void handle(const httplib::Request& request, httplib::Response& response,
+                const httplib::ContentReader* reader) {
+        const bool has_body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+        current->request = &request;
+        current->response = &response;
+        current->reader = has_body ? reader : nullptr;
+        callbacks_.handle(callbacks_.user, current);
+        if (current->reader != nullptr) current->is_whole = false;
+        if (!current->is_whole) response.set_header("Connection", "close");
+    }
+
+    bool process_and_close_socket(socket_t socket) override {
+        try {
+            Connection connection(socket, {.request_bytes = patience * options_.max_body_bytes + header_bytes,
+                                           .request = std::chrono::milliseconds(options_.request_timeout_ms),
+                                           .write = std::chrono::milliseconds(options_.write_timeout_ms)});
+            while (connection.wait_for_request(std::chrono::milliseconds(options_.idle_timeout_ms),
+                                               [this] { return stops_.load(); }))
+                if (!answer(connection)) break;
+        } catch (const std::exception&) {  // no memory: the connection is closed, others go on
+        }
+        if (stops_) stop();
+        return true;
+    }
+
+    /// One request. False: the connection has nothing more to say.
+    bool answer(Connection& connection) {
+        connection.begin_request();
+        Exchange exchange{
+            .connection = connection, .callbacks = callbacks_, .max_body_bytes = options_.max_body_bytes};
+        current = &exchange;
+        bool closed = false;
+        const bool answered = process_request(connection, stops_, closed, [](httplib::Request& request) {
+            request.headers.erase("Accept-Encoding");  // pieces of a text would wait for each other
+            request.ranges.clear();
+        });
+        current = nullptr;
+        return answered && !closed && exchange.is_whole;
+    }
+
+    hone_http_options options_;
+    hone_http_callbacks callbacks_;
+    std::atomic<bool> stops_{false};
+};
+
+}  // namespace
+
+struct hone_http_server {
+    Server server;
+};
+
+HONE_BRIDGE hone_http_server* hone_http_listen(const hone_http_options* options,
+                                               const hone_http_callbacks* callbacks, bool* in_use,
+                                               char* error, std::size_t error_size) {
+    auto* made = new hone_http_server{.server = {*options, *callbacks}};
+    if (made->server.listen_at(options->host, options->port)) return made;
+    const int why = errno;
+    *in_use = why == EADDRINUSE;
+    copy(why == 0 ? "no such host or address" : std::strerror(why), error, error_size);
+    delete made;
+    return nullptr;
+}
+
+HONE_BRIDGE int hone_http_port(const hone_http_server* server) { return server->server.port(); }
+HONE_BRIDGE bool hone_http_run(hone_http_server* server) {
+    return server->server.listen_after_bind() || server->server.is_asked_to_stop();
+}
+HONE_BRIDGE void hone_http_stop(hone_http_server* server) { server->server.ask_to_stop(); }
+HONE_BRIDGE void hone_http_close(hone_http_server* server) { delete server; }
+
+HONE_BRIDGE hone_http_text hone_http_method(const hone_http_exchange* exchange) {
+    return text(exchange->request->method);
+}
+HONE_BRIDGE hone_http_text hone_http_path(const hone_http_exchange* exchange) {
+    return text(exchange->request->path);
+}
+
+HONE_BRIDGE bool hone_http_body(hone_http_exchange* exchange, hone_http_text* body, bool* too_long) {
+    if (exchange->reader != nullptr) read_body(*exchange);
+    *body = text(exchange->body);
+    *too_long = exchange->too_long;
+    return exchange->is_whole && !exchange->too_long;
+}
+
+HONE_BRIDGE bool hone_http_connected(const hone_http_exchange* exchange) {
+    return exchange->connection.connected();
+}
+
+HONE_BRIDGE void hone_http_header(hone_http_exchange* exchange, const char* name, const char* value) {
+    exchange->response->set_header(name, value);
+}
+
+HONE_BRIDGE void hone_http_reply(hone_http_exchange* exchange, int status, const char* type,
+                                 hone_http_text body) {
+    exchange->is_answered = true;
+    exchange->response->status = status;
+    exchange->response->set_content(std::string(view(body)), type);
+}
+
+HONE_BRIDGE void hone_http_stream(hone_http_exchange* exchange, const char* type, void* state) {
+    exchange->is_answered = true;
+    exchange->response->status = 200;
+    exchange->response->set_header("Cache-Control", "no-cache");
+    const hone_http_callbacks& callbacks = exchange->callbacks;
+    exchange->response->set_chunked_content_provider(
+        type,
+        [exchange, &callbacks, state](std::size_t, httplib::DataSink& sink) {
+            exchange->sink = &sink;
+            const bool whole = callbacks.stream(callbacks.user, exchange, state);
+            if (whole) sink.done();
+            return whole;
+        },
+        [&callbacks, state](bool) { callbacks.end_stream(callbacks.user, state); });
+}
+
+HONE_BRIDGE bool hone_http_write(hone_http_exchange* exchange, hone_http_text piece) {
+    return exchange->sink != nullptr && exchange->connection.connected() &&
+           exchange->sink->write(piece.bytes, piece.size);
+}

@@ -1,0 +1,116 @@
+#include "decoder/http/connection.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace hone::decoder {
+namespace {
+
+void address_of(const sockaddr_storage& address, socklen_t size, std::string& ip, int& port) {
+    std::array<char, NI_MAXHOST> host{};
+    std::array<char, NI_MAXSERV> service{};
+    if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
+                    service.data(), service.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return;
+    ip = host.data();
+    port = std::atoi(service.data());
+}
+
+}  // namespace
+
+Connection::Connection(socket_t socket, const ConnectionLimits& limits) : socket_(socket), limits_(limits) {}
+
+/// What is left of a request is taken for a moment: closed with bytes unread, the client may not see the
+/// reply.
+Connection::~Connection() {
+    shutdown(socket_, SHUT_WR);
+    constexpr std::size_t most = std::size_t{1} << 24;
+    const auto end = Clock::now() + std::chrono::milliseconds(300);
+    for (std::size_t taken = 0;
+         taken < most && Clock::now() < end && ready(POLLIN, std::chrono::milliseconds(100));) {
+        const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+        if (got <= 0) break;
+        taken += static_cast<std::size_t>(got);
+    }
+    close(socket_);
+}
+
+void Connection::begin_request() {
+    bytes_left_ = limits_.request_bytes;
+    deadline_ = Clock::now() + limits_.request;
+}
+
+bool Connection::ready(short what, std::chrono::milliseconds wait) const {
+    pollfd asked{.fd = socket_, .events = what, .revents = 0};
+    const int found = poll(&asked, 1, static_cast<int>(std::max<std::int64_t>(wait.count(), 0)));
+    return found > 0 || (found < 0 && errno == EINTR);
+}
+
+/// Has sent something, and not only left.
+bool Connection::peer_speaks() const {
+    if (begin_ < end_) return true;
+    char byte = 0;
+    return recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+bool Connection::connected() const {
+    pollfd asked{.fd = socket_, .events = POLLRDHUP, .revents = 0};
+    return poll(&asked, 1, 0) <= 0 || (asked.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
+}
+
+bool Connection::is_readable() const { return begin_ < end_ || ready(POLLIN, limits_.request); }
+
+bool Connection::is_writable() const { return ready(POLLOUT, limits_.write) && connected(); }
+
+bool Connection::fill() {
+    while (true) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+        if (left.count() <= 0 || !ready(POLLIN, left)) return false;
+        const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+        begin_ = 0;
+        end_ = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+        return got > 0;
+    }
+}
+
+ssize_t Connection::read(char* to, size_t size) {
+    size = std::min(size, bytes_left_);
+    if (size == 0 || (begin_ == end_ && !fill())) return -1;
+    const std::size_t given = std::min(size, end_ - begin_);
+    std::memcpy(to, buffer_.data() + begin_, given);
+    begin_ += given;
+    bytes_left_ -= given;
+    return static_cast<ssize_t>(given);
+}
+
+/// All of it: cpp-httplib does not ask again for the rest.
+ssize_t Connection::write(const char* from, size_t size) {
+    for (std::size_t written = 0; written < size;) {
+        if (!ready(POLLOUT, limits_.write)) return -1;
+        const ssize_t sent = send(socket_, from + written, size - written, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return -1;
+        written += static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+    }
+    return static_cast<ssize_t>(size);
+}
+
+void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    if (getpeername(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0)
+        address_of(address, size, ip, port);
+}
+
+void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    if (getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0)
+        address_of(address, size, ip, port);
+}
+
+}  // namespace hone::decoder

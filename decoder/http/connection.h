@@ -1,0 +1,64 @@
+// A connection's socket as cpp-httplib reads and writes it. Its own would wait for as long as a client
+// trickles bytes, take as many as it sends, and not say to a handler whether the client is still there.
+#pragma once
+
+#include <httplib.h>
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+
+namespace hone::decoder {
+
+struct ConnectionLimits {
+    std::size_t request_bytes = 0;
+    std::chrono::milliseconds request{};  ///< from a request's first byte to its last
+    std::chrono::milliseconds write{};    ///< without a byte taken
+};
+
+class Connection final : public httplib::Stream {
+  public:
+    /// Closes `socket` in the end.
+    Connection(socket_t socket, const ConnectionLimits& limits);
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    ~Connection() override;
+
+    /// Waits for a request's first byte. False: none came, or `stopped` said so.
+    template <class Stopped>
+    bool wait_for_request(std::chrono::milliseconds idle, const Stopped& stopped) {
+        constexpr std::chrono::milliseconds glance{100};
+        for (auto waited = glance * 0; waited < idle && !stopped(); waited += glance) {
+            if (begin_ < end_ || ready(POLLIN, glance)) return peer_speaks();
+        }
+        return false;
+    }
+    /// The limits count from here.
+    void begin_request();
+    [[nodiscard]] bool connected() const;
+
+    [[nodiscard]] bool is_readable() const override;
+    [[nodiscard]] bool is_writable() const override;
+    ssize_t read(char* to, size_t size) override;
+    ssize_t write(const char* from, size_t size) override;
+    void get_remote_ip_and_port(std::string& ip, int& port) const override;
+    void get_local_ip_and_port(std::string& ip, int& port) const override;
+    [[nodiscard]] socket_t socket() const override { return socket_; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    [[nodiscard]] bool ready(short what, std::chrono::milliseconds wait) const;
+    [[nodiscard]] bool peer_speaks() const;
+    [[nodiscard]] bool fill();
+
+    socket_t socket_;
+    ConnectionLimits limits_;
+    std::array<char, 16384> buffer_{};  ///< read and not yet asked for: from begin_ to end_
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+    std::size_t bytes_left_ = 0;  ///< of the request
+    Clock::time_point deadline_{};
+};
+
+}  // namespace hone::decoder

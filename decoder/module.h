@@ -1,0 +1,34 @@
+// Modules of the decoder: parts of it that need a library which the program is to start without.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "decoder/error.h"
+#include "runtime/system/environment.h"
+#include "runtime/system/shared_library.h"
+
+namespace hone::decoder {
+
+/// Where a module's file may be: what the environment variable names or, where it names nothing, beside the
+/// program, in the folder above it or in lib/hone next to its folder.
+[[nodiscard]] inline std::vector<std::string> module_places(const char* file, const char* variable) {
+    namespace fs = std::filesystem;
+    if (std::string named = runtime::environment_variable(variable); !named.empty()) return {named};
+    std::error_code unreadable;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
+    if (unreadable) return {};
+    return {folder / file, folder.parent_path() / file, folder.parent_path() / "lib" / "hone" / file};
+}
+
+/// Throws DecoderError when the module has no such function.
+template <class Function>
+void resolve(const runtime::SharedLibrary& library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(library.symbol(name));
+    if (function == nullptr) throw DecoderError(fmt::format("{} has no {}", library.path(), name));
+}
+
+}  // namespace hone::decoder

@@ -1,0 +1,155 @@
+#include "decoder/serve/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "decoder/serve/api_error.h"
+
+namespace hone::decoder {
+namespace {
+
+/// How soon a client that left, or the end of the server, is noticed.
+constexpr std::chrono::milliseconds glance{100};
+
+std::string new_id(bool is_chat) {
+    std::random_device random;
+    return fmt::format("{}-{:08x}{:08x}{:08x}", is_chat ? "chatcmpl" : "cmpl", random(), random(), random());
+}
+
+std::int64_t now_s() {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+nlohmann::json text_or_null(const char* text) {
+    return text == nullptr ? nlohmann::json() : nlohmann::json(text);
+}
+
+}  // namespace
+
+std::string event(const nlohmann::json& data) { return "data: " + text_of(data) + "\n\n"; }
+
+Answer::Answer(const Tokenizer& tokenizer, ApiRequest request, std::string model, std::size_t prompt_tokens,
+               std::unique_ptr<Texts> texts, std::size_t count)
+    : request_(std::move(request)),
+      model_(std::move(model)),
+      id_(new_id(request_.is_chat)),
+      created_s_(now_s()),
+      prompt_tokens_(prompt_tokens),
+      texts_(std::move(texts)) {
+    for (std::size_t i = 0; i < count; ++i)
+        parts_.push_back({.output = TextOutput(tokenizer, request_.stops)});
+}
+
+bool Answer::ended() const {
+    return std::ranges::all_of(parts_, [](const Text& text) { return text.finish != nullptr; });
+}
+
+/// A token that ends the text is no part of it.
+void Answer::take(const TextNews& news) {
+    Text& text = parts_[news.text];
+    if (text.finish != nullptr) return;
+    ++text.tokens;
+    std::string piece;
+    if (news.end != NewToken::End::end_id) piece = text.output.push(news.token);
+    if (news.end != NewToken::End::none) {
+        piece += text.output.finish();
+        text.finish = news.end == NewToken::End::length ? "length" : "stop";
+    }
+    if (text.output.stopped()) {
+        text.finish = "stop";
+        if (news.end == NewToken::End::none) texts_->cancel(news.text);
+    }
+    (request_.stream ? text.unsent : text.text) += piece;
+}
+
+AnswerEnd Answer::follow(const Watch& watch, const std::function<bool()>& on_news) {
+    while (!ended()) {
+        for (const TextNews& news : texts_->take(glance)) take(news);
+        if (!on_news() || !watch.connected()) return AnswerEnd::client_left;
+        if (ended()) break;
+        if (!texts_->failure().empty()) return AnswerEnd::failed;
+        if (watch.stopped()) return AnswerEnd::stopped;
+    }
+    return AnswerEnd::whole;
+}
+
+AnswerEnd Answer::wait(const Watch& watch) {
+    return follow(watch, [] { return true; });
+}
+
+nlohmann::json Answer::head(const char* object) const {
+    return {{"id", id_}, {"object", object}, {"created", created_s_}, {"model", model_}};
+}
+
+nlohmann::json Answer::usage() const {
+    std::size_t tokens = 0;
+    for (const Text& text : parts_) tokens += text.tokens;
+    return {{"prompt_tokens", prompt_tokens_},
+            {"completion_tokens", tokens},
+            {"total_tokens", prompt_tokens_ + tokens}};
+}
+
+nlohmann::json Answer::json() const {
+    nlohmann::json answer = head(request_.is_chat ? "chat.completion" : "text_completion");
+    nlohmann::json& choices = answer["choices"] = nlohmann::json::array();
+    for (const Text& text : parts_) {
+        nlohmann::json choice{
+            {"index", choices.size()}, {"logprobs", nullptr}, {"finish_reason", text_or_null(text.finish)}};
+        if (request_.is_chat) {
+            choice["message"] = {{"role", "assistant"}, {"content", text.text}};
+        } else {
+            choice["text"] = text.text;
+        }
+        choices.push_back(std::move(choice));
+    }
+    answer["usage"] = usage();
+    return answer;
+}
+
+/// What of a text is new.
+nlohmann::json Answer::chunk(std::size_t index, Text& text) const {
+    nlohmann::json chunk = head(request_.is_chat ? "chat.completion.chunk" : "text_completion");
+    nlohmann::json choice{
+        {"index", index}, {"logprobs", nullptr}, {"finish_reason", text_or_null(text.finish)}};
+    std::string piece = std::exchange(text.unsent, {});
+    const bool is_first = !std::exchange(text.is_announced, true);
+    if (!request_.is_chat) {
+        choice["text"] = std::move(piece);
+    } else {
+        choice["delta"] = nlohmann::json::object();
+        if (is_first) choice["delta"]["role"] = "assistant";
+        if (is_first || !piece.empty()) choice["delta"]["content"] = std::move(piece);
+    }
+    chunk["choices"] = nlohmann::json::array({std::move(choice)});
+    if (request_.include_usage) chunk["usage"] = nullptr;
+    return chunk;
+}
+
+bool Answer::send_news(const std::function<bool(const std::string&)>& write) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        Text& text = parts_[i];
+        if (text.is_sent || (text.unsent.empty() && text.finish == nullptr)) continue;
+        text.is_sent = text.finish != nullptr;
+        if (!write(event(chunk(i, text)))) return false;
+    }
+    return true;
+}
+
+AnswerEnd Answer::stream(const Watch& watch, const std::function<bool(const std::string&)>& write) {
+    const AnswerEnd end = follow(watch, [&] { return send_news(write); });
+    if (end != AnswerEnd::whole) return end;
+    if (request_.include_usage) {
+        nlohmann::json last = head(request_.is_chat ? "chat.completion.chunk" : "text_completion");
+        last["choices"] = nlohmann::json::array();
+        last["usage"] = usage();
+        if (!write(event(last))) return AnswerEnd::client_left;
+    }
+    return write("data: [DONE]\n\n") ? AnswerEnd::whole : AnswerEnd::client_left;
+}
+
+}  // namespace hone::decoder

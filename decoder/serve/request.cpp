@@ -1,0 +1,204 @@
+#include "decoder/serve/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "decoder/serve/api_error.h"
+#include "decoder/serve/fields.h"
+
+namespace hone::decoder {
+namespace {
+
+using nlohmann::json;
+
+/// A field that would change the answer, and the values of it that change nothing.
+struct Undone {
+    const char* name;
+    bool (*changes_nothing)(const json&);
+    const char* allowed;
+};
+
+bool is_false(const json& value) { return value == false; }
+bool is_false_or_0(const json& value) { return value == false || value == 0; }
+bool is_0(const json& value) { return value.is_number() && value == 0; }
+bool is_1(const json& value) { return value.is_number() && value == 1; }
+bool is_empty(const json& value) { return value.is_structured() && value.empty(); }
+bool is_no_text(const json& value) { return value == ""; }
+bool is_plain_text(const json& value) {
+    return value.is_object() && (value.empty() || value.value("type", json()) == "text");
+}
+bool is_none(const json& value) { return value == "none" || value == "auto"; }
+
+constexpr Undone undone[]{
+    {"logprobs", is_false, "none: log probabilities are not given out"},
+    {"top_logprobs", is_0, "none: log probabilities are not given out"},
+    {"prompt_logprobs", is_false_or_0, "none: log probabilities are not given out"},
+    {"echo", is_false, "false: the prompt is not repeated"},
+    {"suffix", is_no_text, "none: texts are continued, not filled in"},
+    {"best_of", is_1, "1"},
+    {"presence_penalty", is_0, "0"},
+    {"frequency_penalty", is_0, "0"},
+    {"repetition_penalty", is_1, "1"},
+    {"logit_bias", is_empty, "none"},
+    {"response_format", is_plain_text, "{\"type\": \"text\"}: answers are free text"},
+    {"tools", is_empty, "none: no tools are called"},
+    {"functions", is_empty, "none: no functions are called"},
+    {"tool_choice", is_none, "\"none\" or \"auto\": no tools are called"},
+};
+
+void refuse_undone(const Fields& fields) {
+    for (const Undone& field : undone) {
+        const json* value = fields.find(field.name);
+        if (value != nullptr && !field.changes_nothing(*value)) fields.refuse(field.name, field.allowed);
+    }
+}
+
+Wishes read_wishes(const Fields& fields, std::int64_t seed) {
+    constexpr double least_share = 1e-6;  // none at all would leave no token
+    return {.temperature = static_cast<float>(fields.number("temperature", 0, 2).value_or(1)),
+            .top_k = static_cast<std::int32_t>(
+                std::max<std::int64_t>(0, fields.integer("top_k", -1, INT32_MAX).value_or(0))),
+            .top_p = static_cast<float>(fields.number("top_p", least_share, 1).value_or(1)),
+            .min_p = static_cast<float>(fields.number("min_p", 0, 1).value_or(0)),
+            .seed = fields.integer("seed", INT64_MIN / 2, INT64_MAX / 2).value_or(seed)};
+}
+
+std::vector<std::string> read_stops(const Fields& fields) {
+    const json* stop = fields.find("stop");
+    if (stop == nullptr) return {};
+    const std::string allowed =
+        fmt::format("a text, or up to {} texts, each of 1 to {} bytes", max_stops, max_stop_bytes);
+    const json list = stop->is_array() ? *stop : json::array({*stop});
+    if (list.size() > max_stops) fields.refuse("stop", allowed);
+    std::vector<std::string> stops;
+    for (const json& text : list) {
+        if (!text.is_string()) fields.refuse("stop", allowed);
+        stops.push_back(text.get<std::string>());
+        if (stops.back().empty() || stops.back().size() > max_stop_bytes) fields.refuse("stop", allowed);
+    }
+    return stops;
+}
+
+void read_stream(const Fields& fields, ApiRequest& request) {
+    request.stream = fields.boolean("stream");
+    const json* options = fields.find("stream_options");
+    if (options == nullptr) return;
+    if (!options->is_object()) fields.refuse("stream_options", "an object");
+    request.include_usage = Fields(*options, "stream_options.").boolean("include_usage");
+    if (!request.stream) fields.refuse("stream_options", "with \"stream\": true alone");
+}
+
+std::optional<int> read_max_tokens(const Fields& fields) {
+    for (const char* name : {"max_completion_tokens", "max_tokens"}) {
+        if (const auto tokens = fields.integer(name, 1, INT_MAX)) return static_cast<int>(*tokens);
+    }
+    return std::nullopt;
+}
+
+/// What both have.
+ApiRequest read_common(const Fields& fields, std::int64_t seed) {
+    refuse_undone(fields);
+    ApiRequest request{.model = fields.text("model").value_or(""),
+                       .max_tokens = read_max_tokens(fields),
+                       .wishes = read_wishes(fields, seed),
+                       .stops = read_stops(fields),
+                       .choices = static_cast<int>(fields.integer("n", 1, max_choices).value_or(1)),
+                       .ignore_end = fields.boolean("ignore_eos")};
+    read_stream(fields, request);
+    return request;
+}
+
+constexpr const char* prompt_forms = "a text, an array of ids, or an array of texts or of arrays of ids";
+
+std::vector<int> read_ids(const json& list, const Fields& fields) {
+    std::vector<int> ids;
+    ids.reserve(list.size());
+    for (const json& id : list) {
+        if (!id.is_number_integer() || id < 0 || id > INT_MAX) fields.refuse("prompt", prompt_forms);
+        ids.push_back(id.get<int>());
+    }
+    return ids;
+}
+
+std::vector<Prompt> read_prompts(const Fields& fields) {
+    const json* prompt = fields.find("prompt");
+    if (prompt == nullptr || (!prompt->is_string() && !prompt->is_array()) || prompt->empty())
+        fields.refuse("prompt", prompt_forms);
+    if (prompt->is_string()) return {prompt->get<std::string>()};
+    if (prompt->front().is_number()) return {read_ids(*prompt, fields)};
+    if (prompt->size() > max_choices) fields.refuse("prompt", fmt::format("up to {} prompts", max_choices));
+    std::vector<Prompt> prompts;
+    for (const json& one : *prompt) {
+        if (one.is_string()) {
+            prompts.emplace_back(one.get<std::string>());
+        } else if (one.is_array()) {
+            prompts.emplace_back(read_ids(one, fields));
+        } else {
+            fields.refuse("prompt", prompt_forms);
+        }
+    }
+    return prompts;
+}
+
+/// A text, or parts that are texts.
+std::string read_content(const Fields& message, const std::string& place) {
+    const json* content = message.find("content");
+    if (content != nullptr && content->is_string()) return content->get<std::string>();
+    if (content == nullptr || !content->is_array())
+        message.refuse("content", "a text, or an array of {\"type\": \"text\", \"text\": ...}");
+    std::string whole;
+    for (std::size_t i = 0; i < content->size(); ++i) {
+        const json& part = content->at(i);
+        const Fields fields(part, fmt::format("{}content[{}].", place, i));
+        if (!part.is_object() || part.value("type", json()) != "text")
+            message.refuse("content",
+                           fmt::format("parts of the type \"text\" alone, and part {} is none", i));
+        const auto text = fields.text("text");
+        if (!text) fields.refuse("text", "a text");
+        whole += *text;
+    }
+    return whole;
+}
+
+Conversation read_messages(const Fields& fields) {
+    const json* messages = fields.find("messages");
+    if (messages == nullptr || !messages->is_array() || messages->empty())
+        fields.refuse("messages", "an array of messages");
+    Conversation conversation;
+    for (std::size_t i = 0; i < messages->size(); ++i) {
+        const std::string place = fmt::format("messages[{}].", i);
+        if (!messages->at(i).is_object())
+            fields.refuse("messages", fmt::format("objects, and number {} is none", i));
+        const Fields message(messages->at(i), place);
+        const std::string role = message.text("role").value_or("");
+        const std::optional<Role> known = role_of(role);
+        if (!known) message.refuse("role", "\"system\", \"user\" or \"assistant\"");
+        conversation.push_back({*known, read_content(message, place)});
+    }
+    return conversation;
+}
+
+}  // namespace
+
+ApiRequest read_completion(std::string_view body, std::int64_t seed) {
+    const json object = read_object(body);
+    const Fields fields(object, "");
+    ApiRequest request = read_common(fields, seed);
+    request.prompts = read_prompts(fields);
+    if (request.prompts.size() * static_cast<std::size_t>(request.choices) > max_choices)
+        fields.refuse("n", fmt::format("up to {} texts, for all prompts together", max_choices));
+    return request;
+}
+
+ApiRequest read_chat(std::string_view body, std::int64_t seed) {
+    const json object = read_object(body);
+    const Fields fields(object, "");
+    ApiRequest request = read_common(fields, seed);
+    request.is_chat = true;
+    request.conversation = read_messages(fields);
+    return request;
+}
+
+}  // namespace hone::decoder

@@ -1,0 +1,42 @@
+// What a client asks for, read from the JSON of OpenAI's completions and chat completions. Unknown fields are
+// passed over, as there; what is known and not done here is refused by name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "decoder/chat/conversation.h"
+#include "decoder/forward/step_inputs.h"
+
+namespace hone::decoder {
+
+/// A text, or the ids of its tokens.
+using Prompt = std::variant<std::string, std::vector<int>>;
+
+struct ApiRequest {
+    bool is_chat = false;
+    std::string model{};  ///< empty: not said
+    std::vector<Prompt> prompts{};
+    Conversation conversation{};      ///< of a chat, in place of prompts
+    std::optional<int> max_tokens{};  ///< new ones
+    Wishes wishes{};
+    std::vector<std::string> stops{};
+    int choices = 1;          ///< texts for each prompt
+    bool ignore_end = false;  ///< the text goes on behind the model's end token
+    bool stream = false;
+    bool include_usage = false;  ///< at the end of a stream
+};
+
+/// Texts of a request, for all prompts together.
+inline constexpr int max_choices = 16;
+inline constexpr int max_stops = 16;
+inline constexpr std::size_t max_stop_bytes = 1024;
+
+/// Throw ApiError. `seed` is that of a request which has none.
+[[nodiscard]] ApiRequest read_completion(std::string_view body, std::int64_t seed);
+[[nodiscard]] ApiRequest read_chat(std::string_view body, std::int64_t seed);
+
+}  // namespace hone::decoder

@@ -1,0 +1,115 @@
+// hone serve from the outside, on the fake driver, whose kernels draw token 0 ("!").
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/cli/made_checkpoints.h"
+#include "tests/cli/program.h"
+#include "tests/decoder/http_client.h"
+
+using namespace hone::test;
+
+namespace {
+
+/// One that is free now.
+int free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    REQUIRE(bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    close(socket);
+    return ntohs(address.sin_port);
+}
+
+bool wait_until_ready(int port) {
+    for (int i = 0; i < 600; ++i) {
+        if (HttpClientSocket(port).connected() && request(port, "GET", "/health").status == 200) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+}
+
+struct Served {
+    Sandbox sandbox;
+    int port = free_port();
+
+    explicit Served(const std::string& script = "") {
+        sandbox.use_fake_gpus(script);
+        write_runnable_model(sandbox.path("model"));
+    }
+    /// Runs the server with `use` as its client.
+    [[nodiscard]] Ended run(const std::function<void(pid_t)>& use) const {
+        return sandbox.run({"serve", "model", "--port", std::to_string(port), "--max-sequences", "4"}, use);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a model is served until Ctrl-C") {
+    const Served served;
+    const Ended ended = served.run([&](pid_t pid) {
+        CHECK(wait_until_ready(served.port));
+        const HttpResponse whole =
+            request(served.port, "POST", "/v1/completions", R"({"prompt": "Once upon", "max_tokens": 5})");
+        CHECK(whole.status == 200);
+        CHECK(whole.json()["choices"][0]["text"] == "!!!!!");
+        CHECK(whole.json()["model"] == "model");
+        bool done = false;
+        const HttpResponse pieces = request(served.port, "POST", "/v1/completions",
+                                            R"({"prompt": "Once upon", "max_tokens": 5, "stream": true})");
+        CHECK(events(pieces.body, done).back()["choices"][0]["finish_reason"] == "length");
+        CHECK(done);
+        const HttpResponse chat = request(served.port, "POST", "/v1/chat/completions",
+                                          R"({"messages": [{"role": "user", "content": "Hello"}]})");
+        CHECK(chat.status == 400);
+        CHECK(chat.message().find("has no chat template") != std::string::npos);
+        CHECK(request(served.port, "GET", "/metrics").body.find("\nhone_generated_tokens_total 10\n") !=
+              std::string::npos);
+        kill(pid, SIGINT);
+    });
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.out == fmt::format("listening on http://127.0.0.1:{}\n", served.port));
+}
+
+TEST_CASE("a second server on the same port says so before it loads the model") {
+    const Served served;
+    const Ended first = served.run([&](pid_t pid) {
+        CHECK(wait_until_ready(served.port));
+        const Ended second = served.run({});
+        CHECK(second.code == 1);
+        CHECK(second.err.find(fmt::format("port {} of 127.0.0.1 is in use", served.port)) !=
+              std::string::npos);
+        kill(pid, SIGTERM);
+    });
+    CHECK(first.code == 0);
+}
+
+TEST_CASE("a GPU that falls over: 503, and the process ends with the reason") {
+    const Served served("launch:fail=719:after=2000");
+    const Ended ended = served.run([&](pid_t) {
+        CHECK(wait_until_ready(served.port));
+        int status = 200;
+        for (int i = 0; i < 50 && status == 200; ++i)
+            status =
+                request(served.port, "POST", "/v1/completions", R"({"prompt": "Once", "max_tokens": 50})")
+                    .status;
+        CHECK(status == 503);
+    });
+    INFO(ended.err);
+    CHECK(ended.code == 1);
+}
+
+TEST_CASE("options that do not go are refused by their name") {
+    const Served served;
+    CHECK(served.sandbox.run({"serve", "model", "--port", "70000"}).code == 2);
+    CHECK(served.sandbox.run({"serve", "nothing", "--port", "0"}).code == 2);
+    CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--zeros"}).err.find("go with --format") !=
+          std::string::npos);
+    CHECK(served.sandbox.run({"serve", "model", "--host", "256.0.0.1"}).code == 1);
+}

@@ -1,0 +1,256 @@
+// What the server refuses: bodies that are not as they should be, and bytes that are no request.
+#include <doctest/doctest.h>
+
+#include "tests/decoder/serve_support.h"
+
+using namespace hone;
+using namespace hone::test;
+using nlohmann::json;
+
+namespace {
+
+struct Refusal {
+    const char* body;
+    const char* message;
+    const char* param;
+};
+
+}  // namespace
+
+TEST_CASE("bad requests get 400 with the field, its value and what is allowed") {
+    const MadeServer server;
+    const std::vector<Refusal> refusals{
+        {R"([])", "the body is an array of 0; allowed: a JSON object", nullptr},
+        {R"({})",
+         "prompt is missing; it has to be a text, an array of ids, or an array of texts or of arrays of ids",
+         "prompt"},
+        {R"({"prompt": 5})",
+         "prompt is 5; allowed: a text, an array of ids, or an array of texts or of arrays of ids", "prompt"},
+        {R"({"prompt": []})",
+         "prompt is an array of 0; allowed: a text, an array of ids, or an array of texts or of arrays of "
+         "ids",
+         "prompt"},
+        {R"({"prompt": [1, -2]})",
+         "prompt is an array of 2; allowed: a text, an array of ids, or an array of texts or of arrays of "
+         "ids",
+         "prompt"},
+        {R"({"prompt": [1, "a"]})",
+         "prompt is an array of 2; allowed: a text, an array of ids, or an array of texts or of arrays of "
+         "ids",
+         "prompt"},
+        {R"({"prompt": [5, 100000]})", "the prompt has a token that the model does not know", "prompt"},
+        {R"({"prompt": ""})", "the prompt is empty", "prompt"},
+        {R"({"prompt": "a", "max_tokens": 0})", "max_tokens is 0; allowed: an integer from 1 to 2147483647",
+         "max_tokens"},
+        {R"({"prompt": "a", "max_tokens": 1.5})",
+         "max_tokens is 1.5; allowed: an integer from 1 to 2147483647", "max_tokens"},
+        {R"({"prompt": "a", "max_tokens": 18446744073709551615})",
+         "max_tokens is 18446744073709551615; allowed: an integer from 1 to 2147483647", "max_tokens"},
+        {R"({"prompt": "a", "max_completion_tokens": "5"})",
+         "max_completion_tokens is \"5\"; allowed: an integer from 1 to 2147483647", "max_completion_tokens"},
+        {R"({"prompt": "a", "temperature": 2.5})", "temperature is 2.5; allowed: a number from 0 to 2",
+         "temperature"},
+        {R"({"prompt": "a", "temperature": "hot"})", "temperature is \"hot\"; allowed: a number from 0 to 2",
+         "temperature"},
+        {R"({"prompt": "a", "top_p": 0})", "top_p is 0; allowed: a number from 1e-06 to 1", "top_p"},
+        {R"({"prompt": "a", "min_p": -0.5})", "min_p is -0.5; allowed: a number from 0 to 1", "min_p"},
+        {R"({"prompt": "a", "top_k": -2})", "top_k is -2; allowed: an integer from -1 to 2147483647",
+         "top_k"},
+        {R"({"prompt": "a", "seed": "x"})",
+         "seed is \"x\"; allowed: an integer from -4611686018427387904 to 4611686018427387903", "seed"},
+        {R"({"prompt": "a", "stop": [""]})",
+         "stop is an array of 1; allowed: a text, or up to 16 texts, each of 1 to 1024 bytes", "stop"},
+        {R"({"prompt": "a", "stop": 3})",
+         "stop is 3; allowed: a text, or up to 16 texts, each of 1 to 1024 bytes", "stop"},
+        {R"({"prompt": "a", "n": 17})", "n is 17; allowed: an integer from 1 to 16", "n"},
+        {R"({"prompt": ["a", "b", "c"], "n": 6})",
+         "n is 6; allowed: up to 16 texts, for all prompts together", "n"},
+        {R"({"prompt": "a", "stream": 1})", "stream is 1; allowed: true or false", "stream"},
+        {R"({"prompt": "a", "stream_options": {"include_usage": true}})",
+         "stream_options is an object; allowed: with \"stream\": true alone", "stream_options"},
+        {R"({"prompt": "a", "logprobs": 5})",
+         "logprobs is 5; allowed: none: log probabilities are not given out", "logprobs"},
+        {R"({"prompt": "a", "echo": true})", "echo is true; allowed: false: the prompt is not repeated",
+         "echo"},
+        {R"({"prompt": "a", "best_of": 3})", "best_of is 3; allowed: 1", "best_of"},
+        {R"({"prompt": "a", "suffix": "z"})",
+         "suffix is \"z\"; allowed: none: texts are continued, not filled in", "suffix"},
+        {R"({"prompt": "a", "presence_penalty": 0.5})", "presence_penalty is 0.5; allowed: 0",
+         "presence_penalty"},
+        {R"({"prompt": "a", "logit_bias": {"5": 1}})", "logit_bias is an object; allowed: none",
+         "logit_bias"},
+        {R"({"prompt": "a", "response_format": {"type": "json_object"}})",
+         "response_format is an object; allowed: {\"type\": \"text\"}: answers are free text",
+         "response_format"},
+        {R"({"prompt": "a", "max_tokens": 256})",
+         "the prompt has 1 tokens and max_tokens is 256; the context takes 256 together, so up to 255",
+         "max_tokens"},
+    };
+    for (const Refusal& refusal : refusals) {
+        CAPTURE(refusal.body);
+        const HttpResponse response = request(server.port(), "POST", "/v1/completions", refusal.body);
+        CHECK(response.status == 400);
+        CHECK(response.message() == refusal.message);
+        const json error = response.json()["error"];
+        CHECK(error["type"] == "invalid_request_error");
+        CHECK(error["param"] == (refusal.param == nullptr ? json() : json(refusal.param)));
+    }
+}
+
+TEST_CASE("fields that change nothing are no reason to refuse") {
+    MadeServer server;
+    CHECK(server
+              .complete({{"prompt", "a"},
+                         {"logprobs", nullptr},
+                         {"echo", false},
+                         {"best_of", 1},
+                         {"suffix", nullptr},
+                         {"presence_penalty", 0},
+                         {"frequency_penalty", 0.0},
+                         {"logit_bias", json::object()},
+                         {"tools", json::array()},
+                         {"response_format", {{"type", "text"}}},
+                         {"user", "someone"}})
+              .status == 200);
+}
+
+TEST_CASE("a prompt over the context, another model, a body that is no JSON") {
+    MadeServer server;
+    const HttpResponse response = server.complete({{"prompt", std::vector<int>(256, 1)}});
+    CHECK(response.status == 400);
+    CHECK(response.message() ==
+          "the prompt has 256 tokens; the context of 256 tokens takes 255, and new ones");
+    CHECK(response.json()["error"]["code"] == "context_length_exceeded");
+    CHECK(server.complete({{"prompt", std::vector<int>(250, 1)}}).json()["usage"]["completion_tokens"] == 6);
+    CHECK(server.complete({{"prompt", "a"}, {"model", "gpt-4"}}).status == 404);
+    for (const char* body : {"", "{", "{\"prompt\": \"\xFF\"}", "nul", "{\"prompt\": \"a\"} x"}) {
+        CAPTURE(body);
+        const HttpResponse refused = request(server.port(), "POST", "/v1/completions", body);
+        CHECK(refused.status == 400);
+        CHECK(refused.message().starts_with("the body is no JSON: "));
+    }
+    const std::string deep = std::string(100'000, '[');
+    CHECK(request(server.port(), "POST", "/v1/completions", deep).message() ==
+          "the body is nested deeper than 16 levels");
+}
+
+TEST_CASE("a model without a template refuses chats with the reason") {
+    decoder::ServedModel model = made_model();
+    model.chat.reset();
+    model.no_chat = "it has no template";
+    const MadeServer server("text", {}, 256, std::move(model));
+    const HttpResponse response = server.chat({{"messages", {{{"role", "user"}, {"content", "a"}}}}});
+    CHECK(response.status == 400);
+    CHECK(response.message() == "made takes no chats: it has no template; use /v1/completions");
+    CHECK(response.json()["error"]["code"] == "no_chat_template");
+}
+
+TEST_CASE("bad messages get 400 with their place") {
+    const MadeServer server;
+    const std::vector<std::pair<const char*, const char*>> refusals{
+        {R"({})", "messages is missing; it has to be an array of messages"},
+        {R"({"messages": []})", "messages is an array of 0; allowed: an array of messages"},
+        {R"({"messages": "Hello"})", "messages is \"Hello\"; allowed: an array of messages"},
+        {R"({"messages": ["Hello"]})", "messages is an array of 1; allowed: objects, and number 0 is none"},
+        {R"({"messages": [{"content": "a"}]})",
+         "messages[0].role is missing; it has to be \"system\", \"user\" or \"assistant\""},
+        {R"({"messages": [{"role": "user", "content": "a"}, {"role": "tool", "content": "a"}]})",
+         "messages[1].role is \"tool\"; allowed: \"system\", \"user\" or \"assistant\""},
+        {R"({"messages": [{"role": "user"}]})",
+         "messages[0].content is missing; it has to be a text, or an array of {\"type\": \"text\", \"text\": "
+         "...}"},
+        {R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})",
+         "messages[0].content is an array of 1; allowed: parts of the type \"text\" alone, and part 0 is "
+         "none"},
+        {R"({"messages": [{"role": "user", "content": [{"type": "text"}]}]})",
+         "messages[0].content[0].text is missing; it has to be a text"},
+        {R"({"messages": [{"role": "user", "content": "a"}], "logprobs": true})",
+         "logprobs is true; allowed: none: log probabilities are not given out"},
+        {R"({"messages": [{"role": "user", "content": "a"}], "tools": [{}]})",
+         "tools is an array of 1; allowed: none: no tools are called"},
+    };
+    for (const auto& [body, message] : refusals) {
+        CAPTURE(body);
+        const HttpResponse response = request(server.port(), "POST", "/v1/chat/completions", body);
+        CHECK(response.status == 400);
+        CHECK(response.message() == message);
+    }
+}
+
+TEST_CASE("a body above the limit is 413, however it comes") {
+    const MadeServer server("text", {.service = {.max_body_bytes = 4096}});
+    const std::string body = R"({"prompt": ")" + std::string(5000, 'a') + "\"}";
+    const HttpResponse response = request(server.port(), "POST", "/v1/completions", body);
+    CHECK(response.status == 413);
+    CHECK(response.message() == "the body is longer than 4096 bytes");
+
+    HttpClientSocket pieces(server.port());
+    pieces.send_text("POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 3; ++i) pieces.send_text("7d0\r\n" + std::string(2000, ' ') + "\r\n");
+    pieces.send_text("0\r\n\r\n");
+    CHECK(pieces.response().status == 413);
+
+    HttpClientSocket endless(server.port());
+    endless.send_text("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n");
+    for (int i = 0; i < 100; ++i) endless.send_text(std::string(10'000, ' '));
+    CHECK(endless.response().status == 413);
+    CHECK(server.get("/health").status == 200);
+}
+
+TEST_CASE("a body in pieces is read as one") {
+    const MadeServer server;
+    HttpClientSocket client(server.port());
+    client.send_text("POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send_text("b\r\n{\"prompt\": \r\n");
+    client.send_text("4\r\n\"a\"}\r\n0\r\n\r\n");
+    CHECK(client.response().status == 200);
+}
+
+TEST_CASE("a body that does not come in time is refused, and the connection closed") {
+    const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200)}});
+    HttpClientSocket client(server.port());
+    client.send_text("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
+    const HttpResponse response = client.response();
+    CHECK(response.status == 400);
+    CHECK(response.message() == "the body did not come as a whole");
+    CHECK_FALSE(client.wait_for("HTTP/1.1"));
+    HttpClientSocket silent(server.port());
+    silent.send_text("POST /v1/comp");
+    CHECK_FALSE(silent.wait_for("HTTP/1.1 200"));
+}
+
+TEST_CASE("bytes that are no request end their connection and nothing else") {
+    const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200),
+                                              .idle_timeout = std::chrono::milliseconds(200)}});
+    const std::vector<std::string> attempts{
+        "\r\n\r\n",
+        "GET\r\n\r\n",
+        std::string(100'000, 'A'),
+        "GET /" + std::string(5000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /health HTTP/1.1\r\n" + std::string(200'000, 'h') + ": x\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Encoding: gzip\r\n\r\nabcd",
+        std::string("\x16\x03\x01\x00\x00\x00", 6),
+    };
+    for (const std::string& attempt : attempts) {
+        CAPTURE(attempt.substr(0, 60));
+        HttpClientSocket client(server.port());
+        client.send_text(attempt);
+        CHECK_FALSE(client.wait_for("HTTP/1.1 200"));
+        CHECK(server.get("/health").status == 200);
+    }
+}
+
+TEST_CASE("parts of a reply are not given out, and a query is no part of the path") {
+    const MadeServer server;
+    HttpClientSocket client(server.port());
+    client.send_text(
+        "GET /health?x=1 HTTP/1.1\r\nHost: x\r\nRange: bytes=0-3\r\nAccept-Encoding: gzip\r\n\r\n");
+    const HttpResponse response = client.response();
+    CHECK(response.status == 200);
+    CHECK(response.json()["status"] == "ok");
+    client.send_text("HEAD /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(client.wait_for("HTTP/1.1 200"));
+}

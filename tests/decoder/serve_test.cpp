@@ -1,0 +1,379 @@
+// The server on a scripted engine, over real sockets: what it answers, to whom it says no, and how it ends.
+#include <doctest/doctest.h>
+
+#include "tests/decoder/serve_support.h"
+
+using namespace hone;
+using namespace hone::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* script = "Hello, world! And more.";
+
+/// The number that a line of the metrics ends with.
+double metric(const MadeServer& server, const std::string& name) {
+    const std::string text = "\n" + server.get("/metrics").body;
+    const std::size_t at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+}
+
+}  // namespace
+
+TEST_CASE("a completion has the text, why it ended, and what was used") {
+    MadeServer server(script);
+    const HttpResponse response =
+        server.complete({{"prompt", "Once"}, {"max_tokens", 100}, {"model", "made"}});
+    CHECK(response.status == 200);
+    CHECK(response.head.find("Content-Type: application/json") != std::string::npos);
+    const json answer = response.json();
+    CHECK(answer["object"] == "text_completion");
+    CHECK(answer["model"] == "made");
+    CHECK(answer["id"].get<std::string>().starts_with("cmpl-"));
+    REQUIRE(answer["choices"].size() == 1);
+    CHECK(answer["choices"][0]["text"] == script);
+    CHECK(answer["choices"][0]["finish_reason"] == "stop");
+    CHECK(answer["choices"][0]["index"] == 0);
+    CHECK(answer["usage"]["prompt_tokens"] == server.tokens("Once"));
+    CHECK(answer["usage"]["completion_tokens"] == server.tokens(script) + 1);
+    CHECK(answer["usage"]["total_tokens"] == server.tokens("Once") + server.tokens(script) + 1);
+}
+
+TEST_CASE("what is asked for reaches the engine") {
+    MadeServer server(script);
+    CHECK(server
+              .complete({{"prompt", {5, 6, 7}},
+                         {"max_tokens", 3},
+                         {"temperature", 0.5},
+                         {"top_p", 0.25},
+                         {"top_k", 7},
+                         {"min_p", 0.125},
+                         {"seed", 42}})
+              .status == 200);
+    decoder::TextRequest asked = server.engine().last_request();
+    CHECK(asked.prompt == std::vector<int>{5, 6, 7});
+    CHECK(asked.max_new_tokens == 3);
+    CHECK(asked.wishes.temperature == 0.5F);
+    CHECK(asked.wishes.top_p == 0.25F);
+    CHECK(asked.wishes.top_k == 7);
+    CHECK(asked.wishes.min_p == 0.125F);
+    CHECK(asked.wishes.seed == 42);
+    CHECK(asked.end_ids == server.tokenizer().eos_ids());
+
+    CHECK(server.complete({{"prompt", "a"}, {"ignore_eos", true}, {"something_new", {1, 2}}}).status == 200);
+    asked = server.engine().last_request();
+    CHECK(asked.max_new_tokens == 16);
+    CHECK(asked.wishes.temperature == 1);
+    CHECK(asked.end_ids.empty());
+}
+
+TEST_CASE("a text ends at its length, and before a stop that it reaches") {
+    MadeServer server(script);
+    json answer = server.complete({{"prompt", "Once"}, {"max_tokens", 2}}).json();
+    CHECK(answer["choices"][0]["finish_reason"] == "length");
+    CHECK(answer["usage"]["completion_tokens"] == 2);
+    answer =
+        server.complete({{"prompt", "Once"}, {"max_tokens", 100}, {"stop", {"nothing", "ld! A"}}}).json();
+    CHECK(answer["choices"][0]["text"] == "Hello, wor");
+    CHECK(answer["choices"][0]["finish_reason"] == "stop");
+    CHECK(server.complete({{"prompt", "Once"}, {"max_tokens", 100}, {"stop", "lo"}})
+              .json()["choices"][0]["text"] == "Hel");
+    CHECK(server.wait_for_running(0));
+}
+
+TEST_CASE("several prompts and choices are answered in their order") {
+    MadeServer server(script);
+    const json answer =
+        server.complete({{"prompt", {"Once", "and again"}}, {"n", 2}, {"max_tokens", 4}, {"seed", 7}}).json();
+    REQUIRE(answer["choices"].size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(answer["choices"][i]["index"] == i);
+    CHECK(answer["usage"]["completion_tokens"] == 16);
+    CHECK(answer["usage"]["prompt_tokens"] == server.tokens("Once") + server.tokens("and again"));
+    CHECK(server.engine().last_request().wishes.seed == 10);
+}
+
+TEST_CASE("a stream has the same text in pieces, and at its end what was used and [DONE]") {
+    MadeServer server(script);
+    const HttpResponse response = server.complete({{"prompt", "Once"},
+                                                   {"max_tokens", 100},
+                                                   {"stream", true},
+                                                   {"stream_options", {{"include_usage", true}}}});
+    CHECK(response.status == 200);
+    CHECK(response.whole);
+    CHECK(response.head.find("Content-Type: text/event-stream") != std::string::npos);
+    bool done = false;
+    const std::vector<json> pieces = events(response.body, done);
+    CHECK(done);
+    REQUIRE(pieces.size() >= 2);
+    std::string text;
+    for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
+        CHECK(pieces[i]["usage"].is_null());
+        REQUIRE(pieces[i]["choices"].size() == 1);
+        text += pieces[i]["choices"][0]["text"].get<std::string>();
+        CHECK(pieces[i]["choices"][0]["finish_reason"].is_null() == (i + 2 < pieces.size()));
+        CHECK(pieces[i]["id"] == pieces[0]["id"]);
+    }
+    CHECK(text == script);
+    CHECK(pieces[pieces.size() - 2]["choices"][0]["finish_reason"] == "stop");
+    CHECK(pieces.back()["choices"].empty());
+    CHECK(pieces.back()["usage"]["completion_tokens"] == server.tokens(script) + 1);
+}
+
+TEST_CASE("pieces come while the rest is still being made") {
+    MadeServer server(script);
+    server.engine().set_step(std::chrono::milliseconds(20));
+    HttpClientSocket client(server.port());
+    client.send("POST", "/v1/completions",
+                R"({"prompt": "Once", "stream": true, "max_tokens": 200, "ignore_eos": true})");
+    CHECK(client.wait_for("data: "));
+    CHECK(server.engine().state().running == 1);
+}
+
+TEST_CASE("a stream of several texts ends each of them once") {
+    MadeServer server(script);
+    const HttpResponse response =
+        server.complete({{"prompt", "Once"}, {"n", 3}, {"max_tokens", 100}, {"stream", true}});
+    bool done = false;
+    std::vector<std::string> texts(3);
+    std::vector<int> ends(3);
+    for (const json& piece : events(response.body, done)) {
+        const json& choice = piece["choices"][0];
+        const auto index = choice["index"].get<std::size_t>();
+        texts.at(index) += choice["text"].get<std::string>();
+        ends.at(index) += choice["finish_reason"].is_null() ? 0 : 1;
+        CHECK_FALSE(piece.contains("usage"));
+    }
+    CHECK(done);
+    CHECK(texts == std::vector<std::string>(3, script));
+    CHECK(ends == std::vector<int>(3, 1));
+}
+
+TEST_CASE("a chat is answered, as a whole and in pieces") {
+    MadeServer server(script);
+    const json messages{
+        {{"role", "user"}, {"content", "Hello"}},
+        {{"role", "assistant"}, {"content", "Hi"}},
+        {{"role", "user"},
+         {"content", {{{"type", "text"}, {"text", "And "}}, {{"type", "text"}, {"text", "now?"}}}}}};
+    const json answer = server.chat({{"messages", messages}}).json();
+    CHECK(answer["object"] == "chat.completion");
+    CHECK(answer["choices"][0]["message"] == json{{"role", "assistant"}, {"content", script}});
+    CHECK(answer["choices"][0]["finish_reason"] == "stop");
+    const decoder::TextRequest asked = server.engine().last_request();
+    const std::string text =
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n"
+        "<|im_start|>assistant\nHi<|im_end|>\n<|im_start|>user\nAnd now?<|im_end|>\n<|im_start|>assistant\n";
+    CHECK(asked.prompt == server.tokenizer().encode(text, {.add_special_tokens = false}));
+    CHECK(asked.max_new_tokens == 256 - static_cast<int>(asked.prompt.size()));
+    CHECK(asked.end_ids == std::vector<int>{*server.tokenizer().id_of("<|endoftext|>"),
+                                            *server.tokenizer().id_of("<|im_end|>")});
+
+    bool done = false;
+    const std::vector<json> pieces =
+        events(server.chat({{"messages", messages}, {"stream", true}}).body, done);
+    CHECK(done);
+    CHECK(pieces[0]["object"] == "chat.completion.chunk");
+    CHECK(pieces[0]["choices"][0]["delta"]["role"] == "assistant");
+    std::string whole;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const json& delta = pieces[i]["choices"][0]["delta"];
+        CHECK(delta.contains("role") == (i == 0));
+        whole += delta.value("content", "");
+    }
+    CHECK(whole == script);
+}
+
+TEST_CASE("one connection serves one request after the other") {
+    MadeServer server(script);
+    HttpClientSocket client(server.port());
+    for (int i = 0; i < 3; ++i) {
+        client.send("POST", "/v1/completions", json{{"prompt", "Once"}, {"max_tokens", 3}}.dump());
+        CHECK(client.response().json()["usage"]["completion_tokens"] == 3);
+        client.send("POST", "/v1/completions",
+                    json{{"prompt", "Once"}, {"max_tokens", 3}, {"stream", true}}.dump());
+        CHECK(client.response().body.ends_with("data: [DONE]\n\n"));
+    }
+}
+
+TEST_CASE("the model, health, and who asks for something else") {
+    MadeServer server(script);
+    CHECK(server.get("/health").json()["status"] == "ok");
+    const json models = server.get("/v1/models").json();
+    CHECK(models["data"][0]["id"] == "made");
+    CHECK(models["data"][0]["max_model_len"] == 256);
+    CHECK(server.get("/v1/models/made").json()["object"] == "model");
+    CHECK(server.get("/v1/models/other").status == 404);
+    CHECK(server.get("/v1/models/other").json()["error"]["code"] == "model_not_found");
+    CHECK(
+        server.get("/v1").message() ==
+        "there is no /v1; there are /v1/completions, /v1/chat/completions, /v1/models, /health and /metrics");
+    const HttpResponse wrong = server.get("/v1/completions");
+    CHECK(wrong.status == 405);
+    CHECK(wrong.head.find("Allow: POST") != std::string::npos);
+    CHECK(request(server.port(), "POST", "/health", "{}").status == 405);
+    CHECK(request(server.port(), "DELETE", "/v1/models/made").status == 405);
+}
+
+TEST_CASE("a client that leaves frees its pages, whether it reads a stream or waits") {
+    MadeServer server(script);
+    server.engine().set_step(std::chrono::milliseconds(10));
+    for (const bool streams : {true, false}) {
+        {
+            HttpClientSocket client(server.port());
+            client.send(
+                "POST", "/v1/completions",
+                json{{"prompt", "a"}, {"max_tokens", 250}, {"ignore_eos", true}, {"stream", streams}}.dump());
+            REQUIRE(server.wait_for_running(1));
+            CHECK(server.engine().state().pages_used == 2);
+        }
+        CHECK(server.wait_for_running(0));
+        CHECK(server.engine().state().pages_used == 0);
+    }
+    CHECK(server.engine().cancelled() == 2);
+    while (metric(server, "hone_requests_active") > 0) std::this_thread::yield();
+    CHECK(metric(server, "hone_requests_total{outcome=\"left\"}") == 2);
+}
+
+TEST_CASE("a client that waits for its turn and leaves is cancelled, too") {
+    MadeServer server(script);
+    server.engine().hold(true);
+    {
+        HttpClientSocket client(server.port());
+        client.send("POST", "/v1/completions", R"({"prompt": "Once"})");
+        REQUIRE(server.wait_for_running(1));
+    }
+    CHECK(server.wait_for_running(0));
+}
+
+TEST_CASE("more requests than allowed are refused with 429, and taken again later") {
+    MadeServer server(script, {.service = {.max_requests = 2}});
+    server.engine().hold(true);
+    HttpClientSocket first(server.port());
+    HttpClientSocket second(server.port());
+    first.send("POST", "/v1/completions", R"({"prompt": "Once"})");
+    second.send("POST", "/v1/completions", R"({"prompt": "Once", "stream": true})");
+    REQUIRE(server.wait_for_running(2));
+    const HttpResponse third = server.complete({{"prompt", "Once"}});
+    CHECK(third.status == 429);
+    CHECK(third.head.find("Retry-After: 1") != std::string::npos);
+    CHECK(third.json()["error"]["type"] == "rate_limit_error");
+    CHECK(third.message() ==
+          "2 requests are being answered, as many as this server takes at a time; try again");
+    CHECK(server.get("/health").status == 200);
+    server.engine().hold(false);
+    CHECK(first.response().status == 200);
+    CHECK(second.response().whole);
+    while (metric(server, "hone_requests_active") > 0) std::this_thread::yield();
+    CHECK(server.complete({{"prompt", "Once"}}).status == 200);
+    CHECK(metric(server, "hone_requests_total{outcome=\"too_many\"}") == 1);
+}
+
+TEST_CASE("metrics count requests, tokens and times") {
+    MadeServer server(script);
+    const auto tokens = static_cast<double>(server.tokens(script) + 1);
+    for (int i = 0; i < 3; ++i)
+        CHECK(server.complete({{"prompt", "Once"}, {"max_tokens", 100}}).status == 200);
+    CHECK(server.complete({{"prompt", 1}}).status == 400);
+    while (metric(server, "hone_requests_active") > 0) std::this_thread::yield();
+    CHECK(metric(server, "hone_requests_total{outcome=\"completed\"}") == 3);
+    CHECK(metric(server, "hone_requests_total{outcome=\"refused\"}") == 1);
+    CHECK(metric(server, "hone_generated_tokens_total") == 3 * tokens);
+    CHECK(metric(server, "hone_prompt_tokens_total") == 3.0 * static_cast<double>(server.tokens("Once")));
+    CHECK(metric(server, "hone_cache_pages") == 1000);
+    CHECK(metric(server, "hone_cache_pages_used") == 0);
+    CHECK(metric(server, "hone_sequences_running") == 0);
+    CHECK(metric(server, "hone_time_to_first_token_seconds_count") == 3);
+    CHECK(metric(server, "hone_time_between_tokens_seconds_count") == 3 * (tokens - 1));
+    CHECK(metric(server, "hone_time_between_tokens_seconds_bucket{le=\"+Inf\"}") == 3 * (tokens - 1));
+    CHECK(server.get("/metrics").head.find("Content-Type: text/plain; version=0.0.4") != std::string::npos);
+}
+
+TEST_CASE("a GPU that fails: 503 to all, and the server ends with the reason") {
+    MadeServer server(script, {.farewell = std::chrono::milliseconds(1500)});
+    server.engine().set_step(std::chrono::milliseconds(20));
+    HttpClientSocket waits(server.port());
+    waits.send("POST", "/v1/completions", R"({"prompt": "Once", "max_tokens": 200, "ignore_eos": true})");
+    HttpClientSocket streams(server.port());
+    streams.send("POST", "/v1/completions",
+                 R"({"prompt": "Once", "max_tokens": 200, "ignore_eos": true, "stream": true})");
+    REQUIRE(server.wait_for_running(2));
+    REQUIRE(streams.wait_for("data: "));
+    server.engine().fail("the GPU has fallen off the bus");
+    const HttpResponse response = waits.response();
+    CHECK(response.status == 503);
+    CHECK(response.message() == "the GPU has fallen off the bus");
+    CHECK(response.json()["error"]["type"] == "server_error");
+    bool done = false;
+    CHECK(events(streams.response().body, done).back()["error"]["code"] == "engine_failed");
+    CHECK_FALSE(done);
+    CHECK(server.complete({{"prompt", "Once"}}).status == 503);
+    CHECK(server.get("/health").status == 503);
+    CHECK(server.get("/health").json()["reason"] == "the GPU has fallen off the bus");
+    CHECK(server.end() == "the GPU has fallen off the bus");
+    CHECK_FALSE(HttpClientSocket(server.port()).connected());
+}
+
+TEST_CASE("asked to stop, it finishes what runs and takes nothing new") {
+    MadeServer server(script);
+    server.engine().set_step(std::chrono::milliseconds(20));
+    HttpClientSocket client(server.port());
+    client.send("POST", "/v1/completions", R"({"prompt": "Once", "max_tokens": 15, "ignore_eos": true})");
+    REQUIRE(server.wait_for_running(1));
+    server.stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    CHECK(server.complete({{"prompt", "Once"}}).message() == "the server is stopping");
+    CHECK(server.get("/health").status == 503);
+    CHECK(client.response().json()["usage"]["completion_tokens"] == 15);
+    CHECK(server.end().empty());
+}
+
+TEST_CASE("what does not finish within the grace is ended with a reason") {
+    MadeServer server(script, {.grace = std::chrono::milliseconds(100)});
+    server.engine().hold(true);
+    HttpClientSocket waits(server.port());
+    waits.send("POST", "/v1/completions", R"({"prompt": "Once"})");
+    HttpClientSocket streams(server.port());
+    streams.send("POST", "/v1/completions", R"({"prompt": "Once", "stream": true})");
+    REQUIRE(server.wait_for_running(2));
+    server.stop();
+    CHECK(waits.response().status == 503);
+    bool done = false;
+    CHECK(events(streams.response().body, done).back()["error"]["message"] == "the server is stopping");
+    CHECK_FALSE(done);
+    CHECK(server.end().empty());
+    CHECK(server.engine().state().running == 0);
+}
+
+TEST_CASE("two servers cannot have one port, and hosts that are none are named") {
+    const MadeServer server(script);
+    try {
+        const decoder::HttpServer second({.port = server.port()}, {});
+        FAIL("it listens");
+    } catch (const decoder::ListenError& error) {
+        CHECK(error.what() ==
+              fmt::format("port {} of 127.0.0.1 is in use: another server runs there; another --port, "
+                          "or 0 for one that is free",
+                          server.port()));
+    }
+    CHECK_THROWS_AS(decoder::HttpServer({.host = "256.1.1.1", .port = 0}, {}), decoder::ListenError);
+}
+
+TEST_CASE("many clients at a time each get their own text") {
+    MadeServer server(script, {.service = {.max_requests = 64}});
+    std::vector<std::future<bool>> clients;
+    for (int i = 0; i < 24; ++i) {
+        clients.push_back(std::async(std::launch::async, [&server, i] {
+            bool fine = true;
+            for (int round = 0; round < 4; ++round) {
+                const int tokens = 1 + (i * 7 + round) % 23;
+                const json answer =
+                    server.complete({{"prompt", "Once"}, {"max_tokens", tokens}, {"ignore_eos", true}})
+                        .json();
+                fine = fine && answer["usage"]["completion_tokens"] == tokens;
+            }
+            return fine;
+        }));
+    }
+    for (std::future<bool>& client : clients) CHECK(client.get());
+    CHECK(server.wait_for_running(0));
+}
