@@ -61,7 +61,9 @@ void Texts::add(TextRequest request) {
 
 std::vector<TextNews> Texts::take(std::chrono::milliseconds wait) {
     std::unique_lock lock(box_->mutex);
-    box_->filled.wait_for(lock, wait, [&] { return !box_->news.empty() || !box_->failure.empty(); });
+    // By the system's clock: waiting by the steady one needs glibc 2.34.
+    box_->filled.wait_until(lock, std::chrono::system_clock::now() + wait,
+                            [&] { return !box_->news.empty() || !box_->failure.empty(); });
     return std::exchange(box_->news, {});
 }
 
