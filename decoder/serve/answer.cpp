@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 
 #include "decoder/serve/api_error.h"
+#include "runtime/system/random_bits.h"
 
 namespace hone::decoder {
 namespace {
@@ -15,8 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds glance{100};
 
 std::string new_id(bool is_chat) {
-    std::random_device random;
-    return fmt::format("{}-{:08x}{:08x}{:08x}", is_chat ? "chatcmpl" : "cmpl", random(), random(), random());
+    return fmt::format("{}-{:016x}", is_chat ? "chatcmpl" : "cmpl", runtime::random_bits());
 }
 
 std::int64_t now_s() {

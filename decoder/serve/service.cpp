@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <random>
 
 #include "decoder/error.h"
 #include "decoder/serve/answer.h"
 #include "decoder/serve/api_error.h"
 #include "decoder/text/utf8.h"
+#include "runtime/system/random_bits.h"
 
 namespace hone::decoder {
 namespace {
@@ -36,10 +36,7 @@ HttpReply wrong_method(const char* allowed, std::string_view path) {
     return reply;
 }
 
-std::int64_t random_seed() {
-    std::random_device random;
-    return static_cast<std::int64_t>(random() & 0x7FFF'FFFFU) << 16 | (random() & 0xFFFFU);
-}
+std::int64_t random_seed() { return static_cast<std::int64_t>(runtime::random_bits() >> 16); }
 
 std::int64_t now_s() {
     return std::chrono::duration_cast<std::chrono::seconds>(
