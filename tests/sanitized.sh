@@ -29,6 +29,6 @@ sanitized() {
 if (($#)); then
     sanitized "$@"
 else
-    sanitized asan architecture kernel_templates cache runtime checkpoints decoder c_api tuner cli regressions fuzz fuzz_tuner
+    sanitized asan architecture kernel_templates cache runtime checkpoints models decoder c_api tuner cli regressions fuzz fuzz_tuner
     sanitized tsan cache runtime c_api tuner
 fi
