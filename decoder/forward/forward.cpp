@@ -214,7 +214,6 @@ void Forward::enqueue_attention(const StepInputs& inputs, std::int64_t layer, st
 
 void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks) {
     Memory& memory = *memory_;
-    const models::Model& m = model_.model;
     const void* x = memory.normed.data();
     if (picks) {
         const EmbeddingArgs args{.ids = inputs.device().last_rows,
@@ -224,7 +223,6 @@ void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool pic
         require(operators_.rows.run(gpu_.stream(), args, rows), "rows of the last layer");
         x = memory.picked.data();
     }
-    static_cast<void>(m);
     require(operators_.head.run(gpu_.stream(), x, weights_.head, weights_.head_bias, memory.logits.data(),
                                 memory.workspace.data(), rows),
             "language head");

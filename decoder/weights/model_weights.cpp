@@ -47,6 +47,7 @@ class WeightLoader {
 
     void load() {
         check_all();
+        check_room();
         load_tables();
         for (std::int64_t layer = 0; layer < model_.num_hidden_layers; ++layer)
             weights_.layers.push_back(load_layer(layer));
@@ -88,6 +89,15 @@ class WeightLoader {
         static_cast<void>(norm(std::string(names().final_norm)));
         load_head();
         checking_ = false;
+    }
+
+    void check_room() const {
+        const std::int64_t free_bytes = runtime::free_memory_bytes(gpu_.driver());
+        if (planned_bytes_ <= free_bytes) return;
+        throw DecoderError(fmt::format(
+            "the weights take {:.2f} GB, and the GPU has {:.2f} GB free; codes of 8 or 4 bits take half or a "
+            "quarter of 16 (--format fp8, --format w4a16)",
+            static_cast<double>(planned_bytes_) * 1e-9, static_cast<double>(free_bytes) * 1e-9));
     }
 
     void load_tables() {
@@ -228,7 +238,9 @@ class WeightLoader {
                                 .zeros = how.zeros,
                                 .scale_dtype = how.scale_dtype};
         check(shape);
+        const std::int64_t codes = packed_bytes(how.format, rows, columns);
         if (checking_) {
+            planned_bytes_ += codes + scale_bytes(shape) + zero_count(shape);
             static_cast<void>(read(tensors, first * columns, rows * columns, {}));
             return {};
         }
@@ -237,7 +249,6 @@ class WeightLoader {
             scratch_ = Bytes(gpu_.driver(), static_cast<std::size_t>(dense));
         static_cast<void>(read(tensors, first * columns, rows * columns, scratch_.span()));
         const auto part = [&](std::int64_t bytes) { return bytes > 0 ? allocate(bytes).data() : nullptr; };
-        const std::int64_t codes = packed_bytes(how.format, rows, columns);
         const QuantizeWeightsArgs args{.weight = scratch_.data(),
                                        .codes = part(codes),
                                        .scales = part(scale_bytes(shape)),
@@ -255,7 +266,10 @@ class WeightLoader {
     }
 
     runtime::DeviceSpan<std::byte> allocate(std::int64_t bytes) {
-        if (checking_) return {};
+        if (checking_) {
+            planned_bytes_ += bytes;
+            return {};
+        }
         weights_.memory_.emplace_back(gpu_.driver(), static_cast<std::size_t>(bytes));
         weights_.bytes_ += bytes;
         return weights_.memory_.back().span();
@@ -317,7 +331,8 @@ class WeightLoader {
     bool checking_ = false;  ///< names and shapes alone; nothing is made
     Bytes scratch_;          ///< of the weight that codes are made of
     Bytes workspace_;
-    std::int64_t all_bytes_ = 0;
+    std::int64_t planned_bytes_ = 0;  ///< of the GPU's memory
+    std::int64_t all_bytes_ = 0;      ///< that are read
     std::int64_t done_bytes_ = 0;
     std::mutex report_mutex_;
 };

@@ -152,6 +152,18 @@ TEST_CASE("what does not go is refused by its name") {
         DecoderError);
 }
 
+TEST_CASE("a model that does not fit says what it takes") {
+    const test::FakeMachine machine("device:memory=3000000");
+    try {
+        const RunningModel model(small_options());
+        FAIL("it fits");
+    } catch (const DecoderError& error) {
+        const std::string what = error.what();
+        CHECK(what.find("the weights take 0.00 GB, and the GPU has 0.00 GB free") == 0);
+        CHECK(what.find("--format w4a16") != std::string::npos);
+    }
+}
+
 TEST_CASE("a request that is cancelled hears nothing more") {
     const test::FakeMachine machine;
     RunningModel model(small_options());
