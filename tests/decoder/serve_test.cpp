@@ -289,7 +289,7 @@ TEST_CASE("metrics count requests, tokens and times") {
 }
 
 TEST_CASE("a GPU that fails: 503 to all, and the server ends with the reason") {
-    MadeServer server(script, {.farewell = std::chrono::milliseconds(1500)});
+    MadeServer server(script, {.farewell = std::chrono::seconds(5)});
     server.engine().set_step(std::chrono::milliseconds(20));
     HttpClientSocket waits(server.port());
     waits.send("POST", "/v1/completions", R"({"prompt": "Once", "max_tokens": 200, "ignore_eos": true})");
@@ -315,14 +315,14 @@ TEST_CASE("a GPU that fails: 503 to all, and the server ends with the reason") {
 
 TEST_CASE("asked to stop, it finishes what runs and takes nothing new") {
     MadeServer server(script);
-    server.engine().set_step(std::chrono::milliseconds(20));
+    server.engine().hold(true);
     HttpClientSocket client(server.port());
     client.send("POST", "/v1/completions", R"({"prompt": "Once", "max_tokens": 15, "ignore_eos": true})");
     REQUIRE(server.wait_for_running(1));
     server.stop();
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    while (server.get("/health").status != 503) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     CHECK(server.complete({{"prompt", "Once"}}).message() == "the server is stopping");
-    CHECK(server.get("/health").status == 503);
+    server.engine().hold(false);
     CHECK(client.response().json()["usage"]["completion_tokens"] == 15);
     CHECK(server.end().empty());
 }
