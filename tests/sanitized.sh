@@ -30,5 +30,5 @@ if (($#)); then
     sanitized "$@"
 else
     sanitized asan architecture kernel_templates cache runtime checkpoints models decoder c_api tuner cli regressions fuzz fuzz_tuner
-    sanitized tsan cache runtime c_api tuner
+    sanitized tsan cache runtime decoder c_api tuner
 fi
