@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
-
-#include "runtime/system/atomic_file.h"
+#include "cache/process.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
 #include "cli/selection.h"
 #include "cli/stored.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "runtime/system/atomic_file.h"
 #include "tuner/models/known_models.h"
 #include "tuner/report/page/model_steps.h"
 #include "tuner/report/page/page.h"
@@ -25,12 +24,6 @@ struct Options {
     Target target;  ///< its model is the one whose steps are shown
     std::vector<std::string> peers;
 };
-
-std::int64_t now_ms() {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
 
 /// Winners first, whose candidates the page knows before it has read the trials.
 tuner::ResultColumns gathered(Selected selected, const std::vector<tuner::DeviceInfo>& devices,
@@ -78,7 +71,7 @@ tuner::PageData page_data(tuner::ResultColumns& columns, Json peers, const Optio
     Json model = steps_of(options.target, columns, console);
     Json results{{"schema", "hone.report/1"},
                  {"version", HONE_VERSION},
-                 {"made_at_ms", now_ms()},
+                 {"made_at_ms", cache::now_ms()},
                  {"filter", fmt::format("{}", fmt::join(options.selection.words, " "))},
                  {"gpu_filter", options.selection.gpu},
                  {"trial_count", columns.trial_count()}};

@@ -24,6 +24,18 @@ namespace hone::decoder {
     return {folder / file, folder.parent_path() / file, folder.parent_path() / "lib" / "hone" / file};
 }
 
+/// A module's file, opened. Throws DecoderError where it or what it needs is missing: `needs`, the loader's
+/// words, and `remedy`.
+[[nodiscard]] inline runtime::SharedLibrary opened_module(const char* what, const char* file,
+                                                          const char* variable, const char* needs,
+                                                          const char* remedy) {
+    try {
+        return runtime::SharedLibrary::open_first(what, module_places(file, variable), "");
+    } catch (const runtime::LibraryError& error) {
+        throw DecoderError(fmt::format("{}: {}; {}", needs, error.what(), remedy));
+    }
+}
+
 /// Throws DecoderError when the module has no such function.
 template <class Function>
 void resolve(const runtime::SharedLibrary& library, const char* name, Function& function) {

@@ -156,7 +156,11 @@ std::int64_t layers_that(const Model& model, const std::function<bool(const Laye
 }
 
 Model read_model_file(const std::filesystem::path& file, const std::string& name) {
-    Model model = model_from(ModelDocument::read(file), name);
+    return read_model(ModelDocument::read(file), file, name);
+}
+
+Model read_model(const ModelDocument& document, const std::filesystem::path& file, const std::string& name) {
+    Model model = model_from(document, name);
     if (!model.quantization && file.filename() == "config.json")
         model.quantization = checkpoints::QuantizationConfig::read(file.parent_path());
     return model;

@@ -133,6 +133,9 @@ struct Model {
 /// AWQ checkpoints have there. Throws InputError (file, line, key) for an unreadable model and for sizes that
 /// make no sense.
 [[nodiscard]] Model read_model_file(const std::filesystem::path& file, const std::string& name);
+/// The same of a file that has been read.
+[[nodiscard]] Model read_model(const ModelDocument& document, const std::filesystem::path& file,
+                               const std::string& name);
 /// The config.json of a Hugging Face folder. Throws as read_model_file.
 [[nodiscard]] Model read_model_folder(const std::filesystem::path& folder);
 

@@ -8,9 +8,9 @@
 #include <mutex>
 
 #include "cli/command_list.h"
+#include "cli/decoder/loaded_model.h"
 #include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "cli/targets.h"
 #include "decoder/engine/engine.h"
 #include "decoder/engine/text_output.h"
@@ -137,17 +137,7 @@ class Generation {
             .max_sequences = options_.sequences,
             .max_context = options_.context > 0 ? options_.context : prompt_tokens + options_.new_tokens};
         if (options_.made_up) how.made_up = tuner::read_model(options_.model);
-        ProgressDisplay display(console_, {.problems = "MB", .candidates = "GB", .are_alike = true});
-        how.on_weights = [&](std::int64_t done, std::int64_t all) {
-            display.update({.problems_done = static_cast<std::size_t>(done >> 20),
-                            .problems_total = static_cast<std::size_t>(all >> 20),
-                            .candidates_done = static_cast<std::size_t>(done >> 30),
-                            .candidates_total = static_cast<std::size_t>(all >> 30),
-                            .current = "weights",
-                            .finished_winner = std::nullopt});
-        };
-        model_ = std::make_unique<decoder::RunningModel>(how);
-        display.finish();
+        model_ = loaded_model(std::move(how), console_);
         ms_to_load_ = Times::ms(begin, Clock::now());
     }
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "cli/command_list.h"
+#include "cli/decoder/loaded_model.h"
 #include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "decoder/engine/engine.h"
 #include "decoder/error.h"
 #include "decoder/serve/model_server.h"
@@ -55,18 +55,7 @@ std::unique_ptr<decoder::RunningModel> running_model(const Options& options, con
                               .max_sequences = options.sequences,
                               .max_context = options.context,
                               .max_step_tokens = options.step_tokens};
-    ProgressDisplay display(console, {.problems = "MB", .candidates = "GB", .are_alike = true});
-    how.on_weights = [&](std::int64_t done, std::int64_t all) {
-        display.update({.problems_done = static_cast<std::size_t>(done >> 20),
-                        .problems_total = static_cast<std::size_t>(all >> 20),
-                        .candidates_done = static_cast<std::size_t>(done >> 30),
-                        .candidates_total = static_cast<std::size_t>(all >> 30),
-                        .current = "weights",
-                        .finished_winner = std::nullopt});
-    };
-    auto model = std::make_unique<decoder::RunningModel>(how);
-    display.finish();
-    return model;
+    return loaded_model(std::move(how), console);
 }
 
 decoder::ServeOptions serve_options(const Options& options) {

@@ -1,5 +1,6 @@
 #include "cli/decoder/weight_format.h"
 
+#include "checkpoints/pack/request.h"
 #include "cli/command.h"
 #include "cli/targets.h"
 #include "kernel_templates/text.h"
@@ -24,8 +25,7 @@ checkpoints::WeightFormat WeightFormatOptions::chosen() const {
     }
     checkpoints::WeightFormat chosen{.format = {}, .group = 0, .zeros = zeros, .lm_head = lm_head};
     chosen.format = static_cast<QuantFormat>(cli::chosen("--format", format, quant_format_names));
-    const bool is_w4 = chosen.format == QuantFormat::w4a16;
-    chosen.group = group >= 0 ? group : is_w4 ? 128 : 0;
+    chosen.group = group >= 0 ? group : checkpoints::usual_group(*chosen.format);
     return chosen;
 }
 

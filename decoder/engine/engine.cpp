@@ -94,12 +94,8 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
         if (found == requests_.end()) continue;
         ++found->second.drawn;
         ++new_tokens_;
-        if (token.end == NewToken::End::none) {
-            news.emplace_back(found->second.listener, token);
-        } else {
-            news.emplace_back(std::move(found->second.listener), token);
-            requests_.erase(found);
-        }
+        news.emplace_back(found->second.listener, token);
+        if (token.end != NewToken::End::none) requests_.erase(found);
     }
     lock.unlock();
     for (const auto& [listener, token] : news) listener.on_token(token);

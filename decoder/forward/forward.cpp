@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "decoder/error.h"
 #include "hone/rope_table.h"
-#include "runtime/quantize/small_floats.h"
 
 namespace hone::decoder {
 namespace {
@@ -372,25 +370,6 @@ std::vector<int> Forward::drawn(std::int64_t rows) {
     gpu_.wait();
     const auto tokens = memory_->drawn_on_host.span().first(elements(rows));
     return {tokens.begin(), tokens.end()};
-}
-
-std::vector<float> Forward::logits(std::int64_t rows) const {
-    const std::int64_t count = rows * model_.model.vocab_size;
-    const auto width = elements(model_.element_bytes());
-    const std::vector<std::byte> bytes =
-        runtime::download(gpu_.driver(), memory_->logits.span().subspan(0, elements(count) * width));
-    std::vector<float> values(elements(count));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (width == sizeof(float)) {
-            std::memcpy(&values[i], bytes.data() + i * width, width);
-            continue;
-        }
-        std::uint16_t bits = 0;
-        std::memcpy(&bits, bytes.data() + i * width, width);
-        values[i] =
-            model_.model.dtype == Dtype::fp16 ? runtime::decode_half(bits) : runtime::decode_bf16(bits);
-    }
-    return values;
 }
 
 double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {

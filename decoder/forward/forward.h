@@ -32,8 +32,6 @@ class Forward {
     /// the GPU. Throws CudaError or Error.
     [[nodiscard]] std::vector<int> step(std::span<const StepPart> parts, std::span<const Draw> draws);
 
-    /// Logits of the rows that the last step drew from, [draws, vocabulary], as float.
-    [[nodiscard]] std::vector<float> logits(std::int64_t rows) const;
     /// Microseconds that a replay of the graph of a step of so many sequences takes, without the host; the
     /// median of `repetitions`. For benchmarks: the cache's content does not matter.
     [[nodiscard]] double graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions);

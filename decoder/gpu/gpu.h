@@ -23,7 +23,6 @@ class Gpu {
     [[nodiscard]] const runtime::Driver& driver() const { return *driver_; }
     [[nodiscard]] CUcontext context() const { return context_.get(); }
     [[nodiscard]] CUstream stream() const { return stream_.get(); }
-    [[nodiscard]] int device() const { return context_.device(); }
     void wait() const {
         runtime::check(*driver_, driver_->cuStreamSynchronize(stream_.get()), "waiting for the GPU");
     }

@@ -3,21 +3,9 @@
 #include "decoder/module.h"
 
 namespace hone::decoder {
-namespace {
-
-runtime::SharedLibrary opened() {
-    try {
-        return runtime::SharedLibrary::open_first("Hone's module for HTTP",
-                                                  module_places("libhone_http.so", "HONE_HTTP_LIBRARY"), "");
-    } catch (const runtime::LibraryError& error) {
-        throw DecoderError(fmt::format(
-            "a server needs cpp-httplib: {}; install it (Debian 12: libcpp-httplib0.11)", error.what()));
-    }
-}
-
-}  // namespace
-
-HttpLibrary::HttpLibrary() : library_(opened()) {
+HttpLibrary::HttpLibrary()
+    : library_(opened_module("Hone's module for HTTP", "libhone_http.so", "HONE_HTTP_LIBRARY",
+                             "a server needs cpp-httplib", "install it (Debian 12: libcpp-httplib0.11)")) {
     resolve(library_, "hone_http_listen", listen);
     resolve(library_, "hone_http_port", port);
     resolve(library_, "hone_http_run", run);

@@ -54,12 +54,6 @@ std::int64_t Description::cache_bytes_a_token() const {
     return 2 * kv_width() * element_bytes() * model.num_hidden_layers;
 }
 
-std::int64_t Description::weight_bytes_a_step() const {
-    const std::int64_t network = (model.gated_ffn ? 3 : 2) * model.intermediate_size;
-    const std::int64_t layer = model.hidden_size * (qkv_width() + q_width() + network);
-    return element_bytes() * (model.num_hidden_layers * layer + model.hidden_size * model.vocab_size);
-}
-
 Description describe(const models::Model& model, const models::RotationNumbers& rotation) {
     const TensorNames* names = tensor_names(model.architecture);
     if (names == nullptr) {
@@ -74,8 +68,10 @@ Description describe(const models::Model& model, const models::RotationNumbers& 
 }
 
 Description describe_folder(const std::filesystem::path& folder) {
-    const auto document = models::ModelDocument::read(folder / "config.json");
-    return describe(models::read_model_folder(folder), models::rotation_numbers(document));
+    const std::filesystem::path file = folder / "config.json";
+    const auto document = models::ModelDocument::read(file);
+    return describe(models::read_model(document, file, folder.filename().string()),
+                    models::rotation_numbers(document));
 }
 
 }  // namespace hone::decoder

@@ -26,8 +26,6 @@ struct Description {
     [[nodiscard]] Activation activation() const;
     /// Bytes of keys and values of a token, of all layers.
     [[nodiscard]] std::int64_t cache_bytes_a_token() const;
-    /// Bytes of the weights that a token reads: all but the embedding, of which it reads a row.
-    [[nodiscard]] std::int64_t weight_bytes_a_step() const;
 };
 
 /// Throws DecoderError for a model that cannot be run: its model_type, or what of it there is no operator

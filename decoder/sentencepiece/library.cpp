@@ -3,24 +3,11 @@
 #include "decoder/module.h"
 
 namespace hone::decoder {
-namespace {
-
-runtime::SharedLibrary opened() {
-    try {
-        return runtime::SharedLibrary::open_first(
-            "Hone's module for sentencepiece",
-            module_places("libhone_sentencepiece.so", "HONE_SENTENCEPIECE_LIBRARY"), "");
-    } catch (const runtime::LibraryError& error) {
-        throw DecoderError(
-            fmt::format("tokenizer.model needs sentencepiece: {}; install libsentencepiece (Debian: "
-                        "libsentencepiece0), or put a tokenizer.json beside the file",
-                        error.what()));
-    }
-}
-
-}  // namespace
-
-SentencepieceLibrary::SentencepieceLibrary() : library_(opened()) {
+SentencepieceLibrary::SentencepieceLibrary()
+    : library_(opened_module("Hone's module for sentencepiece", "libhone_sentencepiece.so",
+                             "HONE_SENTENCEPIECE_LIBRARY", "tokenizer.model needs sentencepiece",
+                             "install libsentencepiece (Debian: libsentencepiece0), or put a tokenizer.json "
+                             "beside the file")) {
     resolve(library_, "hone_sentencepiece_load", load);
     resolve(library_, "hone_sentencepiece_free", free);
     resolve(library_, "hone_sentencepiece_size", size);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cache/process.h"
 #include "decoder/serve/api_error.h"
 #include "runtime/system/random_bits.h"
 
@@ -16,12 +17,6 @@ constexpr std::chrono::milliseconds glance{100};
 
 std::string new_id(bool is_chat) {
     return fmt::format("{}-{:016x}", is_chat ? "chatcmpl" : "cmpl", runtime::random_bits());
-}
-
-std::int64_t now_s() {
-    return std::chrono::duration_cast<std::chrono::seconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
 }
 
 nlohmann::json text_or_null(const char* text) {
@@ -37,7 +32,7 @@ Answer::Answer(const Tokenizer& tokenizer, ApiRequest request, std::string model
     : request_(std::move(request)),
       model_(std::move(model)),
       id_(new_id(request_.is_chat)),
-      created_s_(now_s()),
+      created_s_(cache::now_ms() / 1000),
       prompt_tokens_(prompt_tokens),
       texts_(std::move(texts)) {
     for (std::size_t i = 0; i < count; ++i)

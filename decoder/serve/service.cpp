@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "cache/process.h"
 #include "decoder/error.h"
 #include "decoder/serve/answer.h"
 #include "decoder/serve/api_error.h"
@@ -38,12 +39,6 @@ HttpReply wrong_method(const char* allowed, std::string_view path) {
 
 std::int64_t random_seed() { return static_cast<std::int64_t>(runtime::random_bits() >> 16); }
 
-std::int64_t now_s() {
-    return std::chrono::duration_cast<std::chrono::seconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
 RequestEnd end_of(const ApiError& error) {
     return error.status() == 429   ? RequestEnd::too_many
            : error.status() >= 500 ? RequestEnd::failed
@@ -72,7 +67,7 @@ Service::Service(TokenEngine& engine, ServedModel model, const ServiceOptions& o
     : engine_(engine),
       model_(std::move(model)),
       options_(options),
-      started_s_(now_s()),
+      started_s_(cache::now_ms() / 1000),
       metrics_(std::make_shared<Metrics>()) {}
 
 HttpReply Service::answer(const HttpRequest& request, HttpClient& client) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cache/process.h"
 #include "kernel_templates/catalog.h"
 #include "tuner/search/statistics.h"
 
@@ -18,11 +19,6 @@ using cache::Trial;
 using cache::TrialStatus;
 
 constexpr int attempts_over_runs = 3;  // a candidate that three runs did not survive gets no fourth
-
-std::int64_t unix_ms() {
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 /// Static plus the largest dynamic shared memory of any launch.
 cache::Resources with_plan(cache::Resources resources, const Plan& plan) {
@@ -56,7 +52,7 @@ Trial new_trial(const Problem& problem, const Candidate& candidate, const Measur
             .timing = {},
             .resources = {},
             .detail = {},
-            .created_at = unix_ms(),
+            .created_at = cache::now_ms(),
             .tool_version = HONE_VERSION};
 }
 
@@ -226,7 +222,7 @@ void ProblemTuner::about_to_launch(const Contestant& contestant) {
     const cache::InFlight row{.key = key_,
                               .candidate = name,
                               .pid = getpid(),
-                              .started_at = unix_ms(),
+                              .started_at = cache::now_ms(),
                               .attempt = culprit == culprits_.end() ? 1 : culprit->second.attempt + 1};
     run_.cache.begin(row);
     in_flight_.emplace(name, row);
