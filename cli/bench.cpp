@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "runtime/dispatch/explain.h"
 #include "cli/bench_energy.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
@@ -13,6 +12,7 @@
 #include "cli/stored.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "runtime/dispatch/explain.h"
 #include "tuner/measure/gpu_session.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"

@@ -8,12 +8,12 @@
 #include <new>
 #include <span>
 
-#include "kernel_templates/text.h"
-#include "runtime/system/out_of_memory.h"
-#include "runtime/system/short_text.h"
 #include "cli/command.h"
 #include "cli/declarations.h"
 #include "cli/errors.h"
+#include "kernel_templates/text.h"
+#include "runtime/system/out_of_memory.h"
+#include "runtime/system/short_text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <map>
 
-#include "kernel_templates/space.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
 #include "cli/few_kernels.h"
@@ -14,6 +13,7 @@
 #include "cli/stored.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "kernel_templates/space.h"
 #include "tuner/compile/compile_pool.h"
 #include "tuner/report/report.h"
 

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/value_types.h"
 #include "kernel_templates/names.h"
 #include "kernel_templates/text.h"
-#include "cli/value_types.h"
 #include "tuner/models/known_models.h"
 
 namespace hone::cli {

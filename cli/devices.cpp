@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/command.h"
 #include "kernel_templates/text.h"
 #include "runtime/cuda/driver.h"
-#include "cli/command.h"
 
 namespace hone::cli {
 

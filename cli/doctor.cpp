@@ -8,12 +8,12 @@
 #include <cstdlib>
 
 #include "cache/layers.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/nvml/nvml.h"
-#include "runtime/system/environment.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
 #include "cli/stored.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/nvml/nvml.h"
+#include "runtime/system/environment.h"
 #include "tuner/compile/compile_pool.h"
 #include "tuner/data_files.h"
 #include "tuner/report/report_text.h"

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "kernel_templates/catalog.h"
-#include "runtime/compile/compiler.h"
-#include "runtime/dispatch/explain.h"
-#include "runtime/dispatch/report_json.h"
 #include "cli/command_list.h"
 #include "cli/devices.h"
 #include "cli/stored.h"
 #include "cli/targets.h"
 #include "cli/value_types.h"
+#include "kernel_templates/catalog.h"
+#include "runtime/compile/compiler.h"
+#include "runtime/dispatch/explain.h"
+#include "runtime/dispatch/report_json.h"
 #include "tuner/measure/offline_measurer.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"

@@ -7,11 +7,11 @@
 #include <map>
 
 #include "cache/bundle.h"
-#include "runtime/system/atomic_file.h"
 #include "cli/command_list.h"
 #include "cli/selection.h"
 #include "cli/stored.h"
 #include "cli/value_types.h"
+#include "runtime/system/atomic_file.h"
 #include "tuner/search/shortlist.h"
 
 namespace hone::cli {

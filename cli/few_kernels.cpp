@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "kernel_templates/catalog.h"
 #include "cli/stored.h"
+#include "kernel_templates/catalog.h"
 #include "tuner/search/cover.h"
 
 namespace hone::cli {

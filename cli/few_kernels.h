@@ -1,5 +1,5 @@
-// What `hone tune` and `hone compile` share about --kernels: its limits, its failures, and the choice from what is
-// stored, which measures nothing.
+// What `hone tune` and `hone compile` share about --kernels: its limits, its failures, and the choice from
+// what is stored, which measures nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,10 @@ inline constexpr int most_kernels = 1000;  ///< more than any static problem has
 /// Makes the command fail where a choice did.
 void set_not_covered(const std::vector<tuner::CoverResult>& covers, Outcome& outcome);
 
-/// `sizes` are of one static problem. The winners on GPUs of this architecture where they are no more than `limit`;
-/// else whoever loses least at all sizes that have winners, by the measured and replayed times of kernels that ran
-/// in heats. Without kernels and with a failure where so few do not serve all; without both where nothing is stored.
+/// `sizes` are of one static problem. The winners on GPUs of this architecture where they are no more than
+/// `limit`; else whoever loses least at all sizes that have winners, by the measured and replayed times of
+/// kernels that ran in heats. Without kernels and with a failure where so few do not serve all; without both
+/// where nothing is stored.
 [[nodiscard]] tuner::CoverResult stored_cover(const std::vector<Problem>& sizes, std::size_t limit,
                                               const DeviceTraits& traits, const Console& console);
 

@@ -5,13 +5,13 @@
 #include <map>
 #include <utility>
 
-#include "kernel_templates/text.h"
 #include "cli/command_list.h"
 #include "cli/compare.h"
 #include "cli/devices.h"
 #include "cli/selection.h"
 #include "cli/stored.h"
 #include "cli/value_types.h"
+#include "kernel_templates/text.h"
 #include "tuner/report/report_text.h"
 
 namespace hone::cli {

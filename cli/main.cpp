@@ -1,7 +1,7 @@
 // The hone program: one of its own worker processes, or the command line.
+#include "cli/cli.h"
 #include "runtime/system/out_of_memory.h"
 #include "runtime/system/standard_streams.h"
-#include "cli/cli.h"
 #include "tuner/worker/entry.h"
 
 namespace {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "kernel_templates/catalog.h"
-#include "kernel_templates/names.h"
-#include "kernel_templates/text.h"
 #include "cli/command.h"
 #include "cli/stored.h"
 #include "cli/value_types.h"
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/names.h"
+#include "kernel_templates/text.h"
 
 namespace hone::cli {
 namespace {

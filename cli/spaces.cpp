@@ -7,13 +7,13 @@
 #include <array>
 #include <utility>
 
+#include "cli/command_list.h"
+#include "cli/targets.h"
+#include "cli/value_types.h"
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/names.h"
 #include "kernel_templates/space.h"
 #include "kernel_templates/text.h"
-#include "cli/command_list.h"
-#include "cli/targets.h"
-#include "cli/value_types.h"
 #include "tuner/errors.h"
 #include "tuner/report/report_text.h"
 

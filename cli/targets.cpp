@@ -7,11 +7,11 @@
 #include <array>
 
 #include "checkpoints/pack/request.h"
-#include "kernel_templates/names.h"
-#include "kernel_templates/text.h"
 #include "cli/command.h"
 #include "cli/shell.h"
 #include "cli/value_types.h"
+#include "kernel_templates/names.h"
+#include "kernel_templates/text.h"
 #include "tuner/errors.h"
 #include "tuner/models/captured.h"
 #include "tuner/models/known_models.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/operator_problems.h"
 #include "cli/arguments.h"
 #include "cli/console.h"
+#include "kernel_templates/operator_problems.h"
 #include "tuner/models/workload.h"
 
 namespace hone::cli {

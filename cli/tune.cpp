@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "cache/layers.h"
-#include "kernel_templates/space.h"
 #include "cli/command_list.h"
 #include "cli/few_kernels.h"
 #include "cli/interrupt.h"
 #include "cli/shell.h"
 #include "cli/stored.h"
 #include "cli/tune_runs.h"
+#include "kernel_templates/space.h"
 #include "tuner/models/shards.h"
 #include "tuner/report/report.h"
 #include "tuner/report/report_text.h"

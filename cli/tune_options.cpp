@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
-#include "kernel_templates/text.h"
 #include "cli/command.h"
 #include "cli/few_kernels.h"
 #include "cli/value_types.h"
+#include "kernel_templates/text.h"
 
 namespace hone::cli {
 namespace {
