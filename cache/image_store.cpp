@@ -10,6 +10,7 @@
 #include "cache/checksum.h"
 #include "cache/compression.h"
 #include "cache/process.h"
+#include "kernel_templates/catalog.h"
 
 namespace hone::cache {
 namespace {
@@ -158,18 +159,30 @@ RemovedImages delete_least_used_images(const Connection& connection, std::int64_
 
 namespace {
 
-/// Static fields, candidate and template hash: what a trial and an image have in common.
+/// Static fields, the image's candidate and template hash: what a trial and an image have in common.
 using Made = std::tuple<std::string, std::string, std::string>;
 
+/// Of a candidate that this build does not know: its own text.
+std::string image_text(const std::string& family_name, const std::string& candidate_text, Arch arch) {
+    const Family* family = find_family(family_name);
+    const auto candidate = family != nullptr ? parse_candidate(*family, candidate_text) : std::nullopt;
+    return candidate ? to_string(image_candidate(*candidate, arch)) : candidate_text;
+}
+
 std::set<Made> tried(const Connection& connection, std::string_view condition) {
-    Statement statement(
-        connection,
-        "SELECT DISTINCT static_fields, candidate, template_hash FROM trial WHERE " + std::string(condition));
+    Statement statement(connection,
+                        "SELECT DISTINCT static_fields, family, candidate, compute_major, compute_minor, "
+                        "template_hash FROM trial WHERE " +
+                            std::string(condition));
     std::set<Made> all;
     while (statement.step()) {
         std::string static_fields = statement.text();
-        std::string candidate = statement.text();
-        all.emplace(std::move(static_fields), std::move(candidate), statement.text());
+        const std::string family = statement.text();
+        const std::string candidate = statement.text();
+        const int major = static_cast<int>(statement.integer());
+        const int minor = static_cast<int>(statement.integer());
+        all.emplace(std::move(static_fields), image_text(family, candidate, native_arch(major, minor)),
+                    statement.text());
     }
     return all;
 }

@@ -172,8 +172,7 @@ Outcome compile(const Options& options, const Console& console) {
                         .problems_total = workload.problems.size(),
                         .candidates_done = static_cast<std::size_t>(tally.images),
                         .candidates_total = 0,
-                        .current = to_string(workload.problems[i]),
-                        .finished_winner = std::nullopt});
+                        .current = to_string(workload.problems[i])});
     }
     display.finish();
     Outcome outcome = describe(tally, pool.compiled(), arch, workload, console.page);

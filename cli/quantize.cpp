@@ -49,8 +49,7 @@ tuner::Progress as_progress(const checkpoints::QuantizeProgress& progress) {
             .problems_total = progress.layers_total,
             .candidates_done = mebibytes(progress.bytes_done),
             .candidates_total = mebibytes(progress.bytes_total),
-            .current = progress.current,
-            .finished_winner = std::nullopt};
+            .current = progress.current};
 }
 
 Json as_json(const LayerReport& layer) {

@@ -28,6 +28,9 @@ struct Tunable {
     std::string_view name;
     std::string_view meaning;
     TunableValues values;
+    /// Not 0: whether launches are programmatic. Where the architecture has such launches, the value 0 is
+    /// launched from the image of this one: its waits end at once there.
+    std::int64_t image_of_plain_launch = 0;
 };
 
 struct Config {

@@ -57,6 +57,17 @@ std::optional<Config> parse_config(const Variant& variant, std::string_view text
 
 }  // namespace
 
+Candidate image_candidate(const Candidate& candidate, Arch arch) {
+    constexpr int first_with_programmatic_launches = 9;
+    Candidate made = candidate;
+    if (arch.major < first_with_programmatic_launches) return made;
+    for (std::size_t i = 0; i < candidate.variant->tunables.size(); ++i) {
+        const std::int64_t image = candidate.variant->tunables[i].image_of_plain_launch;
+        if (image != 0 && made.config[i] == 0) made.config[i] = image;
+    }
+    return made;
+}
+
 bool runs_on(const Variant& variant, const DeviceTraits& traits) {
     const Arch needed = variant.min_arch;
     const int have = traits.compute_major * 10 + traits.compute_minor;

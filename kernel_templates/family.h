@@ -166,6 +166,9 @@ struct Candidate {
 /// Whether the device's architecture has the variant's instructions.
 [[nodiscard]] bool runs_on(const Variant&, const DeviceTraits&);
 
+/// The candidate whose image it is launched from: itself, but for choices that matter to the launch alone.
+[[nodiscard]] Candidate image_candidate(const Candidate&, Arch);
+
 /// First reason why the config may not be used (out of the declared values, another architecture, a
 /// constraint), or empty.
 [[nodiscard]] std::string_view why_not(const Problem&, const Candidate&, const DeviceTraits&);

@@ -2,10 +2,10 @@
 //
 //     candidate_orders RECORDING [BUNDLE]
 //
-// One JSON object a line, {"problem": ..., "order": [...]}: what quick effort tries, then what standard
-// effort adds, as far as it was recorded. The cost models' corrections come from a fit that has seen the
-// problem's shape on no GPU. BUNDLE is an export of winners that are known before; without one nothing is.
-// Each problem stands alone: no winner of another size is known, as it would be within a run.
+// One JSON object a line, {"problem": ..., "order": [...], "quick": N}: the N that quick effort tries, then
+// what standard effort adds, as far as it was recorded. The cost models' corrections come from a fit that has
+// seen the problem's shape on no GPU. BUNDLE is an export of winners that are known before; without one
+// nothing is. Each problem stands alone: no winner of another size is known, as it would be within a run.
 #include <fmt/format.h>
 
 #include <stdlib.h>
@@ -85,22 +85,29 @@ std::vector<cache::Trial> trials_of(const char* bundle) {
     return cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle);
 }
 
-/// What quick effort tries, then what standard effort adds.
-std::vector<std::string> order_of(const Problem& problem, ReplayMeasurer& measurer, Knowledge& knowledge,
-                                  cache::Cache& cache) {
-    std::vector<std::string> order;
+struct Order {
+    std::vector<std::string> candidates;  ///< what quick effort tries, then what standard effort adds
+    std::size_t quick = 0;                ///< how many the former are
+};
+
+Order order_of(const Problem& problem, ReplayMeasurer& measurer, Knowledge& knowledge, cache::Cache& cache) {
+    Order found;
+    std::vector<std::string>& order = found.candidates;
     for (const Effort effort : {Effort::quick, Effort::standard}) {
         const TuneOptions options{.effort = effort, .budget = {}};
         NoImages images;
         Predictions predictions(measurer.device().traits);
-        const RunContext run{
-            options, measurer, images, cache, knowledge, predictions, [] { return false; }, [](double) {}};
+        AskedImages asked(measurer.device().traits.arch());
+        const RunContext run{options,      measurer,    images, cache,
+                             knowledge,    predictions, asked,  [] { return false; },
+                             [](double) {}};
         for (const Candidate& candidate : list_candidates(problem, run).order) {
             std::string text = to_string(candidate);
             if (std::ranges::find(order, text) == order.end()) order.push_back(std::move(text));
         }
+        if (effort == Effort::quick) found.quick = order.size();
     }
-    return order;
+    return found;
 }
 
 void print_orders(const char* file, const std::vector<cache::Trial>& known) {
@@ -112,8 +119,8 @@ void print_orders(const char* file, const std::vector<cache::Trial>& known) {
         const std::optional<Problem> parsed = parse_problem(text);  // none: of a kernel that is no more
         const std::optional<Problem> problem = parsed ? families.seen_by(*parsed) : std::nullopt;
         if (!problem) continue;
-        const nlohmann::json line{{"problem", text},
-                                  {"order", order_of(*problem, measurer, knowledge, cache.get())}};
+        const Order order = order_of(*problem, measurer, knowledge, cache.get());
+        const nlohmann::json line{{"problem", text}, {"order", order.candidates}, {"quick", order.quick}};
         fmt::print("{}\n", line.dump());
     }
 }

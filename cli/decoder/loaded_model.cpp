@@ -11,8 +11,7 @@ std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions option
                         .problems_total = static_cast<std::size_t>(all >> 20),
                         .candidates_done = static_cast<std::size_t>(done >> 30),
                         .candidates_total = static_cast<std::size_t>(all >> 30),
-                        .current = "weights",
-                        .finished_winner = std::nullopt});
+                        .current = "weights"});
     };
     return std::make_unique<decoder::RunningModel>(options);
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr auto threads = tunable<&RowsConfig::threads>("threads a block", {64, 128, 256, 512, 1024});
 constexpr auto lanes =
     tunable<&RowsConfig::lanes>("threads that share a row", {8, 16, 32, 64, 128, 256, 512, 1024});
-constexpr auto programmatic = tunable<&RowsConfig::programmatic>("1: programmatic dependent launch", {0, 1});
+constexpr auto programmatic = programmatic_launch<&RowsConfig::programmatic>();
 
 constexpr auto packet_tunables = tunables_of(
     {threads, lanes, tunable<&RowsConfig::vector>("elements a memory access", {1, 2, 4, 8}), programmatic});

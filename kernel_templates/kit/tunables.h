@@ -71,15 +71,28 @@ struct TunableOf {
 
 template <class Values>
 consteval TunableOf<Values> make_tunable(std::int64_t Values::*member, std::string_view name,
-                                         std::string_view meaning,
-                                         std::initializer_list<std::int64_t> values) {
-    return {member, {name, meaning, values}};
+                                         std::string_view meaning, std::initializer_list<std::int64_t> values,
+                                         std::int64_t image_of_plain_launch = 0) {
+    return {member, {name, meaning, values, image_of_plain_launch}};
 }
 
 /// One row of the table: the member, its meaning in words, and all its values.
 template <auto member>
 [[nodiscard]] consteval auto tunable(std::string_view meaning, std::initializer_list<std::int64_t> values) {
     return make_tunable(member, member_name<member>(), meaning, values);
+}
+
+/// The row of the tunable that says whether a launch is programmatic; its 0 has no image of its own.
+template <auto member>
+[[nodiscard]] consteval auto programmatic_launch() {
+    return make_tunable(member, member_name<member>(), "1: programmatic dependent launch", {0, 1}, 1);
+}
+/// The same where the successor may be released late, which is what a plain launch does.
+template <auto member>
+[[nodiscard]] consteval auto programmatic_launches() {
+    return make_tunable(member, member_name<member>(),
+                        "1: programmatic dependent launch; 2: of the successor, late and beside the block",
+                        {0, 1, 2}, 2);
 }
 
 /// The table of a variant: all members of its struct, in their order.

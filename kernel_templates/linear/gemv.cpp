@@ -18,7 +18,7 @@ constexpr auto tunables = tunables_of({
                                          {1, 3}),
     tunable<&FewTokensConfig::blocks_per_sm>("0: a block takes one step; else resident blocks that walk",
                                              {0, 2, 4}),
-    tunable<&FewTokensConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&FewTokensConfig::programmatic>(),
     tunable<&FewTokensConfig::fold_norm>("1: a norm is part of the products, 0: a launch before them",
                                          {0, 1}),
 });

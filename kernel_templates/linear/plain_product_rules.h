@@ -14,7 +14,7 @@ inline constexpr auto tunables = tunables_of({
     tunable<&PlainConfig::thread_tokens>("tokens of a thread", {2, 4, 8}),
     tunable<&PlainConfig::thread_out>("results a token of a thread", {4, 8}),
     tunable<&PlainConfig::vector>("elements, or bytes of codes, a load", {1, 4}),
-    tunable<&PlainConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&PlainConfig::programmatic>(),
 });
 
 /// What constraints and cost need of a variant's problem and config.

@@ -16,7 +16,7 @@ constexpr auto tunables = tunables_of({
     tunable<&ClusterRowConfig::load_hint>("cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming",
                                           {0, 2}),
     tunable<&ClusterRowConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
-    tunable<&ClusterRowConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&ClusterRowConfig::programmatic>(),
 });
 
 std::int64_t held_registers(const NormProblem& norm, const ClusterRowConfig& c) {

@@ -17,7 +17,7 @@ constexpr auto tunables = tunables_of({
     tunable<&GroupRowsConfig::load_hint>("cache hint of loads: 0 normal, 1 no L1 allocation, 2 streaming",
                                          {0, 2}),
     tunable<&GroupRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
-    tunable<&GroupRowsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&GroupRowsConfig::programmatic>(),
 });
 
 std::int64_t held_registers(const NormProblem& norm, const GroupRowsConfig& c) {

@@ -13,7 +13,7 @@ constexpr auto tunables = tunables_of({
     tunable<&PersistentRowsConfig::stages>("rows of the ring in shared memory", {2, 3, 4}),
     tunable<&PersistentRowsConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 4, 8}),
     tunable<&PersistentRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
-    tunable<&PersistentRowsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&PersistentRowsConfig::programmatic>(),
 });
 
 std::int64_t held_registers(const NormProblem& norm, const PersistentRowsConfig& c) {

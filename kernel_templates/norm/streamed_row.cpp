@@ -11,7 +11,7 @@ constexpr auto tunables = tunables_of({
     tunable<&StreamedRowConfig::threads>("threads a block", {128, 256, 512, 1024}),
     tunable<&StreamedRowConfig::vector>("elements a memory access", {1, 2, 4, 8}),
     tunable<&StreamedRowConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
-    tunable<&StreamedRowConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&StreamedRowConfig::programmatic>(),
 });
 
 constexpr Constraint constraints[] = {

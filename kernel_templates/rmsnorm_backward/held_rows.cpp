@@ -17,7 +17,7 @@ constexpr auto tunables = tunables_of({
     tunable<&HeldRowsConfig::load_hint>("cache hint of loads: 0 normal, 2 streaming", {0, 2}),
     tunable<&HeldRowsConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
     tunable<&HeldRowsConfig::sum_lanes>("packets of columns that a block of the last launch adds", {8, 32}),
-    tunable<&HeldRowsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&HeldRowsConfig::programmatic>(),
 });
 
 /// Registers for dy, x and dsum of all rows that a thread holds at once, its weights and its sums of dweight.

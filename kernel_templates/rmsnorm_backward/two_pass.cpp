@@ -13,7 +13,7 @@ constexpr auto tunables = tunables_of({
     tunable<&TwoPassConfig::chunks>("parts of the rows that are summed apart", {1, 4, 16, 64, 256}),
     tunable<&TwoPassConfig::store_hint>("cache hint of stores: 0 normal, 1 streaming", {0, 1}),
     tunable<&TwoPassConfig::sum_lanes>("packets of columns that a block of the last launch adds", {8, 32}),
-    tunable<&TwoPassConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&TwoPassConfig::programmatic>(),
 });
 
 constexpr Constraint constraints[] = {

@@ -19,7 +19,7 @@ constexpr auto tunables = tunables_of({
     tunable<&PacketsConfig::early_weights>(
         "1: the norms' weights are loaded into registers ahead of everything else", {0, 1}),
     tunable<&PacketsConfig::load_hint>("cache hint of loads of q, k and v: 0 normal, 2 streaming", {0, 2}),
-    tunable<&PacketsConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&PacketsConfig::programmatic>(),
 });
 
 /// Accesses of whole pairs of packets in what rotates and in what does not.

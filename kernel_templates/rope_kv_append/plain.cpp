@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto tunables = tunables_of({
     tunable<&PlainConfig::threads>("threads a block; a warp takes a head", {128, 256}),
-    tunable<&PlainConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&PlainConfig::programmatic>(),
 });
 
 constexpr Constraint constraints[] = {programmatic_needs_sm_90<PlainConfig>};

@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto threads = tunable<&RowConfig::threads>("threads a block", {128, 256, 512, 1024});
 constexpr auto vector = tunable<&RowConfig::vector>("elements a memory access", {1, 2, 4, 8});
-constexpr auto programmatic = tunable<&RowConfig::programmatic>("1: programmatic dependent launch", {0, 1});
+constexpr auto programmatic = programmatic_launch<&RowConfig::programmatic>();
 
 constexpr auto cluster_tunables = tunables_of({
     threads,

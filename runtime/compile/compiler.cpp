@@ -77,7 +77,7 @@ CompiledImage compile(const Nvrtc& nvrtc, const CompileRequest& request) {
 
 CompileRequest candidate_request(const Problem& problem, const Candidate& candidate, Arch arch) {
     return {.source = std::string(candidate.variant->source),
-            .constants = render_constants(problem, candidate),
+            .constants = render_constants(problem, image_candidate(candidate, arch)),
             .arch = arch};
 }
 
@@ -91,7 +91,7 @@ cache::ImageKey candidate_image_key(const Problem& problem, const Candidate& can
                                     const std::string& nvrtc_version) {
     return {.template_hash = std::string(template_hash(*candidate.variant)),
             .static_fields = static_text(problem),
-            .candidate = to_string(candidate),
+            .candidate = to_string(image_candidate(candidate, arch)),
             .arch = to_string(arch),
             .nvrtc = nvrtc_version,
             .options = compile_options(arch)};

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <vector>
 
@@ -167,4 +169,31 @@ TEST_CASE(
     CHECK(cache.trials().size() == 4);
     Cache reader = Cache::open(directory / "cache.db", OpenMode::read_only);
     CHECK(kind_of_error([&] { reader.drop_lost_images(); }) == "read_only");
+}
+
+TEST_CASE("a winner that is launched from another candidate's image keeps that one, though the other lost") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    const auto launched = [](bool programmatically) {
+        return fmt::format(
+            "group_rows threads=256 lanes=256 vector=8 rows=1 early_weights=1 load_hint=0 store_hint=0 "
+            "programmatic={:d}",
+            programmatically);
+    };
+    ImageKey made = sample_image_key(0);
+    made.candidate = launched(true);
+    for (const bool programmatically : {false, true}) {
+        Trial trial = sample_trial(0);
+        trial.key.gpu = h100();
+        trial.key.family = "rmsnorm";
+        trial.key.static_fields = made.static_fields;
+        trial.template_hash = made.template_hash;
+        trial.candidate = launched(programmatically);
+        trial.winner = !programmatically;
+        trial.stage = programmatically ? Stage::raced : Stage::final_round;
+        cache.store(trial);
+    }
+    cache.store_image(made, sample_image(0));
+    cache.drop_lost_images();
+    CHECK(cache.image(made));
 }

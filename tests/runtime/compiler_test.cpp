@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "kernel_templates/catalog.h"
@@ -67,6 +69,40 @@ TEST_CASE("an image's key tells problems, candidates, targets and compilers apar
     CHECK(key != candidate_image_key(*problem, *candidate, Arch{9, 0, true}, "12.9"));
     CHECK(key != reference_image_key(*problem, Arch{9, 0, true}, "13.0"));
     CHECK(reference_image_key(*problem, Arch{9, 0, true}, "13.0").candidate.empty());
+}
+
+TEST_CASE("candidates that differ in how they are launched share an image, from sm_90 on") {
+    const auto problem = parse_problem("linear dtype=bf16 in=4096 out=4096 tokens=512");
+    REQUIRE(problem);
+    const auto wgmma = [&](int programmatic) {
+        return *parse_candidate(
+            *problem->family,
+            fmt::format("wgmma tile_m=128 tile_n=128 consumers=2 ping_pong=0 blocks_per_sm=1 swapped=0 "
+                        "tail_split=0 cluster_k=1 staged=1 raster=8 l2_hint=0 programmatic={}",
+                        programmatic));
+    };
+    const auto plain = [&](int programmatic) {
+        return *parse_candidate(
+            *problem->family,
+            fmt::format("plain tile_tokens=16 tile_out=128 tile_in=8 thread_tokens=8 thread_out=4 "
+                        "vector=4 programmatic={}",
+                        programmatic));
+    };
+    const auto same_image = [&](const Candidate& a, const Candidate& b, Arch arch) {
+        const bool same_key =
+            candidate_image_key(*problem, a, arch, "13.0") == candidate_image_key(*problem, b, arch, "13.0");
+        const bool same_source =
+            candidate_request(*problem, a, arch).constants == candidate_request(*problem, b, arch).constants;
+        CHECK(same_key == same_source);
+        return same_key;
+    };
+    const Arch hopper{9, 0, true};
+    const Arch ampere{8, 0, false};
+    CHECK(same_image(wgmma(0), wgmma(2), hopper));  // both release their successors late
+    CHECK_FALSE(same_image(wgmma(1), wgmma(2), hopper));
+    CHECK(same_image(plain(0), plain(1), hopper));
+    CHECK_FALSE(same_image(plain(0), plain(1), ampere));  // which has no programmatic launches
+    CHECK(candidate_image_key(*problem, plain(0), ampere, "13.0").candidate == to_string(plain(0)));
 }
 
 TEST_CASE("a candidate compiles with the real NVRTC, and its report is read") {

@@ -18,11 +18,14 @@ namespace hone::test {
     return {.heat_limit = 1.5,
             .short_us = 0,
             .heat_rounds = 4,
+            .incumbent_limit = 1.5,
             .final_limit = 1.125,
             .finalists = 8,
             .rounds_at_once = 4,
             .final_rounds = 8,
+            .long_replay_us = 1e12,
             .holding_band = 1.0 / 16,
+            .challenge_band = 1.0 / 16,
             .tie_band = 1.0 / 16,
             .smallest_gap = 1.0 / 64};
 }
@@ -79,6 +82,7 @@ class ScriptedRace final : public Measurer, public RaceObserver {
         for (std::size_t i = 0; i < runners_.size(); ++i) enter(i);
         return race_.finish();
     }
+    std::optional<Decision> challenge() { return race_.challenge(); }
     [[nodiscard]] const Standing& standing(std::size_t i) const { return race_.standings().at(i); }
 
     [[nodiscard]] const DeviceInfo& device() const override { return device_; }

@@ -16,21 +16,23 @@ struct Portions {
     std::size_t winners_of_run = 0;  ///< other sizes' winners in this run
     std::size_t winners = 0;         ///< the nearest winners of the same shape, whoever measured them
     PredictionShare predictions;
+    /// Of all these, but for the first of a variant and those whose image other sizes have asked for.
+    std::size_t most = SIZE_MAX;
 };
 
 /// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
 /// predictions. docs/how-we-measure.md has the figures behind the numbers.
 Portions quick_portions(const std::vector<Precedent>& stored) {
-    if (stored.empty()) return {.winners_of_run = 4, .predictions = {16, 2}};
+    if (stored.empty()) return {.winners_of_run = 4, .predictions = {16, 2}, .most = 12};
     const Precedent& nearest = stored.front();
     if (!nearest.same_shape) {
-        return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}};
+        return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
     }
     constexpr std::size_t enough_kernels = 4;  // a winner alone is no shortlist
     const bool is_known = nearest.doublings == 0 && nearest.race->is_current() &&
                           nearest.race->kernels.size() >= enough_kernels;
-    if (is_known) return {.nearest_race = 8, .winners_of_run = 2, .predictions = {3, 0}};
-    return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}};
+    if (is_known) return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
+    return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
 }
 
 Portions portions(Effort effort, const std::vector<Precedent>& stored) {
@@ -150,7 +152,11 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
     }
     for (const Candidate& candidate : wanted.list()) {
         const bool can_be_measured = run.measurer.can_measure(problem, candidate);
-        if (can_be_measured && std::ranges::find(last, candidate) == last.end())
+        const bool is_first_of_variant =
+            std::ranges::find(list.order, candidate.variant, &Candidate::variant) == list.order.end();
+        const bool has_room =
+            list.order.size() < from.most || is_first_of_variant || run.asked.has(problem, candidate);
+        if (can_be_measured && has_room && std::ranges::find(last, candidate) == last.end())
             list.order.push_back(candidate);
     }
     list.first_culprit = list.order.size();

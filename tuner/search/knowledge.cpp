@@ -147,6 +147,16 @@ std::vector<MeasuredKernel> Knowledge::raced_kernels(const Problem& problem) con
     return kernels;
 }
 
+std::vector<Knowledge::TimedKernel> Knowledge::timed_kernels(const Problem& problem) const {
+    std::vector<TimedKernel> kernels;
+    const auto found = trials_.find(problem_name(tuning_key(problem, device_.gpu)));
+    if (found == trials_.end()) return kernels;
+    for (const auto& [name, trial] : found->second) {
+        if (trial.status == TrialStatus::ok) kernels.push_back({&name, trial.timing.median_us});
+    }
+    return kernels;
+}
+
 const Trial* Knowledge::valid_trial(const Problem& problem, const Candidate& candidate) const {
     const auto found = trials_.find(problem_name(tuning_key(problem, device_.gpu)));
     if (found == trials_.end()) return nullptr;

@@ -38,6 +38,13 @@ class Knowledge {
     /// Kernels of which a trial holds here that ran in a heat: their times can be compared.
     [[nodiscard]] std::vector<MeasuredKernel> raced_kernels(const Problem& problem) const;
 
+    /// Everything that has a time here, also of a screening.
+    struct TimedKernel {
+        const std::string* candidate = nullptr;  ///< its text; valid until the next learn()
+        double us = 0;
+    };
+    [[nodiscard]] std::vector<TimedKernel> timed_kernels(const Problem& problem) const;
+
     /// The trial of this candidate that holds here and now (same template, toolchain and kind of
     /// measurement).
     [[nodiscard]] const cache::Trial* valid_trial(const Problem& problem, const Candidate& candidate) const;

@@ -24,7 +24,8 @@ std::vector<Candidate> best_predictions(const Problem& problem, const DeviceTrai
     for (const Variant* variant : problem.family->variants) {
         for (const RankedCandidate& next : ranked) {
             if (next.candidate.variant != variant) continue;
-            if (++taken[variant] > share.of_each_variant) break;
+            const bool is_close = next.predicted_us <= share.variant_limit * ranked.front().predicted_us;
+            if (++taken[variant] > share.of_each_variant || !is_close) break;
             best.push_back(next.candidate);
         }
     }
@@ -44,7 +45,8 @@ Predictions::~Predictions() {
 
 /// With the mutex held.
 Predictions::Job& Predictions::job_of(const Problem& problem, PredictionShare share) {
-    const std::string name = fmt::format("{} {} {}", to_string(problem), share.best, share.of_each_variant);
+    const std::string name = fmt::format("{} {} {} {}", to_string(problem), share.best, share.of_each_variant,
+                                         share.variant_limit);
     return jobs_.try_emplace(name, Job{.problem = problem, .share = share, .candidates = {}}).first->second;
 }
 

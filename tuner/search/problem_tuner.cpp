@@ -89,15 +89,30 @@ ProblemResult ProblemTuner::run() {
         return std::move(result_);
     }
     Race race(run_.measurer, *this);
-    for (const Candidate& candidate : candidates_.order) {
-        if (run_.stop()) break;
-        if (!known_to_fail(candidate) && !known_to_lose(race, candidate)) try_candidate(race, candidate);
-        run_.candidate_done(race.best_us());
-    }
+    enter_all(race);
     const Decision decision = race.finish();
     run_.measurer.end_problem();
     conclude(race, decision);
     return std::move(result_);
+}
+
+std::optional<ProblemResult> ProblemTuner::challenge() {
+    if (run_.measurer.begin_problem(problem_).status != TrialStatus::ok) return std::nullopt;
+    Race race(run_.measurer, *this);
+    enter_all(race);
+    const std::optional<Decision> decision = race.challenge();
+    run_.measurer.end_problem();
+    if (!decision) return std::nullopt;
+    conclude(race, *decision);
+    return result_;
+}
+
+void ProblemTuner::enter_all(Race& race) {
+    for (const Candidate& candidate : candidates_.order) {
+        if (run_.stop()) return;
+        if (!known_to_fail(candidate) && !known_to_lose(race, candidate)) try_candidate(race, candidate);
+        run_.candidate_done(race.best_us());
+    }
 }
 
 void ProblemTuner::time_all() {

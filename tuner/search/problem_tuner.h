@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "tuner/search/asked_images.h"
 #include "tuner/search/candidate_list.h"
 #include "tuner/search/knowledge.h"
 #include "tuner/search/predictions.h"
@@ -23,6 +24,7 @@ struct RunContext {
     cache::Cache& cache;
     Knowledge& knowledge;
     Predictions& predictions;
+    AskedImages& asked;
     std::function<bool()> stop;                          ///< budget used up, or interrupted
     std::function<void(double best_us)> candidate_done;  ///< for the progress bar
 };
@@ -35,15 +37,20 @@ class ProblemTuner final : public RaceObserver {
     ProblemTuner(const Problem& problem, CandidateList candidates, RunContext& run);
 
     [[nodiscard]] ProblemResult run();
+    /// The incumbent has won before: nothing where none of the others takes its place.
+    [[nodiscard]] std::optional<ProblemResult> challenge();
     /// Times all candidates in one heat, however slow they are, and stores that; nobody wins.
     void time_all();
     [[nodiscard]] std::int64_t launched() const { return launched_; }
+    [[nodiscard]] int tried() const { return result_.candidates; }
+    [[nodiscard]] int failed() const { return result_.failed; }
 
   private:
     void about_to_launch(const Contestant& contestant) override;
     void settled(const Standing& standing, bool winner) override;
     [[nodiscard]] bool stop() const override { return run_.stop(); }
 
+    void enter_all(Race& race);
     void try_candidate(Race& race, const Candidate& candidate);
     [[nodiscard]] bool known_to_fail(const Candidate& candidate);
     [[nodiscard]] bool known_to_lose(const Race& race, const Candidate& candidate) const;

@@ -103,7 +103,8 @@ void Race::screen(Standing& standing) {
     standing.launched = true;
     standing.verdict = measurer_.verify(standing.contestant.image);
     if (!standing.failed()) {
-        take(standing, measurer_.time(standing.contestant.image, rules_.screening_replays));
+        const int replays = replays_are_long() ? rules_.long_screening_replays : rules_.screening_replays;
+        take(standing, measurer_.time(standing.contestant.image, replays));
     }
     standing.dropped = standing.failed() || standing.us.empty();
     observer_.settled(standing, false);
@@ -127,8 +128,15 @@ void Race::take(Standing& standing, const Samples& samples) {
 void Race::drop_slower_than(double factor) {
     const double limit = factor * best_us();
     for (Standing& standing : standings_) {
-        if (standing.median_us() > limit) standing.dropped = true;
+        const double own_limit =
+            standing.contestant.is_incumbent ? std::max(factor, rules_.incumbent_limit) * best_us() : limit;
+        if (standing.median_us() > own_limit) standing.dropped = true;
     }
+}
+
+bool Race::replays_are_long() const {
+    const double best = best_us();
+    return std::isfinite(best) && best * measurer_.calls_per_replay() > rules_.long_replay_us;
 }
 
 /// Three replays of a short kernel say less than three of a long one.
@@ -144,7 +152,8 @@ void Race::heat() {
     if (racing.empty()) return;
     for (std::size_t i = rules_.heat_seats; i < racing.size(); ++i) standings_[racing[i]].dropped = true;
     racing.resize(std::min(racing.size(), rules_.heat_seats));
-    const int rounds = affordable(rules_.heat_us, racing, rules_.heat_rounds);
+    const int wanted = replays_are_long() ? rules_.long_heat_rounds : rules_.heat_rounds;
+    const int rounds = affordable(rules_.heat_us, racing, wanted);
     for (const std::size_t i : racing) {
         observer_.about_to_launch(standings_[i].contestant);
         standings_[i].us.clear();
@@ -196,7 +205,7 @@ std::vector<std::size_t> Race::choose_finalists() const {
     close.resize(std::min(close.size(), rules_.finalists));
     if (const std::optional<std::size_t> keeps = holder(order);
         keeps && std::ranges::find(close, *keeps) == close.end() &&
-        standings_[*keeps].median_us() <= rules_.final_limit * best_us) {
+        (is_challenge_ || standings_[*keeps].median_us() <= rules_.final_limit * best_us)) {
         close.push_back(*keeps);
     }
     return close;
@@ -235,7 +244,7 @@ bool Race::undecided(const std::vector<std::size_t>& finalists) const {
         return interval.low <= edge && interval.high >= edge;
     };
     if (const std::optional<std::size_t> keeps = holder(alive)) {
-        if (straddles(*keeps, 1 + rules_.holding_band)) return true;
+        if (straddles(*keeps, 1 + holding_band())) return true;
         if (holds(standings_[*keeps], fastest)) return false;
     }
     return std::ranges::any_of(alive, [&](std::size_t i) { return straddles(i, 1 + rules_.tie_band); });
@@ -249,11 +258,15 @@ std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finali
     return alive;
 }
 
-/// Not beaten by more than the band, or not surely beaten at all.
+/// Not beaten by more than the band, or not surely beaten at all: who is ahead only while power limits the
+/// clock, or only while it does not, is behind in the fastest tenth or in the median.
 bool Race::holds(const Standing& standing, const Standing& fastest) const {
     const Comparison comparison = compare(standing, fastest);
-    return comparison.ratio <= 1 + rules_.holding_band || comparison.interval.low <= 1;
+    const bool is_level_at_best = summarize(standing.us).p10_us <= summarize(fastest.us).p10_us;
+    return comparison.ratio <= 1 + holding_band() || comparison.interval.low <= 1 || is_level_at_best;
 }
+
+double Race::holding_band() const { return is_challenge_ ? rules_.challenge_band : rules_.holding_band; }
 
 Decision Race::decide(const std::vector<std::size_t>& finalists) const {
     std::vector<std::size_t> alive = with_times(finalists);
@@ -290,7 +303,7 @@ std::size_t Race::first_of_ties(const std::vector<std::size_t>& by_ratio) const 
 Decision Race::decide_early() const {
     const std::vector<std::size_t> order = by_time(running());
     if (order.empty()) return {};
-    const double limit = (1 + rules_.holding_band) * standings_[order.front()].median_us();
+    const double limit = (1 + holding_band()) * standings_[order.front()].median_us();
     const std::optional<std::size_t> keeps = holder(order);
     const bool stays = keeps && standings_[*keeps].median_us() <= limit;
     const std::size_t winner = stays ? *keeps : order.front();
@@ -303,12 +316,32 @@ Decision Race::finish() {
     const std::vector<std::size_t> finalists = choose_finalists();
     if (!early) run_final(finalists);
     const Decision decision = early ? decide_early() : decide(finalists);
+    tell(decision, early ? std::vector<std::size_t>{} : finalists);
+    return decision;
+}
+
+void Race::tell(const Decision& decision, const std::vector<std::size_t>& finalists) {
     for (std::size_t i = 0; i < standings_.size(); ++i) {
         const bool won = decision.winner == i;
-        const bool raced = !early && std::ranges::find(finalists, i) != finalists.end();
+        const bool raced = std::ranges::find(finalists, i) != finalists.end();
         if (won || raced) observer_.settled(standings_[i], won);
     }
-    return decision;
+}
+
+std::optional<Decision> Race::challenge() {
+    if (observer_.stop()) return std::nullopt;
+    is_challenge_ = true;
+    heat();
+    const auto keeps_place = [&](const Decision& decision) {
+        return !decision.winner || standings_[*decision.winner].contestant.is_incumbent;
+    };
+    if (observer_.stop() || keeps_place(decide_early())) return std::nullopt;
+    const std::vector<std::size_t> finalists = choose_finalists();
+    run_final(finalists);
+    const Decision decision = decide(finalists);
+    const bool stays = keeps_place(decision);
+    tell(stays ? Decision{} : decision, finalists);
+    return stays ? std::nullopt : std::optional(decision);
 }
 
 }  // namespace hone::tuner

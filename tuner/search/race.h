@@ -20,15 +20,21 @@ struct RaceRules {
     double short_us = 8;
     std::size_t heat_seats = 48;
     int heat_rounds = 10;
-    double final_limit = 1.02;  ///< times the best of the heat: who meets in the final
+    double incumbent_limit = 1.5;  ///< as heat_limit, for the incumbent: being screened first is no advantage
+    double final_limit = 1.02;     ///< times the best of the heat: who meets in the final
     std::size_t finalists = 5;
     std::size_t fastest_seats =
         3;  ///< finalists by time; the other seats go by the fixed order among those that may tie
     int rounds_at_once = 10;
-    int final_rounds = 20;      ///< after those of the heat
+    int final_rounds = 20;  ///< after those of the heat
+    double long_replay_us =
+        1000;  ///< of the best: a replay that takes longer is the mean of enough by itself
+    int long_screening_replays = 1;
+    int long_heat_rounds = 5;
     double heat_us = 500'000;   ///< heats and finals of slow kernels have fewer rounds, so that they take
     double final_us = 500'000;  ///< no longer than this
     double holding_band = cache::tie_limit;  ///< the incumbent keeps its place unless it is beaten by more
+    double challenge_band = 0.02;            ///< the same where it has won a race before
     double tie_band = 0.002;                 ///< closer than this (or than the confidence interval) is a tie
     double smallest_gap = 0.002;             ///< a wider gap inside the tie band separates two groups
 };
@@ -89,23 +95,29 @@ class Race {
     void heat();
     /// Heat, final, decision.
     Decision finish();
+    /// The same for an incumbent that has won a race before: nothing where it keeps its place. Then nobody is
+    /// said to win, and who tied with it in the final that it won still does.
+    std::optional<Decision> challenge();
     [[nodiscard]] const std::vector<Standing>& standings() const { return standings_; }
 
   private:
     void screen(Standing& standing);
     static void take(Standing& standing, const Samples& samples);
     [[nodiscard]] double heat_limit() const;
+    [[nodiscard]] bool replays_are_long() const;
     [[nodiscard]] int affordable(double budget_us, const std::vector<std::size_t>& racing, int wanted) const;
     void run_rounds(const std::vector<std::size_t>& racing, int rounds);
     [[nodiscard]] std::vector<std::size_t> choose_finalists() const;
     void run_final(const std::vector<std::size_t>& finalists);
     [[nodiscard]] std::optional<std::size_t> holder(const std::vector<std::size_t>& racing) const;
     [[nodiscard]] bool holds(const Standing& standing, const Standing& fastest) const;
+    [[nodiscard]] double holding_band() const;
     [[nodiscard]] std::vector<std::size_t> with_times(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] std::size_t first_of_ties(const std::vector<std::size_t>& by_ratio) const;
     [[nodiscard]] bool undecided(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide_early() const;
+    void tell(const Decision& decision, const std::vector<std::size_t>& finalists);
     [[nodiscard]] std::vector<std::size_t> running() const;
     [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> indices) const;
     void drop_slower_than(double factor);
@@ -114,6 +126,7 @@ class Race {
     RaceObserver& observer_;
     RaceRules rules_;
     std::vector<Standing> standings_;
+    bool is_challenge_ = false;  ///< the incumbent has won a race before
 };
 
 /// The fixed order in which ties are decided: fewest registers, then fewest bytes of shared memory, then the

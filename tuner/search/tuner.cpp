@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "kernel_templates/space.h"
 #include "tuner/search/covering.h"
 #include "tuner/search/problem_tuner.h"
+#include "tuner/search/second_look.h"
 #include "tuner/search/time_left.h"
 
 namespace hone::tuner {
@@ -17,6 +19,9 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::size_t problems_ahead = 12;  // that compilers work on besides the one that is measured
+constexpr double longest_looked_at_us =
+    4000;                                  // a call: the reference alone takes a second where it is longer
+constexpr double second_look_share = 0.3;  // of the time until then; as measured on an H200
 
 /// The first sizes of all shapes, then their second ones: by the time that a size has its turn, its
 /// neighbour's winner is known, and images made for it have long been asked for. A capture's problems stand
@@ -46,12 +51,14 @@ class Run {
           interrupted_(stop),
           knowledge_(cache, options.lower_trials, measurer.device(), measurer.provenance()),
           predictions_(measurer.device().traits),
+          asked_(measurer.device().traits.arch()),
           context_{options,
                    measurer,
                    images,
                    cache,
                    knowledge_,
                    predictions_,
+                   asked_,
                    [this] { return stop_reason() != StopReason::finished; },
                    [this](double best_us) { candidate_done(best_us); }} {}
 
@@ -76,6 +83,7 @@ class Run {
                 tune_problem(index);
             }
         }
+        look_again();
         choose_few_kernels();
         drop_lost_images();
         for (std::optional<ProblemResult>& result : results_) {
@@ -92,6 +100,14 @@ class Run {
     }
 
   private:
+    /// A second look at a problem: its winner, then who may beat it.
+    struct Look {
+        std::size_t problem = 0;
+        CandidateList candidates;
+    };
+
+    [[nodiscard]] const DeviceTraits& traits() const { return context_.measurer.device().traits; }
+
     [[nodiscard]] StopReason stop_reason() const {
         if (interrupted_) return StopReason::interrupted;
         if (options_.budget && Steady::now() - start_ >= *options_.budget) return StopReason::budget;
@@ -147,20 +163,24 @@ class Run {
 
     void tune_problem(std::size_t index) {
         const Problem& problem = workload_.problems[index];
-        progress_.current = std::string(problem.family->name) + ' ' + dynamic_text(problem);
-        progress_.current_done = 0;
-        progress_.current_total = 0;
-        progress_.best_us = 0;
-        report();
+        begin_progress(problem, 0);
+        if (!finished_[index]) time_left_->begin(now());
         ProblemResult result = finished_[index] ? reuse(problem, *finished_[index]) : race(index);
+        if (!finished_[index]) time_left_->end(now());
         if (!result.winner && stop_reason() != StopReason::finished) result.winner = first_answers_[index];
         const bool raced_to_the_end = result.winner && result.winner->stage == cache::Stage::final_round;
         if (raced_to_the_end || stop_reason() == StopReason::finished) ++problems_completed_;
         ++progress_.problems_done;
-        progress_.finished_winner = result.winner;
         results_[index] = std::move(result);
         report();
-        progress_.finished_winner.reset();
+    }
+
+    void begin_progress(const Problem& problem, std::size_t candidates) {
+        progress_.current = std::string(problem.family->name) + ' ' + dynamic_text(problem);
+        progress_.current_done = 0;
+        progress_.current_total = candidates;
+        progress_.best_us = 0;
+        report();
     }
 
     ProblemResult reuse(const Problem& problem, const cache::Trial& winner) const {
@@ -179,14 +199,82 @@ class Run {
         progress_.candidates_total += candidates.order.size();
         progress_.candidates_total -= std::min(progress_.candidates_total, estimate_each_);
         progress_.current_total = candidates.order.size();
-        time_left_->begin(now());
         prefetch(problem, candidates);
         prefetch_ahead();
         ProblemTuner tuner(problem, std::move(candidates), context_);
         ProblemResult result = tuner.run();
-        time_left_->end(now());
         result_.measurements += tuner.launched();
         return result;
+    }
+
+    /// What the run has learned since may say more than what was known when a problem had its turn.
+    [[nodiscard]] bool is_worth_another_look(const std::optional<ProblemResult>& result) const {
+        const bool is_chosen_by_measuring = options_.effort == Effort::quick &&
+                                            context_.measurer.provenance() != cache::Provenance::predicted;
+        return is_chosen_by_measuring && result && !result->reused && result->winner &&
+               result->winner->stage == cache::Stage::final_round &&
+               result->winner->timing.median_us <= longest_looked_at_us;
+    }
+
+    /// Who may beat the winner of a problem that has been raced.
+    void plan_look(std::size_t index) {
+        const ProblemResult& result = *results_[index];
+        const Problem& problem = result.problem;
+        const Candidate winner = *parse_candidate(*problem.family, result.winner->candidate);
+        CandidateList list{.order = {winner},
+                           .fallback = fallback(problem, traits()),
+                           .incumbent = winner,
+                           .first_culprit = 1};
+        const std::vector<Candidate> found = challengers(problem, winner, context_);
+        list.order.insert(list.order.end(), found.begin(), found.end());
+        list.first_culprit = list.order.size();
+        if (found.empty()) return;
+        prefetch(problem, list);
+        progress_.candidates_total += list.order.size();
+        looks_.push_back({index, std::move(list)});
+    }
+
+    /// Compilers work for the first looks while the last problems have their first turn.
+    void plan_looks() {
+        const std::size_t end = std::min(place_, looks_done_ + problems_ahead);  // those that have been raced
+        for (; looks_planned_ < end && (looks_.empty() || context_.images.has_room()); ++looks_planned_) {
+            if (is_worth_another_look(results_[turns_[looks_planned_]])) plan_look(turns_[looks_planned_]);
+        }
+    }
+
+    void look_again() {
+        time_left_.emplace(open_problems());
+        is_second_look_ = true;
+        for (; looks_done_ < turns_.size(); ++looks_done_) {
+            if (stop_reason() != StopReason::finished) return;
+            plan_looks();
+            if (finished_[turns_[looks_done_]]) continue;
+            time_left_->begin(now());
+            if (!looks_.empty() && looks_.front().problem == turns_[looks_done_]) {
+                const Look look = std::move(looks_.front());
+                looks_.pop_front();
+                challenge_winner(look);
+            }
+            time_left_->end(now());
+        }
+    }
+
+    void challenge_winner(const Look& look) {
+        ProblemResult& result = *results_[look.problem];
+        begin_progress(result.problem, look.candidates.order.size());
+        ProblemTuner tuner(result.problem, look.candidates, context_);
+        std::optional<ProblemResult> better = tuner.challenge();
+        result_.measurements += tuner.launched();
+        const cache::Trial* again = knowledge_.valid_trial(result.problem, *look.candidates.incumbent);
+        if (again != nullptr && is_lasting(again->status))
+            better = race(look.problem);  // it failed this time
+        result.candidates += tuner.tried();
+        result.failed += tuner.failed();
+        if (!better || !better->winner) return;
+        if (!better->fallback) better->fallback = result.fallback;
+        better->candidates = result.candidates;
+        better->failed = result.failed;
+        result = *std::move(better);
     }
 
     /// Sizes without a winner stay without.
@@ -210,6 +298,7 @@ class Run {
     }
 
     void prefetch(const Problem& problem, const CandidateList& candidates) {
+        for (const Candidate& candidate : candidates.order) asked_.add(problem, candidate);
         if (!context_.measurer.needs_images()) return;
         std::vector<Candidate> needed;
         for (const Candidate& candidate : surely_tried(problem, candidates, context_.measurer)) {
@@ -228,6 +317,7 @@ class Run {
             if (finished_[index]) continue;
             prefetch(workload_.problems[index], list_candidates(workload_.problems[index], context_));
         }
+        if (prefetched_ == turns_.size()) plan_looks();
     }
 
     /// Nobody launches what lost a race: nine in ten images. A cache that is busy keeps them until the next
@@ -251,6 +341,12 @@ class Run {
     void report() {
         if (!progress_sink_) return;
         progress_.left = time_left_->left(now());
+        const bool is_to_be_continued = !is_second_look_ && options_.effort == Effort::quick;
+        if (progress_.left && is_to_be_continued) {
+            const std::chrono::duration<double> whole = now() + *progress_.left;
+            *progress_.left +=
+                std::chrono::duration_cast<std::chrono::milliseconds>(second_look_share * whole);
+        }
         progress_sink_(progress_);
     }
 
@@ -262,12 +358,17 @@ class Run {
     const Steady::time_point start_ = Steady::now();
     Knowledge knowledge_;
     Predictions predictions_;
+    AskedImages asked_;
     RunContext context_;
     std::vector<std::optional<cache::Trial>> finished_;
     std::vector<std::optional<cache::Trial>> first_answers_;
     std::vector<std::optional<ProblemResult>> results_;  ///< by problem
     std::size_t place_ = 0;                              ///< in `turns_`, of the problem at hand
     std::size_t prefetched_ = 0;                         ///< first place that no images were asked for
+    std::deque<Look> looks_;                             ///< planned, in the order of their turns
+    std::size_t looks_planned_ = 0;                      ///< first place that was not asked for a look
+    std::size_t looks_done_ = 0;                         ///< place
+    bool is_second_look_ = false;
     Progress progress_;
     std::optional<TimeLeft> time_left_;  ///< of the open problems
     TuneResult result_;

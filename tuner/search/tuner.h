@@ -29,8 +29,9 @@ enum class Effort : std::uint8_t {
 struct TuneOptions {
     Effort effort = Effort::quick;
     std::optional<std::chrono::milliseconds> budget;
-    bool retune = false;                 ///< measure again even where an exact winner is stored
-    std::optional<std::size_t> kernels = {};  ///< at most so many for all sizes of a static problem; at least 1
+    bool retune = false;  ///< measure again even where an exact winner is stored
+    std::optional<std::size_t> kernels =
+        {};  ///< at most so many for all sizes of a static problem; at least 1
     /// Winners and contenders in the cache layers below `cache`: candidates to try as those of neighbours
     /// are, never results.
     std::vector<cache::Trial> lower_trials = {};
@@ -44,7 +45,7 @@ struct ProblemResult {
     std::optional<cache::Trial> fallback;  ///< the default's own trial
     std::optional<cache::Trial> runner_up;
     cache::Ties ties{};  ///< with the winner
-    int candidates = 0;  ///< tried in this run
+    int candidates = 0;  ///< tried in this run, again in a second look
     int failed = 0;
     std::string failure;  ///< why there is no winner
 };
@@ -87,7 +88,6 @@ struct Progress {
     double best_us = 0;                               ///< of the current problem so far; 0: not known
     std::optional<std::chrono::milliseconds> left{};  ///< until the run ends, as far as that can be told
     std::size_t answered = 0;  ///< problems that have a predicted answer before anything was compiled
-    std::optional<cache::Trial> finished_winner;  ///< set once when a problem ends
 };
 using ProgressSink = std::function<void(const Progress&)>;
 

@@ -18,7 +18,7 @@ constexpr auto tunables = tunables_of({
     tunable<&MmaConfig::stages>("of the ring that keys and values share", {2, 3, 4}),
     tunable<&MmaConfig::query_in_registers>("1: queries stay in registers, 0: in shared memory", {0, 1}),
     tunable<&MmaConfig::blocks_per_sm>("blocks that share a multiprocessor", {1, 2, 3}),
-    tunable<&MmaConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&MmaConfig::programmatic>(),
 });
 constexpr int most_blocks = 3;
 

@@ -17,7 +17,7 @@ constexpr auto tunables = tunables_of({
     tunable<&PlainConfig::thread_m>("queries of a thread", {4, 8}),
     tunable<&PlainConfig::columns>("of the keys that a step brings", {16, 32}),
     tunable<&PlainConfig::vector>("elements an access", {1, 4}),
-    tunable<&PlainConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&PlainConfig::programmatic>(),
 });
 
 constexpr Constraint constraints[] = {

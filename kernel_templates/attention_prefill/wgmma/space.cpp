@@ -21,7 +21,7 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::dynamic>("1: blocks draw their tiles; 0: each has its own", {0, 1}),
     tunable<&WgmmaConfig::softmax_first>(
         "1: all exponentials stand before the wait for the product beside them; 0: most", {0, 1}),
-    tunable<&WgmmaConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.

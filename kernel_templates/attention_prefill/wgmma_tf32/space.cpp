@@ -15,7 +15,7 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaTf32Config::consumers>("warpgroups that multiply, 64 queries each", {1, 2, 3}),
     tunable<&WgmmaTf32Config::tile_n>("keys of a stage", {32, 64, 96, 128}),
     tunable<&WgmmaTf32Config::stages>("stages of keys, and of values", {1, 2, 3}),
-    tunable<&WgmmaTf32Config::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&WgmmaTf32Config::programmatic>(),
 });
 
 constexpr Constraint constraints[] = {

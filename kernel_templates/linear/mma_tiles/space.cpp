@@ -19,7 +19,7 @@ constexpr auto tunables = tunables_of({
     tunable<&MmaTilesConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
     tunable<&MmaTilesConfig::split>("parts of a sum, added up by a second launch", {1, 2, 3, 4, 6, 8}),
     tunable<&MmaTilesConfig::raster>("rows of tiles that are worked on together", {8, 16}),
-    tunable<&MmaTilesConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&MmaTilesConfig::programmatic>(),
 });
 
 /// As many blocks as shared memory and registers allow, up to three.

@@ -21,7 +21,7 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaTf32Config::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
     tunable<&WgmmaTf32Config::raster>("rows of tiles that are worked on together", {8, 16}),
     tunable<&WgmmaTf32Config::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
-    tunable<&WgmmaTf32Config::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&WgmmaTf32Config::programmatic>(),
 });
 
 constexpr Constraint constraints[] = {

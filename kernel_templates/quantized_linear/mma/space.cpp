@@ -18,7 +18,7 @@ constexpr auto tunables = tunables_of({
     tunable<&MmaConfig::k_warps>("warps that share a row", {1, 2, 4, 8}),
     tunable<&MmaConfig::row_warps>("groups of them in a block", {1, 2, 4, 8}),
     tunable<&MmaConfig::unroll>("panels of 64 columns that a warp keeps in flight", {1, 2, 4}),
-    tunable<&MmaConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&MmaConfig::programmatic>(),
 });
 
 /// Loads of 16 bytes that a thread has under way.

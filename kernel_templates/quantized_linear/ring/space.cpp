@@ -21,7 +21,7 @@ constexpr auto tunables = tunables_of({
                                 {1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 28}),
     tunable<&RingConfig::blocks_per_sm>("that a multiprocessor has room for", {1, 2, 3, 4}),
     tunable<&RingConfig::x_streams>("1: x passes through the ring, 0: it stays for all tiles", {0, 1}),
-    tunable<&RingConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&RingConfig::programmatic>(),
 });
 
 /// Registers of a compute warp's thread: sums, those of the group, x and codes of 32 columns, and the rest.

@@ -18,7 +18,7 @@ constexpr auto tunables = tunables_of({
     tunable<&StreamConfig::row_warps>("groups of them in a block", {1, 2, 4}),
     tunable<&StreamConfig::unroll>("panels of 64 columns that a warp keeps in flight", {1, 2, 4}),
     tunable<&StreamConfig::blocks_per_sm>("that a multiprocessor has room for", {1, 2, 3, 4, 6, 8}),
-    tunable<&StreamConfig::programmatic>("1: programmatic dependent launch", {0, 1}),
+    programmatic_launch<&StreamConfig::programmatic>(),
 });
 
 /// Loads of 16 bytes that a thread has under way.

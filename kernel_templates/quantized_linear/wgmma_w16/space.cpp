@@ -25,8 +25,7 @@ constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine", {0, 1}),
     tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
-    tunable<&WgmmaConfig::programmatic>(
-        "1: programmatic dependent launch; 2: of the successor, late and beside the block", {0, 1, 2}),
+    programmatic_launches<&WgmmaConfig::programmatic>(),
 });
 constexpr auto tunables =
     tunables_of(tile_tunables, {tunable<&WgmmaW16Config::stages_together>(

@@ -1,0 +1,194 @@
+// What quick effort does after every problem has been raced: kernels that did well elsewhere in the run, and
+// neighbours of the winner, against the winner.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/support/scratch.h"
+#include "tests/tuner/made_up_measurer.h"
+#include "tests/tuner/scripted_race.h"
+#include "tuner/search/second_look.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using hone::test::MadeUpMeasurer;
+using hone::test::Scratch;
+
+namespace {
+
+const std::atomic<bool> never{false};
+
+TuneResult tune_sizes(const std::vector<std::int64_t>& rows, MadeUpMeasurer& measurer, cache::Cache& cache,
+                      Effort effort = Effort::quick, const std::atomic<bool>& stop = never) {
+    Workload list{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
+    for (const std::int64_t size : rows) list.problems.push_back(test::norm_problem(size));
+    test::NoImages images;
+    return tune(list, {.effort = effort, .budget = {}}, measurer, images, cache, {}, stop);
+}
+
+std::vector<Candidate> neighbours_of(const Candidate& candidate, const Problem& problem) {
+    std::vector<Candidate> near;
+    for (const RankedCandidate& other : ranked_space(problem, test::made_up_device().traits)) {
+        if (difference(other.candidate, candidate) == 1) near.push_back(other.candidate);
+    }
+    return near;
+}
+
+Candidate winner_of(const ProblemResult& result) {
+    return *parse_candidate(*result.problem.family, result.winner->candidate);
+}
+
+std::set<std::string> tried_at(const cache::Cache& cache, const Problem& problem) {
+    std::set<std::string> names;
+    for (const cache::Trial& trial : cache.trials()) {
+        if (trial.key.dynamic_fields == dynamic_text(problem)) names.insert(trial.candidate);
+    }
+    return names;
+}
+
+/// 20 us, and 10 for one candidate.
+std::function<double(const std::string&)> fastest_is(const std::string& name) {
+    return [name](const std::string& other) { return other == name ? 10.0 : 20.0; };
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the winner's neighbour that no race has seen is found in the second look, and by no other effort's "
+    "first") {
+    const Problem problem = test::norm_problem(64);
+    const Scratch before;
+    auto first_cache = before.cache();
+    MadeUpMeasurer measurer;
+    const TuneResult first = tune_sizes({64}, measurer, first_cache, Effort::known);
+    const Candidate winner = winner_of(first.problems.at(0));
+    const std::vector<Candidate> near = neighbours_of(winner, problem);
+    REQUIRE(near.size() > 2);
+
+    int found = 0;
+    for (const Candidate& candidate : near) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        measurer.true_us = fastest_is(to_string(candidate));
+        const TuneResult result = tune_sizes({64}, measurer, cache);
+        const bool won = result.problems.at(0).winner->candidate == to_string(candidate);
+        CHECK(won == tried_at(cache, problem).contains(to_string(candidate)));
+        if (!won) continue;
+        ++found;
+        CHECK(cache.winners().at(0).candidate == to_string(candidate));
+        CHECK(result.problems.at(0).fallback);
+        CHECK(cache.in_flight().empty());
+    }
+    CHECK(found >= 2);
+}
+
+TEST_CASE("a kernel that wins at other sizes is tried where it was not thought of") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    const std::vector<std::int64_t> sizes{16, 64, 256, 1024};
+    (void)tune_sizes(sizes, measurer, cache);
+    int found = 0;
+    for (const Candidate& candidate :
+         neighbours_of(winner_of(tune_sizes({32}, measurer, cache).problems.at(0)), test::norm_problem(32))) {
+        const std::string name = to_string(candidate);
+        const auto tried_first = [&](std::int64_t rows) {
+            return tried_at(cache, test::norm_problem(rows)).contains(name);
+        };
+        if (!tried_first(16) || tried_first(1024)) continue;
+        if (!allowed(test::norm_problem(1024), candidate, measurer.device().traits)) continue;
+        const Scratch fresh;
+        auto other_cache = fresh.cache();
+        measurer.true_us = fastest_is(name);
+        const TuneResult result = tune_sizes(sizes, measurer, other_cache);
+        found += result.problems.at(3).winner->candidate == name ? 1 : 0;
+    }
+    CHECK(found > 0);
+}
+
+TEST_CASE("a winner that nobody beats by the band keeps its place, its final and who tied with it") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;  // all take 10 us
+    const TuneResult result = tune_sizes({64, 1024}, measurer, cache);
+    for (const ProblemResult& problem : result.problems) {
+        REQUIRE(problem.winner);
+        const cache::Ties ties = cache::ties_of(*problem.winner, cache.trials());
+        CHECK(ties.others.size() == 4);  // five finalists of the first race
+        CHECK(problem.ties.others == ties.others);
+    }
+    CHECK(cache.in_flight().empty());
+    CHECK(cache.winners().size() == 2);
+    int winners = 0;
+    for (const cache::Trial& trial : cache.trials()) winners += trial.winner ? 1 : 0;
+    CHECK(winners == 2);
+}
+
+TEST_CASE("other efforts look once") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    for (const Effort effort : {Effort::known, Effort::standard}) {
+        measurer.problems = 0;
+        (void)tune_sizes({64, effort == Effort::known ? 128 : 256}, measurer, cache, effort);
+        CHECK(measurer.problems <= 2);
+    }
+    measurer.problems = 0;
+    (void)tune_sizes({512, 2048}, measurer, cache);
+    CHECK(measurer.problems == 4);
+}
+
+TEST_CASE("a winner that computes wrong numbers when it is looked at again loses its place") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    measurer.true_us = [](const std::string& name) {
+        return 10.0 + static_cast<double>(std::hash<std::string>{}(name) % 2000) / 100.0;
+    };
+    std::string first_winner;
+    measurer.on_verify = [&](const std::string& name) {
+        if (measurer.problems == 2 && first_winner.empty()) {
+            first_winner = name;  // the second look begins with the winner
+            measurer.failures[name] = {.status = cache::TrialStatus::wrong_result, .detail = "planted"};
+        }
+    };
+    const TuneResult result = tune_sizes({64}, measurer, cache);
+    REQUIRE_FALSE(first_winner.empty());
+    REQUIRE(result.problems.at(0).winner);
+    CHECK(result.problems[0].winner->candidate != first_winner);
+    CHECK(cache.winners().at(0).candidate == result.problems[0].winner->candidate);
+    CHECK(measurer.problems == 3);  // raced once more, without it
+}
+
+TEST_CASE("a run that is stopped in its second look has finished") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    std::atomic<bool> stop{false};
+    measurer.on_verify = [&](const std::string&) {
+        if (measurer.problems == 3) stop = true;
+    };
+    const TuneResult result = tune_sizes({64, 1024}, measurer, cache, Effort::quick, stop);
+    CHECK(result.stopped == StopReason::finished);
+    CHECK(measurer.problems == 3);
+    CHECK(cache.winners().size() == 2);
+    CHECK(cache.in_flight().empty());
+}
+
+TEST_CASE("a challenge ends for the incumbent without a winner, else with all that a race ends with") {
+    struct Case {
+        double challenger_us;
+        bool wins;
+    };
+    for (const Case& one : {Case{16, false}, Case{15.5, false}, Case{14, true}, Case{20, false}}) {
+        CAPTURE(one.challenger_us);
+        test::ScriptedRace race({{.us = 16, .is_incumbent = true}, {.us = one.challenger_us}});
+        for (std::size_t i = 0; i < 2; ++i) race.enter(i);
+        const std::optional<Decision> decision = race.challenge();
+        CHECK(decision.has_value() == one.wins);
+        const bool is_said = std::ranges::any_of(
+            race.heard, [](const std::string& heard) { return heard.ends_with(", wins"); });
+        CHECK(is_said == one.wins);
+        if (decision) CHECK(decision->winner == 1);
+    }
+}

@@ -1,0 +1,120 @@
+#include "tuner/search/second_look.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "kernel_templates/calibration.h"
+#include "kernel_templates/space.h"
+
+namespace hone::tuner {
+namespace {
+
+// Chosen by replaying the H200's sweep from the H100's shortlists; docs/how-we-measure.md has the figures.
+constexpr std::size_t most_recommended = 4;
+constexpr std::size_t most_neighbours = 2;
+constexpr double another_shape = 1;         // doublings that another shape counts for
+constexpr double doubt = 0.05;              // weight of the assumption that a kernel is
+constexpr double doubtful_ratio = 1.15;     // so far behind
+constexpr double no_recommendation = 1.10;  // times the best: who is expected there is not tried
+
+/// What races say of a kernel: times over those of their best, weighted by how near they are.
+struct Recommendation {
+    double weighted_ratios = 0;
+    double weights = 0;
+
+    [[nodiscard]] double ratio() const {
+        return (weighted_ratios + doubt * doubtful_ratio) / (weights + doubt);
+    }
+};
+
+/// By candidate text. Races that this run had of other problems of the family.
+std::map<std::string, Recommendation> recommendations(const Problem& problem, const Knowledge& knowledge) {
+    std::map<std::string, Recommendation> found;
+    for (const Precedent& precedent : knowledge.precedents(problem)) {
+        if (!precedent.race->of_this_run || precedent.race->problem == problem) continue;
+        const std::vector<Knowledge::TimedKernel> kernels = knowledge.timed_kernels(precedent.race->problem);
+        if (kernels.empty()) continue;
+        const double best_us = std::ranges::min_element(kernels, {}, &Knowledge::TimedKernel::us)->us;
+        const double doublings = precedent.doublings + (precedent.same_shape ? 0 : another_shape);
+        const double weight = std::exp(-doublings);
+        for (const Knowledge::TimedKernel& kernel : kernels) {
+            Recommendation& one = found[*kernel.candidate];
+            one.weighted_ratios += weight * kernel.us / best_us;
+            one.weights += weight;
+        }
+    }
+    return found;
+}
+
+/// Adds those that may run here, can be measured and were not tried, each once, until there are enough.
+class Untried {
+  public:
+    Untried(const Problem& problem, const RunContext& run) : problem_(problem), run_(run) {}
+
+    [[nodiscard]] bool may_run(const Candidate& candidate) const {
+        return allowed(problem_, candidate, run_.measurer.device().traits);
+    }
+    bool add(const Candidate& candidate) {
+        const bool is_new = run_.knowledge.valid_trial(problem_, candidate) == nullptr &&
+                            std::ranges::find(list_, candidate) == list_.end();
+        if (!is_new || !may_run(candidate) || !run_.measurer.can_measure(problem_, candidate)) return false;
+        list_.push_back(candidate);
+        return true;
+    }
+    [[nodiscard]] std::vector<Candidate> take() { return std::move(list_); }
+
+  private:
+    const Problem& problem_;
+    const RunContext& run_;
+    std::vector<Candidate> list_;
+};
+
+/// Those whose images are there for other sizes.
+void add_recommended(const Problem& problem, const RunContext& run, Untried& untried) {
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [text, recommendation] : recommendations(problem, run.knowledge)) {
+        if (recommendation.ratio() < no_recommendation) order.emplace_back(recommendation.ratio(), text);
+    }
+    std::ranges::sort(order);
+    std::size_t added = 0;
+    for (const auto& [_, text] : order) {
+        if (added == most_recommended) return;
+        const std::optional<Candidate> candidate = parse_candidate(*problem.family, text);
+        if (candidate && run.asked.has(problem, *candidate) && untried.add(*candidate)) ++added;
+    }
+}
+
+/// One tunable has another of its values, the best prediction first.
+std::vector<RankedCandidate> neighbours(const Problem& problem, const Candidate& of, const Untried& untried,
+                                        const DeviceTraits& traits) {
+    std::vector<RankedCandidate> found;
+    for (std::size_t i = 0; i < of.variant->tunables.size(); ++i) {
+        for (const std::int64_t value : of.variant->tunables[i].values.span()) {
+            Candidate other = of;
+            other.config[i] = value;
+            if (other != of && untried.may_run(other))
+                found.push_back({other, predicted_us(problem, other, traits)});
+        }
+    }
+    std::ranges::stable_sort(found, {}, &RankedCandidate::predicted_us);
+    return found;
+}
+
+}  // namespace
+
+std::vector<Candidate> challengers(const Problem& problem, const Candidate& winner, const RunContext& run) {
+    Untried untried(problem, run);
+    add_recommended(problem, run, untried);
+    std::size_t added = 0;
+    for (const RankedCandidate& near : neighbours(problem, winner, untried, run.measurer.device().traits)) {
+        if (added == most_neighbours) break;
+        if (untried.add(near.candidate)) ++added;
+    }
+    return untried.take();
+}
+
+}  // namespace hone::tuner

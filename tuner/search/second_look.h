@@ -1,0 +1,15 @@
+// Which candidates a problem's race has not seen and should have, by what the whole run has learned since:
+// those that did well in its other races, and the winner's neighbours. Measures nothing.
+#pragma once
+
+#include <vector>
+
+#include "tuner/search/problem_tuner.h"
+
+namespace hone::tuner {
+
+/// The most promising first; empty where nothing is left to try.
+[[nodiscard]] std::vector<Candidate> challengers(const Problem& problem, const Candidate& winner,
+                                                 const RunContext& run);
+
+}  // namespace hone::tuner
