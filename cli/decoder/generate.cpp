@@ -132,7 +132,7 @@ class Generation {
         const auto begin = Clock::now();
         decoder::ModelOptions how{
             .folder = options_.model,
-            .format = options_.format.chosen(),
+            .quantize = options_.format.chosen(),
             .device = options_.device,
             .max_sequences = options_.sequences,
             .max_context = options_.context > 0 ? options_.context : prompt_tokens + options_.new_tokens};

@@ -50,7 +50,7 @@ decoder::ServedModel served_model(const Options& options) {
 
 std::unique_ptr<decoder::RunningModel> running_model(const Options& options, const Console& console) {
     decoder::ModelOptions how{.folder = options.model,
-                              .format = options.format.chosen(),
+                              .quantize = options.format.chosen(),
                               .device = options.device,
                               .max_sequences = options.sequences,
                               .max_context = options.context,

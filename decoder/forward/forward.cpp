@@ -77,12 +77,12 @@ struct Forward::Memory {
 };
 
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
-                 const Capacity& capacity, const checkpoints::WeightFormat& format)
+                 const Capacity& capacity)
     : gpu_(gpu),
       model_(model),
       weights_(weights),
       capacity_(capacity),
-      operators_(runtime, model, capacity, format),
+      operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
       large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
     const std::int64_t tokens = capacity.step_tokens;

@@ -35,8 +35,6 @@ std::vector<std::string> lacking(const models::Model& model) {
     lack(!model.final_norm || !model.first_norm, "a model without its first or last norm");
     lack(!model.has_head, "a model without a language head");
     lack(model.rotary_dim == 0 && !model.learned_positions, "attention without positions");
-    lack(model.quantization.has_value(),
-         "quantized checkpoints (give the folder of the original weights, and --format)");
     return lacks;
 }
 
