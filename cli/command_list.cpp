@@ -75,8 +75,6 @@ const std::vector<Command>& commands() {
              "  hone generate FOLDER -p \"Once upon a time\"\n"
              "  hone generate FOLDER -p \"Once\" --temperature 0.8 --top-p 0.95 --seed 7 -n 200\n"
              "  hone generate FOLDER --prompt-file story.txt --format w4a16 --stats\n"
-             "  hone generate packed -p \"Once upon a time\"                     # of hone quantize, GPTQ, "
-             "AWQ or FP8\n"
              "  hone generate llama-3-8b --made-up --prompt-tokens 512 -n 100   # how fast it would be\n",
              declare_generate},
             {"serve", "A model over HTTP, as OpenAI's clients speak: completions, chats, /health, /metrics",
