@@ -32,41 +32,54 @@ RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model,
                      .page_size = capacity.page_size});
 }
 
-Attention attention_of(const models::Model& model, const Capacity& capacity) {
+Attention attention_of(const models::Model& model, const Capacity& capacity, std::int64_t window) {
     return {.heads = model.num_attention_heads,
             .kv_heads = model.num_key_value_heads,
             .head_dim = model.head_dim,
             .max_batch = capacity.sequences,
             .max_kv_len = capacity.context,
             .dtype = model.dtype,
-            .window = model.sliding_window,
+            .softcap = model.softcap > 0,
+            .window = window,
             .page_size = capacity.page_size};
 }
 
-AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model, const Capacity& capacity) {
-    Attention attention = attention_of(model, capacity);
+AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model, const Capacity& capacity,
+                                   std::int64_t window) {
+    Attention attention = attention_of(model, capacity, window);
     attention.max_q_len = 1;
-    attention.causal = model.sliding_window > 0;  // a single query sees all keys
+    attention.causal = window > 0;  // a single query sees all keys
     attention.lengths = true;
     return runtime.prepare(attention);
 }
 
-AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity) {
-    Attention attention = attention_of(model, capacity);
+AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity,
+                                     std::int64_t window) {
+    Attention attention = attention_of(model, capacity, window);
     attention.max_q_len = std::min(capacity.step_tokens, capacity.context);
     attention.packed = true;
     return runtime.prepare(attention);
 }
 
-EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model, std::int64_t tokens,
-                                   bool positions) {
-    return runtime.prepare(Embedding{
-        .hidden = model.hidden_size, .max_tokens = tokens, .dtype = model.dtype, .positions = positions});
+EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
+    return runtime.prepare(Embedding{.hidden = model.hidden_size,
+                                     .max_tokens = tokens,
+                                     .dtype = model.dtype,
+                                     .scale = model.embedding_scale,
+                                     .positions = model.learned_positions});
+}
+
+/// A look-up in what has been computed.
+EmbeddingKernel prepared_rows(Runtime& runtime, const models::Model& model, std::int64_t rows) {
+    return runtime.prepare(Embedding{.hidden = model.hidden_size, .max_tokens = rows, .dtype = model.dtype});
 }
 
 SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::int64_t rows, bool filters) {
-    return runtime.prepare(
-        Sample{.vocabulary = model.vocab_size, .max_rows = rows, .dtype = model.dtype, .filters = filters});
+    return runtime.prepare(Sample{.vocabulary = model.vocab_size,
+                                  .max_rows = rows,
+                                  .dtype = model.dtype,
+                                  .filters = filters,
+                                  .softcap = static_cast<std::int64_t>(model.logit_cap)});
 }
 
 WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*weight) {
@@ -171,16 +184,18 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
         return Product(
             runtime, {.in = in, .out = out, .max_tokens = max_tokens, .dtype = m.dtype, .bias = bias}, kinds);
     };
-    embedding = prepared_embedding(runtime, m, tokens, m.learned_positions);
-    rows = prepared_embedding(runtime, m, capacity.sequences, false);
+    embedding = prepared_embedding(runtime, m, tokens);
+    rows = prepared_rows(runtime, m, capacity.sequences);
     first_norm = prepared_norm(runtime, m, tokens, false);
     norm = prepared_norm(runtime, m, tokens, true);
     qkv =
         product(m.hidden_size, model.qkv_width(), tokens, m.qkv_bias, kinds_of(weights, &LayerWeights::qkv));
     append = prepared_append(runtime, m, capacity, capacity.sequences, false);
     append_anyhow = prepared_append(runtime, m, capacity, tokens, true);
-    one_query = prepared_one_query(runtime, m, capacity);
-    any_queries = prepared_any_queries(runtime, m, capacity);
+    for (const std::int64_t window : model.windows()) {
+        one_query.push_back(prepared_one_query(runtime, m, capacity, window));
+        any_queries.push_back(prepared_any_queries(runtime, m, capacity, window));
+    }
     output = product(model.q_width(), m.hidden_size, tokens, m.output_bias,
                      kinds_of(weights, &LayerWeights::output));
     network = Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up));

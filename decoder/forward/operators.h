@@ -1,7 +1,9 @@
-// The operators of a model, prepared: one of each kind, since all layers are alike.
+// The operators of a model, prepared: one of each kind, and attention for each window, since layers are alike
+// otherwise.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "checkpoints/pack/weight_format.h"
 #include "decoder/model/description.h"
@@ -71,8 +73,9 @@ struct Operators {
     Product qkv;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them
-    AttentionKernel one_query;         ///< of each sequence
-    AttentionKernel any_queries;
+    /// One for each of Description::windows().
+    std::vector<AttentionKernel> one_query;  ///< of each sequence
+    std::vector<AttentionKernel> any_queries;
     Product output;
     Network network;
     Product head;

@@ -133,6 +133,10 @@ class WeightLoader {
         if (model_.output_bias)
             made.output_bias = values({vector_tensor(name(names().output), "bias", hidden)});
         made.network_norm = norm(name(names().network_norm));
+        if (description_.has_norms_behind()) {
+            made.behind_attention = norm(name(names().behind_attention));
+            made.behind_network = norm(name(names().behind_network));
+        }
         load_up(layer, made);
         made.down = linear({linear_tensor(name(names().down), hidden, between)});
         require_alike_network(layer, made);
@@ -215,7 +219,9 @@ class WeightLoader {
     }
 
     NormWeight norm(const std::string& name) {
-        NormWeight made{.weight = values({vector_tensor(name, "weight", model_.hidden_size)})};
+        WantedTensor weight = vector_tensor(name, "weight", model_.hidden_size);
+        weight.less_one = names().norms_less_one;
+        NormWeight made{.weight = values({weight})};
         if (model_.norm_bias) made.bias = values({vector_tensor(name, "bias", model_.hidden_size)});
         return made;
     }

@@ -31,13 +31,15 @@ struct NormWeight {
 /// A bias is nullptr where the model has none.
 struct LayerWeights {
     NormWeight attention_norm;
-    MatrixWeight qkv;  ///< rows of queries, then keys, then values
+    NormWeight behind_attention;  ///< of models with norms around, as behind_network
+    MatrixWeight qkv;             ///< rows of queries, then keys, then values
     const void* qkv_bias = nullptr;
     const void* q_norm = nullptr;
     const void* k_norm = nullptr;
     MatrixWeight output;
     const void* output_bias = nullptr;
     NormWeight network_norm;
+    NormWeight behind_network;
     MatrixWeight gate;  ///< of gated networks
     MatrixWeight up;
     const void* up_bias = nullptr;

@@ -85,7 +85,7 @@ class CheckpointWeights : public WeightSource {
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
         const Dtype stored = *dtype_of(tensor.type);
         const auto width = static_cast<std::int64_t>(size_bytes(stored));
-        if (stored == dtype && !wanted.transposed)
+        if (stored == dtype && !wanted.transposed && !wanted.less_one)
             return tensor.read_at(static_cast<std::uint64_t>(first * width), out);
         // A transposed tensor is read whole by each piece: such checkpoints are small.
         const std::int64_t from = wanted.transposed ? 0 : first;
@@ -96,8 +96,8 @@ class CheckpointWeights : public WeightSource {
             const std::int64_t row = (first + i) / wanted.columns;
             const std::int64_t column = (first + i) % wanted.columns;
             const std::int64_t place = wanted.transposed ? column * wanted.rows + row : i;
-            store(dtype, value_at(stored, bytes.data(), static_cast<std::size_t>(place)), out.data(),
-                  static_cast<std::size_t>(i));
+            const float value = value_at(stored, bytes.data(), static_cast<std::size_t>(place));
+            store(dtype, value + (wanted.less_one ? 1.0F : 0.0F), out.data(), static_cast<std::size_t>(i));
         }
     }
 

@@ -24,6 +24,7 @@ struct WantedTensor {
     std::int64_t columns = 0;
     bool transposed = false;  ///< it stands there as [columns, rows]
     bool is_vector = false;
+    bool less_one = false;  ///< 1 is added to what stands there
 
     [[nodiscard]] std::int64_t elements() const { return rows * columns; }
 };
