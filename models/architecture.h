@@ -29,6 +29,12 @@ struct SizeKey {
     std::variant<Otherwise, std::int64_t> otherwise = Otherwise::needed;
 };
 
+/// A factor or a cap; 0 is none, as null is.
+struct NumberKey {
+    Spellings keys{};
+    double otherwise = 0;
+};
+
 /// Without keys it always holds, or never.
 struct FlagKey {
     Spellings keys;
@@ -100,7 +106,8 @@ struct Attention {
     bool qk_norm_with_rotation = false;  ///< layers without rotation have no norm of queries and keys
     Window window;
     SizeKey chunk{{}, Otherwise::none};  ///< in all layers that rotate
-    FlagKey softcap = never;             ///< the key has a number, or null
+    NumberKey softcap = {};
+    NumberKey query_scalar = {};  ///< scores are multiplied by its root's inverse, not that of a head's size
     bool sinks = false;
     bool latent = false;
     Spellings clip;                  ///< null: none
@@ -136,7 +143,7 @@ struct Head {
     Kind kind = Kind::language;
     FlagKey tied = {{"tie_word_embeddings"}, true};
     FlagKey bias = never;
-    FlagKey cap = never;             ///< the key has a number, or null
+    NumberKey cap = {};
     FlagKey transform_bias = never;  ///< masked: of the dense layer before the head
 };
 

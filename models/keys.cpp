@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "kernel_templates/text.h"
 #include "models/error.h"
 #include "models/model.h"
@@ -69,6 +71,16 @@ std::optional<double> Keys::fraction(const Spellings& spellings) const {
     if (value == nullptr || !(*value > 0) || *value > 1)
         fail_at(*entry, "has to be a number above 0 and at most 1");
     return *value;
+}
+
+std::optional<double> Keys::positive(const Spellings& spellings) const {
+    const Entry* entry = find(spellings);
+    if (entry == nullptr) return std::nullopt;
+    const auto* whole = std::get_if<std::int64_t>(&entry->value);
+    const auto* value = std::get_if<double>(&entry->value);
+    const double number = whole != nullptr ? static_cast<double>(*whole) : value != nullptr ? *value : 0;
+    if (!(number > 0) || std::isinf(number)) fail_at(*entry, "has to be a finite number above 0");
+    return number;
 }
 
 const ModelDocument::List* Keys::list(const Spellings& spellings) const {

@@ -40,6 +40,8 @@ class Keys {
     [[nodiscard]] std::optional<bool> flag(const Spellings& spellings) const;
     /// Above 0 and at most 1.
     [[nodiscard]] std::optional<double> fraction(const Spellings& spellings) const;
+    /// Above 0 and finite.
+    [[nodiscard]] std::optional<double> positive(const Spellings& spellings) const;
     /// nullptr: not there, or null.
     [[nodiscard]] const ModelDocument::List* list(const Spellings& spellings) const;
     /// What `text` stands for; `fallback` where there is none.

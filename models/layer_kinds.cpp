@@ -152,12 +152,18 @@ std::vector<LayerGroup> grouped(const std::vector<LayerKind>& kinds) {
 }  // namespace
 
 std::vector<LayerGroup> read_layer_groups(const Architecture& architecture, const Keys& keys, Model& model) {
-    std::vector<LayerGroup> groups = grouped(LayerReader(architecture, keys, model).kinds());
+    const std::vector<LayerKind> kinds = LayerReader(architecture, keys, model).kinds();
+    std::vector<LayerGroup> groups = grouped(kinds);
     for (const LayerGroup& group : groups)
         model.sliding_window = std::max(model.sliding_window, group.kind.window);
     const LayerKind& first = groups.front().kind;
     const bool plain = groups.size() == 1 && first.chunk == 0 && first.rotary;
     if (plain && first.experts == (model.experts > 1)) groups.clear();
+    if (groups.empty()) return groups;
+    for (const LayerKind& kind : kinds) {
+        const auto found = std::ranges::find(groups, kind, &LayerGroup::kind);
+        model.group_of_layer.push_back(static_cast<std::size_t>(found - groups.begin()));
+    }
     return groups;
 }
 

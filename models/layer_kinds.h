@@ -8,9 +8,9 @@
 
 namespace hone::models {
 
-/// Also sets what `model` has in all layers: sliding_window. Empty where all layers are alike, and as those
-/// of a model without groups. Throws ModelError for lists that do not fit the number of layers, or that name
-/// layers which the architecture does not have.
+/// Also sets what `model` has in all layers, sliding_window, and group_of_layer. Empty where all layers are
+/// alike, and as those of a model without groups. Throws ModelError for lists that do not fit the number of
+/// layers, or that name layers which the architecture does not have.
 [[nodiscard]] std::vector<LayerGroup> read_layer_groups(const Architecture& architecture, const Keys& keys,
                                                         Model& model);
 

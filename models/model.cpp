@@ -77,7 +77,7 @@ void read_attention(const Keys& keys, Model& model) {
     model.max_position_embeddings = keys.size(positions_keys).value_or(0);
     const bool window = keys.flag({"use_sliding_window"}).value_or(true);
     model.sliding_window = window ? keys.size({"sliding_window"}).value_or(0) : 0;
-    model.softcap = keys.has({"attn_logit_softcapping"});
+    model.softcap = keys.positive({"attn_logit_softcapping"}).value_or(0);
     model.latent_attention = keys.has({"kv_lora_rank"});
 }
 

@@ -81,11 +81,13 @@ struct Model {
     bool qk_norm = false;
     HeadNorm head_norm = HeadNorm::shared;  ///< with qk_norm
     bool qk_norm_with_rotation = false;     ///< with qk_norm: only in layers that rotate
-    bool softcap = false;                   ///< attention's scores have a cap
-    std::int64_t experts = 0;               ///< mixture of experts; 0 or 1: one dense feed-forward
-    bool latent_attention = false;          ///< compressed keys and values (MLA)
+    double softcap = 0;                     ///< of attention's scores; 0: none
+    double query_scalar = 0;        ///< scores are scaled by its root's inverse; 0: by that of head_dim
+    std::int64_t experts = 0;       ///< mixture of experts; 0 or 1: one dense feed-forward
+    bool latent_attention = false;  ///< compressed keys and values (MLA)
 
-    std::vector<LayerGroup> layers;  ///< empty: all alike, as the fields above say
+    std::vector<LayerGroup> layers;           ///< empty: all alike, as the fields above say
+    std::vector<std::size_t> group_of_layer;  ///< which of `layers` each layer is of; empty where that is
     NormPlaces norms = NormPlaces::before;
     bool parallel = false;   ///< attention and the feed-forward network take the same x
     bool two_norms = false;  ///< parallel: each behind a norm of its own
@@ -106,7 +108,7 @@ struct Model {
     bool head_transform = false;         ///< masked language models: a dense layer and a norm before the head
     bool transform_bias = false;         ///< with head_transform: that dense layer has one
     bool has_head = true;                ///< false: an encoder whose output is its last layer
-    bool logit_cap = false;              ///< logits have a cap
+    double logit_cap = 0;                ///< 0: none
     bool router_bias = false;            ///< with experts
     std::int64_t experts_per_token = 0;  ///< 0: not known
     std::int64_t expert_width = 0;       ///< 0: intermediate_size

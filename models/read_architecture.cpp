@@ -13,10 +13,9 @@ namespace {
 
 constexpr double usual_epsilon = 1e-5;
 
-/// A number is there, or left out where there usually is one; null: none.
-bool has_number(const FlagKey& flag, const Keys& keys) {
-    if (flag.keys.empty()) return flag.otherwise;
-    return keys.has(flag.keys) || (flag.otherwise && !keys.is_null(flag.keys));
+double number_at(const NumberKey& number, const Keys& keys) {
+    if (number.keys.empty() || keys.is_null(number.keys)) return 0;
+    return keys.positive(number.keys).value_or(number.otherwise);
 }
 
 class Reader {
@@ -102,7 +101,8 @@ class Reader {
         model_.qk_norm = holds(attention.qk_norm, keys_);
         model_.head_norm = attention.head_norm;
         model_.qk_norm_with_rotation = attention.qk_norm_with_rotation;
-        model_.softcap = has_number(attention.softcap, keys_);
+        model_.softcap = number_at(attention.softcap, keys_);
+        model_.query_scalar = number_at(attention.query_scalar, keys_);
         model_.sinks = attention.sinks;
         model_.clipped_qkv = !attention.clip.empty() && keys_.has(attention.clip);
         model_.scaled_queries = holds_or_number(attention.scaled_queries);
@@ -181,7 +181,7 @@ class Reader {
     void read_head() {
         model_.tied_head = holds(entry_.head.tied, keys_);
         model_.head_bias = holds(entry_.head.bias, keys_);
-        model_.logit_cap = has_number(entry_.head.cap, keys_);
+        model_.logit_cap = number_at(entry_.head.cap, keys_);
         if (entry_.head.kind != Head::Kind::masked) return;
         model_.head_transform = model_.has_head = names_masked_model();
         model_.transform_bias = holds(entry_.head.transform_bias, keys_);

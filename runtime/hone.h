@@ -866,9 +866,11 @@ typedef struct hone_sample {
     int64_t max_rows;        /* most rows of one call */
     int32_t filters;         /* 0 or 1 */
     int32_t log_probability; /* 0 or 1 */
+    /* logits x count as softcap * tanh(x / softcap) in what is drawn; 0: as they are, 0 to 65536 */
+    int64_t softcap;
 } hone_sample;
 #define HONE_SAMPLE_INIT \
-    { sizeof(hone_sample), HONE_BF16, 0, 256, 0, 0 }
+    { sizeof(hone_sample), HONE_BF16, 0, 256, 0, 0, 0 }
 HONE_API hone_status hone_sample_init(hone_sample* description, size_t struct_size);
 
 /* One call. Everything that a row asks for is on the device, so that a captured call may be replayed with

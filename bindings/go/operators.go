@@ -1903,6 +1903,8 @@ type Sample struct {
 	Dtype          Dtype
 	Filters        bool
 	LogProbability bool
+	// logits x count as softcap * tanh(x / softcap) in what is drawn; 0: as they are, 0 to 65536
+	Softcap int64
 }
 
 // NewSample has the library's defaults.
@@ -1915,6 +1917,7 @@ func NewSample() Sample {
 		Dtype:          Dtype(c.dtype),
 		Filters:        c.filters != 0,
 		LogProbability: c.log_probability != 0,
+		Softcap:        int64(c.softcap),
 	}
 }
 
@@ -1926,6 +1929,7 @@ func (d Sample) c() C.hone_sample {
 	c.dtype = C.int32_t(d.Dtype)
 	c.filters = flag(d.Filters)
 	c.log_probability = flag(d.LogProbability)
+	c.softcap = C.int64_t(d.Softcap)
 	return c
 }
 

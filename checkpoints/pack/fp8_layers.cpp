@@ -67,10 +67,9 @@ class Fp8Layers : public LayerSource {
         for (const char* part : {".weight", ".weight_scale", ".weight_scale_inv", ".input_scale"}) {
             if (checkpoint_.find(layer + part) != nullptr) outline.tensors.push_back(layer + part);
         }
-        if (checkpoint_.find(layer + ".weight_scale_inv") != nullptr) outline.shape.group = block;
-        const StoredTensor* scale = checkpoint_.find(layer + ".weight_scale");
-        outline.shape.one_scale =
-            outline.shape.group == 0 && scale != nullptr && scale->size_bytes == bytes_of(scale->type);
+        const Fp8Scales scales = fp8_scales(checkpoint_, layer, outline.shape.out, outline.shape.in);
+        if (scales == Fp8Scales::block) outline.shape.group = block;
+        outline.shape.one_scale = scales == Fp8Scales::tensor;
         return outline;
     }
 

@@ -97,6 +97,7 @@ class GroupedLayers : public LayerSource {
         for (LayerOutline& layer : layers_) {
             layer.shape = shape_of(layer.name);
             layer.input_order = reordered;
+            check_parts(layer);
         }
     }
 
@@ -156,6 +157,16 @@ class GroupedLayers : public LayerSource {
         dtype_ = request.dtype.value_or(dtype_);
     }
 
+    /// Scales and zero points that are missing or of another shape are told before anything is read.
+    void check_parts(const LayerOutline& layer) const {
+        const std::int64_t out = layer.shape.out;
+        const std::int64_t groups =
+            groups_in(checkpoint_.at(layer.name + ".qweight"), layer.shape.in, group_);
+        require_shape(checkpoint_.at(layer.name + ".scales"), {groups, out});
+        if (zeros_ || method_ == "gptq")
+            require_shape(checkpoint_.at(layer.name + ".qzeros"), {groups, out * bits_ / 32});
+    }
+
     PackedShape shape_of(const std::string& layer) const {
         const StoredTensor& qweight = checkpoint_.at(layer + ".qweight");
         require_matrix(qweight);
@@ -182,9 +193,9 @@ class GroupedLayers : public LayerSource {
             scales.push_back(encoded(scale, dtype_));
             rounded.push_back(decoded(scales.back(), dtype_));
             if (may_round_ || rounded.back() == scale) continue;
-            throw CheckpointError(
-                fmt::format("layer {}: the scale {} is none of {}; --dtype fp16 or bf16 says to round it",
-                            shown(layer.name), scale, name(dtype_)));
+            throw CheckpointError(fmt::format(
+                "layer {}: the scale {} is none of {}; hone quantize --dtype fp16 or bf16 says to round it",
+                shown(layer.name), scale, name(dtype_)));
         }
         pack_scales(scales, layer.shape, halves(packed.scales));
         if (zeros_) pack_zeros(weight.zeros, layer.shape, packed.zeros);

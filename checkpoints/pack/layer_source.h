@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class LayerSource {
     LayerSource& operator=(const LayerSource&) = delete;
     virtual ~LayerSource() = default;
 
-    /// What the weights are: "bf16", "gptq", "awq", "fp8".
+    /// What the weights are: "bf16", "gptq", "awq", "fp8", "hone".
     [[nodiscard]] virtual std::string kind() const = 0;
     /// fp16 or bf16: of w4a16's scales, and what x is meant to be.
     [[nodiscard]] virtual Dtype dtype() const = 0;
@@ -54,7 +55,21 @@ class LayerSource {
 [[nodiscard]] std::unique_ptr<LayerSource> layer_source(const Checkpoint& checkpoint,
                                                         const QuantizeRequest& request);
 
-/// The three kinds that layer_source() chooses from. `config` is the checkpoint's quantization config.
+/// The layers of which a checkpoint has codes, as `config` says: those of other tools in the format that
+/// weight_format() names, and those that `hone quantize` has packed. What `wanted` says has to hold of them:
+/// its format (of GPTQ's 8 bits w8a8, too), its group and zeros where they are given, its lm_head; the rest
+/// has no meaning. Lifetime and errors as of layer_source().
+[[nodiscard]] std::unique_ptr<LayerSource> coded_layers(const Checkpoint& checkpoint,
+                                                        const QuantizationConfig& config,
+                                                        const std::optional<QuantizeRequest>& wanted);
+
+/// source.pack(layer), whose Error becomes a CheckpointError that names the layer.
+[[nodiscard]] PackedLayer pack_layer(const LayerSource& source, const LayerOutline& layer);
+
+/// Throws CheckpointError, naming the layer, unless check() takes its shape.
+void check_shape(const LayerOutline& layer);
+
+/// The kinds that the functions above choose from. `config` is the checkpoint's quantization config.
 [[nodiscard]] std::unique_ptr<LayerSource> number_layers(const Checkpoint& checkpoint,
                                                          const QuantizeRequest& request);
 [[nodiscard]] std::unique_ptr<LayerSource> grouped_layers(const Checkpoint& checkpoint,
@@ -63,5 +78,8 @@ class LayerSource {
 [[nodiscard]] std::unique_ptr<LayerSource> fp8_layers(const Checkpoint& checkpoint,
                                                       const QuantizationConfig& config,
                                                       const QuantizeRequest& request);
+/// What `hone quantize` has written.
+[[nodiscard]] std::unique_ptr<LayerSource> packed_layers(const Checkpoint& checkpoint,
+                                                         const QuantizationConfig& config);
 
 }  // namespace hone::checkpoints

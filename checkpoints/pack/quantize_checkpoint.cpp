@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "checkpoints/files/safetensors_writer.h"
 #include "checkpoints/pack/model_config.h"
 #include "checkpoints/pack/packed_tensors.h"
+#include "runtime/system/text_file.h"
 
 namespace hone::checkpoints {
 namespace {
@@ -21,6 +23,18 @@ using nlohmann::json;
 
 constexpr const char* single_file = "model.safetensors";
 constexpr const char* index_file = "model.safetensors.index.json";
+/// Files beside the weights that a model is run with.
+constexpr std::array<const char*, 10> companions{"generation_config.json",
+                                                 "tokenizer.json",
+                                                 "tokenizer_config.json",
+                                                 "tokenizer.model",
+                                                 "vocab.json",
+                                                 "merges.txt",
+                                                 "added_tokens.json",
+                                                 "special_tokens_map.json",
+                                                 "chat_template.jinja",
+                                                 "chat_template.json"};
+constexpr std::size_t max_companion_bytes = std::size_t{96} << 20;    // as much as the decoder reads of any
 const std::map<std::string, std::string> metadata{{"format", "pt"}};  // without it some loaders refuse
 
 /// What a file of the output is made of.
@@ -34,15 +48,6 @@ std::int64_t bytes_in(const Checkpoint& checkpoint, const std::vector<std::strin
     for (const std::string& name : tensors)
         bytes += static_cast<std::int64_t>(checkpoint.at(name).size_bytes);
     return bytes;
-}
-
-PackedLayer pack(const LayerSource& source, const LayerOutline& layer) {
-    try {
-        return source.pack(layer);
-    } catch (const Error& error) {
-        throw CheckpointError(
-            fmt::format("layer {}: {} ({})", shown(layer.name), error.what(), error.hint()));
-    }
 }
 
 /// What a reader has to know besides the tensors.
@@ -75,6 +80,7 @@ class Quantization {
         json config = model_config(checkpoint_);
         config["quantization_config"] = config_of(source_);
         folder.write_text("config.json", config.dump(2) + '\n');
+        for (const char* name : companions) copy_companion(folder, name);
         folder.publish();
         return std::move(report_);
     }
@@ -82,6 +88,13 @@ class Quantization {
   private:
     [[nodiscard]] std::string output_file_of(const std::string& tensor) const {
         return checkpoint_.is_sharded() ? checkpoint_.file_of(tensor) : single_file;
+    }
+
+    void copy_companion(const OutputFolder& folder, const char* name) const {
+        const fs::path file = checkpoint_.folder() / name;
+        std::error_code ignored;
+        if (fs::exists(file, ignored))
+            folder.write_text(name, runtime::read_text_file(file, max_companion_bytes));
     }
 
     void plan_files() {
@@ -129,7 +142,7 @@ class Quantization {
     void write_layer(SafetensorsWriter& writer, const LayerOutline& layer) {
         progress_.current = layer.name;
         sink_(progress_);
-        PackedLayer packed = pack(source_, layer);
+        PackedLayer packed = pack_layer(source_, layer);
         LayerReport report{.name = layer.name,
                            .shape = layer.shape,
                            .loss = packed.weight.loss,

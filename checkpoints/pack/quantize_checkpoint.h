@@ -45,9 +45,10 @@ struct QuantizeProgress {
 using QuantizeProgressSink = std::function<void(const QuantizeProgress&)>;
 
 /// Makes the folder `output`, whole or not at all: files as the checkpoint's are cut, of packed layers
-/// (packed_tensors.h) and copies of all other tensors, and its config.json with how to read them. One layer
-/// is in memory at a time. nullopt: `stop` was set before it was done. Throws CheckpointError for layers that
-/// cannot be packed and an output that is there, InputError and WriteError where it cannot be written.
+/// (packed_tensors.h) and copies of all other tensors, its config.json with how to read them, and the files
+/// of its tokenizer, of up to 96 MiB. One layer is in memory at a time. nullopt: `stop` was set before it was
+/// done. Throws CheckpointError for layers that cannot be packed and an output that is there, InputError and
+/// WriteError where it cannot be written.
 [[nodiscard]] std::optional<QuantizeReport> quantize_checkpoint(const Checkpoint& checkpoint,
                                                                 const LayerSource& source,
                                                                 const std::filesystem::path& output,

@@ -35,22 +35,14 @@ Fp8Scales kind_of(const StoredTensor& scale, std::int64_t out) {
                                       shown(shape), out, out));
 }
 
-void read_scales(const Checkpoint& checkpoint, const std::string& layer, Fp8Weight& weight) {
+/// The only one of its two tensors that a layer may have.
+const StoredTensor& scale_tensor(const Checkpoint& checkpoint, const std::string& layer) {
     const StoredTensor* scale = checkpoint.find(layer + ".weight_scale");
     const StoredTensor* blocks = checkpoint.find(layer + ".weight_scale_inv");
-    if ((scale == nullptr) == (blocks == nullptr)) {
-        throw CheckpointError(
-            fmt::format("{}: layer {} has {} weight_scale and weight_scale_inv; needed is one of them",
-                        checkpoint.path().string(), shown(layer), scale == nullptr ? "neither" : "both"));
-    }
-    if (blocks != nullptr) {
-        require_shape(*blocks, {(weight.out + block - 1) / block, (weight.in + block - 1) / block});
-        weight.kind = Fp8Scales::block;
-        weight.scales = scales_of(*blocks);
-    } else {
-        weight.kind = kind_of(*scale, weight.out);
-        weight.scales = scales_of(*scale);
-    }
+    if ((scale == nullptr) != (blocks == nullptr)) return scale == nullptr ? *blocks : *scale;
+    throw CheckpointError(
+        fmt::format("{}: layer {} has {} weight_scale and weight_scale_inv; needed is one of them",
+                    checkpoint.path().string(), shown(layer), scale == nullptr ? "neither" : "both"));
 }
 
 void require_blocks(const QuantizationConfig& config) {
@@ -71,6 +63,14 @@ void require_fp8(const QuantizationConfig& config) {
     require_blocks(config);
 }
 
+Fp8Scales fp8_scales(const Checkpoint& checkpoint, const std::string& layer, std::int64_t out,
+                     std::int64_t in) {
+    const StoredTensor& scale = scale_tensor(checkpoint, layer);
+    if (checkpoint.find(layer + ".weight_scale_inv") == nullptr) return kind_of(scale, out);
+    require_shape(scale, {(out + block - 1) / block, (in + block - 1) / block});
+    return Fp8Scales::block;
+}
+
 Fp8Weight read_fp8(const Checkpoint& checkpoint, const std::string& layer) {
     const StoredTensor& tensor = checkpoint.at(layer + ".weight");
     require_type(tensor, StoredType::f8_e4m3);
@@ -79,7 +79,8 @@ Fp8Weight read_fp8(const Checkpoint& checkpoint, const std::string& layer) {
                      .in = static_cast<std::int64_t>(tensor.shape[1]),
                      .codes = std::vector<std::uint8_t>(tensor.size_bytes)};
     tensor.read_at(0, std::as_writable_bytes(std::span(weight.codes)));
-    read_scales(checkpoint, layer, weight);
+    weight.kind = fp8_scales(checkpoint, layer, weight.out, weight.in);
+    weight.scales = scales_of(scale_tensor(checkpoint, layer));
     check_codes(tensor, weight);
     if (const StoredTensor* fixed = checkpoint.find(layer + ".input_scale"))
         weight.notes.push_back(fixed->place + " is left aside: x is scaled by what it holds");

@@ -29,6 +29,11 @@ struct Fp8Weight {
 /// 128 if any: quant_method "fp8", or "compressed-tensors" in the format "float-quantized".
 void require_fp8(const QuantizationConfig& config);
 
+/// How a layer's scales stand, by their tensors' names and shapes; nothing is read. Throws CheckpointError as
+/// read_fp8() does.
+[[nodiscard]] Fp8Scales fp8_scales(const Checkpoint& checkpoint, const std::string& layer, std::int64_t out,
+                                   std::int64_t in);
+
 /// The tensors `layer`.weight and so on ("model.layers.0.mlp.up_proj"). input_scale, a scale for x that was
 /// fixed in advance, is left aside with a note: x is scaled by what it holds. Throws CheckpointError for
 /// tensors that are not as above and for NaN among the codes.

@@ -132,7 +132,7 @@ class Generation {
         const auto begin = Clock::now();
         decoder::ModelOptions how{
             .folder = options_.model,
-            .format = options_.format.chosen(),
+            .quantize = options_.format.chosen(),
             .device = options_.device,
             .max_sequences = options_.sequences,
             .max_context = options_.context > 0 ? options_.context : prompt_tokens + options_.new_tokens};
@@ -306,7 +306,10 @@ class Generation {
 
 Runner declare_generate(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FOLDER", options->model, "A Hugging Face model: config.json, safetensors, tokenizer")
+    app.add_option("FOLDER", options->model,
+                   "A Hugging Face model: config.json, tokenizer, and safetensors of numbers or of codes: "
+                   "hone quantize's, "
+                   "GPTQ, AWQ, FP8")
         .required()
         .type_name("");
     app.add_option("-p,--prompt", options->prompt, "The text to continue").type_name("TEXT");

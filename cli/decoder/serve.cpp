@@ -50,7 +50,7 @@ decoder::ServedModel served_model(const Options& options) {
 
 std::unique_ptr<decoder::RunningModel> running_model(const Options& options, const Console& console) {
     decoder::ModelOptions how{.folder = options.model,
-                              .format = options.format.chosen(),
+                              .quantize = options.format.chosen(),
                               .device = options.device,
                               .max_sequences = options.sequences,
                               .max_context = options.context,
@@ -100,7 +100,10 @@ Outcome serve(const Options& options, const Console& console) {
 
 Runner declare_serve(const Arguments& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("FOLDER", options->model, "A Hugging Face model: config.json, safetensors, tokenizer")
+    app.add_option("FOLDER", options->model,
+                   "A Hugging Face model: config.json, tokenizer, and safetensors of numbers or of codes: "
+                   "hone quantize's, "
+                   "GPTQ, AWQ, FP8")
         .required()
         .type_name("");
     app.add_option("--host", options->host,

@@ -18,12 +18,17 @@ RuntimeOptions runtime_options(const ModelOptions& options) {
     return made;
 }
 
-Description description_of(const ModelOptions& options) {
-    return options.made_up ? describe(*options.made_up, {}) : describe_folder(options.folder);
-}
-
-std::unique_ptr<WeightSource> source_of(const ModelOptions& options) {
-    return options.made_up ? made_up_weights() : checkpoint_weights(options.folder);
+checkpoints::WeightFormat made_format(const ModelOptions& options) {
+    if (!options.quantize) {
+        const bool has_codes = options.made_up && options.made_up->quantization;
+        return has_codes ? checkpoints::weight_format(*options.made_up->quantization)
+                         : checkpoints::WeightFormat{};
+    }
+    const checkpoints::QuantizeRequest& request = *options.quantize;
+    return {.format = request.format,
+            .group = request.group.value_or(checkpoints::usual_group(request.format)),
+            .zeros = request.zeros,
+            .lm_head = request.lm_head};
 }
 
 void require(bool holds, std::string_view name, std::int64_t value, std::string_view allowed) {
@@ -40,15 +45,33 @@ std::int64_t step_bytes(const Description& model, const Capacity& capacity) {
 
 }  // namespace
 
-RunningModel::RunningModel(const ModelOptions& options)
+/// What can be known of a model before there is a GPU.
+struct RunningModel::Read {
+    explicit Read(const ModelOptions& options) {
+        if (options.made_up) {
+            description = describe(*options.made_up, {});
+            source = made_up_weights();
+            return;
+        }
+        description = describe_folder(options.folder);
+        source = checkpoint_weights(options.folder, description.model.quantization, options.quantize);
+        if (const std::optional<StoredCodes> codes = source->codes()) description.model.dtype = codes->dtype;
+    }
+
+    Description description;
+    std::unique_ptr<WeightSource> source;
+};
+
+RunningModel::RunningModel(const ModelOptions& options) : RunningModel(options, Read(options)) {}
+
+RunningModel::RunningModel(const ModelOptions& options, const Read& read)
     : gpu_(options.device),
       runtime_(runtime_options(options)),
-      description_(description_of(options)),
-      weights_(std::make_unique<ModelWeights>(gpu_, runtime_, description_, *source_of(options),
-                                              options.format, options.on_weights)),
+      description_(read.description),
+      weights_(std::make_unique<ModelWeights>(gpu_, runtime_, description_, *read.source,
+                                              made_format(options), options.on_weights)),
       capacity_(capacity_for(options)),
-      forward_(
-          std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_, options.format)) {
+      forward_(std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_)) {
     runtime_.freeze();
 }
 

@@ -12,7 +12,9 @@ namespace hone::decoder {
 struct ModelOptions {
     std::filesystem::path folder;            ///< of a Hugging Face model
     std::optional<models::Model> made_up{};  ///< in place of a folder: a model of these shapes, for its speed
-    checkpoints::WeightFormat format{};
+    /// What codes are made of linear layers: its format, group, zeros and lm_head count. Of a folder with
+    /// codes: what these have to be.
+    std::optional<checkpoints::QuantizeRequest> quantize{};
     int device = 0;
     std::int64_t max_sequences = 16;  ///< that are computed together
     std::int64_t max_context = 0;     ///< tokens of a text; 0: as many as the model knows, at most 8192
@@ -38,6 +40,8 @@ class RunningModel {
     [[nodiscard]] std::int64_t floor_bytes(std::int64_t sequences, std::int64_t kv_len) const;
 
   private:
+    struct Read;
+    RunningModel(const ModelOptions& options, const Read& read);
     [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
 
     Gpu gpu_;

@@ -77,22 +77,24 @@ struct Forward::Memory {
 };
 
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
-                 const Capacity& capacity, const checkpoints::WeightFormat& format)
+                 const Capacity& capacity)
     : gpu_(gpu),
       model_(model),
       weights_(weights),
       capacity_(capacity),
-      operators_(runtime, model, capacity, format),
+      operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
       large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
     const std::int64_t tokens = capacity.step_tokens;
     const std::int64_t sequences = capacity.sequences;
     const std::int64_t queries = std::min(tokens, capacity.context);
-    const std::int64_t workspace =
+    std::int64_t workspace =
         std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
-                  operators_.network.workspace_bytes(tokens), operators_.head.workspace_bytes(sequences),
-                  operators_.one_query.workspace_bytes({sequences, 1, capacity.context}),
-                  operators_.any_queries.workspace_bytes({sequences, queries, capacity.context})});
+                  operators_.network.workspace_bytes(tokens), operators_.head.workspace_bytes(sequences)});
+    for (const AttentionKernel& kernel : operators_.one_query)
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity.context}));
+    for (const AttentionKernel& kernel : operators_.any_queries)
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity.context}));
     memory_ = std::make_unique<Memory>(gpu, model, capacity, workspace);
     capture_graphs();
 }
@@ -111,7 +113,8 @@ void Forward::enqueue_layers(const StepInputs& inputs, std::int64_t tokens, std:
                                   .position_table = weights_.positions,
                                   .out = memory.x.data(),
                                   .vocabulary = m.vocab_size,
-                                  .position_rows = m.max_position_embeddings};
+                                  .position_rows = m.max_position_embeddings,
+                                  .scale = model_.embedding_scale()};
     require(operators_.embedding.run(stream, embedding, tokens), "embedding");
     NormArgs norm{.x = memory.x.data(),
                   .residual = memory.x.data(),
@@ -123,6 +126,15 @@ void Forward::enqueue_layers(const StepInputs& inputs, std::int64_t tokens, std:
         norm.bias = weight.bias;
         require(kernel.run(stream, norm, tokens), "norm");
         norm.x = memory.delta.data();
+    };
+    const auto run_norm_behind = [&](const NormWeight& weight) {
+        if (!model_.has_norms_behind()) return;
+        const NormArgs behind{.x = memory.delta.data(),
+                              .weight = weight.weight,
+                              .bias = weight.bias,
+                              .out = memory.delta.data(),
+                              .epsilon = static_cast<float>(m.norm_epsilon)};
+        require(operators_.first_norm.run(stream, behind, tokens), "norm");
     };
     const NormKernel* kernel = &operators_.first_norm;
     for (std::int64_t i = 0; i < m.num_hidden_layers; ++i) {
@@ -137,10 +149,12 @@ void Forward::enqueue_layers(const StepInputs& inputs, std::int64_t tokens, std:
         require(operators_.output.run(stream, memory.attended.data(), layer.output, layer.output_bias,
                                       memory.delta.data(), memory.workspace.data(), tokens),
                 "projection of attention");
+        run_norm_behind(layer.behind_attention);
         run_norm(operators_.norm, layer.network_norm);
         require(operators_.network.run(stream, memory.normed.data(), layer, memory.delta.data(),
                                        memory.workspace.data(), tokens),
                 "feed-forward network");
+        run_norm_behind(layer.behind_network);
     }
     run_norm(operators_.norm, weights_.final_norm);
 }
@@ -197,17 +211,21 @@ void Forward::enqueue_attention(const StepInputs& inputs, std::int64_t layer, st
                        .page_table = in.pages,
                        .workspace = memory.workspace.data(),
                        .page_table_stride = inputs.pages_a_sequence(),
-                       .pool_pages = capacity_.pages};
+                       .pool_pages = capacity_.pages,
+                       .scale = model_.score_scale(),
+                       .softcap = static_cast<float>(model_.model.softcap)};
+    const std::size_t window = model_.window_of(layer);
     args.q_strides.token = model_.qkv_width();
     args.q_strides.batch = model_.qkv_width();
     if (one_each) {
-        require(operators_.one_query.run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
+        require(operators_.one_query[window].run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
         return;
     }
     args.q_starts = in.q_starts;
     args.q_tokens = tokens;
     const std::int64_t queries = std::min(tokens, capacity_.context);
-    require(operators_.any_queries.run(gpu_.stream(), args, {sequences, queries, kv_len}), "attention");
+    require(operators_.any_queries[window].run(gpu_.stream(), args, {sequences, queries, kv_len}),
+            "attention");
 }
 
 void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks) {

@@ -25,7 +25,7 @@ class Forward {
     /// Throws DecoderError, Error and CudaError. Everything that steps need is there afterwards: no step
     /// allocates, compiles or reads a file.
     Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
-            const Capacity& capacity, const checkpoints::WeightFormat& format);
+            const Capacity& capacity);
     ~Forward();
 
     /// Computes the parts and draws a token for each that samples, as `draws` has them one by one. Waits for

@@ -1,5 +1,7 @@
 #include "decoder/forward/operators.h"
 
+#include <algorithm>
+
 namespace hone::decoder {
 namespace {
 
@@ -30,65 +32,83 @@ RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model,
                      .page_size = capacity.page_size});
 }
 
-Attention attention_of(const models::Model& model, const Capacity& capacity) {
+Attention attention_of(const models::Model& model, const Capacity& capacity, std::int64_t window) {
     return {.heads = model.num_attention_heads,
             .kv_heads = model.num_key_value_heads,
             .head_dim = model.head_dim,
             .max_batch = capacity.sequences,
             .max_kv_len = capacity.context,
             .dtype = model.dtype,
-            .window = model.sliding_window,
+            .softcap = model.softcap > 0,
+            .window = window,
             .page_size = capacity.page_size};
 }
 
-AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model, const Capacity& capacity) {
-    Attention attention = attention_of(model, capacity);
+AttentionKernel prepared_one_query(Runtime& runtime, const models::Model& model, const Capacity& capacity,
+                                   std::int64_t window) {
+    Attention attention = attention_of(model, capacity, window);
     attention.max_q_len = 1;
-    attention.causal = model.sliding_window > 0;  // a single query sees all keys
+    attention.causal = window > 0;  // a single query sees all keys
     attention.lengths = true;
     return runtime.prepare(attention);
 }
 
-AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity) {
-    Attention attention = attention_of(model, capacity);
+AttentionKernel prepared_any_queries(Runtime& runtime, const models::Model& model, const Capacity& capacity,
+                                     std::int64_t window) {
+    Attention attention = attention_of(model, capacity, window);
     attention.max_q_len = std::min(capacity.step_tokens, capacity.context);
     attention.packed = true;
     return runtime.prepare(attention);
 }
 
-EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model, std::int64_t tokens,
-                                   bool positions) {
-    return runtime.prepare(Embedding{
-        .hidden = model.hidden_size, .max_tokens = tokens, .dtype = model.dtype, .positions = positions});
+EmbeddingKernel prepared_embedding(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
+    return runtime.prepare(Embedding{.hidden = model.hidden_size,
+                                     .max_tokens = tokens,
+                                     .dtype = model.dtype,
+                                     .scale = model.embedding_scale,
+                                     .positions = model.learned_positions});
+}
+
+/// A look-up in what has been computed.
+EmbeddingKernel prepared_rows(Runtime& runtime, const models::Model& model, std::int64_t rows) {
+    return runtime.prepare(Embedding{.hidden = model.hidden_size, .max_tokens = rows, .dtype = model.dtype});
 }
 
 SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::int64_t rows, bool filters) {
-    return runtime.prepare(
-        Sample{.vocabulary = model.vocab_size, .max_rows = rows, .dtype = model.dtype, .filters = filters});
+    return runtime.prepare(Sample{.vocabulary = model.vocab_size,
+                                  .max_rows = rows,
+                                  .dtype = model.dtype,
+                                  .filters = filters,
+                                  .softcap = static_cast<std::int64_t>(model.logit_cap)});
+}
+
+WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*weight) {
+    WeightKinds kinds{.format = weights.code_format};
+    for (const LayerWeights& layer : weights.layers) {
+        kinds.numbers |= !(layer.*weight).is_coded;
+        kinds.codes |= (layer.*weight).is_coded;
+    }
+    return kinds;
 }
 
 }  // namespace
 
-Product::Product(Runtime& runtime, std::int64_t in, std::int64_t out, std::int64_t max_tokens, bool bias,
-                 Dtype dtype, const checkpoints::WeightFormat& format) {
-    if (!format.format) {
-        dense_ = runtime.prepare(
-            Linear{.in = in, .out = out, .max_tokens = max_tokens, .dtype = dtype, .bias = bias});
-        return;
-    }
-    coded_ = runtime.prepare(QuantizedLinear{.in = in,
-                                             .out = out,
-                                             .max_tokens = max_tokens,
-                                             .dtype = dtype,
-                                             .format = *format.format,
-                                             .group = format.group,
-                                             .zeros = format.zeros,
-                                             .bias = bias});
+Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights) {
+    if (weights.numbers) dense_ = runtime.prepare(linear);
+    if (!weights.codes) return;
+    coded_ = runtime.prepare(QuantizedLinear{.in = linear.in,
+                                             .out = linear.out,
+                                             .max_tokens = linear.max_tokens,
+                                             .dtype = linear.dtype,
+                                             .format = *weights.format.format,
+                                             .group = weights.format.group,
+                                             .zeros = weights.format.zeros,
+                                             .bias = linear.bias});
 }
 
 Status Product::run(CUstream_st* stream, const void* x, const MatrixWeight& weight, const void* bias,
                     void* out, void* workspace, std::int64_t tokens) const {
-    if (dense_) {
+    if (!weight.is_coded) {
         const LinearArgs args{
             .x = x, .weight = weight.values, .bias = bias, .out = out, .workspace = workspace};
         return dense_.run(stream, args, tokens);
@@ -99,13 +119,13 @@ Status Product::run(CUstream_st* stream, const void* x, const MatrixWeight& weig
 }
 
 std::int64_t Product::workspace_bytes(std::int64_t tokens) const {
-    return dense_ ? dense_.workspace_bytes(tokens) : coded_.workspace_bytes(tokens);
+    return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
 }
 
 Network::Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
-                 const checkpoints::WeightFormat& format) {
+                 const WeightKinds& weights) {
     const models::Model& m = model.model;
-    if (!format.format) {
+    if (weights.numbers) {
         dense_ = runtime.prepare(FusedFfn{.hidden = m.hidden_size,
                                           .intermediate = m.intermediate_size,
                                           .max_tokens = max_tokens,
@@ -113,15 +133,15 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
                                           .bias = m.ffn_bias});
-        return;
     }
+    if (!weights.codes) return;
     coded_ = runtime.prepare(QuantizedFfn{.hidden = m.hidden_size,
                                           .intermediate = m.intermediate_size,
                                           .max_tokens = max_tokens,
                                           .dtype = m.dtype,
-                                          .format = *format.format,
-                                          .group = format.group,
-                                          .zeros = format.zeros,
+                                          .format = *weights.format.format,
+                                          .group = weights.format.group,
+                                          .zeros = weights.format.zeros,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
                                           .bias = m.ffn_bias});
@@ -129,7 +149,7 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
 
 Status Network::run(CUstream_st* stream, const void* x, const LayerWeights& layer, void* out, void* workspace,
                     std::int64_t tokens) const {
-    if (dense_) {
+    if (!layer.up.is_coded) {
         const FusedFfnArgs args{.x = x,
                                 .gate = layer.gate.values,
                                 .up = layer.up.values,
@@ -152,26 +172,36 @@ Status Network::run(CUstream_st* stream, const void* x, const LayerWeights& laye
 }
 
 std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
-    return dense_ ? dense_.workspace_bytes(tokens) : coded_.workspace_bytes(tokens);
+    return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
 }
 
-Operators::Operators(Runtime& runtime, const Description& model, const Capacity& capacity,
-                     const checkpoints::WeightFormat& format) {
+Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
+                     const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
-    embedding = prepared_embedding(runtime, m, tokens, m.learned_positions);
-    rows = prepared_embedding(runtime, m, capacity.sequences, false);
+    const auto product = [&](std::int64_t in, std::int64_t out, std::int64_t max_tokens, bool bias,
+                             const WeightKinds& kinds) {
+        return Product(
+            runtime, {.in = in, .out = out, .max_tokens = max_tokens, .dtype = m.dtype, .bias = bias}, kinds);
+    };
+    embedding = prepared_embedding(runtime, m, tokens);
+    rows = prepared_rows(runtime, m, capacity.sequences);
     first_norm = prepared_norm(runtime, m, tokens, false);
     norm = prepared_norm(runtime, m, tokens, true);
-    qkv = Product(runtime, m.hidden_size, model.qkv_width(), tokens, m.qkv_bias, m.dtype, format);
+    qkv =
+        product(m.hidden_size, model.qkv_width(), tokens, m.qkv_bias, kinds_of(weights, &LayerWeights::qkv));
     append = prepared_append(runtime, m, capacity, capacity.sequences, false);
     append_anyhow = prepared_append(runtime, m, capacity, tokens, true);
-    one_query = prepared_one_query(runtime, m, capacity);
-    any_queries = prepared_any_queries(runtime, m, capacity);
-    output = Product(runtime, model.q_width(), m.hidden_size, tokens, m.output_bias, m.dtype, format);
-    network = Network(runtime, model, tokens, format);
-    head = Product(runtime, m.hidden_size, m.vocab_size, capacity.sequences, m.head_bias, m.dtype,
-                   format.lm_head ? format : checkpoints::WeightFormat{});
+    for (const std::int64_t window : model.windows()) {
+        one_query.push_back(prepared_one_query(runtime, m, capacity, window));
+        any_queries.push_back(prepared_any_queries(runtime, m, capacity, window));
+    }
+    output = product(model.q_width(), m.hidden_size, tokens, m.output_bias,
+                     kinds_of(weights, &LayerWeights::output));
+    network = Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up));
+    head = product(
+        m.hidden_size, m.vocab_size, capacity.sequences, m.head_bias,
+        {.numbers = !weights.head.is_coded, .codes = weights.head.is_coded, .format = weights.code_format});
     sample = prepared_sample(runtime, m, capacity.sequences, false);
     filtered_sample = prepared_sample(runtime, m, capacity.sequences, true);
 }

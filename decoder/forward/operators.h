@@ -1,7 +1,9 @@
-// The operators of a model, prepared: one of each kind, since all layers are alike.
+// The operators of a model, prepared: one of each kind, and attention for each window, since layers are alike
+// otherwise.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "checkpoints/pack/weight_format.h"
 #include "decoder/model/description.h"
@@ -21,12 +23,19 @@ struct Capacity {
     [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
 };
 
-/// A product with a weight of numbers or of codes.
+/// Which kinds of weights a product has in a model's layers: some may have been left out when codes were
+/// made.
+struct WeightKinds {
+    bool numbers = false;
+    bool codes = false;
+    checkpoints::WeightFormat format{};  ///< of codes
+};
+
+/// A product with weights of numbers, of codes, or in some layers these and in others those.
 class Product {
   public:
     Product() = default;
-    Product(Runtime& runtime, std::int64_t in, std::int64_t out, std::int64_t max_tokens, bool bias,
-            Dtype dtype, const checkpoints::WeightFormat& format);
+    Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights);
 
     [[nodiscard]] Status run(CUstream_st* stream, const void* x, const MatrixWeight& weight, const void* bias,
                              void* out, void* workspace, std::int64_t tokens) const;
@@ -37,12 +46,11 @@ class Product {
     QuantizedLinearKernel coded_;
 };
 
-/// A feed-forward network with weights of either kind.
+/// A feed-forward network with weights as those of a product.
 class Network {
   public:
     Network() = default;
-    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
-            const checkpoints::WeightFormat& format);
+    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights);
 
     [[nodiscard]] Status run(CUstream_st* stream, const void* x, const LayerWeights& layer, void* out,
                              void* workspace, std::int64_t tokens) const;
@@ -55,8 +63,8 @@ class Network {
 
 struct Operators {
     /// Prepares them all: loads, or compiles, what calls up to `capacity` can reach. Throws Error.
-    Operators(Runtime& runtime, const Description& model, const Capacity& capacity,
-              const checkpoints::WeightFormat& format);
+    Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
+              const Capacity& capacity);
 
     EmbeddingKernel embedding;
     EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
@@ -65,8 +73,9 @@ struct Operators {
     Product qkv;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them
-    AttentionKernel one_query;         ///< of each sequence
-    AttentionKernel any_queries;
+    /// One for each of Description::windows().
+    std::vector<AttentionKernel> one_query;  ///< of each sequence
+    std::vector<AttentionKernel> any_queries;
     Product output;
     Network network;
     Product head;

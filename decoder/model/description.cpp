@@ -3,23 +3,36 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "decoder/error.h"
+#include "runtime/quantize/small_floats.h"
 
 namespace hone::decoder {
 namespace {
 
+constexpr double most_cap = 65536;  ///< Sample::softcap
+
+bool differ_in_windows(const models::Model& model) {
+    return std::ranges::all_of(model.layers, [&](const models::LayerGroup& group) {
+        return group.kind == models::LayerKind{.window = group.kind.window};
+    });
+}
+
 /// What of a model the decoder has no operators for, in words.
-std::vector<std::string> lacking(const models::Model& model) {
+std::vector<std::string> lacking(const models::Model& model, const TensorNames& names) {
     std::vector<std::string> lacks;
     const auto lack = [&](bool has, const char* what) {
         if (has) lacks.emplace_back(what);
     };
     lack(model.encoder, "attention without a mask, as encoders have it");
-    lack(model.norms != models::NormPlaces::before, "norms elsewhere than in front");
+    const bool knows_norms = model.norms == models::NormPlaces::before ||
+                             (model.norms == models::NormPlaces::around && !names.behind_attention.empty());
+    lack(!knows_norms, "norms elsewhere than in front");
     lack(model.parallel, "parallel blocks");
-    lack(model.layers.size() > 1, "layers of more than one kind");
+    lack(!differ_in_windows(model), "layers that differ in more than their windows");
     lack(model.experts > 1, "a mixture of experts");
     lack(model.latent_attention, "latent attention");
     lack(model.alibi, "ALiBi");
@@ -28,15 +41,13 @@ std::vector<std::string> lacking(const models::Model& model) {
     lack(model.scaled_queries, "queries scaled by position");
     lack(model.qk_norm && (model.norm != "rmsnorm" || model.head_norm != models::HeadNorm::shared),
          "a norm of queries and keys over all heads");
-    lack(model.embedding_norm || model.embedding_scale, "a norm or scale of embeddings");
-    lack(model.softcap, "a cap of scores");
-    lack(model.logit_cap, "a cap of logits");
+    lack(model.embedding_norm || model.embedding_scale != names.root_scale, "a norm or scale of embeddings");
+    lack(model.logit_cap > most_cap || model.logit_cap != std::floor(model.logit_cap),
+         "a cap of logits that is no whole number up to 65536");
     lack(model.gated_ffn && model.ffn_bias, "biases of a gated feed-forward network");
     lack(!model.final_norm || !model.first_norm, "a model without its first or last norm");
     lack(!model.has_head, "a model without a language head");
     lack(model.rotary_dim == 0 && !model.learned_positions, "attention without positions");
-    lack(model.quantization.has_value(),
-         "quantized checkpoints (give the folder of the original weights, and --format)");
     return lacks;
 }
 
@@ -50,6 +61,30 @@ Activation Description::activation() const {
     throw DecoderError(fmt::format("activation {}: not known to the decoder", model.activation));
 }
 
+float Description::embedding_scale() const {
+    if (!model.embedding_scale) return 1;
+    const float root = std::sqrt(static_cast<float>(model.hidden_size));
+    if (model.dtype == Dtype::bf16) return runtime::decode_bf16(runtime::encode_bf16(root));
+    if (model.dtype == Dtype::fp16)
+        return runtime::decode_half(static_cast<std::uint16_t>(runtime::Half::encode(root)));
+    return root;
+}
+
+float Description::score_scale() const {
+    return model.query_scalar > 0 ? static_cast<float>(1 / std::sqrt(model.query_scalar)) : 0;
+}
+
+std::vector<std::int64_t> Description::windows() const {
+    if (model.layers.empty()) return {model.sliding_window};
+    std::vector<std::int64_t> windows;
+    for (const models::LayerGroup& group : model.layers) windows.push_back(group.kind.window);
+    return windows;
+}
+
+std::size_t Description::window_of(std::int64_t layer) const {
+    return model.group_of_layer.empty() ? 0 : model.group_of_layer[static_cast<std::size_t>(layer)];
+}
+
 std::int64_t Description::cache_bytes_a_token() const {
     return 2 * kv_width() * element_bytes() * model.num_hidden_layers;
 }
@@ -61,7 +96,7 @@ Description describe(const models::Model& model, const models::RotationNumbers& 
                                        model.architecture.empty() ? "(none)" : model.architecture,
                                        runnable_model_types()));
     }
-    const std::vector<std::string> lacks = lacking(model);
+    const std::vector<std::string> lacks = lacking(model, *names);
     if (!lacks.empty())
         throw DecoderError(fmt::format("{}: not run yet: {}", model.name, fmt::join(lacks, "; ")));
     return {.model = model, .rotation = rotation, .names = names};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "decoder/model/tensor_names.h"
 #include "hone/hone.h"
@@ -13,7 +14,8 @@
 
 namespace hone::decoder {
 
-/// All layers are alike: norm, attention, sum, norm, feed-forward network, sum.
+/// All layers are alike but for windows of attention: norm, attention, sum, norm, feed-forward network, sum;
+/// with norms around, another one in front of each sum.
 struct Description {
     models::Model model;
     models::RotationNumbers rotation;
@@ -24,6 +26,15 @@ struct Description {
     [[nodiscard]] std::int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(model.dtype); }
     [[nodiscard]] Activation activation() const;
+    [[nodiscard]] bool has_norms_behind() const { return model.norms == models::NormPlaces::around; }
+    /// What tokens' rows are multiplied by, a number of the model's dtype; 1: they are not.
+    [[nodiscard]] float embedding_scale() const;
+    /// What scores of attention are multiplied by; 0: the inverse of the root of head_dim.
+    [[nodiscard]] float score_scale() const;
+    /// Keys that a query sees, of each kind of layer; 0: all.
+    [[nodiscard]] std::vector<std::int64_t> windows() const;
+    /// Which of windows() a layer has.
+    [[nodiscard]] std::size_t window_of(std::int64_t layer) const;
     /// Bytes of keys and values of a token, of all layers.
     [[nodiscard]] std::int64_t cache_bytes_a_token() const;
 };

@@ -1,5 +1,5 @@
-// Under which names the tensors of a model stand in its checkpoint: one entry a model_type. A model whose
-// type has none is not run.
+// Under which names the tensors of a model stand in its checkpoint, and what of them no config.json says: one
+// entry a model_type. A model whose type has none is not run.
 #pragma once
 
 #include <string>
@@ -21,6 +21,9 @@ struct TensorNames {
     std::string_view k_norm = "self_attn.k_norm";
     std::string_view output = "self_attn.o_proj";
     std::string_view network_norm = "post_attention_layernorm";
+    /// Of models whose norms stand around: behind attention, and behind the network.
+    std::string_view behind_attention = {};
+    std::string_view behind_network = {};
     /// Rows of the gate first, where there is one.
     std::vector<std::string_view> up{"mlp.gate_proj", "mlp.up_proj"};
     std::string_view down = "mlp.down_proj";
@@ -28,6 +31,8 @@ struct TensorNames {
     std::string_view head = "lm_head";
     std::string_view optional_prefix = {};  ///< that some checkpoints have in front of all names
     bool columns_first = false;             ///< weights of linear layers are [in, out]
+    bool norms_less_one = false;  ///< weights of norms stand there without the 1 that is added to them
+    bool root_scale = false;      ///< tokens' rows are multiplied by the root of their size
 };
 
 /// nullptr: none.

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "decoder/error.h"
+#include "decoder/weights/code_reader.h"
 #include "hone/quantize.h"
 #include "hone/quantize_on_device.h"
 #include "runtime/quantize/parallel.h"
@@ -41,9 +42,12 @@ class WeightLoader {
           description_(model),
           model_(model.model),
           source_(source),
-          format_(format),
+          makes_codes_(format.format && !source.codes()),
           progress_(progress),
-          weights_(weights) {}
+          weights_(weights),
+          codes_(gpu, source) {
+        weights.code_format = source.codes() ? source.codes()->format : format;
+    }
 
     void load() {
         check_all();
@@ -53,6 +57,7 @@ class WeightLoader {
             weights_.layers.push_back(load_layer(layer));
         weights_.final_norm = norm(std::string(names().final_norm));
         load_head();
+        codes_.read(reading_threads, [this](std::int64_t bytes) { report(bytes); });
         gpu_.wait();
     }
 
@@ -94,10 +99,13 @@ class WeightLoader {
     void check_room() const {
         const std::int64_t free_bytes = runtime::free_memory_bytes(gpu_.driver());
         if (planned_bytes_ <= free_bytes) return;
-        throw DecoderError(fmt::format(
-            "the weights take {:.2f} GB, and the GPU has {:.2f} GB free; codes of 8 or 4 bits take half or a "
-            "quarter of 16 (--format fp8, --format w4a16)",
-            static_cast<double>(planned_bytes_) * 1e-9, static_cast<double>(free_bytes) * 1e-9));
+        const std::string_view advice = weights_.code_format.format
+                                            ? ""
+                                            : "; codes of 8 or 4 bits take half or a quarter of 16 (--format "
+                                              "fp8, --format w4a16)";
+        throw DecoderError(fmt::format("the weights take {:.2f} GB, and the GPU has {:.2f} GB free{}",
+                                       static_cast<double>(planned_bytes_) * 1e-9,
+                                       static_cast<double>(free_bytes) * 1e-9, advice));
     }
 
     void load_tables() {
@@ -125,8 +133,13 @@ class WeightLoader {
         if (model_.output_bias)
             made.output_bias = values({vector_tensor(name(names().output), "bias", hidden)});
         made.network_norm = norm(name(names().network_norm));
+        if (description_.has_norms_behind()) {
+            made.behind_attention = norm(name(names().behind_attention));
+            made.behind_network = norm(name(names().behind_network));
+        }
         load_up(layer, made);
         made.down = linear({linear_tensor(name(names().down), hidden, between)});
+        require_alike_network(layer, made);
         if (model_.ffn_bias) made.down_bias = values({vector_tensor(name(names().down), "bias", hidden)});
         return made;
     }
@@ -172,17 +185,32 @@ class WeightLoader {
         made.up = linear({linear_tensor(in_layer(layer, parts[1]), between, model_.hidden_size)});
     }
 
+    /// The operator of a network takes codes of all its weights or of none.
+    void require_alike_network(std::int64_t layer, const LayerWeights& made) const {
+        if (made.up.is_coded == made.down.is_coded &&
+            (!model_.gated_ffn || made.gate.is_coded == made.up.is_coded))
+            return;
+        throw DecoderError(fmt::format(
+            "the feed-forward network of layer {} has codes of some of its weights and numbers of others; "
+            "the "
+            "decoder takes codes of all or of none (hone quantize --skip mlp leaves all of them out)",
+            layer));
+    }
+
     void load_head() {
         const WantedTensor own =
             matrix_tensor(std::string(names().head), model_.vocab_size, model_.hidden_size);
-        const bool coded = format_.format && format_.lm_head;
-        if (model_.tied_head && !coded) {
-            weights_.head = {model_.vocab_size, model_.hidden_size, weights_.embedding, {}};
+        const bool makes_codes = makes_codes_ && weights_.code_format.lm_head;
+        const bool has_codes = source_.coded(own.name) != nullptr;
+        if (model_.tied_head && !makes_codes && !has_codes) {
+            weights_.head = {
+                .rows = model_.vocab_size, .columns = model_.hidden_size, .values = weights_.embedding};
             if (!checking_) weights_.bytes_a_step_ += model_.vocab_size * model_.hidden_size * width();
         } else {
             const WantedTensor table =
                 matrix_tensor(std::string(names().embedding), model_.vocab_size, model_.hidden_size);
-            weights_.head = made_of({model_.tied_head ? table : own}, 0, model_.vocab_size, coded);
+            const bool takes_table = model_.tied_head && !has_codes;
+            weights_.head = made_of({takes_table ? table : own}, 0, model_.vocab_size, makes_codes);
         }
         if (model_.head_bias) {
             weights_.head_bias =
@@ -191,7 +219,9 @@ class WeightLoader {
     }
 
     NormWeight norm(const std::string& name) {
-        NormWeight made{.weight = values({vector_tensor(name, "weight", model_.hidden_size)})};
+        WantedTensor weight = vector_tensor(name, "weight", model_.hidden_size);
+        weight.less_one = names().norms_less_one;
+        NormWeight made{.weight = values({weight})};
         if (model_.norm_bias) made.bias = values({vector_tensor(name, "bias", model_.hidden_size)});
         return made;
     }
@@ -212,14 +242,17 @@ class WeightLoader {
     }
     /// `rows` rows from the `first` on.
     MatrixWeight linear(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t rows) {
-        return made_of(tensors, first, rows, format_.format.has_value());
+        return made_of(tensors, first, rows, makes_codes_);
     }
 
     MatrixWeight made_of(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t rows,
-                         bool coded) {
+                         bool makes_codes) {
         const std::int64_t columns = tensors.front().columns;
-        MatrixWeight made{.rows = rows, .columns = columns};
-        if (coded) {
+        const bool has_codes = are_coded(source_, tensors);
+        MatrixWeight made{.rows = rows, .columns = columns, .is_coded = makes_codes || has_codes};
+        if (has_codes) {
+            made.packed = stored(tensors, first, rows);
+        } else if (makes_codes) {
             made.packed = quantized(tensors, first, rows, columns);
         } else {
             made.values = read(tensors, first * columns, rows * columns, allocate(rows * columns * width()));
@@ -228,9 +261,26 @@ class WeightLoader {
         return made;
     }
 
+    /// Codes that the source has, which are read when all places are known.
+    QuantizedWeightPointers stored(const std::vector<WantedTensor>& tensors, std::int64_t first,
+                                   std::int64_t rows) {
+        const CodedRows wanted = coded_rows(source_, tensors, first, rows);
+        const PackedBytes bytes = bytes_of_rows(wanted.shape, rows);
+        const CodesOnGpu to{.codes = allocate(bytes.codes),
+                            .scales = allocate(bytes.scales),
+                            .zeros = bytes.zeros > 0 ? allocate(bytes.zeros) : CodesOnGpu::Span{}};
+        if (checking_) {
+            all_bytes_ += bytes.all();
+            return {};
+        }
+        codes_.add(wanted, to);
+        weights_.bytes_a_step_ += bytes.all();
+        return {.codes = to.codes.data(), .scales = to.scales.data(), .zeros = to.zeros.data()};
+    }
+
     QuantizedWeightPointers quantized(const std::vector<WantedTensor>& tensors, std::int64_t first,
                                       std::int64_t rows, std::int64_t columns) {
-        const QuantizeWeights how = quantizing(format_, model_.dtype, rows, columns);
+        const QuantizeWeights how = quantizing(weights_.code_format, model_.dtype, rows, columns);
         const PackedShape shape{.format = how.format,
                                 .out = rows,
                                 .in = columns,
@@ -325,9 +375,10 @@ class WeightLoader {
     const Description& description_;
     const models::Model& model_;
     const WeightSource& source_;
-    const checkpoints::WeightFormat& format_;
+    bool makes_codes_;  ///< of the numbers of linear layers
     const LoadProgress& progress_;
     ModelWeights& weights_;
+    CodeReader codes_;
     bool checking_ = false;  ///< names and shapes alone; nothing is made
     Bytes scratch_;          ///< of the weight that codes are made of
     Bytes workspace_;

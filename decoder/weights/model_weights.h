@@ -18,6 +18,7 @@ namespace hone::decoder {
 struct MatrixWeight {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
+    bool is_coded = false;
     const void* values = nullptr;  ///< [rows, columns]; nullptr where there are codes
     QuantizedWeightPointers packed{};
 };
@@ -30,13 +31,15 @@ struct NormWeight {
 /// A bias is nullptr where the model has none.
 struct LayerWeights {
     NormWeight attention_norm;
-    MatrixWeight qkv;  ///< rows of queries, then keys, then values
+    NormWeight behind_attention;  ///< of models with norms around, as behind_network
+    MatrixWeight qkv;             ///< rows of queries, then keys, then values
     const void* qkv_bias = nullptr;
     const void* q_norm = nullptr;
     const void* k_norm = nullptr;
     MatrixWeight output;
     const void* output_bias = nullptr;
     NormWeight network_norm;
+    NormWeight behind_network;
     MatrixWeight gate;  ///< of gated networks
     MatrixWeight up;
     const void* up_bias = nullptr;
@@ -49,14 +52,16 @@ using LoadProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
 class ModelWeights {
   public:
-    /// Layers with codes are made by the GPU of weights that it gets one after the other. Throws
-    /// CheckpointError and DecoderError before anything is read where a tensor is missing or of another
-    /// shape; CudaError where memory is short.
+    /// Codes that the source has are taken as they are, and its numbers stay numbers. Of a source without
+    /// codes, `format` says what codes of linear layers the GPU makes of weights that it gets one after the
+    /// other. Throws CheckpointError and DecoderError before anything is read where a tensor is missing or of
+    /// another shape; CudaError where memory is short.
     ModelWeights(const Gpu& gpu, Runtime& runtime, const Description& model, const WeightSource& source,
                  const checkpoints::WeightFormat& format, const LoadProgress& progress = {});
 
-    const void* embedding = nullptr;  ///< [vocabulary, hidden]
-    const void* positions = nullptr;  ///< [positions, hidden], of learned ones
+    checkpoints::WeightFormat code_format;  ///< of all weights that are codes
+    const void* embedding = nullptr;        ///< [vocabulary, hidden]
+    const void* positions = nullptr;        ///< [positions, hidden], of learned ones
     std::vector<LayerWeights> layers;
     NormWeight final_norm;
     MatrixWeight head;

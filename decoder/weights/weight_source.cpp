@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -51,10 +52,20 @@ void store(Dtype dtype, float value, std::byte* bytes, std::size_t index) {
 
 class CheckpointWeights : public WeightSource {
   public:
-    explicit CheckpointWeights(const std::filesystem::path& folder)
-        : checkpoint_(checkpoints::Checkpoint::open(folder)) {}
+    CheckpointWeights(const std::filesystem::path& folder,
+                      const std::optional<checkpoints::QuantizationConfig>& config,
+                      const std::optional<checkpoints::QuantizeRequest>& wanted)
+        : checkpoint_(checkpoints::Checkpoint::open(folder)) {
+        if (!config) return;
+        layers_ = checkpoints::coded_layers(checkpoint_, *config, wanted);
+        for (const checkpoints::LayerOutline& layer : layers_->layers())
+            coded_.emplace(layer.name + ".weight", &layer);
+        refuse_input_order(*config);
+    }
 
-    bool has(std::string_view name) const override { return checkpoint_.find(name) != nullptr; }
+    bool has(std::string_view name) const override {
+        return checkpoint_.find(name) != nullptr || coded(name) != nullptr;
+    }
 
     void check(const WantedTensor& wanted) const override {
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
@@ -74,7 +85,7 @@ class CheckpointWeights : public WeightSource {
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
         const Dtype stored = *dtype_of(tensor.type);
         const auto width = static_cast<std::int64_t>(size_bytes(stored));
-        if (stored == dtype && !wanted.transposed)
+        if (stored == dtype && !wanted.transposed && !wanted.less_one)
             return tensor.read_at(static_cast<std::uint64_t>(first * width), out);
         // A transposed tensor is read whole by each piece: such checkpoints are small.
         const std::int64_t from = wanted.transposed ? 0 : first;
@@ -85,12 +96,34 @@ class CheckpointWeights : public WeightSource {
             const std::int64_t row = (first + i) / wanted.columns;
             const std::int64_t column = (first + i) % wanted.columns;
             const std::int64_t place = wanted.transposed ? column * wanted.rows + row : i;
-            store(dtype, value_at(stored, bytes.data(), static_cast<std::size_t>(place)), out.data(),
-                  static_cast<std::size_t>(i));
+            const float value = value_at(stored, bytes.data(), static_cast<std::size_t>(place));
+            store(dtype, value + (wanted.less_one ? 1.0F : 0.0F), out.data(), static_cast<std::size_t>(i));
         }
     }
 
+    std::optional<StoredCodes> codes() const override {
+        if (!layers_) return std::nullopt;
+        const PackedShape& shape = layers_->layers().front().shape;
+        return StoredCodes{.format = {.format = shape.format, .group = shape.group, .zeros = shape.zeros},
+                           .dtype = layers_->dtype()};
+    }
+    const checkpoints::LayerOutline* coded(std::string_view name) const override {
+        const auto found = coded_.find(name);
+        return found == coded_.end() ? nullptr : found->second;
+    }
+    QuantizedWeight read_codes(const checkpoints::LayerOutline& layer) const override {
+        return checkpoints::pack_layer(*layers_, layer).weight;
+    }
+
   private:
+    void refuse_input_order(const checkpoints::QuantizationConfig& config) const {
+        if (!layers_->layers().front().input_order) return;
+        throw DecoderError(fmt::format(
+            "{}: columns stand by activation order (desc_act), and the decoder does not reorder x; "
+            "allowed: codes whose columns stand as x does, or the original weights with --format",
+            config.place()));
+    }
+
     static std::vector<std::uint64_t> shape_of(const WantedTensor& wanted) {
         const auto rows = static_cast<std::uint64_t>(wanted.rows);
         const auto columns = static_cast<std::uint64_t>(wanted.columns);
@@ -100,6 +133,8 @@ class CheckpointWeights : public WeightSource {
     }
 
     checkpoints::Checkpoint checkpoint_;
+    std::unique_ptr<checkpoints::LayerSource> layers_;  ///< those with codes
+    std::map<std::string, const checkpoints::LayerOutline*, std::less<>> coded_;
 };
 
 class MadeUpWeights : public WeightSource {
@@ -129,8 +164,10 @@ class MadeUpWeights : public WeightSource {
 
 }  // namespace
 
-std::unique_ptr<WeightSource> checkpoint_weights(const std::filesystem::path& folder) {
-    return std::make_unique<CheckpointWeights>(folder);
+std::unique_ptr<WeightSource> checkpoint_weights(const std::filesystem::path& folder,
+                                                 const std::optional<checkpoints::QuantizationConfig>& config,
+                                                 const std::optional<checkpoints::QuantizeRequest>& wanted) {
+    return std::make_unique<CheckpointWeights>(folder, config, wanted);
 }
 
 std::unique_ptr<WeightSource> made_up_weights() { return std::make_unique<MadeUpWeights>(); }

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "checkpoints/pack/layer_source.h"
+#include "checkpoints/pack/weight_format.h"
 #include "kernel_templates/dtype.h"
 
 namespace hone::decoder {
@@ -21,8 +24,15 @@ struct WantedTensor {
     std::int64_t columns = 0;
     bool transposed = false;  ///< it stands there as [columns, rows]
     bool is_vector = false;
+    bool less_one = false;  ///< 1 is added to what stands there
 
     [[nodiscard]] std::int64_t elements() const { return rows * columns; }
+};
+
+/// What all codes of a source have in common.
+struct StoredCodes {
+    checkpoints::WeightFormat format;
+    Dtype dtype = Dtype::bf16;  ///< what x has to be
 };
 
 class WeightSource {
@@ -39,10 +49,22 @@ class WeightSource {
     /// `count` elements from the `first` on, as numbers of `dtype`. check() has accepted the tensor.
     virtual void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
                       std::span<std::byte> out) const = 0;
+
+    /// nullopt: it has none.
+    [[nodiscard]] virtual std::optional<StoredCodes> codes() const { return std::nullopt; }
+    /// The layer whose weight ("model.layers.0.mlp.up_proj.weight") it has as codes; nullptr where it has
+    /// numbers, or nothing.
+    [[nodiscard]] virtual const checkpoints::LayerOutline* coded(std::string_view) const { return nullptr; }
+    /// The codes of such a layer. Throws CheckpointError.
+    [[nodiscard]] virtual QuantizedWeight read_codes(const checkpoints::LayerOutline&) const { return {}; }
 };
 
-/// A folder's model.safetensors, or its shards.
-[[nodiscard]] std::unique_ptr<WeightSource> checkpoint_weights(const std::filesystem::path& folder);
+/// A folder's model.safetensors, or its shards. `config` says how its linear layers are quantized, if they
+/// are; `wanted`, if anything, what has to hold of their codes. Throws CheckpointError for what does not go
+/// together, and DecoderError for codes that the decoder does not take.
+[[nodiscard]] std::unique_ptr<WeightSource> checkpoint_weights(
+    const std::filesystem::path& folder, const std::optional<checkpoints::QuantizationConfig>& config = {},
+    const std::optional<checkpoints::QuantizeRequest>& wanted = {});
 
 /// All tensors there are, but for biases' names: normal numbers with a standard deviation of 0.02, and ones
 /// where a norm is scaled. The same for each name, whenever it is asked for.

@@ -48,6 +48,13 @@ inline constexpr Field fields[] = {
      .min = 0,
      .default_value = 0,
      .choices = yes_no},
+    {.name = "softcap",
+     .kind = Field::Kind::extent,
+     .meaning = "logits x count as softcap * tanh(x / softcap); 0: as they are",
+     .min = 0,
+     .max = 65536,
+     .default_value = 0,
+     .quiet_default = true},
     {.name = "vocabulary",
      .kind = Field::Kind::extent,
      .meaning = "logits a row",
@@ -60,6 +67,7 @@ struct Fields {
     Dtype dtype = Dtype::bf16;
     bool filters = false;
     bool log_probability = false;
+    std::int64_t softcap = 0;
     std::int64_t vocabulary = 0;
     std::int64_t rows = 0;
 };
@@ -67,8 +75,9 @@ struct Fields {
     return {.dtype = static_cast<Dtype>(problem[0]),
             .filters = problem[1] != 0,
             .log_probability = problem[2] != 0,
-            .vocabulary = problem[3],
-            .rows = problem[4]};
+            .softcap = problem[3],
+            .vocabulary = problem[4],
+            .rows = problem[5]};
 }
 /// A problem as numbers.
 struct SampleProblem : Fields {

@@ -106,7 +106,7 @@ struct RegisterHome {
         for (int step = 0; step < steps; ++step) {
 #pragma unroll
             for (int i = 0; i < vector; ++i)
-                values_[step][i] = __uint_as_float(mass_of(values_[step][i], scaling));
+                values_[step][i] = __uint_as_float(Capped::mass(values_[step][i], scaling));
         }
     }
     __device__ void masses(int step, uint32 (&values)[vector]) const {
@@ -225,7 +225,7 @@ struct ElementHome : Place {
     __device__ void distances(int step, float (&values)[vector]) const {
         logits(step, values);
 #pragma unroll
-        for (int i = 0; i < vector; ++i) values[i] = distance_of(values[i], scaling_);
+        for (int i = 0; i < vector; ++i) values[i] = Capped::distance(values[i], scaling_);
     }
 
     int best_ = 0;

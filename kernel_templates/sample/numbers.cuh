@@ -45,6 +45,13 @@ inline float fused(float a, float b, float c) {
     return __builtin_fmaf(a, b, c);
 #endif
 }
+inline float product_of(float a, float b) {
+#ifdef __CUDACC__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
 inline float quotient_of(float a, float b) {
 #ifdef __CUDACC__
     return __fdiv_rn(a, b);
@@ -83,16 +90,21 @@ inline float distance_of(float logit, const Scaling& scaling) {
 
 /// 2^x is made of a whole power and a polynomial on [-1/2, 1/2], interpolated at Chebyshev's points, with a
 /// relative error of 2^-22.
-inline unsigned mass_of_distance(float distance, const Scaling& scaling) {
-    constexpr float whole = 0x1.8p23F;  // added, leaves a number's nearest integer in its low bits
-    const float shifted = fused(distance, scaling.factor, whole);
-    const float f = fused(distance, scaling.factor, -sum_of(shifted, -whole));
+inline constexpr float whole = 0x1.8p23F;  ///< added, leaves a number's nearest integer in its low bits
+
+/// (2^f - 1) / f for f in [-1/2, 1/2].
+inline float power_slope(float f) {
     float p = fused(0x1.5ec866p-10F, f, 0x1.3cbf60p-7F);
     p = fused(p, f, 0x1.c6afeep-5F);
     p = fused(p, f, 0x1.ebfa4cp-3F);
-    p = fused(p, f, 0x1.62e430p-1F);
+    return fused(p, f, 0x1.62e430p-1F);
+}
+
+inline unsigned mass_of_distance(float distance, const Scaling& scaling) {
+    const float shifted = fused(distance, scaling.factor, whole);
+    const float f = fused(distance, scaling.factor, -sum_of(shifted, -whole));
     constexpr float coarse = 0x1.8p6F;  // a float of this size has multiples of 2^-17
-    p = fused(p, f, 1.0F + coarse);
+    const float p = fused(power_slope(f), f, 1.0F + coarse);
     const unsigned significand = __builtin_bit_cast(unsigned, p) - __builtin_bit_cast(unsigned, coarse);
     const unsigned shift = __builtin_bit_cast(unsigned, whole) - __builtin_bit_cast(unsigned, shifted);
     return significand << (mass_bits - 17) >> shift;
@@ -101,6 +113,56 @@ inline unsigned mass_of_distance(float distance, const Scaling& scaling) {
 inline unsigned mass_of(float logit, const Scaling& scaling) {
     return mass_of_distance(distance_of(logit, scaling), scaling);
 }
+
+/// A logit as probabilities see it: softcap * tanh(logit / softcap), or the logit itself where softcap is 0.
+/// What is not finite stays. A larger logit may be seen as one unit in the last place less; none is seen as
+/// farther from the largest than 0.
+template <int softcap>
+struct Seen {
+    static float logit(float logit) {
+        if constexpr (softcap == 0) {
+            return logit;
+        } else {
+            constexpr float cap = softcap;
+            const float y = product_of(logit, 1.0F / cap);
+            const float size = y < 0.0F ? -y : y;
+            const float capped = product_of(size < 0.5F ? tanh_of_small(size) : tanh_of_large(size), cap);
+            return size <= 0x1.fffffep127F ? (y < 0.0F ? -capped : capped) : logit;
+        }
+    }
+    static Scaling scaling(float largest, float temperature) {
+        return Scaling::of(Seen::logit(largest), temperature);
+    }
+    /// Up to 0.
+    static float distance(float logit, const Scaling& scaling) {
+        const float distance = distance_of(Seen::logit(logit), scaling);
+        if constexpr (softcap == 0) return distance;
+        return distance < 0.0F ? distance : 0.0F;
+    }
+    static unsigned mass(float logit, const Scaling& scaling) {
+        return mass_of_distance(distance(logit, scaling), scaling);
+    }
+
+  private:
+    /// Up to 1/2: odd, interpolated at Chebyshev's points.
+    static float tanh_of_small(float y) {
+        const float square = product_of(y, y);
+        float p = fused(0x1.26ba44p-6F, square, -0x1.b558e2p-5F);
+        p = fused(p, square, 0x1.110216p-3F);
+        p = fused(p, square, -0x1.555546p-2F);
+        return fused(product_of(p, square), y, y);
+    }
+    /// From 1/2 on: (1 - e) / (1 + e) with e = 2^(-2 log2(e) y).
+    static float tanh_of_large(float y) {
+        const float exponent = product_of(y < 16.0F ? y : 16.0F, -2.0F * log2_e);
+        const float shifted = sum_of(exponent, whole);
+        const float f = sum_of(exponent, -sum_of(shifted, -whole));
+        const float power = fused(power_slope(f), f, 1.0F);
+        const unsigned down = __builtin_bit_cast(unsigned, whole) - __builtin_bit_cast(unsigned, shifted);
+        const float e = __builtin_bit_cast(float, __builtin_bit_cast(unsigned, power) - (down << 23));
+        return quotient_of(sum_of(1.0F, -e), sum_of(1.0F, e));
+    }
+};
 
 /// The least mass that is at least `part`, 0 to 1, of the largest logit's.
 inline unsigned mass_from(float part) {

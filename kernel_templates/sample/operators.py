@@ -7,6 +7,8 @@ sample = family(
         dtype("fp32 fp16 bf16", "element type of the logits"),
         flag("filters", "top-k, top-p and min-p choose what is drawn from"),
         flag("log_probability", "writes the log-probability of the token at temperature 1, unfiltered"),
+        extent("softcap", 0, 65536, "logits x count as softcap * tanh(x / softcap); 0: as they are", default=0,
+               quiet_default=True),
         extent("vocabulary", 1, 2**20, "logits a row"),
         dynamic("rows", 1, 2**20, "rows of a call"),
     ],
@@ -38,6 +40,7 @@ sample_operator = operator(
         taken("dtype", "element type of the logits"),
         taken("filters"),
         taken("log_probability"),
+        taken("softcap", "logits x count as softcap * tanh(x / softcap) in what is drawn; 0: as they are"),
     ],
     call=call(
         "Sample",

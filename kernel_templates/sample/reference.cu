@@ -19,13 +19,13 @@ class Row {
             if (threadIdx.x == 0) tensors_.write_infinite(row_, token_, largest_);
             return;
         }
-        scaling_ = Scaling::of(largest_, 1.0f);
+        scaling_ = Capped::scaling(largest_, 1.0f);
         const uint64 raw = kept_mass(0);
         if (request.is_greedy) {
             if (threadIdx.x == 0) tensors_.write(row_, token_, largest_, raw);
             return;
         }
-        scaling_ = Scaling::of(largest_, request.temperature);
+        scaling_ = Capped::scaling(largest_, request.temperature);
         const uint32 least = threshold(request);
         const uint64 drawn = high_product(request.random, kept_mass(least));
         if (threadIdx.x == 0) tensors_.write(row_, walk(least, drawn), largest_, raw);
@@ -50,7 +50,7 @@ class Row {
         token_ = token;
     }
 
-    __device__ uint32 mass(int token) const { return mass_of(to_float(logits_[token]), scaling_); }
+    __device__ uint32 mass(int token) const { return Capped::mass(to_float(logits_[token]), scaling_); }
 
     /// Over the vocabulary; by all threads.
     template <class Term>

@@ -110,14 +110,14 @@ class Sampler {
 
     /// The lane's mass at temperature 1.
     __device__ uint64 raw_mass(float largest) const {
-        const Scaling scaling = Scaling::of(largest, 1.0f);
+        const Scaling scaling = Capped::scaling(largest, 1.0f);
         uint64 sum = 0;
 #pragma unroll(Home::unroll)
         for (int step = 0; step < Home::steps; ++step) {
             float logits[Home::vector];
             home_.logits(step, logits);
 #pragma unroll
-            for (int i = 0; i < Home::vector; ++i) sum += mass_of(logits[i], scaling);
+            for (int i = 0; i < Home::vector; ++i) sum += Capped::mass(logits[i], scaling);
         }
         return sum;
     }
@@ -152,7 +152,7 @@ class Sampler {
 
     __device__ void draw(const Request& request, float largest) {
         const uint64 raw = has_log_probability ? raw_mass(largest) : 0;
-        home_.weigh(Scaling::of(largest, request.temperature));
+        home_.weigh(Capped::scaling(largest, request.temperature));
         uint32 least = 1;
         bool is_known = false;  // histograms have this block's mass
         uint64 kept = 0;
@@ -289,6 +289,7 @@ inline constexpr LoadHint load_hint = static_cast<LoadHint>(Tuned::load_hint);
 inline constexpr int blocks = static_cast<int>(Tuned::cluster);
 inline constexpr bool in_shared = Tuned::home == 1 || Tuned::home == 2;
 inline constexpr bool counts_values = Tuned::home == 2;
+static_assert(!counts_values || Shape::softcap == 0, "values stand as far from the largest as their logits");
 
 using Team = TeamOf<blocks>::type;
 using RowLayout = Layout<Team, threads, static_cast<int>(Tuned::vector)>;

@@ -12,6 +12,8 @@ namespace hone::sample {
 using Element = DtypeOf<Shape::dtype>::type;
 inline constexpr bool has_filters = Shape::filters != 0;
 inline constexpr bool has_log_probability = Shape::log_probability != 0;
+/// Logits with their cap.
+using Capped = Seen<static_cast<int>(Shape::softcap)>;
 inline constexpr int vocabulary = static_cast<int>(Shape::vocabulary);
 inline constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u);
 
@@ -42,7 +44,8 @@ struct Tensors : Arguments {
         out[row] = token;
         if constexpr (has_log_probability) {
             const float logit = to_float(logits[row * logits_stride + token]);
-            log_probability[row] = (logit - largest) - logf(__ull2float_rn(raw_mass) * 0x1p-31f);
+            log_probability[row] =
+                (Capped::logit(logit) - Capped::logit(largest)) - logf(__ull2float_rn(raw_mass) * 0x1p-31f);
         }
     }
     /// Rows whose largest logit is infinite, or that have no number at all.

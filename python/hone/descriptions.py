@@ -327,11 +327,13 @@ class Sample(Description):
     dtype: str = "bf16"  # element type of the logits; fp32, fp16 or bf16, or a torch.dtype
     filters: bool = False
     log_probability: bool = False
+    # logits x count as softcap * tanh(x / softcap) in what is drawn; 0: as they are; 0 to 65536
+    softcap: int = 0
 
     C_NAME = "sample"
     STRUCT = structs.Sample
     FAMILY = "sample"
-    SIZES = ("vocabulary", "max_rows")
+    SIZES = ("vocabulary", "max_rows", "softcap")
     LIMIT = "max_rows"
     ROWS_ARE_SEQUENCES = True
     WORDS = {"dtype": structs.DTYPES}

@@ -193,7 +193,8 @@ Sample from_c(const hone_sample& given) {
             .max_rows = given.max_rows,
             .dtype = dtype_from("dtype", given.dtype),
             .filters = flag_from("filters", given.filters),
-            .log_probability = flag_from("log_probability", given.log_probability)};
+            .log_probability = flag_from("log_probability", given.log_probability),
+            .softcap = given.softcap};
 }
 
 hone_status to_c(Status status) noexcept {

@@ -28,6 +28,8 @@ struct Sample {
     Dtype dtype = Dtype::bf16;    ///< element type of the logits; fp32, fp16 or bf16
     bool filters = false;
     bool log_probability = false;
+    /// logits x count as softcap * tanh(x / softcap) in what is drawn; 0: as they are, 0 to 65536
+    std::int64_t softcap = 0;
 };
 
 /// One call. Everything that a row asks for is on the device, so that a captured call may be replayed with

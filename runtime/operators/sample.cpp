@@ -15,7 +15,8 @@ Problem problem_of(const Sample& description) {
                             {{"vocabulary", description.vocabulary},
                              {"dtype", dtype_name(description.dtype)},
                              {"filters", yes_no(description.filters)},
-                             {"log_probability", yes_no(description.log_probability)}},
+                             {"log_probability", yes_no(description.log_probability)},
+                             {"softcap", description.softcap}},
                             {{"max_rows", description.max_rows}});
 }
 

@@ -463,7 +463,8 @@ static int sample_differs(void) {
            made.vocabulary != wanted.vocabulary ||
            made.max_rows != wanted.max_rows ||
            made.filters != wanted.filters ||
-           made.log_probability != wanted.log_probability;
+           made.log_probability != wanted.log_probability ||
+           made.softcap != wanted.softcap;
 }
 
 static int sample_args_differs(void) {

@@ -72,6 +72,25 @@ TEST_CASE("codes of 4 and 8 bits are made while weights are read") {
     }
 }
 
+TEST_CASE("what hone quantize has packed runs as it is, with the tokenizer that it took along") {
+    const Model model;
+    for (const char* format : {"w4a16", "w8a16", "w8a8", "fp8"}) {
+        const std::string packed = std::string("packed-") + format;
+        REQUIRE(model.sandbox.run({"quantize", "model", "--format", format, "-o", packed}).code == 0);
+        CHECK(model.sandbox.read(packed + "/tokenizer.json") == model.sandbox.read("model/tokenizer.json"));
+        const Ended ended = model.sandbox.run({"generate", packed, "-p", "Once", "-n", "3"});
+        INFO(ended.err);
+        CHECK(ended.code == 0);
+        CHECK(ended.out == "!!!\n");
+        CHECK(model.sandbox.run({"generate", packed, "-p", "Once", "-n", "3", "--format", format}).code == 0);
+    }
+    const Ended other = model.sandbox.run({"generate", "packed-fp8", "-p", "Once", "--format", "w4a16"});
+    CHECK(other.code == 2);
+    CHECK(has(other.err,
+              "--format w4a16: packed-fp8/config.json: quantization_config says that the weights have codes "
+              "already, of the format fp8; allowed: what they are, or no --format"));
+}
+
 TEST_CASE("what does not go is refused before anything is loaded, by its name") {
     const Model model;
     CHECK(has(model.refusal({"--prompt-ids", "1,x"}), "--prompt-ids: 'x' is no id of a token"));

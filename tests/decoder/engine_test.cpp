@@ -135,8 +135,9 @@ TEST_CASE("what does not go is refused by its name") {
     options.max_sequences = 257;
     CHECK(refusal(options).find("sequences is 257") == 0);
     options = small_options();
-    options.made_up->architecture = "gemma2";
-    CHECK(refusal(options).find("small: model_type gemma2 is not run yet; those that are: gpt2, llama") == 0);
+    options.made_up->architecture = "gemma3_text";
+    CHECK(refusal(options).find(
+              "small: model_type gemma3_text is not run yet; those that are: gpt2, gemma2, llama") == 0);
     options = small_options();
     options.made_up->experts = 8;
     CHECK(refusal(options) == "small: not run yet: a mixture of experts");

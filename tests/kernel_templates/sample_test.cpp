@@ -63,6 +63,51 @@ TEST_CASE("what is no number and what is far below the largest has no mass") {
     CHECK(mass_of(0.0F, Scaling::of(1.0F, infinity)) == 1U << 31);
 }
 
+TEST_CASE("a cap sees softcap * tanh(logit / softcap), never falling by more than a rounding") {
+    const auto check = [](auto capped, double cap) {
+        double before = -infinity;
+        for (double x = -9 * cap; x <= 9 * cap; x += cap / 1111) {
+            const float logit = static_cast<float>(x);
+            const double exact = cap * std::tanh(static_cast<double>(logit) / cap);
+            const double seen = decltype(capped)::logit(logit);
+            CHECK(std::abs(seen - exact) <= 3e-7 * std::abs(exact));
+            CHECK(seen >= before - 3e-7 * cap);
+            CHECK(decltype(capped)::logit(-logit) == -static_cast<float>(seen));
+            before = seen;
+        }
+    };
+    check(Seen<30>(), 30);
+    check(Seen<1>(), 1);
+    check(Seen<65536>(), 65536);
+    CHECK(Seen<0>::logit(7.25F) == 7.25F);
+    constexpr float most = std::numeric_limits<float>::max();
+    CHECK(Seen<30>::logit(most) == 30.0F);
+    CHECK(Seen<30>::logit(-most) == -30.0F);
+    CHECK(Seen<30>::logit(1e-30F) == doctest::Approx(1e-30F));
+    CHECK(Seen<30>::logit(0.0F) == 0.0F);
+}
+
+TEST_CASE("masses under a cap are those of the capped logits, at most that of the largest") {
+    using Capped = Seen<30>;
+    for (const float temperature : {least_temperature, 0.3F, 1.0F, 20.0F}) {
+        for (const float largest : {-40.0F, 0.0F, 3.0F, 29.0F, 300.0F}) {
+            const Scaling scaling = Capped::scaling(largest, temperature);
+            CHECK(Capped::mass(largest, scaling) == 1U << 31);
+            CHECK(Capped::mass(std::nextafter(largest, -infinity), scaling) <= 1U << 31);
+            const double seen_largest = 30 * std::tanh(static_cast<double>(largest) / 30);
+            for (float logit = largest - 50; logit < largest; logit += 0.37F) {
+                const double seen = 30 * std::tanh(static_cast<double>(logit) / 30);
+                const double exact =
+                    std::exp((seen - seen_largest) / static_cast<double>(temperature)) * 0x1p31;
+                const double slack = 0x1p-17 + 2e-5 / static_cast<double>(temperature);
+                CHECK(std::abs(Capped::mass(logit, scaling) - exact) <= exact * std::expm1(slack) + 1);
+            }
+            CHECK(Capped::mass(std::numeric_limits<float>::quiet_NaN(), scaling) == 0);
+            CHECK(Capped::mass(-infinity, scaling) == 0);
+        }
+    }
+}
+
 TEST_CASE("bin and rest are all of a mass and rise with it") {
     std::mt19937 random(3);
     std::uniform_real_distribution<float> drawn(-23.0F, 0.0F);
@@ -117,7 +162,8 @@ TEST_CASE("every bf16 number from 2^-10 to 63.25 has a slot of its own, and no o
 }
 
 TEST_CASE(
-    "values are counted for bf16 logits with filters alone, and two such blocks share a multiprocessor") {
+    "values are counted for bf16 logits with filters and no cap, and two such blocks share a "
+    "multiprocessor") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const auto counting = [&](const char* text) {
         int found = 0;
@@ -129,6 +175,7 @@ TEST_CASE(
     CHECK(counting("dtype=bf16 filters=yes vocabulary=50257 rows=64") == 0);
     CHECK(counting("dtype=bf16 filters=no vocabulary=128256 rows=64") == 0);
     CHECK(counting("dtype=fp32 filters=yes vocabulary=128256 rows=64") == 0);
+    CHECK(counting("dtype=bf16 filters=yes softcap=30 vocabulary=128256 rows=64") == 0);
     const SampleProblem p(problem_of("dtype=bf16 filters=yes vocabulary=128256 rows=64"));
     const RowConfig pair{.threads = 512, .cluster = 4, .vector = 8, .home = 2};
     CHECK(2 * (shared_bytes(p, pair) + 1024) <= 228 * 1024);
@@ -171,6 +218,17 @@ TEST_CASE("defaults are what was fastest where it was measured") {
     CHECK(chosen("dtype=bf16 filters=yes vocabulary=32000 rows=1") == "8x256 0");
     CHECK(chosen("dtype=bf16 filters=yes vocabulary=32000 rows=8") == "8x256 0");
     CHECK(chosen("dtype=bf16 filters=yes vocabulary=32000 rows=256") == "2x512 1");
+}
+
+TEST_CASE("a problem without a cap does not speak of it, so that what is stored of it holds") {
+    const std::string text = "dtype=bf16 filters=no log_probability=no vocabulary=32000";
+    CHECK(static_text(problem_of(text + " rows=1")) == text);
+    CHECK(static_text(problem_of("dtype=bf16 softcap=0 vocabulary=32000 rows=1")) == text);
+    CHECK(static_text(problem_of("dtype=bf16 softcap=30 vocabulary=32000 rows=1")) ==
+          "dtype=bf16 filters=no log_probability=no softcap=30 vocabulary=32000");
+    std::string error;
+    CHECK_FALSE(parse_problem("sample dtype=bf16 softcap=65537 vocabulary=32 rows=1", &error));
+    CHECK(error.find("softcap") != std::string::npos);
 }
 
 TEST_CASE("a block that counts values is cut into parts as memory allows") {

@@ -80,8 +80,8 @@ TEST_CASE("heads are rotated with RMSNorm, and with LayerNorm where the file say
     CHECK(from_json(layer_norm).rotary_dim == 0);
     CHECK(from_json(replaced(layer_norm, "{", R"({"rotary_pct": 1, )")).rotary_dim == 128);
     CHECK(from_json(replaced(layer_norm, "{", R"({"rope_theta": 10000.0, )")).rotary_dim == 128);
-    CHECK_FALSE(from_json(llama).softcap);
-    CHECK(from_json(replaced(llama, "{", R"({"attn_logit_softcapping": 50.0, )")).softcap);
+    CHECK(from_json(llama).softcap == 0);
+    CHECK(from_json(replaced(llama, "{", R"({"attn_logit_softcapping": 50.0, )")).softcap == 50);
 }
 
 TEST_CASE("the language model of a multimodal file is its text_config; dtype may stand above") {

@@ -277,6 +277,11 @@ class Models(Case):
         self.assertEqual(llama.without_family, [])
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
 
+    def test_a_cap_of_logits_is_the_samplers(self) -> None:
+        gemma = hone.prepare("gemma-2-9b", max_rows=1)
+        self.assertEqual(gemma[gemma.roles["sampling"]].description, hone.Sample(256000, 1, softcap=30))
+        self.assertEqual(hone.prepare("gpt2", max_rows=1)["sample"].description, hone.Sample(50257, 1, "fp16"))
+
     def test_the_operators_of_a_quantized_model(self) -> None:
         llama = hone.prepare("llama-3-8b", max_rows=2, format="w4a16", group=64, zeros=True)
         self.assertEqual([name for name in llama if "linear" in name or "ffn" in name], [

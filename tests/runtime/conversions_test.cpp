@@ -367,12 +367,14 @@ TEST_CASE("hone_sample: every member arrives, and numbers that are none are refu
     c.dtype = HONE_FP16;
     c.filters = 1;
     c.log_probability = 1;
+    c.softcap = 4;
     const Sample description = from_c(c);
     CHECK(description.vocabulary == 2);
     CHECK(description.max_rows == 3);
     CHECK(description.dtype == Dtype::fp16);
     CHECK(description.filters == true);
     CHECK(description.log_probability == true);
+    CHECK(description.softcap == 4);
     CHECK(refuses(c, &hone_sample::dtype));
     CHECK(refuses(c, &hone_sample::filters));
     CHECK(refuses(c, &hone_sample::log_probability));

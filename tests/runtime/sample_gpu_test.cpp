@@ -38,12 +38,20 @@ struct Chosen {
     double log_probability = 0;
 };
 
-double log_probability_of(const std::vector<float>& logits, std::size_t token, float largest) {
+/// Not as numbers.cuh computes it. Infinities stay what they are.
+double seen(float logit, std::int64_t softcap) {
+    const auto exact = static_cast<double>(logit);
+    const auto cap = static_cast<double>(softcap);
+    return softcap == 0 || !std::isfinite(exact) ? exact : cap * std::tanh(exact / cap);
+}
+
+double log_probability_of(const std::vector<float>& logits, std::size_t token, float largest,
+                          std::int64_t softcap) {
     double sum = 0;
     for (const float logit : logits) {
-        if (!std::isnan(logit)) sum += std::exp(static_cast<double>(logit) - static_cast<double>(largest));
+        if (!std::isnan(logit)) sum += std::exp(seen(logit, softcap) - seen(largest, softcap));
     }
-    return static_cast<double>(logits[token]) - static_cast<double>(largest) - std::log(sum);
+    return seen(logits[token], softcap) - seen(largest, softcap) - std::log(sum);
 }
 
 std::uint64_t sum_of(const std::vector<unsigned>& masses, unsigned least) {
@@ -72,10 +80,21 @@ unsigned threshold(std::vector<unsigned> masses, const Asked& asked) {
     return least;
 }
 
-std::size_t drawn(const std::vector<float>& logits, float largest, const Asked& asked) {
-    const auto scaling = hone::sample::Scaling::of(largest, asked.temperature);
+template <int softcap>
+std::vector<unsigned> masses_of(const std::vector<float>& logits, float largest, float temperature) {
+    using Capped = hone::sample::Seen<softcap>;
+    const auto scaling = Capped::scaling(largest, temperature);
     std::vector<unsigned> masses;
-    for (const float logit : logits) masses.push_back(hone::sample::mass_of(logit, scaling));
+    for (const float logit : logits) masses.push_back(Capped::mass(logit, scaling));
+    return masses;
+}
+
+/// With those of the caps that the cases below have.
+std::size_t drawn(const std::vector<float>& logits, float largest, const Asked& asked, std::int64_t softcap) {
+    const std::vector<unsigned> masses = softcap == 0    ? masses_of<0>(logits, largest, asked.temperature)
+                                         : softcap == 30 ? masses_of<30>(logits, largest, asked.temperature)
+                                                         : masses_of<3>(logits, largest, asked.temperature);
+    REQUIRE((softcap == 0 || softcap == 3 || softcap == 30));
     const unsigned least = threshold(masses, asked);
     const unsigned long long random =
         hone::random_bits(static_cast<std::uint64_t>(asked.seed), static_cast<std::uint64_t>(asked.counter));
@@ -89,7 +108,7 @@ std::size_t drawn(const std::vector<float>& logits, float largest, const Asked& 
     return logits.size();
 }
 
-Chosen chosen(const std::vector<float>& logits, const Asked& asked) {
+Chosen chosen(const std::vector<float>& logits, const Asked& asked, std::int64_t softcap) {
     float largest = -std::numeric_limits<float>::infinity();
     std::size_t token = 0;
     for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -98,8 +117,8 @@ Chosen chosen(const std::vector<float>& logits, const Asked& asked) {
         token = i;
     }
     if (std::isinf(largest)) return {static_cast<std::int64_t>(token), largest > 0 ? 0 : -infinity};
-    if (asked.temperature >= hone::sample::least_temperature) token = drawn(logits, largest, asked);
-    return {static_cast<std::int64_t>(token), log_probability_of(logits, token, largest)};
+    if (asked.temperature >= hone::sample::least_temperature) token = drawn(logits, largest, asked, softcap);
+    return {static_cast<std::int64_t>(token), log_probability_of(logits, token, largest, softcap)};
 }
 
 using DrawLogits = std::function<std::vector<double>(std::size_t row, std::mt19937_64&)>;
@@ -175,7 +194,7 @@ class SampleCase {
             asked.top_p = 1;
             asked.min_p = 0;
         }
-        wanted_.push_back(chosen(rounded, asked));
+        wanted_.push_back(chosen(rounded, asked, p_.softcap));
     }
 
     Problem problem_;
@@ -265,6 +284,18 @@ TEST_CASE("tokens are those of sorted masses at any vocabulary, in every dtype, 
     }
     check_problem("dtype=bf16 filters=yes", 128256, 12, 6);
     check_problem("dtype=bf16 filters=yes log_probability=yes", 1 << 20, 3, 1);
+}
+
+TEST_CASE(
+    "tokens under a cap of logits are those of sorted capped masses, and greedy ones the largest logits") {
+    constexpr const char* dtypes[] = {"dtype=bf16", "dtype=fp16", "dtype=fp32"};
+    std::size_t turn = 0;
+    for (const std::int64_t vocabulary : {2, 1000, 50257}) {
+        const std::string dtype = dtypes[turn++];
+        check_problem(dtype + " filters=yes log_probability=yes softcap=3", vocabulary, 12, 3);
+        check_problem(dtype + " log_probability=yes softcap=30", vocabulary, 5, 2);
+    }
+    check_problem("dtype=bf16 filters=yes softcap=30", 256000, 12, 4);
 }
 
 TEST_CASE("tokens of logits that are counted by value are right, also of values without a slot") {

@@ -186,12 +186,13 @@ void visit_small_calls(const Visit& visit) {
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8}, RmsNormBackwardArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8, .dtype = Dtype::fp16, .residual = true},
           RmsNormBackwardArgs{});
-    visit(Sample{.vocabulary = 64, .max_rows = 8}, SampleArgs{});
+    visit(Sample{.vocabulary = 64, .max_rows = 8, .softcap = 64}, SampleArgs{});
     visit(Sample{.vocabulary = 64,
                  .max_rows = 8,
                  .dtype = Dtype::fp16,
                  .filters = true,
-                 .log_probability = true},
+                 .log_probability = true,
+                 .softcap = 64},
           SampleArgs{});
 }
 

@@ -175,7 +175,7 @@ class AttentionOperators {
                                  layout.name);
         return tuned(named, "attention_prefill",
                      fmt::format("causal={} window={} softcap={} {}", yes_no(!model_.encoder), part.window,
-                                 yes_no(model_.softcap), layout.prompt),
+                                 yes_no(model_.softcap != 0), layout.prompt),
                      std::move(sizes));
     }
 
@@ -185,7 +185,7 @@ class AttentionOperators {
         named.role = fmt::format("attention over one token{}{}", part.role, layout.name);
         return tuned(named, "attention_decode",
                      fmt::format("causal={} window={} softcap={} q_tokens=1 {}", yes_no(part.window > 0),
-                                 part.window, yes_no(model_.softcap), layout.decode),
+                                 part.window, yes_no(model_.softcap != 0), layout.decode),
                      decode_sizes());
     }
 

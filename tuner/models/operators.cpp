@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "checkpoints/error.h"
@@ -21,6 +22,7 @@ namespace {
 using runtime::yes_no;
 
 constexpr std::int64_t default_max_tokens = 8192;
+constexpr double most_cap = 65536;                            ///< of logits, of the family sample
 constexpr std::int64_t most_sampled = std::int64_t{1} << 20;  ///< logits a row of the family sample
 
 checkpoints::WeightFormat weights_of(const Model& model, const WorkloadOptions& options) {
@@ -75,6 +77,11 @@ ModelOperator token_types(const ModelPart& part) {
                           fmt::format("hidden {}", part.model.hidden_size));
 }
 
+/// The family takes whole numbers.
+bool has_sampled_cap(const Model& model) {
+    return model.logit_cap <= most_cap && model.logit_cap == std::floor(model.logit_cap);
+}
+
 /// One row a sequence; each GPU sees the whole vocabulary.
 ModelOperator sampling(std::string_view role, const ModelPart& part, bool filters) {
     std::vector<std::int64_t> rows(usual_draws.begin(), usual_draws.end());
@@ -86,10 +93,11 @@ ModelOperator sampling(std::string_view role, const ModelPart& part, bool filter
                      .sizes = sizes_at("sample", rows),
                      .count = 1,
                      .shape = fmt::format("vocabulary {}", part.model.vocab_size)};
-    if (part.model.vocab_size <= most_sampled) {
-        op.fields = fmt::format("dtype={} filters={} log_probability=no vocabulary={}", name(part.dtype),
-                                yes_no(filters), part.model.vocab_size);
-    }
+    if (part.model.vocab_size > most_sampled || !has_sampled_cap(part.model)) return op;
+    op.fields = fmt::format("dtype={} filters={} log_probability=no{} vocabulary={}", name(part.dtype),
+                            yes_no(filters),
+                            part.model.logit_cap == 0 ? "" : fmt::format(" softcap={}", part.model.logit_cap),
+                            part.model.vocab_size);
     return op;
 }
 
@@ -105,10 +113,6 @@ std::vector<ModelOperator> operators(const Model& model, const WorkloadOptions& 
     for (ModelOperator& op : attention_operators(model, attention, options.tokens))
         list.push_back(std::move(op));
     for (ModelOperator& op : linear_operators(part)) list.push_back(std::move(op));
-    if (model.logit_cap) {
-        list.push_back(
-            without_kernel("cap of logits", "softcap", 1, fmt::format("vocabulary {}", model.vocab_size)));
-    }
     if (model.encoder) return list;
     list.push_back(sampling("sampling", part, false));
     list.push_back(sampling("sampling, filters", part, true));

@@ -69,7 +69,8 @@ std::vector<std::string> facts(const Model& model) {
     add(model.qkv_bias, "bias of q, k, v");
     add(model.output_bias, "bias of output");
     add(model.ffn_bias, "bias of feed-forward");
-    add(model.softcap, "cap of scores");
+    add(model.softcap != 0, "cap of scores");
+    add(model.logit_cap != 0, "cap of logits");
     add(model.sinks, "sinks");
     add(model.has_head, model.tied_head ? "head tied to the embedding" : "head of its own");
     return list;

@@ -288,6 +288,7 @@ class Sample(ctypes.Structure):
         ("dtype", c_int32),
         *members(c_int64, "vocabulary max_rows"),
         *members(c_int32, "filters log_probability"),
+        ("softcap", c_int64),
     ]
 
 

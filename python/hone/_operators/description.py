@@ -77,10 +77,12 @@ class Description:
     @classmethod
     def of_problem(cls, problem: Dict[str, str], most_rows: int) -> "Description":
         """The description of a problem of FAMILY, {"dtype": "bf16", "residual": "no", ...}, for calls of up
-        to `most_rows` rows."""
+        to `most_rows` rows. What the problem leaves out has its default, as in the text of a problem."""
         given: Dict[str, Any] = {cls.LIMIT: most_rows}
         for field in cls._family_fields():
-            text = problem[cls.C_FIELDS.get(field.name, field.name)]
+            text = problem.get(cls.C_FIELDS.get(field.name, field.name))
+            if text is None:
+                continue
             is_size, is_flag = field.name in cls.SIZES, str(field.type) == "bool"
             given[field.name] = int(text) if is_size else text == "yes" if is_flag else text
         return cls(**given)

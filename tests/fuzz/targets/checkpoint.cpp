@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoints/error.h"
 #include "checkpoints/pack/layer_source.h"
 #include "checkpoints/pack/packed_tensors.h"
 #include "checkpoints/read/awq.h"
@@ -62,11 +63,12 @@ void check_packed(const LayerOutline& outline, const PackedLayer& layer) {
         require(order[i] == static_cast<std::int32_t>(i), "the order of columns is a permutation");
 }
 
-/// Layers as `hone quantize` packs them. Returns whether one was.
-bool pack_all(const Checkpoint& checkpoint, const QuantizeRequest& request) {
+/// All layers of a source that `open` opens. Returns whether there was one.
+template <class Open>
+bool pack_all(const Open& open) {
     bool packed = false;
     try {
-        const std::unique_ptr<LayerSource> source = layer_source(checkpoint, request);
+        const std::unique_ptr<LayerSource> source = open();
         require(!source->layers().empty(), "a source has layers");
         for (const LayerOutline& layer : source->layers()) {
             check_packed(layer, source->pack(layer));
@@ -80,13 +82,21 @@ bool pack_all(const Checkpoint& checkpoint, const QuantizeRequest& request) {
 
 void read_layers(const std::filesystem::path& folder) {
     const Checkpoint checkpoint = Checkpoint::open(folder);
+    const auto quantizes = [&](const QuantizeRequest& request) {
+        return pack_all([&] { return layer_source(checkpoint, request); });
+    };
     bool packed = false;
     for (const QuantFormat format :
          {QuantFormat::w4a16, QuantFormat::w8a16, QuantFormat::w8a8, QuantFormat::fp8}) {
-        packed |= pack_all(checkpoint, {.format = format, .group = {}});
+        packed |= quantizes({.format = format, .group = {}});
         if (format == QuantFormat::w4a16)
-            packed |= pack_all(checkpoint, {.format = format, .group = 32, .zeros = true, .search = false});
+            packed |= quantizes({.format = format, .group = 32, .zeros = true, .search = false});
     }
+    packed |= pack_all([&] {  // as the decoder takes them
+        const std::optional<QuantizationConfig> config = QuantizationConfig::read(checkpoint.folder());
+        if (!config) throw CheckpointError("no config");
+        return coded_layers(checkpoint, *config, std::nullopt);
+    });
     if (packed) hone::fuzz::count_read();
 }
 
@@ -144,6 +154,17 @@ test::TensorFile fp8_layer(const std::string& scale_name, std::vector<std::uint6
     return file;
 }
 
+/// What `hone quantize --format w8a8` writes.
+test::TensorFile packed_layer() {
+    test::TensorFile file;
+    file["m.v_proj.codes"] = {StoredType::i8, {8, 96}, test::Bytes(8 * 96, std::byte{0x38})};
+    file.set_floats("m.v_proj.scales", {8}, std::vector<float>(8, 0.5F));
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t column = 0; column < 96; ++column) order.push_back(95 - column);
+    file.set("m.v_proj.input_order", {96}, order);
+    return file;
+}
+
 test::TensorFile number_layer() {
     test::TensorFile file;
     file.set_halves("m.o_proj.weight", {8, 128}, std::vector<double>(8 * 128, 0.25));
@@ -170,6 +191,9 @@ std::vector<Seed> hone::fuzz::seeds() {
         {"fp8", with_config(quantized(R"("quant_method":"fp8")"), fp8_layer("weight_scale", {16}, 16))},
         {"fp8_blocks", with_config(quantized(R"("quant_method":"fp8","weight_block_size":[128,128])"),
                                    fp8_layer("weight_scale_inv", {1, 1}, 1))},
+        {"packed", with_config(quantized(R"("quant_method":"hone","layout":1,"format":"w8a8","group":0,)"
+                                         R"("input_order":true,"dtype":"bf16","layers":{"m.v_proj":[8,96]})"),
+                               packed_layer())},
         {"numbers", with_config(R"({"torch_dtype":"float16"})", number_layer())}};
 }
 

@@ -636,6 +636,7 @@ pub struct hone_sample {
     pub max_rows: i64,
     pub filters: i32,
     pub log_probability: i32,
+    pub softcap: i64,
 }
 
 impl Default for hone_sample {

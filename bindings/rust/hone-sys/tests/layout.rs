@@ -461,13 +461,14 @@ fn rope_kv_append_args() {
 
 #[test]
 fn sample() {
-    assert_eq!(size_of::<hone_sample>(), 32);
+    assert_eq!(size_of::<hone_sample>(), 40);
     at!(hone_sample, struct_size, 0);
     at!(hone_sample, dtype, 4);
     at!(hone_sample, vocabulary, 8);
     at!(hone_sample, max_rows, 16);
     at!(hone_sample, filters, 24);
     at!(hone_sample, log_probability, 28);
+    at!(hone_sample, softcap, 32);
     let made = hone_sample::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_sample>());
 }

@@ -1375,6 +1375,8 @@ pub struct Sample {
     pub dtype: Dtype,
     pub filters: bool,
     pub log_probability: bool,
+    /// logits x count as softcap * tanh(x / softcap) in what is drawn; 0: as they are, 0 to 65536
+    pub softcap: i64,
 }
 
 impl Default for Sample {
@@ -1386,6 +1388,7 @@ impl Default for Sample {
             dtype: Dtype::from_c(made.dtype),
             filters: made.filters != 0,
             log_probability: made.log_probability != 0,
+            softcap: made.softcap,
         }
     }
 }
@@ -1398,6 +1401,7 @@ impl Sample {
             dtype: self.dtype as i32,
             filters: self.filters as i32,
             log_probability: self.log_probability as i32,
+            softcap: self.softcap,
             ..sys::hone_sample::default()
         }
     }

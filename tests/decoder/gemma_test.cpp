@@ -1,0 +1,122 @@
+// What Gemma 2 has that others have not, on the fake GPU: norms around, windows in turn, caps, scales.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "decoder/engine/running_model.h"
+#include "decoder/error.h"
+#include "tests/decoder/coded_folder.h"
+#include "tests/support/fake_machine.h"
+
+using namespace hone;
+using namespace hone::decoder;
+using namespace hone::test;
+
+namespace {
+
+constexpr std::size_t layers = 3;
+
+CodedFolder gemma_folder() {
+    CodedFolder folder(
+        {.hidden = 128, .between = 256, .heads = 2, .kv_heads = 1, .head_dim = 64, .layers = layers},
+        "gemma2");
+    folder.config["sliding_window"] = 16;
+    folder.config["query_pre_attn_scalar"] = 144;
+    folder.config["torch_dtype"] = "bfloat16";
+    folder.all_layers([&](const auto& name, auto out, auto in) { folder.numbers(name, out, in); });
+    for (std::size_t i = 0; i < layers; ++i) {
+        folder.norm(CodedFolder::layer(i, "pre_feedforward_layernorm"));
+        folder.norm(CodedFolder::layer(i, "post_feedforward_layernorm"));
+    }
+    folder.tensors.erase("lm_head.weight");
+    return folder;
+}
+
+ModelOptions options_of(const CodedFolder& folder) {
+    return {.folder = folder.write(),
+            .max_sequences = 2,
+            .max_context = 64,
+            .max_step_tokens = 64,
+            .runtime = {.use_cache = false}};
+}
+
+std::string refusal_of(const CodedFolder& folder) {
+    return refusal([&] { return std::make_unique<RunningModel>(options_of(folder)); });
+}
+
+int count(const FakeMachine& machine, int from, std::string_view part) {
+    int found = 0;
+    for (int i = from; i < machine.launch_count(); ++i)
+        found += std::string_view(machine.launch(i)->kernel).find(part) != std::string_view::npos ? 1 : 0;
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("windows come in turn, and numbers are those of config.json or Gemma 2's own") {
+    CodedFolder folder = gemma_folder();
+    Description model = describe_folder(folder.write());
+    CHECK(model.windows() == std::vector<std::int64_t>{16, 0});
+    CHECK(model.window_of(0) == 0);
+    CHECK(model.window_of(1) == 1);
+    CHECK(model.window_of(2) == 0);
+    CHECK(model.has_norms_behind());
+    CHECK(model.score_scale() == 1.0F / 12);
+    CHECK(model.model.softcap == 50);
+    CHECK(model.model.logit_cap == 30);
+    CHECK(model.activation() == Activation::gelu_tanh);
+    CHECK(model.model.tied_head);
+    CHECK(model.embedding_scale() == 11.3125F);  // the root of 128, 11.31371, in bf16
+    folder.config["torch_dtype"] = "float16";
+    CHECK(describe_folder(folder.write()).embedding_scale() == 11.3125F);
+    folder.config["torch_dtype"] = "float32";
+    CHECK(describe_folder(folder.write()).embedding_scale() == std::sqrt(128.0F));
+    folder.config["layer_types"] = {"full_attention", "full_attention", "sliding_attention"};
+    folder.config["attn_logit_softcapping"] = nullptr;
+    folder.config["final_logit_softcapping"] = nullptr;
+    model = describe_folder(folder.write());
+    CHECK(model.windows() == std::vector<std::int64_t>{0, 16});
+    CHECK(model.window_of(2) == 1);
+    CHECK(model.model.softcap == 0);
+    CHECK(model.model.logit_cap == 0);
+}
+
+TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms are those of the file plus 1") {
+    const FakeMachine machine;
+    const CodedFolder folder = gemma_folder();
+    RunningModel model(options_of(folder));
+    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
+    const LayerWeights& layer = model.weights().layers[1];
+    for (const NormWeight& norm : {layer.attention_norm, layer.behind_attention, layer.network_norm,
+                                   layer.behind_network, model.weights().final_norm}) {
+        const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(norm.weight));
+        const auto weights = runtime::download(
+            model.gpu().driver(), runtime::DeviceSpan<std::uint16_t>{address, folder.sizes.hidden});
+        CHECK(weights == std::vector<std::uint16_t>(folder.sizes.hidden, 0x4000));  // 2 of bf16: 1 + 1
+    }
+    CHECK(model.weights().head.values == model.weights().embedding);
+    const std::vector<int> tokens{1, 2, 3};
+    const std::vector<int> pages{0};
+    const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
+    const int before = machine.launch_count();
+    CHECK(model.forward().step({&part, 1}, std::vector<Draw>{{}}).front() == 0);
+    CHECK(count(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
+    CHECK(count(machine, before, "attention") >= static_cast<int>(layers));
+    CHECK(count(machine, before, "sample") == 1);
+}
+
+TEST_CASE("what of a Gemma 2 does not go is refused by its name") {
+    const FakeMachine machine;
+    CodedFolder folder = gemma_folder();
+    folder.config["final_logit_softcapping"] = 30.5;
+    CHECK(contains(refusal_of(folder), "a cap of logits that is no whole number up to 65536"));
+    folder.config["final_logit_softcapping"] = -30;
+    CHECK(contains(refusal_of(folder), "final_logit_softcapping has to be a finite number above 0"));
+    folder = gemma_folder();
+    folder.config["query_pre_attn_scalar"] = "many";
+    CHECK(contains(refusal_of(folder), "query_pre_attn_scalar has to be a finite number above 0"));
+    folder = gemma_folder();
+    folder.tensors.erase("model.layers.2.post_feedforward_layernorm.weight");
+    CHECK(contains(refusal_of(folder), "model.layers.2.post_feedforward_layernorm.weight"));
+}
