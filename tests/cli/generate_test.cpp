@@ -52,6 +52,20 @@ TEST_CASE("a text comes as it grows, and as JSON with its times") {
     CHECK(has(ids.out, "3 tokens after 3 of model"));
 }
 
+TEST_CASE("the model of examples/tiny-llama is loaded, and its text comes to its end") {
+    const Model model;
+    const std::string folder = (fs::path(HONE_SOURCE_DIR) / "examples/tiny-llama").string();
+    const Ended ended =
+        model.sandbox.run({"generate", folder, "-p", "It is a truth universally acknowledged, that", "-n",
+                           "20", "--ignore-end", "--json"});
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    const nlohmann::json data = ended.json()["data"];
+    CHECK(data["tokens"] == nlohmann::json::array({std::vector<int>(20, 0)}));
+    CHECK(data["stats"]["prompt_tokens"] == 21);
+    CHECK(data["stats"]["weight_bytes"] > 6'000'000);
+}
+
 TEST_CASE("a text ends before its stop, and several are drawn side by side") {
     const Model model;
     CHECK(model.generate({"-p", "Once", "-n", "9", "--stop", "!!!!"}).out == "\n");
