@@ -15,7 +15,7 @@ namespace {
 
 using End = TextPiece::End;
 
-Tokenizer tokenizer() { return Tokenizer::load(std::string(HONE_SOURCE_DIR) + "/tests/decoder/data/llama3"); }
+Tokenizer tokenizer() { return Tokenizer::load(test::data_folder("llama3")); }
 
 /// All of it in one piece.
 TextPiece whole(GrowingText& text) {
