@@ -151,7 +151,7 @@ class Generation {
             stop_on_interrupt("stopping after this token, or at the end of this line (again: stop at once)");
         tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const auto chat = decoder::ChatTemplate::load(options_.model, *tokenizer_);
-        load_for({.max_context = options_.context});
+        load_for({.max_sequences = 1, .max_context = options_.context});
         decoder::Engine engine(*model_);
         const ChatOptions chat_options{
             .answer = request({}, 0), .stops = options_.stops, .system = options_.system};

@@ -1,5 +1,5 @@
-"""hone.Decoder on the fake driver, whose kernels compute nothing: every token that is drawn is 0. examples/tiny-llama has its
-begin token there, which shows as no text; with the tokenizer of tests/decoder/data/llama3 it is "!"."""
+"""hone.Decoder on the fake driver, whose kernels compute nothing: every token that is drawn is 0. examples/tiny-llama
+has its begin token there, which shows as no text; with the tokenizer of tests/decoder/data/llama3 it is "!"."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ _loaded: Optional[ctypes.CDLL] = None
 
 
 def candidates() -> List[Path]:
-    """With HONE_DECODER_LIBRARY set, there and nowhere else; else beside the libhone.so that HONE_LIBRARY names, or where
-    the package's own libraries are."""
+    """With HONE_DECODER_LIBRARY set, there and nowhere else; else beside the libhone.so that HONE_LIBRARY
+    names, or where the package's own libraries are."""
     wanted = os.environ.get("HONE_DECODER_LIBRARY")
     if wanted:
         return [Path(wanted)]
@@ -58,14 +58,15 @@ def _open() -> ctypes.CDLL:
 
 def _declare(loaded: ctypes.CDLL) -> None:
     """Prototypes; the size of an argument that no prototype declares would be guessed."""
+    size_out = POINTER(c_size_t)
     for name, result, arguments in (
         ("version", c_char_p, ()),
         ("last_error", c_char_p, ()),
         ("create", ctypes.c_int, (c_char_p, POINTER(DecoderOptions), POINTER(c_void_p))),
         ("destroy", None, (c_void_p,)),
         ("read_state", ctypes.c_int, (c_void_p, POINTER(DecoderState))),
-        ("encode", ctypes.c_int, (c_void_p, c_char_p, c_size_t, c_uint32, POINTER(c_int32), c_size_t, POINTER(c_size_t))),
-        ("decode", ctypes.c_int, (c_void_p, POINTER(c_int32), c_size_t, c_void_p, c_size_t, POINTER(c_size_t))),
+        ("encode", ctypes.c_int, (c_void_p, c_char_p, c_size_t, c_uint32, POINTER(c_int32), c_size_t, size_out)),
+        ("decode", ctypes.c_int, (c_void_p, POINTER(c_int32), c_size_t, c_void_p, c_size_t, size_out)),
         ("submit", ctypes.c_int, (c_void_p, POINTER(DecoderRequest), POINTER(c_void_p))),
         ("next", ctypes.c_int, (c_void_p, c_int64, POINTER(DecoderPiece))),
         ("cancel", ctypes.c_int, (c_void_p,)),
