@@ -34,13 +34,19 @@ function(hone_add_module name)
     set_target_properties(hone_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
-# hone_add_c_library(TARGET NAME HEADER_FOLDER SOURCE...)
+# hone_add_c_library(TARGET SHARED|STATIC NAME HEADER_FOLDER SOURCE...)
 # libNAME.so, which shows what cmake/NAME.map says and needs nothing but the C library. Its header is in HEADER_FOLDER.
-function(hone_add_c_library target name header_folder)
-    add_library(${target} SHARED ${ARGN})
+# STATIC, for tests: an archive of the target's name.
+function(hone_add_c_library target kind name header_folder)
+    add_library(${target} ${kind} ${ARGN})
+    if(kind STREQUAL STATIC)
+        set(output ${target})
+    else()
+        set(output ${name})
+    endif()
     set(map ${PROJECT_SOURCE_DIR}/cmake/${name}.map)
     set_target_properties(${target} PROPERTIES
-        OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
+        OUTPUT_NAME ${output} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
     target_include_directories(${target} INTERFACE
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${header_folder}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:hone_options>)
