@@ -1,5 +1,7 @@
 #include "cache/image_store.h"
 
+#include <fmt/format.h>
+
 #include <set>
 #include <span>
 #include <string_view>
@@ -212,29 +214,37 @@ RemovedImages delete_lost_images(const Connection& connection) {
     return removed;
 }
 
+/// By row: what is damaged may be the key, which then finds nothing.
 RemovedImages delete_damaged_images(const Connection& connection) {
-    std::vector<std::string> keys;
-    visit_images(connection, [&](const std::string& key, bool intact) {
-        if (!intact) keys.push_back(key);
+    std::vector<VisitedImage> damaged;
+    visit_images(connection, [&](const VisitedImage& image) {
+        if (!image.intact) damaged.push_back(image);
     });
-    RemovedImages removed;
-    for (const std::string& key : keys) {
-        Statement statement(connection, "SELECT length FROM image WHERE key = ?");
-        statement.bind(key);
-        if (statement.step()) removed.bytes += statement.integer();
-        statement.reset();
-        delete_key(connection, key);
-        ++removed.count;
+    RemovedImages removed{.count = static_cast<std::int64_t>(damaged.size())};
+    for (const VisitedImage& image : damaged) {
+        removed.bytes += image.length;
+        Statement statement(connection, "DELETE FROM image WHERE rowid = ?");
+        statement.bind(image.row);
+        statement.run();
     }
     return removed;
 }
 
-void visit_images(const Connection& connection, const std::function<void(const std::string&, bool)>& visit) {
-    Statement statement(connection, "SELECT key, " + std::string(row_columns) + " FROM image");
+void visit_images(const Connection& connection, const std::function<void(const VisitedImage&)>& visit) {
+    // A blob of the same bytes reads like the text, and is found by none.
+    constexpr std::string_view are_texts =
+        "typeof(key) = 'text' AND typeof(template_hash) = 'text' AND typeof(static_fields) = 'text' AND "
+        "typeof(candidate) = 'text' AND typeof(arch) = 'text' AND typeof(nvrtc) = 'text' AND "
+        "typeof(options) = 'text' AND typeof(checksum) = 'text'";
+    Statement statement(connection,
+                        fmt::format("SELECT rowid, length, {}, key, {} FROM image", are_texts, row_columns));
     while (statement.step()) {
-        const std::string key = statement.text();
+        VisitedImage image{.row = statement.integer(), .length = statement.integer()};
+        const bool has_texts = statement.integer() == 1;
+        image.key = statement.text();
         const Row row = read_row(statement);
-        visit(key, row.intact && key == key_of(row.key));
+        image.intact = row.intact && has_texts && image.key == key_of(row.key);
+        visit(image);
     }
 }
 

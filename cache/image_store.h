@@ -39,8 +39,13 @@ RemovedImages delete_least_used_images(const sqlite::Connection& connection, std
 RemovedImages delete_lost_images(const sqlite::Connection& connection);
 RemovedImages delete_damaged_images(const sqlite::Connection& connection);
 
-/// Calls back with each row's key and whether its content matches.
+struct VisitedImage {
+    std::int64_t row = 0;
+    std::int64_t length = 0;  ///< bytes
+    std::string key{};        ///< as it stands there
+    bool intact = false;      ///< content and key match
+};
 void visit_images(const sqlite::Connection& connection,
-                  const std::function<void(const std::string& key, bool intact)>& visit);
+                  const std::function<void(const VisitedImage&)>& visit);
 
 }  // namespace hone::cache

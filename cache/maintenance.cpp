@@ -44,10 +44,11 @@ void check_content(const Connection& connection, VerifyReport& report) {
             report.problems.push_back(describe(*fault, *trial));
         }
     });
-    visit_images(connection, [&](const std::string& key, bool intact) {
+    visit_images(connection, [&](const VisitedImage& image) {
         ++report.images_checked;
-        if (!intact)
-            report.problems.push_back(fmt::format("image {}: its content does not match its checksum", key));
+        if (!image.intact)
+            report.problems.push_back(
+                fmt::format("image {}: its content does not match its checksum", image.key));
     });
 }
 

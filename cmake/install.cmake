@@ -1,5 +1,5 @@
 # `cmake --install`, find_package(hone), and packages (`cpack`): Debian's, and an archive for other systems. Components: the
-# program with what it reads (hone), the shared library (libhone0), and what a program is built with (libhone-dev), which
+# program with what it reads (hone), the shared libraries (libhone0), and what a program is built with (libhone-dev), which
 # needs neither tuner nor yaml-cpp, and nothing of the third-party headers that we build with.
 include(CMakePackageConfigHelpers)
 
@@ -13,6 +13,12 @@ install(TARGETS hone_package hone_runtime hone_cache hone_kernel_templates hone_
 install(TARGETS hone_c EXPORT hone-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libhone0 NAMELINK_COMPONENT libhone-dev)
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/hone.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libhone-dev)
+if(TARGET hone_decoder_c)
+    install(TARGETS hone_decoder_c EXPORT hone-targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libhone0 NAMELINK_COMPONENT libhone-dev)
+    install(FILES ${PROJECT_SOURCE_DIR}/decoder/c_api/hone_decoder.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libhone-dev)
+endif()
 file(RELATIVE_PATH hone_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/hone.pc.in ${PROJECT_BINARY_DIR}/hone.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/hone.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libhone-dev)
@@ -60,7 +66,8 @@ endif()
 # in the public domain.
 set(vega ${PROJECT_SOURCE_DIR}/third_party/vega)  # in the page of `hone report`
 set(hone_licences ${PROJECT_SOURCE_DIR}/LICENSE ${vega}/LICENSE ${vega}/LICENSE.vega-lite)
-foreach(package libfmt-dev nlohmann-json3-dev libxxhash-dev libyaml-cpp-dev libcli11-dev zlib1g-dev)
+foreach(package libfmt-dev nlohmann-json3-dev libxxhash-dev libyaml-cpp-dev libcli11-dev zlib1g-dev
+        libpcre2-dev libutf8proc-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
         list(APPEND hone_licences /usr/share/doc/${package}/copyright)
     endif()
@@ -97,7 +104,7 @@ set(CPACK_DEBIAN_LIBHONE-DEV_PACKAGE_NAME libhone-dev)
 set(CPACK_DEBIAN_LIBHONE-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBHONE-DEV_PACKAGE_DEPENDS "libhone0 (= ${PROJECT_VERSION}), libc6-dev")
 set(CPACK_COMPONENT_HONE_DESCRIPTION "Tunes CUDA kernels on the GPU at hand: the command hone.")
-set(CPACK_COMPONENT_LIBHONE0_DESCRIPTION "Dispatches tuned CUDA kernels: the shared library with the C interface.")
+set(CPACK_COMPONENT_LIBHONE0_DESCRIPTION "Dispatches tuned CUDA kernels, and runs models with them: the shared libraries with the C interface.")
 set(CPACK_COMPONENT_LIBHONE-DEV_DESCRIPTION
     "Headers, static libraries and examples for programs that dispatch tuned CUDA kernels from C and C++.")
 include(CPack)

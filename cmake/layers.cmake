@@ -34,6 +34,31 @@ function(hone_add_module name)
     set_target_properties(hone_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()
 
+# hone_add_c_library(TARGET SHARED|STATIC NAME HEADER_FOLDER SOURCE...)
+# libNAME.so, which shows what cmake/NAME.map says and needs nothing but the C library. Its header is in HEADER_FOLDER.
+# STATIC, for tests: an archive of the target's name.
+function(hone_add_c_library target kind name header_folder)
+    add_library(${target} ${kind} ${ARGN})
+    if(kind STREQUAL STATIC)
+        set(output ${target})
+    else()
+        set(output ${name})
+    endif()
+    set(map ${PROJECT_SOURCE_DIR}/cmake/${name}.map)
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${output} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map})
+    target_include_directories(${target} INTERFACE
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${header_folder}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:hone_options>)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+    if(HONE_SANITIZE)
+        target_link_options(${target} PRIVATE -fsanitize=${HONE_SANITIZE})
+    else()
+        hone_for_old_glibc(${target})
+        target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:--no-undefined)
+    endif()
+endfunction()
+
 # hone_precompile(TARGET HEADER...)
 # The standard headers that nearly every file includes, and these, read once for all files of the target: a quarter to a half
 # of what compiling a file takes. The dev preset builds without, so that each file includes what it uses.

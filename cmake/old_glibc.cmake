@@ -30,8 +30,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT HONE_SANITIZE)
         __pthread_key_create pthread_create pthread_detach pthread_getspecific pthread_join pthread_key_create
         pthread_key_delete pthread_mutex_trylock pthread_mutexattr_destroy pthread_mutexattr_init pthread_mutexattr_settype pthread_once
         pthread_setspecific)
-    hone_add_old_library(dl 2 "GLIBC_2.2.5 { dlopen; dlsym; dlclose; dlerror; }; GLIBC_2.3.3 { dlinfo; };"
-        dlopen dlsym dlclose dlerror dlinfo)
+    hone_add_old_library(dl 2 "GLIBC_2.2.5 { dlopen; dlsym; dlclose; dlerror; }; GLIBC_2.3.3 { dladdr1; dlinfo; };"
+        dlopen dlsym dlclose dlerror dladdr1 dlinfo)
 endif()
 
 file(GLOB hone_old_glibc_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/system/old_glibc/*.c)

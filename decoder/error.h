@@ -1,4 +1,4 @@
-// The accident of this layer.
+// The accidents of this layer.
 #pragma once
 
 #include "runtime/system/input_error.h"
@@ -10,6 +10,12 @@ namespace hone::decoder {
 class DecoderError : public runtime::InputError {
   public:
     using InputError::InputError;
+};
+
+/// The GPU or the driver failed while texts were made: no token follows, and no request is taken.
+class EngineFailure : public DecoderError {
+  public:
+    using DecoderError::DecoderError;
 };
 
 }  // namespace hone::decoder

@@ -14,14 +14,20 @@
 namespace hone::decoder {
 
 /// Where a module's file may be: what the environment variable names or, where it names nothing, beside the
-/// program, in the folder above it or in lib/hone next to its folder.
+/// program or the library that this code is in, in the folder above it, or in lib/hone of where they are
+/// installed.
 [[nodiscard]] inline std::vector<std::string> module_places(const char* file, const char* variable) {
     namespace fs = std::filesystem;
     if (std::string named = runtime::environment_variable(variable); !named.empty()) return {named};
+    const std::string library = runtime::own_library_path();
     std::error_code unreadable;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
+    const fs::path own =
+        library.empty() ? fs::read_symlink("/proc/self/exe", unreadable) : fs::absolute(library, unreadable);
     if (unreadable) return {};
-    return {folder / file, folder.parent_path() / file, folder.parent_path() / "lib" / "hone" / file};
+    const fs::path folder = own.parent_path();
+    const fs::path above = folder.parent_path();
+    if (!library.empty()) return {folder / file, folder / "hone" / file, above / "hone" / file};
+    return {folder / file, above / file, above / "lib" / "hone" / file};
 }
 
 /// A module's file, opened. Throws DecoderError where it or what it needs is missing: `needs`, the loader's

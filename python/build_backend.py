@@ -26,12 +26,12 @@ Settings = Optional[Dict[str, str]]
 
 
 def compile_into(folder: Path) -> None:
-    """Builds the program and the library; what is up to date stays."""
+    """Builds the program and the libraries; what is up to date stays."""
     configure = ["cmake", "--preset", "release", "-S", str(TREE), "-B", str(folder), "-DHONE_BUILD_TESTS=OFF",
-                 "-DHONE_BUILD_BENCH=OFF", "-DHONE_BUILD_EXAMPLES=OFF", "-DHONE_BUILD_DECODER=OFF"]
+                 "-DHONE_BUILD_BENCH=OFF", "-DHONE_BUILD_EXAMPLES=OFF"]
     if not (folder / "build.ninja").is_file():
         subprocess.run(configure, check=True, cwd=TREE)
-    subprocess.run(["cmake", "--build", str(folder), "--target", "hone", "hone_c"], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", "hone", "hone_c", "hone_decoder_c"], check=True)
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None,

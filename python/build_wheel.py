@@ -2,7 +2,7 @@
 
     python3 python/build_wheel.py [--build build/release] [--output dist]
 
-The wheel has the package, libhone.so (hone/lib), the program (hone/bin) and the models and recorded sweeps
+The wheel has the package, libhone.so and libhone_decoder.so (hone/lib), the program (hone/bin) and the models and recorded sweeps
 that it reads (hone/share/hone, where the program looks beside its own folder), all stripped of symbols. The
 same inputs make the same bytes. Prints the wheel's path.
 """
@@ -34,6 +34,8 @@ LINKED_PACKAGES = (
     "libyaml-cpp-dev",
     "libcli11-dev",
     "zlib1g-dev",
+    "libpcre2-dev",
+    "libutf8proc-dev",
 )
 VEGA_LICENSES = ("LICENSE", "LICENSE.vega-lite")  # of what draws the charts of `hone report`
 # The oldest time that a zip file can say.
@@ -56,7 +58,9 @@ Hone compiles CUDA kernel templates at run time, measures their configurations o
 the winners, and launches them: `hone.tune("llama-3-8b")` once per GPU and model, then `hone.prepare(...)` and
 call what it returns.
 
-The library and the `hone` program need, to do more than say what is missing, an NVIDIA driver and NVRTC (of a
+`hone.Decoder(folder)` runs a model of a Hugging Face folder.
+
+The libraries and the `hone` program need, to do more than say what is missing, an NVIDIA driver and NVRTC (of a
 CUDA toolkit, or the package nvidia-cuda-nvrtc). PyTorch is not needed; tensors of PyTorch and arrays of other
 libraries are taken alike.
 """
@@ -108,7 +112,7 @@ def stripped(binary: Path) -> Tuple[bytes, Tuple[int, ...]]:
     needs
     other libraries than the system's."""
     if not binary.is_file():
-        command = f"cmake --build {binary.parent} --target hone hone_c"
+        command = f"cmake --build {binary.parent} --target hone hone_c hone_decoder_c"
         raise WheelError(f"{binary} is not built: `{command}` builds it")
     facts = run_tool("objdump", "-p", str(binary))
     for needed in re.findall(r"NEEDED +(\S+)", facts):
@@ -159,15 +163,17 @@ def record(files: Dict[str, Entry], name: str) -> Entry:
 def wheel_files(build: Path, version: str) -> Tuple[str, Dict[str, Entry]]:
     """The wheel's tag (PEP 600: the oldest glibc that it runs on), and its files by their paths."""
     info = f"hone-{version}.dist-info"
-    library, library_glibc = stripped(build / "libhone.so.0")
-    program, program_glibc = stripped(build / "hone")
-    glibc = max(library_glibc, program_glibc)
+    binaries = {
+        "hone/lib/libhone.so.0": stripped(build / "libhone.so.0"),
+        "hone/lib/libhone_decoder.so.0": stripped(build / "libhone_decoder.so.0"),
+        "hone/bin/hone": stripped(build / "hone"),
+    }
+    glibc = max(needed for _, needed in binaries.values())
     tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{platform.machine()}"
     files = {
         **package_files(),
         **data_files(),
-        "hone/lib/libhone.so.0": Entry(library, 0o755),
-        "hone/bin/hone": Entry(program, 0o755),
+        **{path: Entry(content, 0o755) for path, (content, _) in binaries.items()},
         f"{info}/METADATA": Entry(metadata(".".join(map(str, glibc))).encode()),
         f"{info}/WHEEL": Entry(WHEEL.format(tag=tag).encode()),
         f"{info}/entry_points.txt": Entry(ENTRY_POINTS.encode()),

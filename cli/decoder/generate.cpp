@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <mutex>
 
+#include <unistd.h>
+
 #include "cli/command_list.h"
+#include "cli/decoder/chat.h"
 #include "cli/decoder/loaded_model.h"
 #include "cli/decoder/weight_format.h"
 #include "cli/interrupt.h"
@@ -32,7 +36,7 @@ struct Options {
     std::vector<std::string> stops;
     std::string prompt_ids;
     std::int64_t prompt_tokens = 0;
-    int new_tokens = 128;
+    int new_tokens = 0;  ///< 0: as is usual
     int sequences = 1;
     int device = 0;
     std::int64_t context = 0;
@@ -44,6 +48,8 @@ struct Options {
     bool made_up = false;
     bool stats = false;
     bool ignore_end = false;
+    bool chat = false;
+    std::string system;
 };
 
 [[noreturn]] void refuse(const std::string& what, const std::string& hint) {
@@ -106,6 +112,8 @@ class Generation {
     Generation(const Options& options, const Console& console) : options_(options), console_(console) {}
 
     Outcome run() {
+        if (options_.chat) return chat();
+        if (!options_.system.empty()) refuse("--system goes with --chat", "");
         const std::atomic<bool>& stop = stop_on_interrupt("stopping after this token (again: stop at once)");
         if (wants_text()) tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
         const std::vector<int> prompt = prompt_ids();
@@ -128,17 +136,48 @@ class Generation {
     }
 
   private:
+    /// What makes no conversation.
+    void require_chat_alone() const {
+        const bool prompts = !options_.prompt.empty() || !options_.prompt_file.empty() ||
+                             !options_.prompt_ids.empty() || options_.prompt_tokens > 0;
+        if (prompts || options_.made_up || options_.sequences > 1 || options_.stats || console_.json)
+            refuse("--chat reads what is said from stdin, and prints answers alone",
+                   "leave out prompts, --made-up, --sequences, --stats and --json");
+    }
+
+    Outcome chat() {
+        require_chat_alone();
+        const std::atomic<bool>& stop =
+            stop_on_interrupt("stopping after this token, or at the end of this line (again: stop at once)");
+        tokenizer_.emplace(decoder::Tokenizer::load(options_.model));
+        const auto chat = decoder::ChatTemplate::load(options_.model, *tokenizer_);
+        load_for({.max_sequences = 1, .max_context = options_.context});
+        decoder::Engine engine(*model_);
+        const ChatOptions chat_options{
+            .answer = request({}, 0), .stops = options_.stops, .system = options_.system};
+        const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
+        const std::int64_t answers = Chat(engine, *tokenizer_, chat, chat_options).run(stop, on_terminal);
+        return {.data = {{"model", options_.model}, {"answers", answers}}};
+    }
+
     void load(std::int64_t prompt_tokens) {
+        load_for({.max_sequences = options_.sequences,
+                  .max_context = options_.context > 0 ? options_.context : prompt_tokens + new_tokens()});
+    }
+
+    void load_for(decoder::ModelOptions how) {
         const auto begin = Clock::now();
-        decoder::ModelOptions how{
-            .folder = options_.model,
-            .quantize = options_.format.chosen(),
-            .device = options_.device,
-            .max_sequences = options_.sequences,
-            .max_context = options_.context > 0 ? options_.context : prompt_tokens + options_.new_tokens};
+        how.folder = options_.model;
+        how.quantize = options_.format.chosen();
+        how.device = options_.device;
         if (options_.made_up) how.made_up = tuner::read_model(options_.model);
         model_ = loaded_model(std::move(how), console_);
         ms_to_load_ = Times::ms(begin, Clock::now());
+    }
+
+    int new_tokens() const {
+        if (options_.new_tokens > 0) return options_.new_tokens;
+        return options_.chat ? INT_MAX : 128;
     }
 
     bool wants_text() const {
@@ -176,7 +215,7 @@ class Generation {
     }
 
     decoder::TextRequest request(const std::vector<int>& prompt, int number) const {
-        decoder::TextRequest request{.prompt = prompt, .max_new_tokens = options_.new_tokens};
+        decoder::TextRequest request{.prompt = prompt, .max_new_tokens = new_tokens()};
         request.wishes = {.temperature = static_cast<float>(options_.temperature),
                           .top_k = static_cast<std::int32_t>(options_.top_k),
                           .top_p = static_cast<float>(options_.top_p),
@@ -315,8 +354,9 @@ Runner declare_generate(const Arguments& app) {
     app.add_option("-p,--prompt", options->prompt, "The text to continue").type_name("TEXT");
     app.add_option("--prompt-file", options->prompt_file, "A file with it, behind --prompt")
         .type_name("FILE");
-    app.add_option("-n,--max-new-tokens", options->new_tokens,
-                   "Tokens that are generated at most (default: 128)")
+    app.add_option(
+           "-n,--max-new-tokens", options->new_tokens,
+           "Tokens that are generated at most (default: 128; with --chat what the context has room for)")
         .range(1, 1 << 20);
     app.add_option("--stop", options->stops, "The text ends before this one")
         .type_name("TEXT")
@@ -342,6 +382,11 @@ Runner declare_generate(const Arguments& app) {
     app.add_flag("--ignore-end", options->ignore_end, "The text goes on behind the model's end token");
     app.add_flag("--made-up", options->made_up,
                  "A known model's shapes with made-up weights: how fast it would be");
+    app.add_flag(
+        "--chat", options->chat,
+        "A conversation: lines of stdin are answered until its end or /exit; needs a known chat template");
+    app.add_option("--system", options->system, "With --chat: what the conversation begins with")
+        .type_name("TEXT");
     app.add_flag("--stats", options->stats, "Times of tokens, and the share of the byte floor");
     return [options](const Console& console) { return Generation(*options, console).run(); };
 }

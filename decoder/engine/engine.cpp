@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <utility>
 
 #include "decoder/error.h"
@@ -33,7 +34,7 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
                                        model_.description().model.vocab_size - 1));
     }
     const std::lock_guard lock(mutex_);
-    if (!failure_.empty()) throw DecoderError(failure_);
+    if (!failure_.empty()) throw EngineFailure(failure_);
     const RequestId id = scheduler_.add({.prompt = std::move(request.prompt),
                                          .max_new_tokens = request.max_new_tokens,
                                          .end_ids = std::move(request.end_ids)});
@@ -62,16 +63,16 @@ EngineState Engine::state() const {
 int Engine::max_context() const { return static_cast<int>(model_.capacity().context); }
 
 void Engine::run(const std::stop_token& stop) {
-    const runtime::CurrentContext current(model_.gpu().driver(), model_.gpu().context());
     std::unique_lock lock(mutex_);
-    while (work_.wait(lock, stop, [&] { return !scheduler_.idle(); })) {
-        if (stop.stop_requested()) return;
-        try {
+    try {
+        const runtime::CurrentContext current(model_.gpu().driver(), model_.gpu().context());
+        while (work_.wait(lock, stop, [&] { return !scheduler_.idle(); })) {
+            if (stop.stop_requested()) return;
             compute_step(lock);
-        } catch (const std::exception& error) {
-            if (!lock.owns_lock()) lock.lock();
-            return fail(error.what());
         }
+    } catch (const std::exception& error) {
+        if (!lock.owns_lock()) lock.lock();
+        fail(error.what());
     }
 }
 
@@ -102,10 +103,15 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     lock.lock();
 }
 
-void Engine::fail(const std::string& why) {
-    failure_ = why;
+/// Also where memory has run out: nobody is to wait for what does not come.
+void Engine::fail(const char* why) noexcept {
+    try {
+        failure_ = why;
+    } catch (const std::bad_alloc&) {
+        failure_ = "out of memory";  // short enough to need none
+    }
     for (const auto& [id, request] : requests_) {
-        if (request.listener.on_failure) request.listener.on_failure(why);
+        if (request.listener.on_failure) request.listener.on_failure(failure_);
     }
     requests_.clear();
 }

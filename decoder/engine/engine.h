@@ -47,7 +47,7 @@ class TokenEngine {
     TokenEngine& operator=(const TokenEngine&) = delete;
     virtual ~TokenEngine() = default;
 
-    /// Throws DecoderError for what no cache or context of this size takes, and after a failure.
+    /// Throws DecoderError for what no cache or context of this size takes, and EngineFailure after one.
     virtual RequestId submit(TextRequest request, Listener listener) = 0;
     /// No token of it comes afterwards, but one that is being handed out.
     virtual void cancel(RequestId id) = 0;
@@ -77,7 +77,7 @@ class Engine final : public TokenEngine {
 
     void run(const std::stop_token& stop);
     void compute_step(std::unique_lock<std::mutex>& lock);
-    void fail(const std::string& why);
+    void fail(const char* why) noexcept;
 
     RunningModel& model_;
     mutable std::mutex mutex_;

@@ -7,6 +7,9 @@ pointers.
     norm = hone.prepare(hone.RmsNorm(hidden=4096))     # at start-up: loads or compiles
     y = norm(x, weight)                                # from then on: launches, on the current stream
 
+    decoder = hone.Decoder("models/llama-3-8b")        # a whole model: hone.Decoder
+    print(decoder.generate("Once upon a time"))
+
 Importing needs neither a GPU nor the library; the first call that does says what is missing. ``hone.ops``
 (operators with autograd), ``hone.nn`` (modules), ``hone.patch`` (swaps the norms of a model),
 ``hone.quantize_weights``, ``hone.replace_linear_with_quantized`` and ``hone.load_quantized`` (packed
@@ -18,13 +21,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
-from . import descriptions, errors
+from . import decoder, descriptions, errors
 from ._native import pytorch
 from ._native.library import VERSION as __version__
 from ._operators import calls
 from ._operators.attention import AttentionOperator
 from ._operators.calls import *
 from ._operators.rope_kv_append import RopeKvAppendOperator
+from .decoder import *
 from .descriptions import *
 from .errors import *
 from .models import ModelOperators
@@ -34,6 +38,7 @@ from .runtime import counters, device_name, freeze
 
 __all__ = [
     *calls.__all__,
+    *decoder.__all__,
     *descriptions.__all__,
     *errors.__all__,
     "AttentionOperator",

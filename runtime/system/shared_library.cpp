@@ -58,4 +58,13 @@ SharedLibrary SharedLibrary::open_first(const std::string& what, std::span<const
 
 void* SharedLibrary::symbol(const char* name) const { return handle_ ? dlsym(handle_.get(), name) : nullptr; }
 
+std::string own_library_path() {
+    Dl_info info{};
+    void* map = nullptr;
+    const auto* here = reinterpret_cast<const void*>(&own_library_path);
+    if (dladdr1(here, &info, &map, RTLD_DL_LINKMAP) == 0 || map == nullptr) return "";
+    const char* name = static_cast<const link_map*>(map)->l_name;  // of a program it is empty
+    return name == nullptr ? "" : name;
+}
+
 }  // namespace hone::runtime

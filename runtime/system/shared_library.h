@@ -46,4 +46,7 @@ class SharedLibrary {
     std::string path_;
 };
 
+/// The file of the shared library that this code is in; "" in a program.
+[[nodiscard]] std::string own_library_path();
+
 }  // namespace hone::runtime

@@ -100,6 +100,8 @@ settle && touch "$tree/cli/main.cpp"
 hone generate --check
 equals "generate builds nothing" "$did" "python3 -B -m generate --check in $tree"
 equals "generate has the generator's exit code" "$status" 3
+hone generate model -p text
+equals "generate with a model is the program's" "$out" "program generate model -p text"
 
 ln -s "$tree/hone" "$scratch/link"
 : >"$calls"

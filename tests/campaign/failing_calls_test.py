@@ -11,9 +11,10 @@ import errno
 import random
 import unittest
 from collections import Counter
+from pathlib import Path
 
 import sandbox
-from sandbox import ENGINE, EXIT_CODES, HONE, Box, Points, report
+from sandbox import DECODING_ENGINE, ENGINE, EXIT_CODES, HONE, TREE, Box, Points, report
 from kill_points_test import same_folder
 
 WRITERS = {"tune", "import", "merge", "gc", "engine"}
@@ -120,6 +121,27 @@ class FailingCalls(sandbox.Case):
 
     def test_io(self) -> None:
         self.attack_all("io", 8)
+
+
+class Decoder(sandbox.Case):
+    """A model runs, and an allocation fails: on the caller's thread, or on one of the library's."""
+
+    WORDS = [DECODING_ENGINE, str(TREE / "examples" / "tiny-llama")]
+
+    def setUp(self) -> None:
+        if not Path(DECODING_ENGINE).is_file():
+            self.skipTest("built without the decoder")
+
+    def test_allocations(self) -> None:
+        faults = []
+        box = self.fresh()
+        places = box.stacks(self.WORDS)
+        for point in Points(len(places), 12, 0.03, among=places):
+            settings = {"for_ever": 1} if random.Random(point).random() < 0.3 else {}
+            ended = self.fresh().under_shim(self.WORDS, "alloc", point, TIMEOUT_S, **settings)
+            if ended.code not in (0, 1) or (ended.code == 1 and not ended.err):
+                faults.append(f"point {point} {settings}: {ended.words}")
+        self.assertEqual(faults, [])
 
 
 class Conduct(sandbox.Case):

@@ -23,9 +23,11 @@ import unittest
 from dataclasses import dataclass
 from pathlib import Path
 
+TREE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HONE_BUILD", Path(__file__).parents[2] / "build/release")).resolve()
 HONE = str(BUILD / "hone")
 ENGINE = str(BUILD / "tests/hone_engine")
+DECODING_ENGINE = str(BUILD / "tests/hone_decoding_engine")
 SHIM = str(BUILD / "tests/libhone_shim.so")
 
 RESULTS = os.environ.get("HONE_CAMPAIGN_RESULTS")

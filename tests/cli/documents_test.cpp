@@ -108,10 +108,10 @@ bool is_snippet(const Block& block) {
                        [&](const std::string& text) { return text.find(wanted) != std::string::npos; });
 }
 
-/// Lines of a program of examples/python, all of which tests/python/examples_test.py runs.
+/// Lines of a program of examples/, all of which tests/python/examples_test.py and decoder_test.py run.
 bool is_python_example(const Block& block) {
     const std::string wanted = normal_form(block.lines);
-    const auto programs = fs::directory_iterator(fs::path(HONE_SOURCE_DIR) / "examples/python");
+    const auto programs = fs::recursive_directory_iterator(fs::path(HONE_SOURCE_DIR) / "examples");
     return std::any_of(begin(programs), end(programs), [&](const fs::directory_entry& entry) {
         return entry.path().extension() == ".py" &&
                normal_form(lines_of(read(entry.path()))).find(wanted) != std::string::npos;

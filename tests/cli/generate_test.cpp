@@ -1,6 +1,7 @@
 // hone generate from the outside, on the fake driver, whose kernels draw token 0 ("!").
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/cli/made_checkpoints.h"
@@ -52,6 +53,20 @@ TEST_CASE("a text comes as it grows, and as JSON with its times") {
     CHECK(has(ids.out, "3 tokens after 3 of model"));
 }
 
+TEST_CASE("the model of examples/tiny-llama is loaded, and its text comes to its end") {
+    const Model model;
+    const std::string folder = (fs::path(HONE_SOURCE_DIR) / "examples/tiny-llama").string();
+    const Ended ended =
+        model.sandbox.run({"generate", folder, "-p", "It is a truth universally acknowledged, that", "-n",
+                           "20", "--ignore-end", "--json"});
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    const nlohmann::json data = ended.json()["data"];
+    CHECK(data["tokens"] == nlohmann::json::array({std::vector<int>(20, 0)}));
+    CHECK(data["stats"]["prompt_tokens"] == 21);
+    CHECK(data["stats"]["weight_bytes"] > 6'000'000);
+}
+
 TEST_CASE("a text ends before its stop, and several are drawn side by side") {
     const Model model;
     CHECK(model.generate({"-p", "Once", "-n", "9", "--stop", "!!!!"}).out == "\n");
@@ -60,6 +75,65 @@ TEST_CASE("a text ends before its stop, and several are drawn side by side") {
         model.generate({"-p", "Once", "-n", "4", "--sequences", "3", "--json"}).json()["data"];
     CHECK(data["tokens"].size() == 3);
     CHECK(data["stats"]["new_tokens"] == 12);
+}
+
+namespace {
+
+/// A model whose conversations have the form of ChatML, and what is said to it: lines of stdin.
+struct ChatModel : Model {
+    ChatModel() {
+        const fs::path root = HONE_SOURCE_DIR;
+        for (const char* file : {"examples/tiny-llama/config.json", "examples/tiny-llama/model.safetensors",
+                                 "tests/decoder/data/qwen/tokenizer.json"}) {
+            const fs::path copy = sandbox.path("model") / fs::path(file).filename();
+            fs::remove(copy);
+            fs::create_symlink(root / file, copy);
+        }
+        const std::string chat =
+            "{{ '<|im_start|>system\nBe brief.<|im_end|>\n' }}{{ '<|im_start|>assistant\n' }}";
+        sandbox.write("model/tokenizer_config.json",
+                      nlohmann::json{{"eos_token", "<|endoftext|>"}, {"chat_template", chat}}.dump());
+    }
+    [[nodiscard]] Ended say(const std::string& lines, const std::string& options) const {
+        return sandbox.run_other(
+            "/bin/sh",
+            {"-c", "printf '" + lines + "' | '" HONE_PROGRAM "' generate model --chat " + options});
+    }
+};
+
+}  // namespace
+
+TEST_CASE("lines of stdin are answered, until its end or /exit") {
+    const ChatModel model;
+    const Ended ended = model.say("Hello\n\n  \nAnd you?", "-n 5");
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(ended.out == "!!!!!\n!!!!!\n");
+    CHECK(model.say("Hello\n/exit\nAnd you?\n", "-n 3 --system Short.").out == "!!!\n");
+    CHECK(model.say("", "").out.empty());
+}
+
+TEST_CASE("an answer is as long as the context has room for, and what has none left is said") {
+    const ChatModel model;
+    const Ended ended = model.say("Hello\nHello again\n", "--context 64");
+    CHECK(ended.code == 0);
+    CHECK(ended.out.starts_with("!!!!"));
+    CHECK(std::count(ended.out.begin(), ended.out.end(), '\n') == 1);
+    CHECK(has(ended.err, "allowed: up to the context, 64"));
+}
+
+TEST_CASE("a conversation needs a known template and nothing that makes none") {
+    const ChatModel model;
+    for (const char* options : {"-p Hello", "--sequences 2", "--stats", "--json", "--prompt-ids 1"}) {
+        const Ended ended = model.say("Hello\n", options);
+        CHECK(ended.code == 2);
+        CHECK(has(ended.err + ended.out, "--chat reads what is said from stdin"));
+    }
+    CHECK(has(model.refusal({"-p", "a", "--system", "b"}), "--system goes with --chat"));
+    model.sandbox.write("model/tokenizer_config.json", R"({"chat_template": "{{ something }}"})");
+    const Ended unknown = model.say("Hello\n", "");
+    CHECK(unknown.code == 2);
+    CHECK(has(unknown.err, "tokenizer_config.json"));
 }
 
 TEST_CASE("codes of 4 and 8 bits are made while weights are read") {

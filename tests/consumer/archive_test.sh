@@ -17,7 +17,7 @@ root=$(echo "$scratch"/unpacked/*)
 [[ $root == "$scratch/unpacked/$(basename "${archives[0]}" .tar.gz)" ]] || fail "it unpacks to: $root"
 
 library=$(find "$root" -name libhone.so.0)
-for file in bin/hone include/hone.h include/hone/hone.h share/hone/models/gpt2.yaml share/doc/hone/docs/support.md \
+for file in bin/hone include/hone.h include/hone_decoder.h include/hone/hone.h share/hone/models/gpt2.yaml share/doc/hone/docs/support.md \
     share/doc/hone/README.md share/man/man1/hone.1.gz share/bash-completion/completions/hone \
     share/zsh/site-functions/_hone share/fish/vendor_completions.d/hone.fish; do
     [[ -s $root/$file ]] || fail "no $file"
@@ -25,7 +25,7 @@ done
 for component in hone libhone0 libhone-dev; do
     grep -q "MIT License" "$root/share/doc/$component/copyright" || fail "$component has no licence"
 done
-for binary in "$root/bin/hone" "$library"; do
+for binary in "$root/bin/hone" "$library" "${library%/*}/libhone_decoder.so.0"; do
     ! nm "$binary" 2>/dev/null | grep -q . || fail "$binary is not stripped"
     # What the wheel has, too, where its test looks closer (python.wheel_test).
     needed=$(objdump -p "$binary" | sed -n 's/ *NEEDED *//p' | grep -vE '^(lib(c|m|dl|pthread)\.so\.[0-9]|ld-linux.*)$' || true)

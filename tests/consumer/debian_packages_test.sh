@@ -23,7 +23,7 @@ for package in hone libhone0 libhone-dev; do
     [[ $(dpkg --root="$root" -s "$package" | sed -n 's/^Status: //p') == "install ok installed" ]] || fail "$package"
     grep -q "MIT License" "$root/usr/share/doc/$package/copyright" || fail "$package has no licence"
 done
-for file in bin/hone include/hone.h include/hone/hone.h share/hone/models/llama-3-8b.yaml share/doc/hone/README.md \
+for file in bin/hone include/hone.h include/hone_decoder.h include/hone/hone.h share/hone/models/llama-3-8b.yaml share/doc/hone/README.md \
     share/man/man1/hone.1.gz share/bash-completion/completions/hone; do
     [[ -e $root/usr/$file ]] || fail "no /usr/$file"
 done
@@ -31,6 +31,7 @@ done
 HONE_CACHE=$scratch/cache/cache.db "$root/usr/bin/hone" model llama-3-8b | grep -q "llama" || fail "hone model finds no model"
 
 library=$(find "$root/usr/lib" -name libhone.so.0)
+[[ -e ${library%/*}/libhone_decoder.so.0 ]] || fail "no libhone_decoder.so.0 beside libhone.so.0"
 cc -std=c11 -o "$scratch/example" "$root/usr/share/doc/libhone-dev/examples/c_rms_norm.c" -I"$root/usr/include" \
     -L"${library%/*}" -lhone -lm -ldl -Wl,-rpath,"${library%/*}" || fail "the example does not compile"
 status=0

@@ -24,6 +24,9 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/consumer -G Ninja -DCMAKE_BUILD_TYP
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer_c)
+if(EXISTS ${WORK}/consumer/consumer_decoder)
+    run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/consumer/consumer_decoder)
+endif()
 
 # The same through pkg-config, where there is one.
 find_program(pkg_config pkg-config)

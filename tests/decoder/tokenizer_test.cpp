@@ -11,6 +11,7 @@
 
 #include "decoder/error.h"
 #include "decoder/text/utf8.h"
+#include "runtime/system/text_file.h"
 #include "tests/decoder/support.h"
 
 using namespace hone::decoder;
@@ -148,4 +149,17 @@ TEST_CASE("threads that share a tokenizer get the same ids") {
     for (Ids& ids : found) threads.emplace_back([&] { ids = tokenizer.encode(text); });
     for (std::thread& thread : threads) thread.join();
     for (const Ids& ids : found) CHECK(ids == expected);
+}
+
+TEST_CASE("the tokenizer of examples/tiny-llama makes the ids of transformers") {
+    const std::filesystem::path folder = std::filesystem::path(HONE_SOURCE_DIR) / "examples/tiny-llama";
+    const Tokenizer tokenizer = Tokenizer::load(folder);
+    CHECK(tokenizer.encode("It is a truth universally acknowledged, that") ==
+          Ids{0, 42, 85, 365, 260, 258, 83, 323, 73, 472, 74, 309, 84, 553, 519, 76, 452, 730, 785, 13, 334});
+    const std::string text = hone::runtime::read_text_file(folder / "held_back.txt", 1 << 20);
+    const Ids ids = tokenizer.encode(text, {.add_special_tokens = false});
+    CHECK(ids.size() == 2065);
+    CHECK(tokenizer.decode(ids) == text);
+    CHECK(tokenizer.bos_id() == 0);
+    CHECK(tokenizer.eos_ids() == Ids{1});
 }

@@ -41,6 +41,9 @@ GOOD = (
     "lse: bool = hone.prepare(hone.Attention(8, 8, 64)).description.lse",
     "z = rms_norm(None, None, 1e-5)",  # PyTorch's types are not there
     "hone.tune('gpt2', dry_run=True)",
+    "made: hone.Completion = hone.Decoder('folder').generate([1, 2], max_tokens=None, stop=['a'])",
+    "many: list[hone.Completion] = hone.Decoder('folder').generate_many(['a', [1, 2]])",
+    "pieces: list[str] = list(hone.Decoder('folder', format='w8a8').stream('a', seed=1))",
     "hone.freeze()",
     "hone.patch, hone.nn.RMSNorm, hone.quantize_weights, hone.load_quantized",
 )
@@ -59,6 +62,9 @@ WRONG = {
     "hone.RmsNrm": 'Module has no attribute "RmsNrm"',
     "hone.ops.rms_norm(x, x, '1e-5')": '"rms_norm" has incompatible type "str"; expected "float"',
     "hone.ops.rms_norm(x, x)": 'Missing positional argument "epsilon"',
+    "hone.Decoder(3)": '"Decoder" has incompatible type "int"',
+    "hone.Decoder('folder').generate('a', temperature='hot')": 'has incompatible type "str"; expected "float"',
+    "hone.Decoder('folder').generate('a', tokens=3)": 'Unexpected keyword argument "tokens"',
     "hone.tune(3)": 'to "tune" has incompatible type "int"',
 }
 

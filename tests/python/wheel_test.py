@@ -29,7 +29,9 @@ driver = ctypes.CDLL(os.environ["HONE_CUDA_LIBRARY"])
 norm = hone.prepare(hone.RmsNorm(64, max_rows=1))
 norm.run_pointers(0, 1, 1 << 20, 0, 1 << 21, 0, 1 << 22, 0, 0, 0, 0, 0, 0, 1e-5)
 llama = hone.prepare("llama-3-8b", max_rows=1)
-print(hone.__file__, driver.fake_cuda_launch_count(), *llama)
+launches = driver.fake_cuda_launch_count()
+decoder = hone.Decoder(os.environ["MODEL"], max_context=64)
+print(hone.__file__, launches, *decoder.generate("a", max_tokens=3).ids, *llama)
 """
 
 # Debian 12's, for whose functions runtime/system/old_glibc/ is made; other processors have other versions.
@@ -143,7 +145,7 @@ class Contents(Case):
         self.assertLessEqual(package | models | {"hone/py.typed"}, names)
         rest = names - package - models
         self.assertTrue(all(name.startswith("hone/share/hone/") for name in rest - {
-            "hone/py.typed", "hone/bin/hone", "hone/lib/libhone.so.0",
+            "hone/py.typed", "hone/bin/hone", "hone/lib/libhone.so.0", "hone/lib/libhone_decoder.so.0",
         }), rest)  # fmt: skip
 
     def test_the_record_holds_for_every_file(self) -> None:
@@ -191,10 +193,10 @@ class Unpacked(Case):
 
     def test_an_operator_and_a_model_run_on_the_fake_driver(self) -> None:
         fakes = {name: os.environ[name] for name in ("HONE_CUDA_LIBRARY", "HONE_NVRTC_LIBRARY")}
-        ended = self.run_python(USE, **fakes)
+        ended = self.run_python(USE, MODEL=str(TREE / "examples" / "tiny-llama"), **fakes)
         operators = " ".join(hone.prepare("llama-3-8b", max_rows=1))  # of this tree
         self.assertIn("rmsnorm rmsnorm_residual ", operators)
-        wanted = f"{self.site}/hone/__init__.py 1 {operators}\n"
+        wanted = f"{self.site}/hone/__init__.py 1 0 0 0 {operators}\n"
         self.assertEqual((ended.stdout, ended.stderr), (wanted, ""))
 
     def test_without_a_driver_it_says_what_is_missing(self) -> None:
@@ -215,7 +217,7 @@ class Unpacked(Case):
         self.assertIn(f"{self.site}/hone/share/hone", "\n".join(texts))
 
     def test_the_binaries_need_nothing_but_the_c_library(self) -> None:
-        for binary in ("bin/hone", "lib/libhone.so.0"):
+        for binary in ("bin/hone", "lib/libhone.so.0", "lib/libhone_decoder.so.0"):
             command = ["objdump", "-pt", str(self.site / "hone" / binary)]
             facts = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
             needed = set(re.findall(r"NEEDED +(\S+)", facts))
@@ -228,7 +230,7 @@ class Unpacked(Case):
         """What has moved into libc since, with a new version, is in this machine's libc with the old version,
         too, but not as the one that a linker takes."""
         here = {name: symbols_of(path) for name, path in libraries_of(sys.executable).items()}
-        for binary in ("bin/hone", "lib/libhone.so.0"):
+        for binary in ("bin/hone", "lib/libhone.so.0", "lib/libhone_decoder.so.0"):
             for symbol, version, file in needed_symbols(self.site / "hone" / binary):
                 self.assertLessEqual(version_number(version), (2, 28), f"{binary} needs {symbol}@{version}")
                 if file in ("libc.so.6", "libm.so.6") and f"{symbol}@{version}" not in OLDER_VERSIONS:

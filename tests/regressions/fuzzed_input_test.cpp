@@ -1,6 +1,8 @@
 // Faults that the targets of tests/fuzz found, each as small as it can be.
 #include <doctest/doctest.h>
 
+#include <sqlite3.h>
+
 #include <array>
 #include <chrono>
 #include <fstream>
@@ -106,4 +108,34 @@ TEST_CASE("a model file with many keys is read in one pass") {
     const std::array<std::string_view, 1> keys{"last"};
     REQUIRE(document.find(keys) != nullptr);
     CHECK(document.place(*document.find(keys)) == "config.json:150002: ");
+}
+
+// A damaged image was removed by its key. A key that is a blob with the same bytes is found by no text, so
+// the image stayed.
+TEST_CASE("gc clears an image away whose key is of another type") {
+    const test::Scratch scratch;
+    const std::filesystem::path file = scratch.path("images.db");
+    cache::Cache cache = cache::Cache::open(file);
+    cache.store_image({.template_hash = "0123456789abcdef0123456789abcdef",
+                       .static_fields = "hidden=64",
+                       .candidate = "group_rows threads=128",
+                       .arch = "sm_90a",
+                       .nvrtc = "13.0",
+                       .options = "--std=c++20"},
+                      {.cubin = std::vector<std::byte>(64), .resources = {}});
+    sqlite3* database = nullptr;
+    REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
+    const char* damage =
+        "PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON;"
+        "CREATE TEMP TABLE kept AS SELECT sql FROM main.sqlite_schema WHERE name = 'image';"
+        "UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name = 'image';"
+        "PRAGMA writable_schema = RESET; UPDATE image SET key = CAST(key AS BLOB);"
+        "PRAGMA writable_schema = ON;"
+        "UPDATE sqlite_schema SET sql = (SELECT sql FROM kept) WHERE name = 'image'; PRAGMA writable_schema "
+        "= RESET";
+    CHECK(sqlite3_exec(database, damage, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(database);
+    REQUIRE_FALSE(cache.verify().ok);
+    CHECK(cache.gc().images_removed == 1);
+    CHECK(cache.verify().ok);
 }

@@ -36,12 +36,15 @@ def source_tree() -> Optional[Path]:
 def library_candidates() -> List[Path]:
     """Where libhone.so may be, best first; with HONE_LIBRARY set, there and nowhere else."""
     wanted = os.environ.get("HONE_LIBRARY")
-    if wanted:
-        return [Path(wanted)]
-    candidates = [_PACKAGE / "lib" / FILE_NAME]
+    return [Path(wanted)] if wanted else own_candidates(FILE_NAME)
+
+
+def own_candidates(file_name: str) -> List[Path]:
+    """Where a library that comes with the package may be."""
+    candidates = [_PACKAGE / "lib" / file_name]
     tree = source_tree()
     if tree is not None:
-        candidates.append(tree / "build" / "release" / FILE_NAME)
+        candidates.append(tree / "build" / "release" / file_name)
     return candidates
 
 
@@ -92,29 +95,35 @@ def read_text(write: Callable[[Any, int, Any], int]) -> str:
 
 
 def _open() -> ctypes.CDLL:
-    candidates = library_candidates()
-    path = next((candidate for candidate in candidates if candidate.is_file()), None)
-    if path is None:
-        raise errors.MissingLibraryError(_not_found(candidates))
-    announce_environment()
-    try:
-        loaded = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise errors.MissingLibraryError(f"{path} does not load here: {error}") from None
-    if not hasattr(loaded, "hone_version"):
-        raise errors.MissingLibraryError(f"{path} is no libhone: it has no function hone_version")
+    loaded = open_library(library_candidates(), "HONE_LIBRARY", "libhone", "hone_c", "hone_version")
     _declare(loaded)
-    _check_version(loaded, path)
+    check_version(loaded, loaded.hone_version().decode())
     return loaded
 
 
-def _not_found(candidates: List[Path]) -> str:
+def open_library(candidates: List[Path], variable: str, name: str, target: str, marker: str) -> ctypes.CDLL:
+    """The first candidate that is a file; `target` builds it, and it has to have a function `marker`. Raises
+    MissingLibraryError."""
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if path is None:
+        raise errors.MissingLibraryError(_not_found(candidates, variable, name, target))
+    announce_environment()
+    try:
+        loaded = ctypes.CDLL(str(path.absolute()))
+    except OSError as error:
+        raise errors.MissingLibraryError(f"{path} does not load here: {error}") from None
+    if not hasattr(loaded, marker):
+        raise errors.MissingLibraryError(f"{path} is no {name}: it has no function {marker}")
+    return loaded
+
+
+def _not_found(candidates: List[Path], variable: str, name: str, target: str) -> str:
     tried = ", ".join(str(candidate) for candidate in candidates)
-    if os.environ.get("HONE_LIBRARY"):
-        return f"HONE_LIBRARY names {tried}, which is no file"
+    if os.environ.get(variable):
+        return f"{variable} names {tried}, which is no file"
     if source_tree() is not None:
-        return f"libhone is not built; tried {tried}. `cmake --build build/release --target hone_c` builds it"
-    return f"libhone was not found; tried {tried}. Install the wheel again, or set HONE_LIBRARY to the file"
+        return f"{name} is not built; tried {tried}. `cmake --build build/release --target {target}` builds it"
+    return f"{name} was not found; tried {tried}. Install the wheel again, or set {variable} to the file"
 
 
 def announce_environment() -> None:
@@ -131,12 +140,11 @@ def _version(text: str) -> Tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:3])
 
 
-def _check_version(loaded: ctypes.CDLL, path: Path) -> None:
+def check_version(loaded: ctypes.CDLL, found: str) -> None:
     """A later library reads the structs of this package; an earlier one may not."""
-    found = loaded.hone_version().decode()
     if _version(found) < _version(VERSION):
         raise errors.MissingLibraryError(
-            f"{path} is version {found}, older than this package, {VERSION}: install both from one wheel"
+            f"{loaded._name} is version {found}, older than this package, {VERSION}: install both from one wheel"
         )
 
 

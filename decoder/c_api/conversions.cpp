@@ -1,0 +1,136 @@
+#include "decoder/c_api/conversions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "checkpoints/pack/request.h"
+
+namespace hone::decoder::c_api {
+namespace {
+
+constexpr std::size_t max_stops = 64;
+constexpr std::size_t max_stop_bytes = 4096;
+
+template <class Value>
+void require(bool holds, std::string_view field, const Value& value, std::string_view allowed) {
+    if (!holds)
+        throw Error(fmt::format("{} is {}; allowed: {}", field, value, allowed), "", "",
+                    ErrorKind::bad_argument);
+}
+
+void require_flag(std::string_view field, std::int32_t value) {
+    require(value == 0 || value == 1, field, value, "0, 1");
+}
+
+std::optional<checkpoints::QuantizeRequest> quantize_from(const hone_decoder_options& given) {
+    require_flag("zeros", given.zeros);
+    require_flag("lm_head", given.lm_head);
+    if (given.format == nullptr) {
+        require(given.zeros == 0, "zeros", given.zeros, "0 without a format");
+        require(given.lm_head == 0, "lm_head", given.lm_head, "0 without a format");
+        require(given.group == -1, "group", given.group, "-1 without a format");
+        return std::nullopt;
+    }
+    const auto found = std::ranges::find(quant_format_names, std::string_view(given.format));
+    require(found != quant_format_names.end(), "format", given.format,
+            fmt::format("{}", fmt::join(quant_format_names, ", ")));
+    const auto format = static_cast<QuantFormat>(found - quant_format_names.begin());
+    require(given.group >= -1, "group", given.group, "from 0, or -1 for what is usual");
+    checkpoints::QuantizeRequest request{
+        .format = format, .zeros = given.zeros == 1, .lm_head = given.lm_head == 1};
+    if (given.group >= 0) request.group = given.group;
+    return request;
+}
+
+Wishes wishes_from(const hone_decoder_request& given) {
+    // NaN holds nowhere.
+    require(given.temperature >= 0 && given.temperature <= 100, "temperature", given.temperature, "0 to 100");
+    require(given.top_k >= 0, "top_k", given.top_k, "from 0, which means all");
+    require(given.top_p > 0 && given.top_p <= 1, "top_p", given.top_p, "above 0, to 1");
+    require(given.min_p >= 0 && given.min_p <= 1, "min_p", given.min_p, "0 to 1");
+    return {.temperature = given.temperature,
+            .top_k = given.top_k,
+            .top_p = given.top_p,
+            .min_p = given.min_p,
+            .seed = given.seed};
+}
+
+std::vector<int> prompt_from(const hone_decoder_request& given, const Tokenizer& tokenizer) {
+    if ((given.prompt == nullptr) == (given.prompt_ids == nullptr))
+        throw Error("prompt and prompt_ids are both NULL, or both not; allowed: one of them", "", "",
+                    ErrorKind::bad_argument);
+    if (given.prompt_ids != nullptr) return {given.prompt_ids, given.prompt_ids + given.prompt_id_count};
+    return tokenizer.encode({given.prompt, given.prompt_bytes}, encode_options_from(given.flags));
+}
+
+int max_tokens_from(std::int64_t given, std::size_t prompt_tokens, int max_context) {
+    require(given >= 0 && given <= INT_MAX, "max_tokens", given,
+            fmt::format("0 to {}; 0: until the context is full", INT_MAX));
+    if (given > 0) return static_cast<int>(given);
+    return std::max(1, max_context - static_cast<int>(std::min<std::size_t>(prompt_tokens, INT_MAX)));
+}
+
+}  // namespace
+
+void check_flags(std::uint32_t flags, std::uint32_t known, const char* allowed) {
+    require((flags & ~known) == 0, "flags", flags, allowed);
+}
+
+ModelOptions options_from(const char* folder, const hone_decoder_options& given) {
+    check_flags(given.flags, HONE_NO_CACHE, "HONE_NO_CACHE");
+    require(given.device >= 0, "device", given.device, "from 0");
+    require(given.max_context >= 0, "max_context", given.max_context, "from 0, as much as is usual");
+    require(given.memory_share > 0 && given.memory_share <= 1, "memory_share", given.memory_share,
+            "above 0, to 1");
+    ModelOptions options{.folder = folder,
+                         .quantize = quantize_from(given),
+                         .device = given.device,
+                         .max_sequences = given.max_sequences,
+                         .max_context = given.max_context,
+                         .max_step_tokens = given.max_step_tokens,
+                         .memory_share = given.memory_share};
+    options.runtime.use_cache = (given.flags & HONE_NO_CACHE) == 0;
+    if (given.cache_file != nullptr) options.runtime.cache_file = given.cache_file;
+    if (given.on_warning != nullptr) {
+        options.runtime.on_warning = [call = given.on_warning, user = given.user](std::string_view text) {
+            call(user, std::string(text).c_str());
+        };
+    }
+    return options;
+}
+
+EncodeOptions encode_options_from(std::uint32_t flags) {
+    return {.add_special_tokens = (flags & HONE_DECODER_BARE_PROMPT) == 0,
+            .parse_special_tokens = (flags & HONE_DECODER_PLAIN_PROMPT) == 0};
+}
+
+TextRequest request_from(const hone_decoder_request& given, const Tokenizer& tokenizer, int max_context) {
+    check_flags(given.flags, HONE_DECODER_IGNORE_END | HONE_DECODER_PLAIN_PROMPT | HONE_DECODER_BARE_PROMPT,
+                "HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT");
+    TextRequest request{.prompt = prompt_from(given, tokenizer), .wishes = wishes_from(given)};
+    request.max_new_tokens = max_tokens_from(given.max_tokens, request.prompt.size(), max_context);
+    if ((given.flags & HONE_DECODER_IGNORE_END) == 0) request.end_ids = tokenizer.eos_ids();
+    return request;
+}
+
+std::vector<std::string> stops_from(const hone_decoder_request& given) {
+    require(given.stop_count <= max_stops, "stop_count", given.stop_count, fmt::format("0 to {}", max_stops));
+    require(given.stop_count == 0 || given.stops != nullptr, "stops", "NULL", "as many texts as stop_count");
+    std::vector<std::string> stops;
+    for (std::size_t i = 0; i < given.stop_count; ++i) {
+        const char* stop = given.stops[i];
+        const std::size_t bytes = stop == nullptr ? 0 : ::strnlen(stop, max_stop_bytes + 1);
+        require(bytes >= 1 && bytes <= max_stop_bytes, fmt::format("the length of stops[{}]", i), bytes,
+                fmt::format("1 to {} bytes", max_stop_bytes));
+        stops.emplace_back(stop, bytes);
+    }
+    return stops;
+}
+
+}  // namespace hone::decoder::c_api

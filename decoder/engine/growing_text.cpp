@@ -1,0 +1,98 @@
+#include "decoder/engine/growing_text.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "decoder/error.h"
+
+namespace hone::decoder {
+
+using End = TextPiece::End;
+
+struct GrowingText::Box {
+    std::mutex mutex;
+    std::condition_variable filled;
+    std::vector<NewToken> news;
+    std::string failure;
+    bool cancelled = false;
+
+    /// Also where memory has run out.
+    void set_failure(const std::string& why) noexcept {
+        try {
+            failure = why;
+        } catch (const std::bad_alloc&) {
+            failure = "out of memory";  // short enough to need none
+        }
+    }
+    [[nodiscard]] bool has_news() const { return cancelled || !news.empty() || !failure.empty(); }
+};
+
+GrowingText::GrowingText(TokenEngine& engine, const Tokenizer& tokenizer, TextRequest request,
+                         std::vector<std::string> stops)
+    : engine_(engine), box_(std::make_shared<Box>()), output_(tokenizer, std::move(stops)) {
+    Listener listener{.on_token =
+                          [box = box_](const NewToken& token) {
+                              const std::lock_guard lock(box->mutex);
+                              box->news.push_back(token);
+                              box->filled.notify_one();
+                          },
+                      .on_failure =
+                          [box = box_](const std::string& why) {
+                              const std::lock_guard lock(box->mutex);
+                              box->set_failure(why);
+                              box->filled.notify_one();
+                          }};
+    id_ = engine_.submit(std::move(request), std::move(listener));
+}
+
+GrowingText::~GrowingText() { engine_.cancel(id_); }
+
+TextPiece GrowingText::next(std::chrono::milliseconds wait) {
+    if (end_ != End::none) return {.end = end_};
+    try {
+        std::vector<NewToken> news;
+        {
+            std::unique_lock lock(box_->mutex);
+            // By the system's clock: waiting by the steady one needs glibc 2.34.
+            box_->filled.wait_until(lock, std::chrono::system_clock::now() + wait,
+                                    [&] { return box_->has_news(); });
+            if (box_->cancelled) return {.end = end_ = End::cancelled};
+            if (box_->news.empty() && !box_->failure.empty()) throw EngineFailure(box_->failure);
+            news = std::exchange(box_->news, {});
+        }
+        return piece_of(news);
+    } catch (...) {
+        engine_.cancel(id_);
+        end_ = End::cancelled;
+        throw;
+    }
+}
+
+void GrowingText::cancel() {
+    engine_.cancel(id_);
+    const std::lock_guard lock(box_->mutex);
+    box_->cancelled = true;
+    box_->filled.notify_one();
+}
+
+TextPiece GrowingText::piece_of(const std::vector<NewToken>& news) {
+    TextPiece piece;
+    for (const NewToken& token : news) {
+        piece.ids.push_back(token.token);
+        if (token.end == NewToken::End::end_id) piece.end = End::end_id;
+        if (token.end == NewToken::End::length) piece.end = End::length;
+        if (piece.end != End::end_id) piece.text += output_.push(token.token);
+        if (piece.end != End::none || output_.stopped()) break;
+    }
+    if (piece.end != End::none) piece.text += output_.finish();
+    if (output_.stopped()) {
+        piece.end = End::stop;
+        engine_.cancel(id_);
+    }
+    end_ = piece.end;
+    return piece;
+}
+
+}  // namespace hone::decoder

@@ -1,0 +1,363 @@
+"""A model of a Hugging Face folder, run on this machine's GPU: text, or tokens, as they are drawn.
+
+    with hone.Decoder("models/llama-3-8b") as decoder:
+        print(decoder.generate("Once upon a time", max_tokens=64).text)
+        for piece in decoder.stream("Once upon a time"):
+            print(piece, end="", flush=True)
+
+Needs no PyTorch. A decoder may be used by many threads; what they ask for at the same time is computed together.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import os
+import secrets
+import threading
+import warnings
+import weakref
+from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+
+from ._native import decoder_structs
+from ._native.decoder_library import check, decoder_library
+from ._native.runtime_structs import WARNING_CALLBACK
+from .errors import HoneError, HoneWarning
+from .runtime import device_ordinal
+
+__all__ = ["Completion", "Decoder", "TextStream"]
+
+Prompt = Union[str, Sequence[int]]
+
+# How long a call of the library waits at a time: Python looks for Ctrl-C in between.
+_SLICE_MS = 100
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What followed a prompt: its text and its tokens, and why it ended: "end_token" (the model's), "length"
+    (max_tokens, or the context is full), or "stop" (one of `stop` was found). `ids` has the token that ended it."""
+
+    text: str
+    ids: List[int]
+    end: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class TextStream(Iterator[str]):
+    """A text in the making: iterating waits for its pieces. `ids` and `text` have what was iterated over, `end` is None
+    until it is known. The text grows in the meantime; close() and the end of a `with` block stop it."""
+
+    def __init__(self, library: ctypes.CDLL, handle: int) -> None:
+        self.text = ""
+        self.ids: List[int] = []
+        self.end: Optional[str] = None
+        self._library = library
+        self._asking = threading.Lock()  # one thread at a time asks for news
+        self._handling = threading.Lock()  # nobody cancels what another destroys
+        self._handle: Optional[int] = handle
+        self._is_cut = False
+        self._destroy = weakref.finalize(self, library.hone_decoder_text_destroy, handle)
+
+    def __iter__(self) -> TextStream:
+        return self
+
+    def __next__(self) -> str:
+        while self.end is None:
+            piece = self.next_piece(_SLICE_MS)
+            if piece:
+                return piece
+        if self._is_cut:
+            raise HoneError("the decoder was closed while this text was in the making")
+        raise StopIteration
+
+    def next_piece(self, timeout_ms: int) -> str:
+        """What has come, within so many milliseconds: "" when nothing has, and after the end."""
+        with self._asking:
+            if self._handle is None:
+                return ""
+            piece = decoder_structs.DecoderPiece(struct_size=ctypes.sizeof(decoder_structs.DecoderPiece))
+            try:
+                check(self._library.hone_decoder_next(self._handle, timeout_ms, byref(piece)))
+            except HoneError:
+                self._finish("cancelled")
+                raise
+            text = ctypes.string_at(piece.text, piece.text_bytes).decode()
+            self.ids += piece.ids[: piece.id_count] if piece.id_count else []
+            self.text += text
+            if piece.end != decoder_structs.GOES_ON:
+                self._finish(decoder_structs.ENDS[piece.end])
+            return text
+
+    def close(self) -> None:
+        """Stops the text, also while another thread waits for it. What it held on the GPU is free again."""
+        with self._handling:
+            if self._handle is None:
+                return
+            self._library.hone_decoder_cancel(self._handle)
+        with self._asking:
+            if self._handle is not None:
+                self._finish("cancelled")
+
+    def _cut(self) -> None:
+        """As close(), by the decoder: for who iterates it is no end."""
+        self._is_cut = self.end is None
+        self.close()
+
+    def _finish(self, end: str) -> None:
+        with self._handling:
+            self.end = end
+            self._handle = None
+            self._destroy()
+
+    def __enter__(self) -> TextStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Decoder:
+    """A model on a GPU, and the thread of the library that computes its texts.
+
+    `folder` has config.json, safetensors and a tokenizer, as `hone generate` takes it. `device` is as for
+    :func:`hone.prepare`; `format` ("w4a16", "w8a16", "w8a8", "fp8", with `group`, `zeros` and `lm_head`) makes codes of
+    the weights while they are read. Up to `max_sequences` texts are computed together, of up to `max_context` tokens
+    each, prompt included (None: as many as the model knows, at most 8192), `max_step_tokens` in a step; `memory_share`
+    of the GPU's free memory is for keys and values at most.
+
+    Raises BadArgumentError for what cannot be read, run or does not fit, NoGpuError, CompileError and
+    MissingLibraryError. close(), the end of a `with` block, and the last reference give the GPU's memory back.
+    """
+
+    def __init__(
+        self, folder: Union[str, os.PathLike[str]], *, device: Any = None, format: Optional[str] = None,
+        group: Optional[int] = None, zeros: bool = False, lm_head: bool = False, max_sequences: int = 16,
+        max_context: Optional[int] = None, max_step_tokens: int = 2048, memory_share: float = 0.9,
+    ) -> None:
+        self._library = decoder_library()
+        self._lock = threading.Lock()
+        self._streams: weakref.WeakSet[TextStream] = weakref.WeakSet()
+        said: List[str] = []
+        on_warning = WARNING_CALLBACK(lambda _user, text: said.append(text.decode(errors="replace")))
+        options = decoder_structs.DecoderOptions(
+            struct_size=ctypes.sizeof(decoder_structs.DecoderOptions),
+            device=_integer("device", device_ordinal(device), 31),
+            max_sequences=_integer("max_sequences", max_sequences, 31),
+            max_context=_integer("max_context", 0 if max_context is None else max_context, 63),
+            max_step_tokens=_integer("max_step_tokens", max_step_tokens, 63),
+            memory_share=memory_share,
+            format=None if format is None else _bytes_of("format", format),
+            group=_integer("group", -1 if group is None else group, 63),
+            zeros=bool(zeros),
+            lm_head=bool(lm_head),
+            on_warning=on_warning,
+        )
+        handle = c_void_p()
+        path = _bytes_of("folder", os.fsdecode(folder), os.fsencode)
+        status = self._library.hone_decoder_create(path, byref(options), byref(handle))
+        for text in said:
+            warnings.warn(text, HoneWarning, stacklevel=2)
+        check(status)
+        self._handle: Optional[int] = handle.value
+        # The library keeps the callback, of which ctypes keeps no reference.
+        self._destroy = weakref.finalize(self, _destroy_decoder, self._library, handle.value, on_warning)
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    def generate(
+        self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
+        top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
+        stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
+    ) -> Completion:
+        """What follows a prompt: a text, or ids, which are taken as they are.
+
+        At most `max_tokens` (None: until the context is full), and the text ends before the first of `stop`.
+        temperature=0 takes the likeliest token each time; above, tokens are drawn from the `top_k` likeliest (0: all),
+        of the likeliest with the share `top_p`, those at least `min_p` times as likely as the likeliest. The same
+        `seed` draws the same text; None: another one each time. With `ignore_end` the text goes on behind the model's
+        end token; with `plain_prompt` a prompt's "<|end_of_text|>" is plain text, as it should be in prompts of others.
+        """
+        return self.generate_many(
+            [prompt], max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
+            seed=seed, stop=stop, ignore_end=ignore_end, plain_prompt=plain_prompt,
+        )[0]  # fmt: skip
+
+    def generate_many(
+        self, prompts: Sequence[Prompt], *, max_tokens: Optional[int] = 128, temperature: float = 0.0,
+        top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
+        stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
+    ) -> List[Completion]:
+        """The same for several prompts, which are computed together; with a `seed`, the next prompt has the next
+        seed."""
+        if isinstance(prompts, str):
+            raise TypeError(f"prompts: {prompts!r} is one text; allowed is a list of prompts")
+        streams: List[TextStream] = []
+        try:
+            for number, prompt in enumerate(prompts):
+                streams.append(self.stream(
+                    prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
+                    seed=None if seed is None else seed + number, stop=stop, ignore_end=ignore_end,
+                    plain_prompt=plain_prompt,
+                ))  # fmt: skip
+            _finish(streams)
+        finally:
+            for stream in streams:
+                stream.close()
+        return [Completion(stream.text, stream.ids, stream.end or "") for stream in streams]
+
+    def stream(
+        self, prompt: Prompt, *, max_tokens: Optional[int] = 128, temperature: float = 0.0, top_k: int = 0,
+        top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
+        stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
+    ) -> TextStream:
+        """Arguments as for generate(). The text begins to grow at once; iterating gives it piece by piece, in whole
+        characters."""
+        request = decoder_structs.DecoderRequest(
+            struct_size=ctypes.sizeof(decoder_structs.DecoderRequest),
+            flags=(decoder_structs.IGNORE_END if ignore_end else 0) | _prompt_flags(plain_prompt, True),
+            max_tokens=0 if max_tokens is None else _at_least_one("max_tokens", max_tokens),
+            temperature=temperature,
+            top_k=_integer("top_k", top_k, 31),
+            top_p=top_p,
+            min_p=min_p,
+            seed=secrets.randbits(62) if seed is None else _integer("seed", seed, 63),
+        )
+        if isinstance(prompt, str):
+            request.prompt = text = _bytes_of("prompt", prompt)
+            request.prompt_bytes = len(text)
+        else:
+            request.prompt_ids = ids = _ids_of("prompt", prompt)
+            request.prompt_id_count = len(ids)
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
+        request.stop_count = len(stops)
+        with self._lock:
+            handle = c_void_p()
+            check(self._library.hone_decoder_submit(self._open_handle(), byref(request), byref(handle)))
+            assert handle.value is not None
+            stream = TextStream(self._library, handle.value)
+            self._streams.add(stream)
+        return stream
+
+    def encode(self, text: str, *, special: bool = True, plain: bool = False) -> List[int]:
+        """The ids of a text, with what the model wants around it (`special`); `plain` as `plain_prompt` of
+        generate()."""
+        given = _bytes_of("text", text)
+        flags, count = _prompt_flags(plain, special), c_size_t()
+        ids = (c_int32 * (len(given) + 16))()
+        with self._lock:
+            handle = self._open_handle()
+            while True:
+                check(self._library.hone_decoder_encode(
+                    handle, given, len(given), flags, ids, len(ids), byref(count)
+                ))  # fmt: skip
+                if count.value <= len(ids):
+                    return ids[: count.value]
+                ids = (c_int32 * count.value)()
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, without special tokens."""
+        given, length = _ids_of("ids", ids), c_size_t()
+        text = ctypes.create_string_buffer(16 * len(given) + 1)
+        with self._lock:
+            handle = self._open_handle()
+            while True:
+                check(self._library.hone_decoder_decode(
+                    handle, given, len(given), text, len(text), byref(length)
+                ))  # fmt: skip
+                if length.value < len(text):
+                    return text.raw[: length.value].decode()
+                text = ctypes.create_string_buffer(length.value + 1)
+
+    def state(self) -> Dict[str, int]:
+        """Now: `max_context`, `vocabulary`, texts `running` and `waiting`, `pages` of keys and values and `pages_used`,
+        and since the start `new_tokens` and `shared_tokens` (of prompts, found in pages of others)."""
+        state = decoder_structs.DecoderState(struct_size=ctypes.sizeof(decoder_structs.DecoderState))
+        with self._lock:
+            check(self._library.hone_decoder_read_state(self._open_handle(), byref(state)))
+        names = [name for name, _ in decoder_structs.DecoderState._fields_]
+        return {name: getattr(state, name) for name in names if name not in ("struct_size", "reserved")}
+
+    def close(self) -> None:
+        """Stops all texts and gives the GPU's memory back. Whoever waits for a text gets HoneError."""
+        with self._lock:
+            self._handle = None
+            streams = list(self._streams)
+        for stream in streams:
+            stream._cut()
+        self._destroy()
+
+    def _open_handle(self) -> int:
+        if self._handle is None:
+            raise HoneError("the decoder is closed")
+        return self._handle
+
+    def __enter__(self) -> Decoder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _destroy_decoder(library: ctypes.CDLL, handle: Optional[int], _on_warning: Any) -> None:
+    library.hone_decoder_destroy(handle)
+
+
+def _finish(streams: Sequence[TextStream]) -> None:
+    """Asks all of them in turn, so that a stop is seen soon after it has come, and waits for the first."""
+    growing = [stream for stream in streams if stream.end is None]
+    while growing:
+        for number, stream in enumerate(growing):
+            stream.next_piece(_SLICE_MS if number == 0 else 0)
+        growing = [stream for stream in growing if stream.end is None]
+    for stream in streams:
+        if stream.end == "cancelled":
+            next(stream)  # which says why
+
+
+def _prompt_flags(plain: bool, special: bool) -> int:
+    return (decoder_structs.PLAIN_PROMPT if plain else 0) | (0 if special else decoder_structs.BARE_PROMPT)
+
+
+def _integer(name: str, value: int, bits: int) -> int:
+    """ctypes would cut off what is too large."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name}: {value!r}; allowed is an int")
+    if not -(2**bits) <= value < 2**bits:
+        raise ValueError(f"{name}: {value}; allowed are numbers of {bits + 1} bits")
+    return value
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if _integer(name, value, 63) < 1:
+        raise ValueError(f"{name}: {value}; allowed are numbers from 1, or None: until the context is full")
+    return value
+
+
+def _bytes_of(name: str, text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
+    """For C, where a 0 ends a text; prompts come with their length."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name}: {text!r}; allowed is a str")
+    if "\0" in text and name not in ("prompt", "text"):
+        raise ValueError(f"{name}: {text!r} has the character 0, which is not allowed here")
+    try:
+        return encode(text)
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: has half of a surrogate pair, which is no character") from None
+
+
+def _ids_of(name: str, ids: Sequence[int]) -> ctypes.Array[c_int32]:
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(f"{name}: {ids!r}; allowed is a list of ids")
+    try:
+        listed = [_integer(name, operator.index(one), 31) for one in ids]
+    except TypeError:
+        raise TypeError(f"{name}: a {type(ids).__name__}; allowed are a text and ids, a list of int") from None
+    return (c_int32 * len(listed))(*listed)

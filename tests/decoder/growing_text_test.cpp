@@ -1,0 +1,110 @@
+#include "decoder/engine/growing_text.h"
+
+#include <doctest/doctest.h>
+
+#include <future>
+
+#include "tests/decoder/scripted_engine.h"
+#include "tests/decoder/support.h"
+
+using namespace hone;
+using namespace hone::decoder;
+using namespace std::chrono_literals;
+
+namespace {
+
+using End = TextPiece::End;
+
+Tokenizer tokenizer() { return Tokenizer::load(test::data_folder("llama3")); }
+
+/// All of it in one piece.
+TextPiece whole(GrowingText& text) {
+    TextPiece all;
+    while (all.end == End::none) {
+        const TextPiece piece = text.next(1s);
+        all.text += piece.text;
+        all.ids.insert(all.ids.end(), piece.ids.begin(), piece.ids.end());
+        all.end = piece.end;
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a text comes in pieces to its end, and says that end again") {
+    const Tokenizer words = tokenizer();
+    const std::vector<int> script = words.encode("Once upon a time", {.add_special_tokens = false});
+    test::ScriptedEngine engine(script, 3);
+    GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 50, .end_ids = {3}}, {});
+    const TextPiece all = whole(text);
+    CHECK(all.text == "Once upon a time");
+    CHECK(all.ids.size() == script.size() + 1);
+    CHECK(all.ids.back() == 3);
+    CHECK(all.end == End::end_id);
+    const TextPiece again = text.next(0ms);
+    CHECK(again.end == End::end_id);
+    CHECK(again.text.empty());
+    CHECK(again.ids.empty());
+}
+
+TEST_CASE("a text that may be as long as it likes ends by its length") {
+    const Tokenizer words = tokenizer();
+    test::ScriptedEngine engine({0});
+    GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 7}, {});
+    const TextPiece all = whole(text);
+    CHECK(all.ids.size() == 7);
+    CHECK(all.end == End::length);
+}
+
+TEST_CASE("a text ends before its stop, and the engine computes no more of it") {
+    const Tokenizer words = tokenizer();
+    test::ScriptedEngine engine(words.encode("one two three ", {.add_special_tokens = false}));
+    GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 100'000}, {"two thr", "never"});
+    const TextPiece all = whole(text);
+    CHECK(all.text == "one ");
+    CHECK(all.end == End::stop);
+    CHECK(engine.cancelled() == 1);
+}
+
+TEST_CASE("without tokens a text waits no longer than it may") {
+    const Tokenizer words = tokenizer();
+    test::ScriptedEngine engine({0});
+    engine.hold(true);
+    GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 2}, {});
+    CHECK(text.next(0ms).end == End::none);
+    const TextPiece piece = text.next(20ms);
+    CHECK(piece.end == End::none);
+    CHECK(piece.ids.empty());
+    engine.hold(false);
+    CHECK(whole(text).ids.size() == 2);
+}
+
+TEST_CASE("cancelling wakes who waits") {
+    const Tokenizer words = tokenizer();
+    test::ScriptedEngine engine({0});
+    engine.hold(true);
+    GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 2}, {});
+    auto waiting = std::async(std::launch::async, [&] { return text.next(1h); });
+    text.cancel();
+    CHECK(waiting.get().end == End::cancelled);
+    CHECK(text.next(1h).end == End::cancelled);
+    CHECK(engine.cancelled() == 1);
+}
+
+TEST_CASE("a failed GPU is an error for texts that wait and for those that come") {
+    const Tokenizer words = tokenizer();
+    test::ScriptedEngine engine({0});
+    engine.hold(true);
+    GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 2}, {});
+    engine.fail("the GPU fell off the bus");
+    CHECK_THROWS_WITH_AS(static_cast<void>(text.next(1s)), "the GPU fell off the bus", EngineFailure);
+    CHECK(text.next(1s).end == End::cancelled);
+    CHECK_THROWS_AS(GrowingText(engine, words, {.prompt = {1}}, {}), DecoderError);
+}
+
+TEST_CASE("a text that is dropped is computed no further") {
+    const Tokenizer words = tokenizer();
+    test::ScriptedEngine engine({0});
+    { const GrowingText text(engine, words, {.prompt = {1}, .max_new_tokens = 100'000}, {}); }
+    CHECK(engine.cancelled() == 1);
+}

@@ -1,0 +1,284 @@
+"""hone.Decoder on the fake driver, whose kernels compute nothing: every token that is drawn is 0. examples/tiny-llama
+has its begin token there, which shows as no text; with the tokenizer of tests/decoder/data/llama3 it is "!"."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import fakes
+
+import hone
+from hone._native import decoder_library
+
+MODEL = fakes.TREE / "examples" / "tiny-llama"
+DATA = fakes.TREE / "tests" / "decoder" / "data"
+
+
+def small(folder: Path, **options) -> hone.Decoder:
+    return hone.Decoder(folder, **{"max_sequences": 4, "max_context": 256, "max_step_tokens": 64, **options})
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        scratch = tempfile.TemporaryDirectory(prefix="hone-decoder-test-")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = Path(scratch.name)
+        cls.with_tokenizer("marks", "llama3/tokenizer.json")
+        cls.decoder = small(cls.folder / "marks")
+        cls.addClassCleanup(cls.decoder.close)
+
+    def assert_idle(self) -> None:
+        """What was cancelled gives its pages back after the step under way."""
+        end = time.monotonic() + 20
+        while True:
+            state = self.decoder.state()
+            busy = [name for name in ("running", "waiting", "pages_used") if state[name] != 0]
+            if not busy or time.monotonic() > end:
+                return self.assertEqual(busy, [], state)
+            time.sleep(0.001)
+
+    @classmethod
+    def with_tokenizer(cls, name: str, *files: str) -> Path:
+        """A folder of the model with another tokenizer."""
+        folder = cls.folder / name
+        folder.mkdir()
+        for file in ("config.json", "model.safetensors"):
+            os.symlink(MODEL / file, folder / file)
+        for file in files:
+            shutil.copy(DATA / file, folder)
+        return folder
+
+
+class Generating(Case):
+    def test_a_text_its_tokens_and_its_end(self) -> None:
+        made = self.decoder.generate("Once upon a time", max_tokens=5)
+        self.assertEqual(made, hone.Completion("!!!!!", [0] * 5, "length"))
+        self.assertEqual(str(made), "!!!!!")
+
+    def test_ids_are_taken_as_they_are(self) -> None:
+        self.assertEqual(self.decoder.generate([5, 6, 7], max_tokens=2).ids, [0, 0])
+        self.assertEqual(len(self.decoder.generate((5, 6, 7), max_tokens=None).ids), 256 - 3)
+
+    def test_several_prompts_are_computed_together(self) -> None:
+        made = self.decoder.generate_many(["a", [1, 2], "b"] * 3, max_tokens=7, seed=3, temperature=0.5)
+        self.assertEqual([(one.text, one.end) for one in made], [("!" * 7, "length")] * 9)
+        self.assertEqual(self.decoder.generate_many([]), [])
+
+    def test_a_text_ends_before_its_stop(self) -> None:
+        made = self.decoder.generate("a", max_tokens=100, stop="!!!")
+        self.assertEqual((made.text, made.end), ("", "stop"))
+        self.assertEqual(self.decoder.generate("a", max_tokens=4, stop=["?", "."]).text, "!!!!")
+
+    def test_pieces_come_as_they_grow(self) -> None:
+        stream = self.decoder.stream("a", max_tokens=200)
+        pieces = list(stream)
+        self.assertEqual("".join(pieces), "!" * 200)
+        self.assertTrue(all(pieces))
+        self.assertEqual((stream.text, stream.ids, stream.end), ("!" * 200, [0] * 200, "length"))
+        self.assertEqual(list(stream), [])
+
+    def test_a_stream_that_is_left_is_computed_no_further(self) -> None:
+        for leave in (hone.TextStream.close, lambda stream: stream.__exit__()):
+            stream = self.decoder.stream("a", max_tokens=None)
+            leave(stream)
+            self.assertIn(stream.end, ("cancelled", "length"))
+            self.assertEqual(list(stream), [])
+        stream = self.decoder.stream("a", max_tokens=None)
+        del stream
+        gc.collect()
+        self.assert_idle()
+
+    def test_threads_share_a_decoder(self) -> None:
+        made: list = []
+        threads = [
+            threading.Thread(target=lambda: made.append(self.decoder.generate("a", max_tokens=50).text))
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(made, ["!" * 50] * 8)
+
+    def test_tokens_and_back(self) -> None:
+        with small(MODEL) as tiny:
+            text = "It is a truth – universally"
+            ids = tiny.encode(text)
+            self.assertEqual(ids[0], 0)
+            self.assertEqual(tiny.encode(text, special=False), ids[1:])
+            self.assertEqual(tiny.decode(ids), text)
+            self.assertEqual(tiny.encode("<|end_of_text|>", special=False), [1])
+            self.assertGreater(len(tiny.encode("<|end_of_text|>", special=False, plain=True)), 1)
+            self.assertEqual(tiny.decode([]), "")
+            long = "a b " * 5000
+            self.assertEqual(tiny.decode(tiny.encode(long)), long)
+            self.assertEqual(tiny.state()["vocabulary"], 1024)
+
+    def test_codes_of_weights_are_made(self) -> None:
+        script = "launch:match=kernel=quantize_weights_clear:write=4:value=0x7fffffff7fffffff"
+        code = (
+            "import hone\n"
+            f"with hone.Decoder({str(MODEL)!r}, format='w8a16', max_context=64) as decoder:\n"
+            "    print(len(decoder.generate('a', max_tokens=3).ids))\n"
+        )
+        environment = {**os.environ, "HONE_FAKE_SCRIPT": f"{script};{script}:offset=8",
+                       "PYTHONPATH": str(fakes.TREE / "python")}
+        ended = subprocess.run([sys.executable, "-B", "-c", code], env=environment, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(ended.stdout, "3\n")
+
+    def test_a_module_of_the_library_is_found_beside_it(self) -> None:
+        folder = self.with_tokenizer("pieces", "sentencepiece_bpe/tokenizer.model")
+        with small(folder) as decoder:
+            self.assertGreater(len(decoder.encode("the")), 0)
+
+
+class Example(Case):
+    def test_it_runs_to_its_end(self) -> None:
+        ended = subprocess.run(
+            [sys.executable, "-B", str(MODEL / "generate.py")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python")}, timeout=60,
+        )  # fmt: skip
+        self.assertEqual(ended.returncode, 0, ended.stdout)
+        self.assertIn("64 tokens, ended by length", ended.stdout)
+
+
+class Closing(Case):
+    def test_a_closed_decoder_says_so(self) -> None:
+        decoder = small(MODEL)
+        self.assertFalse(decoder.closed)
+        with decoder:
+            pass
+        self.assertTrue(decoder.closed)
+        decoder.close()
+        for call in (lambda: decoder.generate("a"), lambda: decoder.encode("a"), decoder.state):
+            with self.assertRaisesRegex(hone.HoneError, "^the decoder is closed$"):
+                call()
+
+    def test_who_waits_for_a_text_is_told(self) -> None:
+        decoder = small(self.folder / "marks", max_context=1024)
+        stream = decoder.stream("a", max_tokens=None)
+        said: list = []
+
+        def wait() -> None:
+            try:
+                for _ in stream:
+                    time.sleep(0.001)
+            except hone.HoneError as error:
+                said.append(str(error))
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        decoder.close()
+        waiting.join(20)
+        self.assertFalse(waiting.is_alive())
+        if stream.end == "cancelled":  # else it was faster
+            self.assertEqual(said, ["the decoder was closed while this text was in the making"])
+
+    def test_what_is_left_open_does_not_disturb_the_end_of_the_process(self) -> None:
+        code = (
+            "import hone\n"
+            f"kept = hone.Decoder({str(MODEL)!r})\n"
+            "stream = kept.stream('a', max_tokens=None)\n"
+            "print('end')\n"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-B", "-c", code], env={**os.environ, "PYTHONPATH": str(fakes.TREE / "python")},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+        )  # fmt: skip
+        self.assertEqual((ended.returncode, ended.stdout), (0, "end\n"))
+
+    def test_a_child_is_refused(self) -> None:
+        ours, theirs = os.pipe()
+        if os.fork() == 0:
+            try:
+                self.decoder.generate("a")
+            except hone.ForkedError:
+                os.write(theirs, b"refused")
+            os._exit(0)
+        os.close(theirs)
+        with os.fdopen(ours) as pipe:
+            self.assertEqual(pipe.read(), "refused")
+        os.wait()
+
+
+class Refusing(Case):
+    def test_options_by_name_and_value(self) -> None:
+        for options, kind, words in (
+            ({"format": "w5"}, hone.BadArgumentError, "format is w5; allowed: w4a16, w8a16, w8a8, fp8"),
+            ({"group": 64}, hone.BadArgumentError, "group is 64; allowed: -1 without a format"),
+            ({"max_sequences": 0}, hone.BadArgumentError, "sequences is 0; allowed: 1 to 256"),
+            ({"max_context": 2000}, hone.BadArgumentError, "context is 2000; allowed: 1 to 1024"),
+            ({"memory_share": 2}, hone.BadArgumentError, "memory_share is 2; allowed: above 0, to 1"),
+            ({"max_sequences": 1 << 40}, ValueError, "max_sequences: 1099511627776; allowed are numbers of 32 bits"),
+            ({"max_context": 1.5}, TypeError, "max_context: 1.5; allowed is an int"),
+            ({"device": 63}, hone.NoGpuError, "63"),
+            ({"device": "cpu"}, ValueError, "device: 'cpu'"),
+        ):
+            with self.subTest(options), self.assertRaisesRegex(kind, words):
+                small(MODEL, **options)
+        for folder in ("/nowhere", b"/nowhere", Path("/nowhere")):
+            with self.assertRaisesRegex(hone.BadArgumentError, "/nowhere"):
+                hone.Decoder(folder)
+        with self.assertRaisesRegex(ValueError, "folder: .* has the character 0"):
+            hone.Decoder("a\0b")
+
+    def test_requests_by_name_and_value(self) -> None:
+        for arguments, kind, words in (
+            ({"temperature": -1}, hone.BadArgumentError, "temperature is -1; allowed: 0 to 100"),
+            ({"temperature": float("nan")}, hone.BadArgumentError, "temperature is nan"),
+            ({"temperature": "hot"}, TypeError, ""),
+            ({"top_p": 0}, hone.BadArgumentError, "top_p is 0; allowed: above 0, to 1"),
+            ({"top_k": 1 << 31}, ValueError, "top_k: 2147483648; allowed are numbers of 32 bits"),
+            ({"max_tokens": 0}, ValueError, "max_tokens: 0; allowed are numbers from 1, or None"),
+            ({"max_tokens": 10_000}, hone.BadArgumentError, "up to the context, 256"),
+            ({"stop": ""}, hone.BadArgumentError, r"the length of stops\[0\] is 0; allowed: 1 to 4096"),
+            ({"stop": "a\0b"}, ValueError, "stop: .* has the character 0"),
+            ({"stop": [3]}, TypeError, "stop: 3; allowed is a str"),
+            ({"seed": 1 << 70}, ValueError, "seed: "),
+        ):
+            with self.subTest(arguments), self.assertRaisesRegex(kind, words):
+                self.decoder.generate("a", **arguments)
+        for prompt, kind, words in (
+            ([], hone.BadArgumentError, "the prompt's number of tokens is 0"),
+            ([1, 1024], hone.BadArgumentError, "the prompt has the token 1024; the model knows 0 to 1023"),
+            ([-1], hone.BadArgumentError, "the token -1"),
+            ([1.5], TypeError, "prompt: a list; allowed are a text and ids"),
+            (b"a", TypeError, "prompt: b'a'"),
+            (7, TypeError, "prompt: a int"),
+            ("\ud800", ValueError, "surrogate"),
+        ):
+            with self.subTest(prompt), self.assertRaisesRegex(kind, words):
+                self.decoder.generate(prompt)
+        with self.assertRaisesRegex(TypeError, "is one text; allowed is a list of prompts"):
+            self.decoder.generate_many("ab")
+        self.assert_idle()
+
+    def test_a_prompt_of_many_that_is_wrong_stops_the_others(self) -> None:
+        with self.assertRaises(hone.BadArgumentError):
+            self.decoder.generate_many(["a", [5000]], max_tokens=None)
+        self.assert_idle()
+
+    def test_without_the_library_it_says_what_is_missing(self) -> None:
+        for variables, words in (
+            ({"HONE_DECODER_LIBRARY": "/nowhere.so"}, "HONE_DECODER_LIBRARY names /nowhere.so, which is no file"),
+            ({"HONE_LIBRARY": "/nowhere/libhone.so.0"}, "/nowhere/libhone_decoder.so.0"),
+            ({"HONE_DECODER_LIBRARY": os.environ["HONE_CUDA_LIBRARY"]}, "is no libhone_decoder"),
+        ):
+            with mock.patch.dict(os.environ, variables), self.assertRaisesRegex(hone.MissingLibraryError, words):
+                decoder_library._open()
+
+
+if __name__ == "__main__":
+    unittest.main()
