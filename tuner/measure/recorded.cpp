@@ -168,9 +168,9 @@ void RecordingMeasurer::add(const CandidateImage& candidate, const Samples& samp
 
 Verdict RecordingMeasurer::begin_problem(const Problem& problem) {
     problem_ = to_string(problem);
-    current_ = {.begin = measurer_.begin_problem(problem),
-                .calls_per_replay = measurer_.calls_per_replay(),
-                .candidates = {}};
+    current_ = recorded_[problem_];
+    current_.begin = measurer_.begin_problem(problem);
+    current_.calls_per_replay = measurer_.calls_per_replay();
     return current_.begin;
 }
 
@@ -201,6 +201,7 @@ void RecordingMeasurer::note_rejected(const Candidate& candidate, const Verdict&
 
 void RecordingMeasurer::end_problem() {
     file_.append_line(problem_line(problem_, current_));
+    recorded_[problem_] = current_;
     measurer_.end_problem();
 }
 

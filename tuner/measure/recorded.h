@@ -76,6 +76,7 @@ class RecordingMeasurer final : public Measurer {
     runtime::AppendedFile file_;
     std::string problem_;
     RecordedProblem current_;
+    std::map<std::string, RecordedProblem> recorded_;  ///< by problem: a second look adds to the first one
 };
 
 /// Answers from a recording: samples in the order in which they were taken, from the start again when they
