@@ -20,7 +20,8 @@
 namespace hone::tuner {
 
 enum class Effort : std::uint8_t {
-    quick,       ///< the shortlist of the nearest race; where that was another problem, predictions too
+    quick,  ///< the shortlist of the nearest race; where that was another problem, predictions too; a second
+            ///< look at each winner when all have been raced
     standard,    ///< the best 128 predictions besides
     exhaustive,  ///< every allowed candidate
     known,       ///< the default and the nearest two winners: the problem's own also of an older template
