@@ -50,7 +50,7 @@ std::map<std::string, Recommendation> recommendations(const Problem& problem, co
     return found;
 }
 
-/// Adds those that may run here, can be measured and were not tried, each once, until there are enough.
+/// Takes those that may run here, can be measured and were not tried, each once.
 class Untried {
   public:
     Untried(const Problem& problem, const RunContext& run) : problem_(problem), run_(run) {}

@@ -221,14 +221,11 @@ class Run {
         const ProblemResult& result = *results_[index];
         const Problem& problem = result.problem;
         const Candidate winner = *parse_candidate(*problem.family, result.winner->candidate);
-        CandidateList list{.order = {winner},
-                           .fallback = fallback(problem, traits()),
-                           .incumbent = winner,
-                           .first_culprit = 1};
         const std::vector<Candidate> found = challengers(problem, winner, context_);
+        if (found.empty()) return;
+        CandidateList list{.order = {winner}, .fallback = fallback(problem, traits()), .incumbent = winner};
         list.order.insert(list.order.end(), found.begin(), found.end());
         list.first_culprit = list.order.size();
-        if (found.empty()) return;
         prefetch(problem, list);
         progress_.candidates_total += list.order.size();
         looks_.push_back({index, std::move(list)});
