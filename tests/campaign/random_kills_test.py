@@ -38,7 +38,10 @@ class RandomKills(sandbox.Case):
         whole = self.must(self.fresh().run(tune(4096, "--retune"))).seconds
         ready: list[float] = []
         killed = 0
-        for count, _ in enumerate(Points(KILLS_OF_A_RELEASE, 20)):
+        wanted = -(-KILLS_OF_A_RELEASE // sandbox.SHARDS)
+        for count, _ in enumerate(Points(2 * KILLS_OF_A_RELEASE, 20)):  # some runs end by themselves
+            if killed == wanted:
+                break
             if count % KILLS_OF_A_CACHE == 0:
                 box = self.fresh()
                 seen = box.rows()
