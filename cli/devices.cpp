@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "kernel_templates/text.h"
 #include "runtime/cuda/driver.h"
+#include "tuner/gpu/device_context.h"
 
 namespace hone::cli {
 
@@ -29,10 +30,8 @@ Gpus find_gpus() {
         gpus.library = driver->library_path();
         const std::string nvrtc = find_compiler().version;
         for (int ordinal = 0; ordinal < driver->device_count(); ++ordinal) {
-            gpus.devices.push_back({.traits = runtime::device_traits(*driver, ordinal),
-                                    .gpu = runtime::gpu_key(*driver, ordinal),
-                                    .toolchain = {.driver = gpus.driver_version, .nvrtc = nvrtc},
-                                    .ordinal = ordinal});
+            gpus.devices.push_back(tuner::device_info(*driver, ordinal));
+            gpus.devices.back().toolchain.nvrtc = nvrtc;
         }
         if (gpus.devices.empty()) gpus.why_none = "the driver sees no GPU";
     } catch (const runtime::LibraryError& missing) {

@@ -84,7 +84,7 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
     cache::Cache cache = open_user_cache();
     const int workers = std::max(1, tuner::default_compile_workers() / static_cast<int>(neighbours));
     tuner::GpuSession session =
-        tuner::open_gpu(cache, {.ordinal = device.ordinal}, {.arch = {}, .nvrtc = {}, .workers = workers});
+        tuner::open_gpu(cache, device, {}, {.arch = {}, .nvrtc = {}, .workers = workers});
     std::optional<tuner::RecordingMeasurer> recording;
     if (!context.options.record_file.empty())
         recording.emplace(*session.measurer, context.options.record_file);

@@ -13,7 +13,8 @@ namespace {
 const std::atomic<bool> never{false};
 
 TuneResult tune_all(cache::Cache& cache, const std::vector<std::int64_t>& rows) {
-    GpuSession session = open_gpu(cache, quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2});
+    GpuSession session =
+        open_gpu(cache, first_gpu(), quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2});
     Workload workload{.name = "test", .problems = {}, .tuned = {}, .without_family = {}};
     for (const std::int64_t one : rows) workload.problems.push_back(norm_problem(one));
     return tune(workload, {.effort = Effort::quick, .budget = {}}, *session.measurer, *session.images, cache,

@@ -9,6 +9,7 @@
 #include "tests/support/fake_machine.h"
 #include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
+#include "tuner/gpu/device_context.h"
 #include "tuner/measure/gpu_session.h"
 
 namespace hone::test {
@@ -23,6 +24,9 @@ namespace hone::test {
             .grace = milliseconds(1000)};
 }
 
+/// GPU 0 of the machine, fake or real.
+[[nodiscard]] inline DeviceInfo first_gpu() { return device_info(*runtime::Driver::load(), 0); }
+
 /// A fake GPU with one problem begun, and the images of its first candidates.
 struct Bench {
     FakeMachine fakes;
@@ -33,7 +37,8 @@ struct Bench {
     std::vector<Candidate> candidates;
 
     explicit Bench(const std::string& script = "")
-        : fakes(script), session(open_gpu(cache, quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2})) {
+        : fakes(script),
+          session(open_gpu(cache, first_gpu(), quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 2})) {
         for (const RankedCandidate& ranked : ranked_space(problem, session.measurer->device().traits)) {
             if (candidates.size() < 8) candidates.push_back(ranked.candidate);
         }

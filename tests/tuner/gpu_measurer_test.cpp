@@ -158,9 +158,22 @@ TEST_CASE("samples taken while the GPU is throttled are repeated, and flagged wh
     CHECK(flagged.verdict.detail.find("throttled") != std::string::npos);
 }
 
-TEST_CASE("no device is a NoDeviceError") {
-    const FakeMachine none("device:count=0");
-    CHECK_THROWS_AS(GpuMeasurer({}, "13.0"), NoDeviceError);
+TEST_CASE("a session starts no worker before there is something to measure") {
+    Bench bench;
+    CHECK(bench.session.measurer->worker_pid() == -1);
+    REQUIRE(bench.session.measurer->begin_problem(bench.problem).detail == "");
+    CHECK(bench.session.measurer->worker_pid() > 0);
+}
+
+TEST_CASE("a worker that sees no GPU is a NoDeviceError, and one that sees another GPU is no worker") {
+    Bench bench;
+    {
+        const ScopedVariable none("HONE_FAKE_SCRIPT", "device:count=0");
+        CHECK_THROWS_AS((void)bench.session.measurer->begin_problem(bench.problem), NoDeviceError);
+    }
+    const ScopedVariable other("HONE_FAKE_SCRIPT", "device:kind=a10");
+    CHECK_THROWS_WITH_AS((void)bench.session.measurer->begin_problem(bench.problem),
+                         doctest::Contains("sees NVIDIA A10 as GPU 0, not NVIDIA H100"), WorkerError);
 }
 
 TEST_CASE("workers that die before they are ready end the run with a clear error") {

@@ -78,7 +78,9 @@ void tune_made_up(const std::filesystem::path& file, int fd) {
 
 void tune_on_fake_gpu(const std::filesystem::path& file, int fd) {
     auto cache = cache::Cache::open(file);
-    GpuSession session = open_gpu(cache, quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 1});
+    GpuSession session =
+        open_gpu(cache, first_gpu(), quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 1});
+    (void)session.measurer->begin_problem(norm_problem(64));
     say(fd, "worker " + std::to_string(session.measurer->worker_pid()));
     Acknowledging acknowledging(*session.measurer, fd);
     (void)tune(workload(), {.effort = Effort::quick, .budget = {}, .retune = true}, acknowledging,
@@ -184,9 +186,10 @@ TEST_CASE("a measuring worker killed at random moments costs the run nothing") {
     const FakeMachine fakes;
     const Scratch scratch;
     auto cache = scratch.cache();
-    GpuSession session = open_gpu(cache, quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 1});
+    GpuSession session =
+        open_gpu(cache, first_gpu(), quick_limits(), {.arch = {}, .nvrtc = {}, .workers = 1});
     std::atomic<bool> over{false};
-    std::atomic<pid_t> target{session.measurer->worker_pid()};
+    std::atomic<pid_t> target{-1};
     std::thread killer([&] {
         std::mt19937 random(17);
         while (!over) {

@@ -7,7 +7,7 @@
 
 #include "tests/support/scale.h"
 #include "tests/support/scratch.h"
-#include "tests/tuner/made_up_measurer.h"
+#include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/planted.h"
 #include "tuner/measure/gpu_session.h"
 
@@ -23,8 +23,8 @@ const std::atomic<bool> never{false};
 struct RealGpu {
     Scratch scratch;
     cache::Cache cache = scratch.cache();
-    GpuSession session =
-        open_gpu(cache, {}, {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
+    GpuSession session = open_gpu(cache, first_gpu(), {},
+                                  {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
     Problem problem = planted_problem(512);
 
     RealGpu() { REQUIRE(session.measurer->begin_problem(problem).detail == ""); }
@@ -78,8 +78,8 @@ TEST_CASE("every planted kernel is found with the right status, and the worker i
 TEST_CASE("a run over all planted kernels ends with the right winner") {
     const Scratch scratch;
     auto cache = scratch.cache();
-    GpuSession session =
-        open_gpu(cache, {}, {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
+    GpuSession session = open_gpu(cache, first_gpu(), {},
+                                  {.arch = {}, .nvrtc = {}, .time_limit = std::chrono::milliseconds(3000)});
     const Workload workload{
         .name = "planted", .problems = {planted_problem(512)}, .tuned = {}, .without_family = {}};
     const TuneResult result = tune(workload, {.effort = Effort::exhaustive, .budget = {}}, *session.measurer,

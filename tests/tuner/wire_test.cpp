@@ -75,6 +75,13 @@ std::string script(const Scratch& scratch, const std::string& line) {
     return file.string();
 }
 
+/// Images for workers that never get so far as to load one.
+class NothingInside final : public HarnessImages {
+  public:
+    [[nodiscard]] ImageSource::Result harness() override { return {.detail = {}, .image = {}}; }
+    [[nodiscard]] ImageSource::Result reference(const Problem&) override { return harness(); }
+};
+
 }  // namespace
 
 TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
@@ -102,16 +109,21 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
 TEST_CASE("workers that die, are silent or talk nonsense end in an error that says so, not in a crash") {
     const FakeMachine fakes;
     const Scratch scratch;
+    NothingInside images;
+    const Problem problem = norm_problem(64);
     GpuMeasurerOptions options = quick_limits();
     options.start_limit = std::chrono::milliseconds(100);
     options.grace = std::chrono::milliseconds(50);
     for (const char* line : {"exit 7", "head -c 5000 /dev/urandom >&3", "exec sleep 100", "kill -SEGV $$"}) {
         CAPTURE(line);
         setenv("HONE_WORKER_EXECUTABLE", script(scratch, line).c_str(), 1);
-        CHECK_THROWS_WITH_AS(GpuMeasurer(options, "13.0"), doctest::Contains("5 measuring workers"),
+        GpuMeasurer measurer(first_gpu(), options);
+        measurer.use_images(images);
+        CHECK_THROWS_WITH_AS((void)measurer.begin_problem(problem), doctest::Contains("5 measuring workers"),
                              WorkerError);
     }
     setenv("HONE_WORKER_EXECUTABLE", "/nowhere/at/all", 1);
-    CHECK_THROWS_AS(GpuMeasurer(options, "13.0"), WorkerError);
+    GpuMeasurer measurer(first_gpu(), options);
+    CHECK_THROWS_AS((void)measurer.begin_problem(problem), WorkerError);
     unsetenv("HONE_WORKER_EXECUTABLE");
 }

@@ -19,6 +19,13 @@ std::vector<std::int64_t> listed_processes(const runtime::NvmlDevice* nvml) {
 
 }  // namespace
 
+DeviceInfo device_info(const runtime::Driver& driver, int ordinal) {
+    return {.traits = runtime::device_traits(driver, ordinal),
+            .gpu = runtime::gpu_key(driver, ordinal),
+            .toolchain = {.driver = driver.version(), .nvrtc = {}},
+            .ordinal = ordinal};
+}
+
 // In another pid namespace NVML lists this process under a number it does not know; so whatever appears while
 // the context is made is taken for ours.
 DeviceContext::DeviceContext(int ordinal) : driver_(runtime::Driver::load()) {
@@ -34,10 +41,7 @@ DeviceContext::DeviceContext(int ordinal) : driver_(runtime::Driver::load()) {
         if (std::ranges::find(before, pid) == before.end()) ours.push_back(pid);
     }
     monitor_ = GpuMonitor(nvml_, std::move(ours));
-    info_ = {.traits = runtime::device_traits(*driver_, ordinal),
-             .gpu = runtime::gpu_key(*driver_, ordinal),
-             .toolchain = {.driver = driver_->version(), .nvrtc = {}},
-             .ordinal = ordinal};
+    info_ = device_info(*driver_, ordinal);
 }
 
 void DeviceContext::finish(Clock::time_point deadline) const {

@@ -16,6 +16,9 @@ namespace hone::tuner {
 /// The GPU did not finish in time. The process must end: nothing can stop a running kernel.
 struct DeadlinePassed {};
 
+/// Needs no context. Without the NVRTC version, which the driver does not know. Throws CudaError.
+[[nodiscard]] DeviceInfo device_info(const runtime::Driver& driver, int ordinal);
+
 class DeviceContext {
   public:
     /// Throws LibraryError or CudaError.

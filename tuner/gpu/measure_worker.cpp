@@ -62,7 +62,7 @@ class Worker {
   private:
     json hello(const json& request) {
         if (!device_) device_.emplace(small_integer(request, "ordinal"));
-        return {{"device", to_json(device_->info())}};
+        return {{"gpu", to_json(device_->info().gpu)}};
     }
 
     json harness(const Message& request) {

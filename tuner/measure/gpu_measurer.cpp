@@ -70,10 +70,8 @@ ProblemSetup setup_of(const Problem& problem) {
     return setup;
 }
 
-GpuMeasurer::GpuMeasurer(GpuMeasurerOptions options, std::string nvrtc_version) : options_(options) {
-    ensure_worker();
-    info_.toolchain.nvrtc = std::move(nvrtc_version);
-}
+GpuMeasurer::GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options)
+    : device_(std::move(device)), options_(options) {}
 
 GpuMeasurer::Reply GpuMeasurer::request(const json& head, std::span<const std::byte> blob,
                                         milliseconds limit) {
@@ -120,15 +118,22 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
     throw Death{hung, cause == silent_death ? cause + ": " + ending : cause};
 }
 
+/// It opens the driver while others go on.
+void GpuMeasurer::start_spare() {
+    if (!spare_) spare_.emplace(WorkerProcess::start(measure_kind));
+}
+
 void GpuMeasurer::start_worker() {
-    worker_.emplace(spare_ ? *std::exchange(spare_, std::nullopt) : WorkerProcess::start(measure_kind));
-    ask({{"op", "hello"}, {"ordinal", options_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
+    start_spare();
+    worker_ = std::exchange(spare_, std::nullopt);
+    ask({{"op", "hello"}, {"ordinal", device_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
         if (reply.contains("error")) {
             throw NoDeviceError(text(reply, "error"), "`hone doctor` and nvidia-smi show what can be seen");
         }
-        DeviceInfo found = device_info_from_json(member(reply, "device"));
-        found.toolchain.nvrtc = info_.toolchain.nvrtc;
-        info_ = std::move(found);
+        const cache::GpuKey seen = gpu_key_from_json(member(reply, "gpu"));
+        if (seen != device_.gpu)
+            throw WorkerError(fmt::format("the measuring worker sees {} as GPU {}, not {}", seen.name,
+                                          device_.ordinal, device_.gpu.name));
     });
 }
 
@@ -152,6 +157,7 @@ void GpuMeasurer::ensure_worker() {
 }
 
 Verdict GpuMeasurer::begin_problem(const Problem& problem) {
+    if (!worker_) start_spare();  // before the wait for a compiler
     const ImageSource::Result reference = images_->reference(problem);
     if (reference.status != TrialStatus::ok) {
         return {.status = reference.status, .detail = "reference kernel: " + reference.detail};
@@ -172,7 +178,7 @@ Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
             ensure_worker();
-            if (!spare_) spare_.emplace(WorkerProcess::start(measure_kind));
+            start_spare();
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;
@@ -207,7 +213,7 @@ std::string GpuMeasurer::image_name(const Candidate& candidate) const {
 CandidateCall GpuMeasurer::call_of(const CandidateImage& candidate) const {
     return {.image = image_name(candidate.candidate),
             .plan = candidate.candidate.variant->plan(active_->problem, candidate.candidate.config,
-                                                      info_.traits)};
+                                                      device_.traits)};
 }
 
 Verdict GpuMeasurer::send_image(const CandidateImage& candidate) {
@@ -225,7 +231,7 @@ Verdict GpuMeasurer::send_image(const CandidateImage& candidate) {
 }
 
 double GpuMeasurer::floor_us() const {
-    return floor_of(active_->problem.family->work(active_->problem), info_.traits);
+    return floor_of(active_->problem.family->work(active_->problem), device_.traits);
 }
 
 milliseconds GpuMeasurer::begin_limit() const {

@@ -19,7 +19,6 @@
 namespace hone::tuner {
 
 struct GpuMeasurerOptions {
-    int ordinal = 0;
     std::chrono::milliseconds start_limit{60'000};    ///< hello: driver initialization and context
     std::chrono::milliseconds load_limit{10'000};     ///< harness and images
     std::chrono::milliseconds begin_limit{30'000};    ///< fill all input sets and run the reference
@@ -35,15 +34,15 @@ struct GpuMeasurerOptions {
 
 class GpuMeasurer final : public Measurer {
   public:
-    /// Starts a worker and asks it for its device. Throws NoDeviceError when there is none, WorkerError when
-    /// workers cannot be started.
-    GpuMeasurer(GpuMeasurerOptions options, std::string nvrtc_version);
+    /// Starts nothing: a run with nothing to measure needs no worker.
+    GpuMeasurer(DeviceInfo device, GpuMeasurerOptions options);
     /// Must be called before the first problem; the images' target is `device().traits.arch()`.
     void use_images(HarnessImages& images) { images_ = &images; }
 
-    [[nodiscard]] const DeviceInfo& device() const override { return info_; }
+    [[nodiscard]] const DeviceInfo& device() const override { return device_; }
     [[nodiscard]] cache::Provenance provenance() const override { return cache::Provenance::measured; }
     [[nodiscard]] bool needs_images() const override { return true; }
+    /// Throws NoDeviceError when the worker sees no such GPU, WorkerError when workers cannot be started.
     [[nodiscard]] Verdict begin_problem(const Problem& problem) override;
     [[nodiscard]] Verdict verify(const CandidateImage& candidate) override;
     [[nodiscard]] Samples time(const CandidateImage& candidate, int replays) override;
@@ -83,6 +82,7 @@ class GpuMeasurer final : public Measurer {
                         std::chrono::milliseconds limit);
     [[noreturn]] void bury(bool hung, const std::string& cause);
     void count_early_death(const Death& death);
+    void start_spare();
     void ensure_worker();
     void start_worker();
     Verdict make_ready();
@@ -98,9 +98,9 @@ class GpuMeasurer final : public Measurer {
     template <class Attempt>
     Verdict twice(Attempt attempt);
 
+    DeviceInfo device_;
     GpuMeasurerOptions options_;
     HarnessImages* images_ = nullptr;
-    DeviceInfo info_;
     std::optional<WorkerProcess> worker_;
     std::optional<WorkerProcess> spare_;  ///< takes the place of worker_ when that dies
     std::optional<Active> active_;

@@ -14,9 +14,10 @@ struct GpuSession {
     std::unique_ptr<GpuMeasurer> measurer;  ///< refers to `images`; dies first
 };
 
-/// Starts a measuring worker on GPU `measuring.ordinal`, and a compile pool for its architecture. `pool.arch`
-/// and `pool.nvrtc` are filled in here. Throws NoDeviceError, WorkerError, LibraryError (no NVRTC).
-[[nodiscard]] GpuSession open_gpu(cache::Cache& cache, const GpuMeasurerOptions& measuring = {},
-                                  CompilePoolOptions pool = {});
+/// A measurer on a GPU that device_info() has told about, and a compile pool for its architecture.
+/// `pool.arch`, `pool.nvrtc` and the device's NVRTC are filled in here. Processes start when the first
+/// problem needs them. Throws LibraryError (no NVRTC).
+[[nodiscard]] GpuSession open_gpu(cache::Cache& cache, DeviceInfo device,
+                                  const GpuMeasurerOptions& measuring = {}, CompilePoolOptions pool = {});
 
 }  // namespace hone::tuner
