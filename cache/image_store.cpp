@@ -141,6 +141,10 @@ std::int64_t delete_all_images(const Connection& connection) {
     return connection.changes();
 }
 
+bool has_more_images_than(const Connection& connection, std::int64_t limit_bytes) {
+    return connection.integer("SELECT coalesce(sum(length), 0) FROM image") > limit_bytes;
+}
+
 RemovedImages delete_least_used_images(const Connection& connection, std::int64_t limit_bytes) {
     std::int64_t total = connection.integer("SELECT coalesce(sum(length), 0) FROM image");
     if (total <= limit_bytes) return {};
@@ -161,8 +165,10 @@ RemovedImages delete_least_used_images(const Connection& connection, std::int64_
 
 namespace {
 
-/// Static fields, the image's candidate and template hash: what a trial and an image have in common.
-using Made = std::tuple<std::string, std::string, std::string>;
+using Made = UselessImages::Made;
+
+constexpr std::string_view keep_their_images =
+    "status = 'ok' AND (winner = 1 OR is_default = 1 OR stage = 'final_round')";
 
 /// Of a candidate that this build does not know: its own text.
 std::string image_text(const std::string& family_name, const std::string& candidate_text, Arch arch) {
@@ -171,11 +177,13 @@ std::string image_text(const std::string& family_name, const std::string& candid
     return candidate ? to_string(image_candidate(*candidate, arch)) : candidate_text;
 }
 
-std::set<Made> tried(const Connection& connection, std::string_view condition) {
+/// Of trials that are newer than this one.
+std::set<Made> tried(const Connection& connection, std::string_view condition, std::int64_t than = 0) {
     Statement statement(connection,
                         "SELECT DISTINCT static_fields, family, candidate, compute_major, compute_minor, "
-                        "template_hash FROM trial WHERE " +
+                        "template_hash FROM trial WHERE rowid > ? AND " +
                             std::string(condition));
+    statement.bind(than);
     std::set<Made> all;
     while (statement.step()) {
         std::string static_fields = statement.text();
@@ -191,41 +199,49 @@ std::set<Made> tried(const Connection& connection, std::string_view condition) {
 
 }  // namespace
 
-RemovedImages delete_lost_images(const Connection& connection) {
+UselessImages find_lost_images(const Connection& connection) {
+    UselessImages found;
+    found.newest_trial = connection.integer("SELECT coalesce(max(rowid), 0) FROM trial");
     const std::set<Made> known = tried(connection, "1");
-    const std::set<Made> kept =
-        tried(connection, "status = 'ok' AND (winner = 1 OR is_default = 1 OR stage = 'final_round')");
-    RemovedImages removed;
-    std::vector<std::string> keys;
+    const std::set<Made> kept = tried(connection, keep_their_images);
     Statement statement(connection, "SELECT key, length, static_fields, candidate, template_hash FROM image");
     while (statement.step()) {
         std::string key = statement.text();
         const std::int64_t length = statement.integer();
         std::string static_fields = statement.text();
         std::string candidate = statement.text();
-        const Made made{std::move(static_fields), std::move(candidate), statement.text()};
-        if (!known.contains(made) || kept.contains(made)) continue;
-        keys.push_back(std::move(key));
-        removed.bytes += length;
+        Made made{std::move(static_fields), std::move(candidate), statement.text()};
+        if (known.contains(made) && !kept.contains(made))
+            found.lost.push_back({std::move(key), length, std::move(made)});
     }
-    statement.reset();
-    for (const std::string& key : keys) delete_key(connection, key);
-    removed.count = static_cast<std::int64_t>(keys.size());
-    return removed;
+    return found;
 }
 
-/// By row: what is damaged may be the key, which then finds nothing.
-RemovedImages delete_damaged_images(const Connection& connection) {
-    std::vector<VisitedImage> damaged;
+void find_damaged_images(const Connection& connection, UselessImages& found) {
     visit_images(connection, [&](const VisitedImage& image) {
-        if (!image.intact) damaged.push_back(image);
+        if (!image.intact) found.damaged.push_back(image);
     });
-    RemovedImages removed{.count = static_cast<std::int64_t>(damaged.size())};
-    for (const VisitedImage& image : damaged) {
-        removed.bytes += image.length;
-        Statement statement(connection, "DELETE FROM image WHERE rowid = ?");
-        statement.bind(image.row);
+}
+
+RemovedImages delete_useless_images(const Connection& connection, const UselessImages& found) {
+    RemovedImages removed;
+    const auto count = [&](std::int64_t length) {
+        if (connection.changes() == 0) return;
+        ++removed.count;
+        removed.bytes += length;
+    };
+    const std::set<Made> kept_since = tried(connection, keep_their_images, found.newest_trial);
+    for (const UselessImages::Lost& image : found.lost) {
+        if (kept_since.contains(image.made)) continue;
+        delete_key(connection, image.key);
+        count(image.length);
+    }
+    // By row: what is damaged may be the key, which then finds nothing.
+    for (const VisitedImage& image : found.damaged) {
+        Statement statement(connection, "DELETE FROM image WHERE rowid = ? AND last_used = ?");
+        statement.bind(image.row, image.last_used);
         statement.run();
+        count(image.length);
     }
     return removed;
 }
@@ -236,10 +252,11 @@ void visit_images(const Connection& connection, const std::function<void(const V
         "typeof(key) = 'text' AND typeof(template_hash) = 'text' AND typeof(static_fields) = 'text' AND "
         "typeof(candidate) = 'text' AND typeof(arch) = 'text' AND typeof(nvrtc) = 'text' AND "
         "typeof(options) = 'text' AND typeof(checksum) = 'text'";
-    Statement statement(connection,
-                        fmt::format("SELECT rowid, length, {}, key, {} FROM image", are_texts, row_columns));
+    Statement statement(connection, fmt::format("SELECT rowid, length, last_used, {}, key, {} FROM image",
+                                                are_texts, row_columns));
     while (statement.step()) {
-        VisitedImage image{.row = statement.integer(), .length = statement.integer()};
+        VisitedImage image{
+            .row = statement.integer(), .length = statement.integer(), .last_used = statement.integer()};
         const bool has_texts = statement.integer() == 1;
         image.key = statement.text();
         const Row row = read_row(statement);

@@ -52,6 +52,30 @@ void check_content(const Connection& connection, VerifyReport& report) {
     });
 }
 
+/// What can go, by one view of the cache.
+struct Garbage {
+    UselessImages images;
+    bool has_too_many_images = false;
+    bool has_abandoned_rows = false;
+
+    [[nodiscard]] bool empty() const { return images.empty() && !has_too_many_images && !has_abandoned_rows; }
+};
+
+/// The long part of the work, without the writers' lock.
+Garbage find_garbage(const Connection& connection, std::int64_t image_limit_bytes) {
+    const Transaction view(connection, Transaction::Kind::read);
+    Garbage garbage{.images = find_lost_images(connection),
+                    .has_too_many_images = has_more_images_than(connection, image_limit_bytes),
+                    .has_abandoned_rows = !select_in_flight(connection, Whose::nobody).empty()};
+    find_damaged_images(connection, garbage.images);
+    return garbage;
+}
+
+void give_back_pages(const Connection& connection) {
+    if (connection.integer("PRAGMA freelist_count") > 0) connection.execute("PRAGMA incremental_vacuum");
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
 }  // namespace
 
 Stats stats_of(const Database& database) {
@@ -88,24 +112,31 @@ VerifyReport verify_database(const Connection& connection) {
 }
 
 GcReport collect_garbage(const Connection& connection, std::int64_t image_limit_bytes) {
+    const Garbage garbage = find_garbage(connection, image_limit_bytes);
     GcReport report;
-    Transaction transaction(connection, Transaction::Kind::write);
-    const RemovedImages damaged = delete_damaged_images(connection);
-    const RemovedImages lost = delete_lost_images(connection);
-    const RemovedImages unused = delete_least_used_images(connection, image_limit_bytes);
-    report.images_removed = damaged.count + lost.count + unused.count;
-    report.bytes_freed = damaged.bytes + lost.bytes + unused.bytes;
-    report.in_flight_removed = delete_abandoned(connection);
-    transaction.commit();
-    connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
+    if (!garbage.empty()) {
+        Transaction transaction(connection, Transaction::Kind::write);
+        const RemovedImages useless = delete_useless_images(connection, garbage.images);
+        const RemovedImages unused = delete_least_used_images(connection, image_limit_bytes);
+        report.images_removed = useless.count + unused.count;
+        report.bytes_freed = useless.bytes + unused.bytes;
+        report.in_flight_removed = delete_abandoned(connection);
+        transaction.commit();
+    }
+    give_back_pages(connection);
     return report;
 }
 
 void drop_lost_images(const Connection& connection) {
+    const UselessImages lost = [&] {
+        const Transaction view(connection, Transaction::Kind::read);
+        return find_lost_images(connection);
+    }();
+    if (lost.empty()) return;
     Transaction transaction(connection, Transaction::Kind::write);
-    const RemovedImages lost = delete_lost_images(connection);
+    (void)delete_useless_images(connection, lost);
     transaction.commit();
-    if (lost.count > 0) connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
+    give_back_pages(connection);
 }
 
 std::int64_t clear_database(const Connection& connection, const Filter& filter, bool images) {
@@ -113,7 +144,7 @@ std::int64_t clear_database(const Connection& connection, const Filter& filter, 
     const std::int64_t removed = delete_trials(connection, filter);
     if (images) (void)delete_all_images(connection);
     transaction.commit();
-    connection.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(PASSIVE)");
+    give_back_pages(connection);
     return removed;
 }
 

@@ -197,3 +197,47 @@ TEST_CASE("a winner that is launched from another candidate's image keeps that o
     cache.drop_lost_images();
     CHECK(cache.image(made));
 }
+
+TEST_CASE("gc looks for what can go without the writers' lock, and takes it only to remove something") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Cache cache = Cache::open(file);
+    for (int i = 0; i < 3; ++i) {
+        cache.store(sample_trial(i));
+        cache.store_image(sample_image_key(100 + i), sample_image(i));
+    }
+    const sqlite::Connection other = sqlite::Connection::open(file, sqlite::Access::read_write);
+    const sqlite::Transaction writing(other, sqlite::Transaction::Kind::write);
+    CHECK(cache.gc().images_removed == 0);
+    cache.drop_lost_images();
+}
+
+TEST_CASE(
+    "an image found to be lost stays when its candidate has won since, and what replaced a damaged one") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "cache.db";
+    Cache cache = Cache::open(file);
+    const auto tried = [&](int i, bool wins) {
+        Trial trial = sample_trial(i);
+        trial.key.static_fields = sample_image_key(i).static_fields;
+        trial.key.dynamic_fields = wins ? "rows=2" : "rows=1";
+        trial.stage = wins ? Stage::final_round : Stage::raced;
+        trial.winner = wins;
+        cache.store(trial);
+    };
+    for (int i = 0; i < 4; ++i) cache.store_image(sample_image_key(i), sample_image(i));
+    tried(0, false);
+    tried(1, false);
+    run_sql(file, "UPDATE image SET cubin = x'00', last_used = 1 WHERE rowid >= 3");
+    const sqlite::Connection connection = sqlite::Connection::open(file, sqlite::Access::read_write);
+    UselessImages found = find_lost_images(connection);
+    find_damaged_images(connection, found);
+    CHECK(found.lost.size() == 2);
+    CHECK(found.damaged.size() == 2);
+    tried(1, true);
+    CHECK_FALSE(cache.image(sample_image_key(3)));
+    cache.store_image(sample_image_key(3), sample_image(3));
+    CHECK(delete_useless_images(connection, found).count == 2);
+    for (const int kept : {1, 3}) CHECK(cache.image(sample_image_key(kept)));
+    for (const int gone : {0, 2}) CHECK_FALSE(cache.image(sample_image_key(gone)));
+}
