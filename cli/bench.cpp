@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
 #include "cli/bench_energy.h"
 #include "cli/command_list.h"
+#if HONE_WITH_DECODER
+#include "cli/decoder/chain.h"
+#endif
 #include "cli/devices.h"
 #include "cli/interrupt.h"
 #include "cli/stored.h"
@@ -28,6 +32,8 @@ struct Options {
     int rounds = 50;
     bool energy = false;
     double energy_seconds = 2;
+    bool chain = false;
+    std::int64_t kv_len = 1024;
 };
 
 /// What all problems are measured with.
@@ -228,17 +234,58 @@ Outcome bench(const Options& options, const Console& console) {
     return outcome;
 }
 
+#if HONE_WITH_DECODER
+Outcome bench_step(Options options, const Console& console) {
+    Target& target = options.target;
+    if (target.model.empty() && options.words.size() == 1) target.model = options.words.front();
+    if (target.model.empty() || options.words.size() > 1 || !target.op.empty() || options.energy) {
+        throw Failure(ExitCode::usage,
+                      {"no_target", "--chain goes with one model, and without --op and --energy",
+                       "hone bench --chain llama-3-8b --tokens 1,8 --kv 1024"});
+    }
+    std::vector<std::int64_t> sequences = target.options().tokens;
+    if (sequences.empty()) sequences = {1};
+    return bench_chain({.model = target.whole_model(),
+                        .quantize = target.codes(),
+                        .sequences = std::move(sequences),
+                        .kv_len = options.kv_len,
+                        .device = chosen_gpus(find_gpus(), options.gpu).front().ordinal,
+                        .rounds = options.rounds},
+                       console);
+}
+#endif
+
+constexpr std::array<const char*, 8> of_a_model{"--op",     "--tokens", "--dtype", "--tp",
+                                                "--format", "--group",  "--zeros", "--lm-head"};
+
+void require_model(const Arguments& app) {
+    for (const char* option : of_a_model) {
+        if (app.get(option).is_given())
+            throw Failure(ExitCode::usage,
+                          {"bad_option", fmt::format("{} requires --model", option), "hone bench --help"});
+    }
+}
+
+Outcome run(const Arguments& app, const Options& options, const Console& console) {
+#if HONE_WITH_DECODER
+    if (options.chain) return bench_step(options, console);
+#endif
+    if (options.target.model.empty()) require_model(app);
+    return bench(options, console);
+}
+
 }  // namespace
 
 Runner declare_bench(const Arguments& app) {
     const auto options = std::make_shared<Options>();
     app.add_option("PROBLEM", options->words, "An operator and its fields").type_name(operator_type);
-    Argument model = options->target.declare_model_option(app, "Every problem of a model instead");
-    options->target.declare_captured(app, "Every problem that a process with HONE_CAPTURE=FILE ran instead")
-        .excludes(model);
+    Argument model = options->target.declare_model_and_variant(app, "Every problem of a model instead");
+    Argument captured = options->target.declare_captured(
+        app, "Every problem that a process with HONE_CAPTURE=FILE ran instead");
+    captured.excludes(model);
     app.add_option("--op", options->target.op, "Only this operator of --model").type_name(operator_type);
-    app.add_option("--tokens", options->target.tokens, "Token counts for --model");
-    for (const char* of_model : {"--op", "--tokens"}) app.get(of_model).needs(model);
+    app.add_option("--tokens", options->target.tokens,
+                   "Token counts for --model; with --chain how many sequences, of one token each");
     app.add_option("--gpu", options->gpu, "On this GPU (default: 0)");
     app.add_option("--rounds", options->rounds, "Interleaved rounds (default 50)").range(1, 10000);
     Argument energy = app.add_flag("--energy", options->energy,
@@ -248,7 +295,17 @@ Runner declare_bench(const Arguments& app) {
     app.add_option("--seconds", options->energy_seconds, "Of each such loop (default 2)")
         .range(0.1, 600.0)
         .needs(energy);
-    return [options](const Console& console) { return bench(*options, console); };
+#if HONE_WITH_DECODER
+    Argument chain =
+        app.add_flag("--chain", options->chain,
+                     "A whole step of a model (PROBLEM or --model names it; its weights are made "
+                     "up), as the decoder runs it: which part takes how long");
+    chain.excludes(captured);
+    app.add_option("--kv", options->kv_len, "With --chain: keys of each sequence (default 1024)")
+        .range(1, 1 << 20)
+        .needs(chain);
+#endif
+    return [app, options](const Console& console) { return run(app, *options, console); };
 }
 
 }  // namespace hone::cli

@@ -1,5 +1,11 @@
 #include "cli/command_list.h"
 
+#if HONE_WITH_DECODER
+#define HONE_OF_DECODER(example) example
+#else
+#define HONE_OF_DECODER(example) ""
+#endif
+
 namespace hone::cli {
 
 const std::vector<Command>& commands() {
@@ -34,7 +40,8 @@ const std::vector<Command>& commands() {
             {"bench", "Measure winner, default and runner-up against the bandwidth floor",
              "  hone bench RmsNorm dtype=bf16 hidden=4096 rows=16\n"
              "  hone bench --model llama-3-8b --tokens 1,4096\n"
-             "  hone bench --model llama-3-8b --format w4a16 --op QuantizedLinear --tokens 1 --energy\n",
+             "  hone bench --model llama-3-8b --format w4a16 --op QuantizedLinear --tokens 1 --energy\n"
+             HONE_OF_DECODER("  hone bench --chain llama-3-8b --tokens 1,8 --kv 1024   # a whole step, part by part\n"),
              declare_bench},
             {"report", "What is known as one page: an HTML file that opens offline",
              "  hone report -o report.html\n"

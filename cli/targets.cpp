@@ -85,9 +85,14 @@ void Target::declare_variant(const Arguments& app) {
     declare_format(app);
 }
 
-Argument Target::declare_model_option(const Arguments& app, const std::string& says) {
+Argument Target::declare_model_and_variant(const Arguments& app, const std::string& says) {
     Argument option = app.add_option("--model", model, says).type_name(model_type);
     declare_variant(app);
+    return option;
+}
+
+Argument Target::declare_model_option(const Arguments& app, const std::string& says) {
+    Argument option = declare_model_and_variant(app, says);
     for (const char* of_model : {"--dtype", "--tp", "--format", "--group", "--zeros", "--lm-head"})
         app.get(of_model).needs(option);
     return option;
@@ -154,6 +159,21 @@ tuner::Workload Target::captured_workload() const {
                     "--captured says sizes and element types itself: not with --tokens, --dtype or --tp");
     }
     return tuner::captured_workload(captured);
+}
+
+models::Model Target::whole_model() const {
+    if (tensor_parallel != 1)
+        throw usage("bad_option", fmt::format("--tp {}: a step is measured on one GPU", tensor_parallel));
+    models::Model whole = tuner::read_model(model);
+    whole.dtype = parsed_dtype(dtype).value_or(whole.dtype);
+    return whole;
+}
+
+std::optional<checkpoints::QuantizeRequest> Target::codes() const {
+    const std::optional<checkpoints::WeightFormat> chosen = weights();
+    if (!chosen || !chosen->format) return std::nullopt;
+    return checkpoints::QuantizeRequest{
+        .format = *chosen->format, .group = group, .zeros = zeros, .lm_head = lm_head};
 }
 
 std::string Target::selection_words() const {

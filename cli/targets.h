@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoints/pack/request.h"
 #include "cli/arguments.h"
 #include "cli/console.h"
 #include "kernel_templates/operator_problems.h"
@@ -36,6 +37,8 @@ struct Target {
     void declare_variant(const Arguments& app);
     /// --model, and those, which need it.
     Argument declare_model_option(const Arguments& app, const std::string& says);
+    /// The same where the model may stand elsewhere, too: whoever asks sees to it that there is one.
+    Argument declare_model_and_variant(const Arguments& app, const std::string& says);
     /// --captured.
     Argument declare_captured(const Arguments& app, const std::string& says);
     /// A model or a capture: several operators.
@@ -45,6 +48,10 @@ struct Target {
     [[nodiscard]] tuner::Workload workload() const;
     /// What the options say beside the target itself. Throws Failure (usage).
     [[nodiscard]] tuner::WorkloadOptions options() const;
+    /// The model, read, with --dtype; --tp is refused: for what runs on one GPU.
+    [[nodiscard]] models::Model whole_model() const;
+    /// Of --format and what goes with it; nothing for numbers. Throws Failure (usage).
+    [[nodiscard]] std::optional<checkpoints::QuantizeRequest> codes() const;
     /// What `hone export` needs to select just this: " linear --model llama-3-8b", for a shell.
     [[nodiscard]] std::string selection_words() const;
 

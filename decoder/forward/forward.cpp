@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "decoder/error.h"
-#include "hone/rope_table.h"
+#include "decoder/forward/forward_memory.h"
 
 namespace hone::decoder {
 namespace {
@@ -20,61 +20,7 @@ void require(Status status, const char* what) {
     throw DecoderError(fmt::format("{}: {}", what, describe(status)));
 }
 
-std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
-
 }  // namespace
-
-/// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
-struct Forward::Memory {
-    Memory(const Gpu& gpu, const Description& model, const Capacity& capacity, std::int64_t workspace_bytes)
-        : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
-          delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
-          normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
-          qkv(gpu.driver(), row_bytes(model, capacity.step_tokens, model.qkv_width())),
-          attended(gpu.driver(), row_bytes(model, capacity.step_tokens, model.q_width())),
-          picked(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size)),
-          logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
-          workspace(gpu.driver(), elements(workspace_bytes)),
-          drawn(gpu.driver(), elements(capacity.sequences)),
-          drawn_on_host(gpu.driver(), elements(capacity.sequences)),
-          start(runtime::create_event(gpu.driver())),
-          stop(runtime::create_event(gpu.driver())) {
-        const std::int64_t rows = capacity.pages * capacity.page_size;
-        for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
-            keys.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
-            values.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
-        }
-        make_angles(gpu, model, capacity);
-    }
-
-    static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
-        return elements(rows * width * model.element_bytes());
-    }
-
-    void make_angles(const Gpu& gpu, const Description& model, const Capacity& capacity) {
-        if (model.model.rotary_dim == 0) return;
-        const std::vector<float> table =
-            rope_table(model.model.rotary_dim, model.rotation.base, capacity.context, model.rotation.scaling);
-        angles = runtime::DeviceBuffer<float>(gpu.driver(), table.size());
-        runtime::upload(gpu.driver(), angles.span(), std::span<const float>(table));
-    }
-
-    Bytes x;
-    Bytes delta;
-    Bytes normed;
-    Bytes qkv;
-    Bytes attended;
-    Bytes picked;
-    Bytes logits;
-    Bytes workspace;
-    runtime::DeviceBuffer<std::int32_t> drawn;
-    runtime::PinnedBuffer<std::int32_t> drawn_on_host;
-    runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
-    std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
-    std::vector<Bytes> values;
-    runtime::Event start;
-    runtime::Event stop;
-};
 
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
                  const Capacity& capacity)
@@ -101,68 +47,106 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
 
 Forward::~Forward() = default;
 
-void Forward::enqueue_layers(const StepInputs& inputs, std::int64_t tokens, std::int64_t sequences,
-                             std::int64_t kv_len, bool one_each) {
-    const models::Model& m = model_.model;
-    const StepInputs::Arrays& in = inputs.device();
-    CUstream stream = gpu_.stream();
+Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
+                                        std::int64_t kv_len) {
+    return {.inputs = inputs,
+            .tokens = sequences,
+            .sequences = sequences,
+            .kv_len = kv_len,
+            .one_each = true,
+            .without = {}};
+}
+
+void Forward::enqueue_layers(const Step& step) {
+    const auto enqueue = [&](Part part, std::int64_t layer) {
+        if (part != step.without) enqueue_part(part, layer, step);
+    };
+    enqueue(Part::embedding, 0);
+    for (std::int64_t layer = 0; layer < model_.model.num_hidden_layers; ++layer) {
+        enqueue(Part::attention_norm, layer);
+        enqueue(Part::qkv, layer);
+        enqueue(Part::append, layer);
+        enqueue(Part::attention, layer);
+        enqueue(Part::output, layer);
+        if (model_.has_norms_behind()) enqueue(Part::behind_attention, layer);
+        enqueue(Part::network_norm, layer);
+        enqueue(Part::network, layer);
+        if (model_.has_norms_behind()) enqueue(Part::behind_network, layer);
+    }
+    enqueue(Part::last_norm, 0);
+}
+
+void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
+    const LayerWeights& layer = weights_.layers[elements(number)];
     Memory& memory = *memory_;
+    CUstream stream = gpu_.stream();
+    switch (part) {
+        case Part::embedding: enqueue_embedding(step); return;
+        case Part::attention_norm: enqueue_sum_and_norm(layer.attention_norm, number == 0, step); return;
+        case Part::qkv:
+            require(operators_.qkv.run(stream, memory.normed.data(), layer.qkv, layer.qkv_bias,
+                                       memory.qkv.data(), memory.workspace.data(), step.tokens),
+                    "projection of queries, keys and values");
+            return;
+        case Part::append: enqueue_append(number, step); return;
+        case Part::attention: enqueue_attention(number, step); return;
+        case Part::output:
+            require(operators_.output.run(stream, memory.attended.data(), layer.output, layer.output_bias,
+                                          memory.delta.data(), memory.workspace.data(), step.tokens),
+                    "projection of attention");
+            return;
+        case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
+        case Part::network_norm: enqueue_sum_and_norm(layer.network_norm, false, step); return;
+        case Part::network:
+            require(operators_.network.run(stream, memory.normed.data(), layer, memory.delta.data(),
+                                           memory.workspace.data(), step.tokens),
+                    "feed-forward network");
+            return;
+        case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
+        case Part::last_norm: enqueue_sum_and_norm(weights_.final_norm, false, step); return;
+        case Part::head: enqueue_head(step.inputs, step.sequences, false); return;
+    }
+}
+
+void Forward::enqueue_embedding(const Step& step) {
+    const models::Model& m = model_.model;
+    const StepInputs::Arrays& in = step.inputs.device();
     const EmbeddingArgs embedding{.ids = in.ids,
                                   .table = weights_.embedding,
                                   .position_ids = in.positions,
                                   .position_table = weights_.positions,
-                                  .out = memory.x.data(),
+                                  .out = memory_->x.data(),
                                   .vocabulary = m.vocab_size,
                                   .position_rows = m.max_position_embeddings,
                                   .scale = model_.embedding_scale()};
-    require(operators_.embedding.run(stream, embedding, tokens), "embedding");
-    NormArgs norm{.x = memory.x.data(),
-                  .residual = memory.x.data(),
-                  .out = memory.normed.data(),
-                  .sum = memory.x.data(),
-                  .epsilon = static_cast<float>(m.norm_epsilon)};
-    const auto run_norm = [&](const NormKernel& kernel, const NormWeight& weight) {
-        norm.weight = weight.weight;
-        norm.bias = weight.bias;
-        require(kernel.run(stream, norm, tokens), "norm");
-        norm.x = memory.delta.data();
-    };
-    const auto run_norm_behind = [&](const NormWeight& weight) {
-        if (!model_.has_norms_behind()) return;
-        const NormArgs behind{.x = memory.delta.data(),
-                              .weight = weight.weight,
-                              .bias = weight.bias,
-                              .out = memory.delta.data(),
-                              .epsilon = static_cast<float>(m.norm_epsilon)};
-        require(operators_.first_norm.run(stream, behind, tokens), "norm");
-    };
-    const NormKernel* kernel = &operators_.first_norm;
-    for (std::int64_t i = 0; i < m.num_hidden_layers; ++i) {
-        const LayerWeights& layer = weights_.layers[elements(i)];
-        run_norm(*kernel, layer.attention_norm);
-        kernel = &operators_.norm;
-        require(operators_.qkv.run(stream, memory.normed.data(), layer.qkv, layer.qkv_bias, memory.qkv.data(),
-                                   memory.workspace.data(), tokens),
-                "projection of queries, keys and values");
-        enqueue_append(inputs, i, tokens, sequences, one_each);
-        enqueue_attention(inputs, i, tokens, sequences, kv_len, one_each);
-        require(operators_.output.run(stream, memory.attended.data(), layer.output, layer.output_bias,
-                                      memory.delta.data(), memory.workspace.data(), tokens),
-                "projection of attention");
-        run_norm_behind(layer.behind_attention);
-        run_norm(operators_.norm, layer.network_norm);
-        require(operators_.network.run(stream, memory.normed.data(), layer, memory.delta.data(),
-                                       memory.workspace.data(), tokens),
-                "feed-forward network");
-        run_norm_behind(layer.behind_network);
-    }
-    run_norm(operators_.norm, weights_.final_norm);
+    require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
-void Forward::enqueue_append(const StepInputs& inputs, std::int64_t layer, std::int64_t tokens,
-                             std::int64_t sequences, bool one_each) {
+/// Of the residual stream, to which what came before has been added but at the first.
+void Forward::enqueue_sum_and_norm(const NormWeight& weight, bool is_first, const Step& step) {
+    const NormArgs norm{.x = is_first ? memory_->x.data() : memory_->delta.data(),
+                        .residual = memory_->x.data(),
+                        .weight = weight.weight,
+                        .bias = weight.bias,
+                        .out = memory_->normed.data(),
+                        .sum = memory_->x.data(),
+                        .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+    const NormKernel& kernel = is_first ? operators_.first_norm : operators_.norm;
+    require(kernel.run(gpu_.stream(), norm, step.tokens), "norm");
+}
+
+void Forward::enqueue_norm_behind(const NormWeight& weight, const Step& step) {
+    const NormArgs behind{.x = memory_->delta.data(),
+                          .weight = weight.weight,
+                          .bias = weight.bias,
+                          .out = memory_->delta.data(),
+                          .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+    require(operators_.first_norm.run(gpu_.stream(), behind, step.tokens), "norm");
+}
+
+void Forward::enqueue_append(std::int64_t layer, const Step& step) {
     const models::Model& m = model_.model;
-    const StepInputs::Arrays& in = inputs.device();
+    const StepInputs::Arrays& in = step.inputs.device();
     Memory& memory = *memory_;
     auto* const qkv = reinterpret_cast<std::byte*>(memory.qkv.data());
     const std::int64_t bytes = model_.element_bytes();
@@ -187,21 +171,20 @@ void Forward::enqueue_append(const StepInputs& inputs, std::int64_t layer, std::
                           .pool_pages = capacity_.pages,
                           .table_rows = capacity_.context,
                           .epsilon = static_cast<float>(m.norm_epsilon)};
-    if (one_each) {
+    if (step.one_each) {
         args.kv_lengths = in.kv_lengths;
         args.page_table = in.pages;
-        args.page_table_stride = inputs.pages_a_sequence();
-        require(operators_.append.run(gpu_.stream(), args, sequences), "rotation and append");
+        args.page_table_stride = step.inputs.pages_a_sequence();
+        require(operators_.append.run(gpu_.stream(), args, step.sequences), "rotation and append");
         return;
     }
     args.positions = in.positions;
     args.slots = in.slots;
-    require(operators_.append_anyhow.run(gpu_.stream(), args, tokens), "rotation and append");
+    require(operators_.append_anyhow.run(gpu_.stream(), args, step.tokens), "rotation and append");
 }
 
-void Forward::enqueue_attention(const StepInputs& inputs, std::int64_t layer, std::int64_t tokens,
-                                std::int64_t sequences, std::int64_t kv_len, bool one_each) {
-    const StepInputs::Arrays& in = inputs.device();
+void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
+    const StepInputs::Arrays& in = step.inputs.device();
     Memory& memory = *memory_;
     AttentionArgs args{.q = memory.qkv.data(),
                        .k = memory.keys[elements(layer)].data(),
@@ -210,21 +193,22 @@ void Forward::enqueue_attention(const StepInputs& inputs, std::int64_t layer, st
                        .kv_lengths = in.kv_lengths,
                        .page_table = in.pages,
                        .workspace = memory.workspace.data(),
-                       .page_table_stride = inputs.pages_a_sequence(),
+                       .page_table_stride = step.inputs.pages_a_sequence(),
                        .pool_pages = capacity_.pages,
                        .scale = model_.score_scale(),
                        .softcap = static_cast<float>(model_.model.softcap)};
     const std::size_t window = model_.window_of(layer);
     args.q_strides.token = model_.qkv_width();
     args.q_strides.batch = model_.qkv_width();
-    if (one_each) {
-        require(operators_.one_query[window].run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
+    if (step.one_each) {
+        require(operators_.one_query[window].run(gpu_.stream(), args, {step.sequences, 1, step.kv_len}),
+                "attention");
         return;
     }
     args.q_starts = in.q_starts;
-    args.q_tokens = tokens;
-    const std::int64_t queries = std::min(tokens, capacity_.context);
-    require(operators_.any_queries[window].run(gpu_.stream(), args, {sequences, queries, kv_len}),
+    args.q_tokens = step.tokens;
+    const std::int64_t queries = std::min(step.tokens, capacity_.context);
+    require(operators_.any_queries[window].run(gpu_.stream(), args, {step.sequences, queries, step.kv_len}),
             "attention");
 }
 
@@ -277,12 +261,17 @@ void Forward::capture_graphs() {
         if (padded(sequences) != sequences) continue;
         for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
             const std::int64_t kv_len = length_bucket(length);
-            graphs_[{sequences, kv_len}] = runtime::capture_graph(gpu_.driver(), gpu_.stream(), [&] {
-                enqueue_layers(small_, sequences, sequences, kv_len, true);
-                enqueue_head(small_, sequences, false);
-            });
+            graphs_[{sequences, kv_len}] = runtime::instantiate(
+                gpu_.driver(), capture_step(step_of_one_each(small_, sequences, kv_len)));
         }
     }
+}
+
+runtime::Graph Forward::capture_step(const Step& step) {
+    return runtime::capture(gpu_.driver(), gpu_.stream(), [&] {
+        enqueue_layers(step);
+        if (step.without != Part::head) enqueue_part(Part::head, 0, step);
+    });
 }
 
 void Forward::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) {
@@ -369,7 +358,12 @@ std::vector<int> Forward::step(std::span<const StepPart> parts, std::span<const 
     fill_any(parts);
     fill_draws(large_, draws);
     large_.send(sequences);
-    enqueue_layers(large_, tokens, sequences, kv_len, false);
+    enqueue_layers({.inputs = large_,
+                    .tokens = tokens,
+                    .sequences = sequences,
+                    .kv_len = kv_len,
+                    .one_each = false,
+                    .without = {}});
     if (rows == 0) {
         gpu_.wait();
         return {};
@@ -388,32 +382,6 @@ std::vector<int> Forward::drawn(std::int64_t rows) {
     gpu_.wait();
     const auto tokens = memory_->drawn_on_host.span().first(elements(rows));
     return {tokens.begin(), tokens.end()};
-}
-
-double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
-    const std::int64_t room = padded(sequences);
-    const StepInputs::Arrays& in = small_.host();
-    for (std::int64_t row = 0; row < room; ++row) {
-        in.ids[row] = static_cast<std::int32_t>(row % model_.model.vocab_size);
-        in.positions[row] = static_cast<std::int32_t>(kv_len - 1);
-        in.kv_lengths[row] = static_cast<std::int32_t>(kv_len);
-        for (std::int64_t page = 0; page < small_.pages_a_sequence(); ++page)
-            in.pages[row * small_.pages_a_sequence() + page] =
-                static_cast<std::int32_t>((row * small_.pages_a_sequence() + page) % capacity_.pages);
-    }
-    small_.send(room);
-    const runtime::Driver& driver = gpu_.driver();
-    CUgraphExec graph = graphs_.at({room, length_bucket(kv_len)}).get();
-    std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i) {
-        runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
-        runtime::check(driver, driver.cuGraphLaunch(graph, gpu_.stream()), "launching a step's graph");
-        runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
-        gpu_.wait();
-        times.push_back(runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get()));
-    }
-    std::ranges::sort(times);
-    return times[times.size() / 2];
 }
 
 }  // namespace hone::decoder

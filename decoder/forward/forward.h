@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "decoder/forward/operators.h"
@@ -18,6 +20,37 @@ namespace hone::decoder {
 struct Draw {
     Wishes wishes;
     std::int64_t counter = 0;  ///< of the token within its text
+};
+
+/// What a step is made of, in its order; the norms behind are those of some models.
+enum class Part : std::uint8_t {
+    embedding,
+    attention_norm,
+    qkv,
+    append,
+    attention,
+    output,
+    behind_attention,
+    network_norm,
+    network,
+    behind_network,
+    last_norm,
+    head
+};
+/// "norm of attention", say.
+[[nodiscard]] std::string_view name(Part part);
+
+/// A step's graph, and where its time goes. Microseconds, medians over replays that take turns.
+struct ChainTimes {
+    struct OfPart {
+        Part part;
+        double us = 0;  ///< that the graph takes longer than without this part, in all layers together
+        std::int64_t bytes = 0;  ///< of weights, and of keys and values, that it has to read
+    };
+    double step_us = 0;
+    std::int64_t launches = 0;
+    double idle_us = 0;  ///< of a graph of as many launches that find nothing to do
+    std::vector<OfPart> parts;
 };
 
 class Forward {
@@ -35,21 +68,40 @@ class Forward {
     /// Microseconds that a replay of the graph of a step of so many sequences takes, without the host; the
     /// median of `repetitions`. For benchmarks: the cache's content does not matter.
     [[nodiscard]] double graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions);
+    /// Of the same graph, beside others that lack one of its parts each. Captures them.
+    [[nodiscard]] ChainTimes chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions);
 
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
 
   private:
     struct Memory;
+    /// Whose tokens are computed.
+    struct Step {
+        const StepInputs& inputs;
+        std::int64_t tokens = 0;
+        std::int64_t sequences = 0;
+        std::int64_t kv_len = 0;      ///< of the longest
+        bool one_each = false;        ///< each sequence has one token
+        std::optional<Part> without;  ///< left out, for benchmarks
+    };
 
-    void enqueue_layers(const StepInputs& inputs, std::int64_t tokens, std::int64_t sequences,
-                        std::int64_t kv_len, bool one_each);
-    void enqueue_attention(const StepInputs& inputs, std::int64_t layer, std::int64_t tokens,
-                           std::int64_t sequences, std::int64_t kv_len, bool one_each);
-    void enqueue_append(const StepInputs& inputs, std::int64_t layer, std::int64_t tokens,
-                        std::int64_t sequences, bool one_each);
+    [[nodiscard]] static Step step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
+                                               std::int64_t kv_len);
+    void enqueue_layers(const Step& step);
+    void enqueue_part(Part part, std::int64_t layer, const Step& step);
+    void enqueue_embedding(const Step& step);
+    void enqueue_sum_and_norm(const NormWeight& weight, bool is_first, const Step& step);
+    void enqueue_norm_behind(const NormWeight& weight, const Step& step);
+    void enqueue_attention(std::int64_t layer, const Step& step);
+    void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void capture_graphs();
+    [[nodiscard]] runtime::Graph capture_step(const Step& step);
+    void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
+    [[nodiscard]] double replay_us(CUgraphExec graph);
+    [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
+    [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
     void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);

@@ -203,9 +203,11 @@ class WeightLoader {
         const bool makes_codes = makes_codes_ && weights_.code_format.lm_head;
         const bool has_codes = source_.coded(own.name) != nullptr;
         if (model_.tied_head && !makes_codes && !has_codes) {
-            weights_.head = {
-                .rows = model_.vocab_size, .columns = model_.hidden_size, .values = weights_.embedding};
-            if (!checking_) weights_.bytes_a_step_ += model_.vocab_size * model_.hidden_size * width();
+            weights_.head = {.rows = model_.vocab_size,
+                             .columns = model_.hidden_size,
+                             .values = weights_.embedding,
+                             .bytes = model_.vocab_size * model_.hidden_size * width()};
+            if (!checking_) weights_.bytes_a_step_ += weights_.head.bytes;
         } else {
             const WantedTensor table =
                 matrix_tensor(std::string(names().embedding), model_.vocab_size, model_.hidden_size);
@@ -249,6 +251,7 @@ class WeightLoader {
                          bool makes_codes) {
         const std::int64_t columns = tensors.front().columns;
         const bool has_codes = are_coded(source_, tensors);
+        const std::int64_t before = weights_.bytes_a_step_;
         MatrixWeight made{.rows = rows, .columns = columns, .is_coded = makes_codes || has_codes};
         if (has_codes) {
             made.packed = stored(tensors, first, rows);
@@ -258,6 +261,7 @@ class WeightLoader {
             made.values = read(tensors, first * columns, rows * columns, allocate(rows * columns * width()));
             if (!checking_) weights_.bytes_a_step_ += rows * columns * width();
         }
+        made.bytes = weights_.bytes_a_step_ - before;
         return made;
     }
 

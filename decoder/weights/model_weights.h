@@ -21,6 +21,7 @@ struct MatrixWeight {
     bool is_coded = false;
     const void* values = nullptr;  ///< [rows, columns]; nullptr where there are codes
     QuantizedWeightPointers packed{};
+    std::int64_t bytes = 0;  ///< with scales and zero points
 };
 
 struct NormWeight {

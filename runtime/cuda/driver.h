@@ -71,6 +71,7 @@ namespace hone::runtime {
     X(cuEventSynchronize)        \
     X(cuEventElapsedTime)        \
     X(cuGraphInstantiate)        \
+    X(cuGraphGetNodes)           \
     X(cuGraphLaunch)             \
     X(cuGraphUpload)             \
     X(cuGraphExecDestroy)        \

@@ -14,7 +14,7 @@ Event create_event(const Driver& driver) {
     return Event(event, {&driver});
 }
 
-GraphExec capture_graph(const Driver& driver, CUstream stream, const std::function<void()>& enqueue) {
+Graph capture(const Driver& driver, CUstream stream, const std::function<void()>& enqueue) {
     check(driver, driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
           "beginning a stream capture");
     CUgraph captured = nullptr;
@@ -26,10 +26,23 @@ GraphExec capture_graph(const Driver& driver, CUstream stream, const std::functi
         throw;
     }
     check(driver, driver.cuStreamEndCapture(stream, &captured), "ending a stream capture");
-    const Graph graph(captured, {&driver});
+    return Graph(captured, {&driver});
+}
+
+GraphExec instantiate(const Driver& driver, const Graph& graph) {
     CUgraphExec executable = nullptr;
     check(driver, driver.cuGraphInstantiate(&executable, graph.get(), 0), "instantiating a graph");
     return GraphExec(executable, {&driver});
+}
+
+GraphExec capture_graph(const Driver& driver, CUstream stream, const std::function<void()>& enqueue) {
+    return instantiate(driver, capture(driver, stream, enqueue));
+}
+
+std::int64_t node_count(const Driver& driver, const Graph& graph) {
+    std::size_t nodes = 0;
+    check(driver, driver.cuGraphGetNodes(graph.get(), nullptr, &nodes), "nodes of a graph");
+    return static_cast<std::int64_t>(nodes);
 }
 
 bool is_capturing(const Driver& driver, CUstream stream) {

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <cstdint>
 #include <functional>
 
 #include "runtime/cuda/driver.h"
@@ -30,10 +31,15 @@ using GraphExec = UniqueHandle<DestroyedBy<CUgraphExec, &Driver::cuGraphExecDest
 /// With timing.
 [[nodiscard]] Event create_event(const Driver& driver);
 
-/// Runs `enqueue`, which issues work to `stream`, under thread-local capture, and makes an executable graph
-/// of it. Whatever `enqueue` throws passes through; the capture is ended in any case.
+/// Runs `enqueue`, which issues work to `stream`, under thread-local capture. Whatever `enqueue` throws
+/// passes through; the capture is ended in any case.
+[[nodiscard]] Graph capture(const Driver& driver, CUstream stream, const std::function<void()>& enqueue);
+[[nodiscard]] GraphExec instantiate(const Driver& driver, const Graph& graph);
+/// Both.
 [[nodiscard]] GraphExec capture_graph(const Driver& driver, CUstream stream,
                                       const std::function<void()>& enqueue);
+/// Launches, copies and fills.
+[[nodiscard]] std::int64_t node_count(const Driver& driver, const Graph& graph);
 
 /// The legacy default stream cannot be asked while another stream is captured: then, too.
 [[nodiscard]] bool is_capturing(const Driver& driver, CUstream stream);

@@ -82,6 +82,26 @@ TEST_CASE("bench measures winner, default and runner-up") {
     CHECK(problem["rows"][0]["median_us"].get<double>() > 0);
 }
 
+TEST_CASE("bench --chain says of a model's step which part takes how long") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const Sandbox::Words words{"bench", "--chain", HONE_SOURCE_DIR "/examples/tiny-llama/config.json",
+                               "--tokens", "1,2", "--kv", "40", "--rounds", "2"};
+    const Ended text = sandbox.run(words);
+    INFO(text.err);
+    CHECK(text.code == 0);
+    for (const char* expected : {"40 keys a sequence", "2 sequences", "rotation and append", "launches"})
+        CHECK(text.out.find(expected) != std::string::npos);
+    Sandbox::Words again = words;
+    again.emplace_back("--json");
+    const nlohmann::json steps = sandbox.run(again).json()["data"]["steps"];
+    REQUIRE(steps.size() == 2);
+    CHECK(steps[1]["sequences"] == 2);
+    CHECK(steps[0]["step_us"].get<double>() > steps[0]["layer_us"].get<double>());
+    CHECK(steps[0]["parts"].size() == 10);
+    CHECK(sandbox.run({"bench", "--chain", "llama-3-8b", "--kv", "100000"}).code != 0);
+}
+
 TEST_CASE("bench --energy says what a call takes, of a quantized product beside the dense one") {
     Sandbox sandbox;
     sandbox.use_fake_gpus("nvml:power_mw=400000");

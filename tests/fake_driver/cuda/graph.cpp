@@ -8,6 +8,11 @@ using namespace hone::fake;
 
 extern "C" {
 
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode*, size_t* count) {
+    *count = graph->nodes.size();
+    return CUDA_SUCCESS;
+}
+
 CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
     return in_context([&](CUctx_st&) {
         *executable = new CUgraphExec_st{.nodes = graph->nodes};

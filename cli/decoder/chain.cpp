@@ -1,0 +1,102 @@
+#include "cli/decoder/chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/decoder/loaded_model.h"
+
+namespace hone::cli {
+namespace {
+
+using decoder::ChainTimes;
+using decoder::Part;
+using tuner::Align;
+
+/// One step of so many sequences, with what it could take at best.
+struct Measured {
+    std::int64_t sequences = 0;
+    ChainTimes times;
+    double floor_us = 0;
+    double bytes_per_s = 0;
+
+    [[nodiscard]] double floor_of(std::int64_t bytes) const {
+        return 1e6 * static_cast<double>(bytes) / bytes_per_s;
+    }
+    /// Of what all layers do: everything but the embedding, the last norm and the head.
+    [[nodiscard]] double layers_us() const {
+        double us = times.step_us;
+        for (const ChainTimes::OfPart& part : times.parts) {
+            if (part.part == Part::embedding || part.part == Part::last_norm || part.part == Part::head)
+                us -= part.us;
+        }
+        return us;
+    }
+};
+
+Json json_of(const Measured& measured, std::int64_t layers) {
+    const ChainTimes& times = measured.times;
+    Json parts = Json::array();
+    for (const ChainTimes::OfPart& part : times.parts)
+        parts.push_back({{"part", decoder::name(part.part)},
+                         {"us", part.us},
+                         {"floor_us", measured.floor_of(part.bytes)}});
+    return {
+        {"sequences", measured.sequences}, {"step_us", times.step_us},
+        {"floor_us", measured.floor_us},   {"layer_us", measured.layers_us() / static_cast<double>(layers)},
+        {"launches", times.launches},      {"idle_launches_us", times.idle_us},
+        {"parts", std::move(parts)}};
+}
+
+std::string text_of(const Measured& measured, std::int64_t layers, const tuner::Page& page) {
+    const ChainTimes& times = measured.times;
+    std::string text = fmt::format(
+        "{} sequence{}: {} us, byte floor {} us ({}); a layer {} us\n"
+        "  {} launches; as many that find nothing to do take {} us ({})\n",
+        measured.sequences, measured.sequences == 1 ? "" : "s", tuner::format_us(times.step_us),
+        tuner::format_us(measured.floor_us), tuner::format_share(measured.floor_us / times.step_us),
+        tuner::format_us(measured.layers_us() / static_cast<double>(layers)), times.launches,
+        tuner::format_us(times.idle_us), tuner::format_share(times.idle_us / times.step_us));
+    tuner::Table table(
+        {{"part"}, {"us of the step", Align::right}, {"of it", Align::right}, {"byte floor", Align::right}});
+    for (const ChainTimes::OfPart& part : times.parts)
+        table.add({std::string(decoder::name(part.part)), tuner::format_us(part.us),
+                   tuner::format_share(part.us / times.step_us),
+                   part.bytes > 0 ? tuner::format_us(measured.floor_of(part.bytes)) : ""});
+    return text + table.render(page, "  ") + '\n';
+}
+
+}  // namespace
+
+Outcome bench_chain(const ChainOptions& options, const Console& console) {
+    const auto model = loaded_model({.made_up = options.model,
+                                     .quantize = options.quantize,
+                                     .device = options.device,
+                                     .max_sequences = std::ranges::max(options.sequences),
+                                     .max_context = options.kv_len},
+                                    console);
+    const DeviceTraits traits = runtime::device_traits(model->gpu().driver(), options.device);
+    const std::int64_t layers = options.model.num_hidden_layers;
+    Outcome outcome{.data = {{"model", options.model.name},
+                             {"gpu", traits.name},
+                             {"kv_len", options.kv_len},
+                             {"layers", layers},
+                             {"steps", Json::array()}}};
+    outcome.text = fmt::format(
+        "{}, {} layers, {} keys a sequence, on {}\n"
+        "A part's time is what the step takes longer than without it.\n\n",
+        options.model.name, layers, options.kv_len, traits.name);
+    for (const std::int64_t sequences : options.sequences) {
+        const Measured measured{
+            .sequences = sequences,
+            .times = model->forward().chain_times(sequences, options.kv_len, options.rounds),
+            .floor_us = 1e6 * static_cast<double>(model->floor_bytes(sequences, options.kv_len)) /
+                        traits.memory_bytes_per_s,
+            .bytes_per_s = traits.memory_bytes_per_s};
+        outcome.data["steps"].push_back(json_of(measured, layers));
+        outcome.text += text_of(measured, layers, console.page);
+    }
+    return outcome;
+}
+
+}  // namespace hone::cli

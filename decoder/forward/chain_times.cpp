@@ -1,0 +1,120 @@
+// Where the time of a step's graph goes: each part is what the graph is shorter without it.
+#include <algorithm>
+#include <array>
+
+#include "decoder/forward/forward.h"
+#include "decoder/forward/forward_memory.h"
+
+namespace hone::decoder {
+namespace {
+
+constexpr std::array<std::string_view, 12> part_names{"embedding",
+                                                      "norm of attention",
+                                                      "queries, keys, values",
+                                                      "rotation and append",
+                                                      "attention",
+                                                      "output of attention",
+                                                      "norm behind attention",
+                                                      "norm of network",
+                                                      "network",
+                                                      "norm behind network",
+                                                      "last norm",
+                                                      "head"};
+
+double median(std::vector<double> times) {
+    const auto middle = times.begin() + std::ssize(times) / 2;
+    std::ranges::nth_element(times, middle);
+    return *middle;
+}
+
+}  // namespace
+
+std::string_view name(Part part) { return part_names[static_cast<std::size_t>(part)]; }
+
+/// Pages are dealt out in turn; a cache that is too small for so many tokens is read again and again.
+void Forward::fill_for_timing(std::int64_t sequences, std::int64_t kv_len) {
+    const StepInputs::Arrays& in = small_.host();
+    for (std::int64_t row = 0; row < sequences; ++row) {
+        in.ids[row] = static_cast<std::int32_t>(row % model_.model.vocab_size);
+        in.positions[row] = static_cast<std::int32_t>(std::max<std::int64_t>(kv_len - 1, 0));
+        in.kv_lengths[row] = static_cast<std::int32_t>(kv_len);
+        for (std::int64_t page = 0; page < small_.pages_a_sequence(); ++page)
+            in.pages[row * small_.pages_a_sequence() + page] =
+                static_cast<std::int32_t>((row * small_.pages_a_sequence() + page) % capacity_.pages);
+    }
+    small_.send(sequences);
+}
+
+double Forward::replay_us(CUgraphExec graph) {
+    const runtime::Driver& driver = gpu_.driver();
+    runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+    runtime::check(driver, driver.cuGraphLaunch(graph, gpu_.stream()), "launching a step's graph");
+    runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+    gpu_.wait();
+    return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
+}
+
+double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
+    const std::int64_t room = padded(sequences);
+    fill_for_timing(room, kv_len);
+    std::vector<double> times;
+    for (int i = 0; i < repetitions; ++i)
+        times.push_back(replay_us(graphs_.at({room, length_bucket(kv_len)}).get()));
+    return median(std::move(times));
+}
+
+std::int64_t Forward::bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const {
+    if (part == Part::head) return weights_.head.bytes;
+    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token();
+    std::int64_t bytes = 0;
+    for (const LayerWeights& layer : weights_.layers) {
+        if (part == Part::qkv) bytes += layer.qkv.bytes;
+        if (part == Part::output) bytes += layer.output.bytes;
+        if (part == Part::network) bytes += layer.gate.bytes + layer.up.bytes + layer.down.bytes;
+    }
+    return bytes;
+}
+
+ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
+    const runtime::Driver& driver = gpu_.driver();
+    const std::int64_t room = padded(sequences);
+    Step step = step_of_one_each(small_, room, length_bucket(kv_len));
+    ChainTimes found{.launches = runtime::node_count(driver, capture_step(step)), .parts = {}};
+    std::vector<runtime::GraphExec> graphs;
+    graphs.push_back(runtime::instantiate(driver, capture_step(step)));
+    for (std::size_t i = 0; i < part_names.size(); ++i) {
+        const auto part = static_cast<Part>(i);
+        const bool is_behind = part == Part::behind_attention || part == Part::behind_network;
+        if (is_behind && !model_.has_norms_behind()) continue;
+        step.without = part;
+        graphs.push_back(runtime::instantiate(driver, capture_step(step)));
+        found.parts.push_back({.part = part, .bytes = bytes_of(part, room, kv_len)});
+    }
+    fill_for_timing(room, kv_len);
+    std::vector<std::vector<double>> times(graphs.size());
+    for (int round = 0; round < repetitions; ++round) {
+        for (std::size_t i = 0; i < graphs.size(); ++i) {
+            const std::size_t turn = (i + static_cast<std::size_t>(round)) % graphs.size();
+            times[turn].push_back(replay_us(graphs[turn].get()));
+        }
+    }
+    found.step_us = median(std::move(times[0]));
+    for (std::size_t i = 0; i < found.parts.size(); ++i)
+        found.parts[i].us = found.step_us - median(std::move(times[i + 1]));
+    found.idle_us = idle_us(found.launches, room, repetitions);
+    return found;
+}
+
+/// Rotations of sequences without a token.
+double Forward::idle_us(std::int64_t launches, std::int64_t sequences, int repetitions) {
+    fill_for_timing(sequences, 0);
+    const Step step = step_of_one_each(small_, sequences, 1);
+    const runtime::GraphExec graph = runtime::capture_graph(gpu_.driver(), gpu_.stream(), [&] {
+        for (std::int64_t i = 0; i < launches; ++i) enqueue_append(0, step);
+    });
+    std::vector<double> times;
+    for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(graph.get()));
+    return median(std::move(times));
+}
+
+}  // namespace hone::decoder

@@ -1,0 +1,67 @@
+// The memory between the operators of a model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "decoder/forward/forward.h"
+#include "hone/rope_table.h"
+
+namespace hone::decoder {
+
+[[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+/// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
+struct Forward::Memory {
+    Memory(const Gpu& gpu, const Description& model, const Capacity& capacity, std::int64_t workspace_bytes)
+        : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          qkv(gpu.driver(), row_bytes(model, capacity.step_tokens, model.qkv_width())),
+          attended(gpu.driver(), row_bytes(model, capacity.step_tokens, model.q_width())),
+          picked(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size)),
+          logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
+          workspace(gpu.driver(), elements(workspace_bytes)),
+          drawn(gpu.driver(), elements(capacity.sequences)),
+          drawn_on_host(gpu.driver(), elements(capacity.sequences)),
+          start(runtime::create_event(gpu.driver())),
+          stop(runtime::create_event(gpu.driver())) {
+        const std::int64_t rows = capacity.pages * capacity.page_size;
+        for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
+            keys.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
+            values.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
+        }
+        make_angles(gpu, model, capacity);
+    }
+
+    static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
+        return elements(rows * width * model.element_bytes());
+    }
+
+    void make_angles(const Gpu& gpu, const Description& model, const Capacity& capacity) {
+        if (model.model.rotary_dim == 0) return;
+        const std::vector<float> table =
+            rope_table(model.model.rotary_dim, model.rotation.base, capacity.context, model.rotation.scaling);
+        angles = runtime::DeviceBuffer<float>(gpu.driver(), table.size());
+        runtime::upload(gpu.driver(), angles.span(), std::span<const float>(table));
+    }
+
+    Bytes x;
+    Bytes delta;
+    Bytes normed;
+    Bytes qkv;
+    Bytes attended;
+    Bytes picked;
+    Bytes logits;
+    Bytes workspace;
+    runtime::DeviceBuffer<std::int32_t> drawn;
+    runtime::PinnedBuffer<std::int32_t> drawn_on_host;
+    runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
+    std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
+    std::vector<Bytes> values;
+    runtime::Event start;
+    runtime::Event stop;
+};
+
+}  // namespace hone::decoder
