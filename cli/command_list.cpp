@@ -84,6 +84,10 @@ const std::vector<Command>& commands() {
              "  hone generate FOLDER --prompt-file story.txt --format w4a16 --stats\n"
              "  hone generate llama-3-8b --made-up --prompt-tokens 512 -n 100   # how fast it would be\n",
              declare_generate},
+            {"score", "How well a model foresees a text: its perplexity",
+             "  hone score FOLDER text.txt\n"
+             "  hone score FOLDER text.txt --format w4a16 --window 2048   # what codes of 4 bits cost\n",
+             declare_score},
             {"serve", "A model over HTTP, as OpenAI's clients speak: completions, chats, /health, /metrics",
              "  hone serve FOLDER                                # http://127.0.0.1:8000/v1\n"
              "  hone serve FOLDER --port 9000 --max-sequences 128 --grace 30\n"

@@ -20,6 +20,7 @@ Runner declare_compile(const Arguments& app);
 Runner declare_cache(const Arguments& app);
 Runner declare_quantize(const Arguments& app);
 Runner declare_generate(const Arguments& app);  ///< where the decoder is built
+Runner declare_score(const Arguments& app);     ///< where the decoder is built
 Runner declare_serve(const Arguments& app);     ///< the same
 Runner declare_spaces(const Arguments& app);
 Runner declare_doctor(const Arguments& app);

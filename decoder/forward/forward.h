@@ -65,6 +65,10 @@ class Forward {
     /// the GPU. Throws CudaError or Error.
     [[nodiscard]] std::vector<int> step(std::span<const StepPart> parts, std::span<const Draw> draws);
 
+    /// Natural logarithms of what the model gives each token but the first, as a text from its beginning: 2
+    /// tokens to a context of them. Overwrites the first pages of the cache. Throws as step().
+    [[nodiscard]] std::vector<double> log_probabilities(std::span<const int> text);
+
     /// Microseconds that a replay of the graph of a step of so many sequences takes, without the host; the
     /// median of `repetitions`. For benchmarks: the cache's content does not matter.
     [[nodiscard]] double graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions);
@@ -96,6 +100,7 @@ class Forward {
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
+    void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     void capture_graphs();
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
