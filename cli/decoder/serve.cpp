@@ -40,11 +40,7 @@ std::string name_of(const Options& options) {
 decoder::ServedModel served_model(const Options& options) {
     decoder::ServedModel model{.name = name_of(options),
                                .tokenizer = decoder::Tokenizer::load(options.model)};
-    try {
-        model.chat = decoder::ChatTemplate::load(options.model, model.tokenizer);
-    } catch (const runtime::InputError& error) {
-        model.no_chat = error.what();
-    }
+    model.chat = decoder::ChatTemplate::find(options.model, model.tokenizer, model.no_chat);
     return model;
 }
 

@@ -15,6 +15,7 @@ namespace hone::decoder::c_api {
 namespace {
 
 constexpr std::size_t max_stops = 64;
+constexpr std::size_t max_messages = 65'536;
 constexpr std::size_t max_stop_bytes = 4096;
 
 template <class Value>
@@ -65,6 +66,11 @@ std::vector<int> prompt_from(const hone_decoder_request& given, const Tokenizer&
     if ((given.prompt == nullptr) == (given.prompt_ids == nullptr))
         throw Error("prompt and prompt_ids are both NULL, or both not; allowed: one of them", "", "",
                     ErrorKind::bad_argument);
+    if ((given.flags & HONE_DECODER_CHAT) != 0) {
+        require(given.prompt_ids == nullptr, "prompt_ids", "given", "a prompt with HONE_DECODER_CHAT");
+        require((given.flags & HONE_DECODER_PLAIN_PROMPT) == 0, "flags", given.flags,
+                "HONE_DECODER_CHAT without HONE_DECODER_PLAIN_PROMPT");
+    }
     if (given.prompt_ids != nullptr) return {given.prompt_ids, given.prompt_ids + given.prompt_id_count};
     return tokenizer.encode({given.prompt, given.prompt_bytes}, encode_options_from(given.flags));
 }
@@ -106,17 +112,32 @@ ModelOptions options_from(const char* folder, const hone_decoder_options& given)
 }
 
 EncodeOptions encode_options_from(std::uint32_t flags) {
-    return {.add_special_tokens = (flags & HONE_DECODER_BARE_PROMPT) == 0,
+    return {.add_special_tokens = (flags & (HONE_DECODER_BARE_PROMPT | HONE_DECODER_CHAT)) == 0,
             .parse_special_tokens = (flags & HONE_DECODER_PLAIN_PROMPT) == 0};
 }
 
 TextRequest request_from(const hone_decoder_request& given, const Tokenizer& tokenizer, int max_context) {
-    check_flags(given.flags, HONE_DECODER_IGNORE_END | HONE_DECODER_PLAIN_PROMPT | HONE_DECODER_BARE_PROMPT,
-                "HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT");
+    check_flags(
+        given.flags,
+        HONE_DECODER_IGNORE_END | HONE_DECODER_PLAIN_PROMPT | HONE_DECODER_BARE_PROMPT | HONE_DECODER_CHAT,
+        "HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT, HONE_DECODER_CHAT");
     TextRequest request{.prompt = prompt_from(given, tokenizer), .wishes = wishes_from(given)};
     request.max_new_tokens = max_tokens_from(given.max_tokens, request.prompt.size(), max_context);
     if ((given.flags & HONE_DECODER_IGNORE_END) == 0) request.end_ids = tokenizer.eos_ids();
     return request;
+}
+
+Conversation conversation_from(const char* const* roles, const char* const* contents, std::size_t count) {
+    require(count >= 1 && count <= max_messages, "count", count, fmt::format("1 to {}", max_messages));
+    Conversation conversation;
+    for (std::size_t i = 0; i < count; ++i) {
+        require(roles[i] != nullptr && contents[i] != nullptr, fmt::format("message {}", i), "NULL",
+                "a role and a content");
+        const std::optional<Role> role = role_of(roles[i]);
+        require(role.has_value(), fmt::format("roles[{}]", i), roles[i], "system, user, assistant");
+        conversation.push_back({.role = *role, .content = contents[i]});
+    }
+    return conversation;
 }
 
 std::vector<std::string> stops_from(const hone_decoder_request& given) {

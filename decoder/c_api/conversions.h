@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "decoder/c_api/hone_decoder.h"
+#include "decoder/chat/conversation.h"
 #include "decoder/engine/engine.h"
 #include "decoder/tokenizer/tokenizer.h"
 
@@ -17,6 +18,8 @@ namespace hone::decoder::c_api {
 /// `max_context`: of the decoder.
 [[nodiscard]] TextRequest request_from(const hone_decoder_request& given, const Tokenizer& tokenizer,
                                        int max_context);
+[[nodiscard]] Conversation conversation_from(const char* const* roles, const char* const* contents,
+                                             std::size_t count);
 [[nodiscard]] std::vector<std::string> stops_from(const hone_decoder_request& given);
 
 /// Throws Error (bad_argument) for flags that are not among `known`.

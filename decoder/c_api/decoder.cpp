@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "decoder/c_api/conversions.h"
 #include "decoder/c_api/guard.h"
 #include "decoder/c_api/hone_decoder.h"
+#include "decoder/chat/chat_template.h"
 #include "decoder/engine/growing_text.h"
 #include "decoder/engine/hosted_model.h"
 #include "runtime/c_api/handle.h"
@@ -17,8 +20,12 @@ namespace {
 /// What a decoder and its texts hold together.
 struct Loaded {
     explicit Loaded(const ModelOptions& options)
-        : tokenizer(Tokenizer::load(options.folder)), model(options) {}
+        : tokenizer(Tokenizer::load(options.folder)),
+          chat(ChatTemplate::find(options.folder, tokenizer, why_no_chat)),
+          model(options) {}
     Tokenizer tokenizer;
+    std::string why_no_chat{};
+    std::optional<ChatTemplate> chat;
     HostedModel model;
 };
 
@@ -155,6 +162,20 @@ hone_status hone_decoder_decode(const hone_decoder* decoder, const int32_t* ids,
     });
 }
 
+hone_status hone_decoder_render_chat(const hone_decoder* decoder, const char* const* roles,
+                                     const char* const* contents, size_t count, char* text, size_t capacity,
+                                     size_t* length) {
+    if (const hone_status status = check_handle(decoder); status != HONE_OK) return status;
+    if (count > 0 && (roles == nullptr || contents == nullptr))
+        return fail(HONE_NULL_POINTER, "roles or contents is NULL");
+    return guarded("hone_decoder_render_chat", [&] {
+        const Loaded& loaded = *decoder->loaded;
+        if (!loaded.chat) throw DecoderError(loaded.why_no_chat);
+        const Conversation conversation = conversation_from(roles, contents, count);
+        return hone::c_api::hand_out(loaded.chat->render(conversation), text, capacity, length);
+    });
+}
+
 hone_status hone_decoder_submit(const hone_decoder* decoder, const hone_decoder_request* request,
                                 hone_decoder_text** text) {
     if (text == nullptr) return fail(HONE_NULL_POINTER, "text is NULL");
@@ -166,6 +187,10 @@ hone_status hone_decoder_submit(const hone_decoder* decoder, const hone_decoder_
     return guarded("hone_decoder_submit", [&] {
         Loaded& loaded = *decoder->loaded;
         TextRequest made = request_from(known, loaded.tokenizer, loaded.model.engine().max_context());
+        const bool ends_with_turn =
+            (known.flags & HONE_DECODER_CHAT) != 0 && (known.flags & HONE_DECODER_IGNORE_END) == 0;
+        if (ends_with_turn && loaded.chat && loaded.chat->turn_end())
+            made.end_ids.push_back(*loaded.chat->turn_end());
         *text = new hone_decoder_text(decoder->loaded, std::move(made), stops_from(known));
         return HONE_OK;
     });

@@ -93,7 +93,10 @@ enum {
     /* What a prompt spells like a special token, "<|end_of_text|>", is plain text: for prompts of others. */
     HONE_DECODER_PLAIN_PROMPT = 2,
     /* Nothing is put around a prompt, such as the token that begins a text. */
-    HONE_DECODER_BARE_PROMPT = 4
+    HONE_DECODER_BARE_PROMPT = 4,
+    /* The prompt is of hone_decoder_render_chat(): nothing is put around it, and the end of the answer's turn
+     * ends the text. Neither with HONE_DECODER_PLAIN_PROMPT nor with prompt_ids. */
+    HONE_DECODER_CHAT = 8
 };
 
 /* The ids of a text in UTF-8. Writes at most `capacity` of them into `ids` (NULL when capacity is 0); `count`
@@ -105,12 +108,22 @@ HONE_API hone_status hone_decoder_encode(const hone_decoder* decoder, const char
 HONE_API hone_status hone_decoder_decode(const hone_decoder* decoder, const int32_t* ids, size_t count,
                                          char* text, size_t capacity, size_t* length);
 
+/* The text behind which a model answers a conversation, as its folder's chat template has it: `count`
+ * messages, oldest first, each with a role ("system", "user" or "assistant") and a content, in UTF-8 with a
+ * final 0. What a message spells like a special token counts as one, as in transformers. HONE_BAD_ARGUMENT:
+ * the folder has no chat template, or none that is known; another role, or an order of roles that the
+ * template refuses. Writes at most `capacity` bytes with the final 0 into `text` (NULL when capacity is 0);
+ * `length` gets the whole text's bytes without it. */
+HONE_API hone_status hone_decoder_render_chat(const hone_decoder* decoder, const char* const* roles,
+                                              const char* const* contents, size_t count, char* text,
+                                              size_t capacity, size_t* length);
+
 /* Nothing that it points to is used after hone_decoder_submit(). */
 typedef struct hone_decoder_request {
     uint32_t struct_size;
-    uint32_t flags;      /* HONE_DECODER_IGNORE_END, HONE_DECODER_PLAIN_PROMPT, HONE_DECODER_BARE_PROMPT */
-    const char* prompt;  /* UTF-8; NULL: prompt_ids */
-    size_t prompt_bytes; /* without a final 0 */
+    uint32_t flags;            /* HONE_DECODER_IGNORE_END, _PLAIN_PROMPT, _BARE_PROMPT, _CHAT */
+    const char* prompt;        /* UTF-8; NULL: prompt_ids */
+    size_t prompt_bytes;       /* without a final 0 */
     const int32_t* prompt_ids; /* taken as they are; NULL: prompt */
     size_t prompt_id_count;
     int64_t max_tokens; /* new ones at most; 0: until the context is full */

@@ -107,6 +107,16 @@ ChatTemplate ChatTemplate::load(const fs::path& folder, const Tokenizer& tokeniz
     return loaded;
 }
 
+std::optional<ChatTemplate> ChatTemplate::find(const std::filesystem::path& folder,
+                                               const Tokenizer& tokenizer, std::string& why_none) {
+    try {
+        return load(folder, tokenizer);
+    } catch (const runtime::InputError& error) {
+        why_none = error.what();
+        return std::nullopt;
+    }
+}
+
 std::string ChatTemplate::render(const Conversation& conversation) const {
     ChatWords words = words_;
     words.today = today();

@@ -18,6 +18,10 @@ class ChatTemplate {
     /// token that it needs.
     [[nodiscard]] static ChatTemplate load(const std::filesystem::path& folder, const Tokenizer& tokenizer);
 
+    /// The same, and nothing where load() throws an InputError, with its words in `why_none`.
+    [[nodiscard]] static std::optional<ChatTemplate> find(const std::filesystem::path& folder,
+                                                          const Tokenizer& tokenizer, std::string& why_none);
+
     [[nodiscard]] const ChatFormat& format() const { return format_; }
     /// With BOS: encode it without special tokens of its own. A special token in a message counts as such, as
     /// in transformers. Throws DecoderError for an order of roles that the template refuses.

@@ -19,7 +19,7 @@ import warnings
 import weakref
 from ctypes import byref, c_char_p, c_int32, c_size_t, c_void_p
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from ._native import decoder_structs
 from ._native.decoder_library import check, decoder_library
@@ -29,7 +29,8 @@ from .runtime import device_ordinal
 
 __all__ = ["Completion", "Decoder", "TextStream"]
 
-Prompt = Union[str, Sequence[int]]
+Message = Mapping[str, str]
+Prompt = Union[str, Sequence[int], Sequence[Message]]
 
 # How long a call of the library waits at a time: Python looks for Ctrl-C in between.
 _SLICE_MS = 100
@@ -176,7 +177,8 @@ class Decoder:
         top_p: float = 1.0, min_p: float = 0.0, seed: Optional[int] = None,
         stop: Union[str, Sequence[str]] = (), ignore_end: bool = False, plain_prompt: bool = False,
     ) -> Completion:
-        """What follows a prompt: a text, or ids, which are taken as they are.
+        """What follows a prompt: a text; ids, which are taken as they are; or a conversation, a list of messages such as
+        `{"role": "user", "content": "..."}`, of which the model gives the next by its folder's chat template.
 
         At most `max_tokens` (None: until the context is full), and the text ends before the first of `stop`.
         temperature=0 takes the likeliest token each time; above, tokens are drawn from the `top_k` likeliest (0: all),
@@ -219,9 +221,13 @@ class Decoder:
     ) -> TextStream:
         """Arguments as for generate(). The text begins to grow at once; iterating gives it piece by piece, in whole
         characters."""
+        flags = (decoder_structs.IGNORE_END if ignore_end else 0) | _prompt_flags(plain_prompt, True)
+        if _is_conversation(prompt):
+            flags |= decoder_structs.CHAT
+            prompt = self.render_chat(cast(Sequence[Message], prompt))
         request = decoder_structs.DecoderRequest(
             struct_size=ctypes.sizeof(decoder_structs.DecoderRequest),
-            flags=(decoder_structs.IGNORE_END if ignore_end else 0) | _prompt_flags(plain_prompt, True),
+            flags=flags,
             max_tokens=0 if max_tokens is None else _at_least_one("max_tokens", max_tokens),
             temperature=temperature,
             top_k=_integer("top_k", top_k, 31),
@@ -233,7 +239,7 @@ class Decoder:
             request.prompt = text = _bytes_of("prompt", prompt)
             request.prompt_bytes = len(text)
         else:
-            request.prompt_ids = ids = _ids_of("prompt", prompt)
+            request.prompt_ids = ids = _ids_of("prompt", cast(Sequence[int], prompt))
             request.prompt_id_count = len(ids)
         stops = [stop] if isinstance(stop, str) else list(stop)
         request.stops = (c_char_p * len(stops))(*[_bytes_of("stop", one) for one in stops])
@@ -261,6 +267,22 @@ class Decoder:
                 if count.value <= len(ids):
                     return ids[: count.value]
                 ids = (c_int32 * count.value)()
+
+    def render_chat(self, messages: Sequence[Message]) -> str:
+        """The text behind which the model answers a conversation, as its folder's chat template has it. Each message has
+        a "role" ("system", "user" or "assistant") and a "content"."""
+        given = [_parts_of(number, message) for number, message in enumerate(messages)]
+        roles, contents = ((c_char_p * len(given))(*parts) for parts in zip(*given)) if given else (None, None)
+        text, length = ctypes.create_string_buffer(4096), c_size_t()
+        with self._lock:
+            handle = self._open_handle()
+            while True:
+                check(self._library.hone_decoder_render_chat(
+                    handle, roles, contents, len(given), text, len(text), byref(length)
+                ))  # fmt: skip
+                if length.value < len(text):
+                    return text.raw[: length.value].decode()
+                text = ctypes.create_string_buffer(length.value + 1)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, without special tokens."""
@@ -320,6 +342,18 @@ def _finish(streams: Sequence[TextStream]) -> None:
     for stream in streams:
         if stream.end == "cancelled":
             next(stream)  # which says why
+
+
+def _is_conversation(prompt: Prompt) -> bool:
+    return isinstance(prompt, (list, tuple)) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
+
+
+def _parts_of(number: int, message: Message) -> Tuple[bytes, bytes]:
+    if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
+        raise TypeError(f"message {number}: {message!r}; allowed is a dict with 'role' and 'content'")
+    return _bytes_of(f"role of message {number}", message["role"]), _bytes_of(
+        f"content of message {number}", message["content"]
+    )
 
 
 def _prompt_flags(plain: bool, special: bool) -> int:

@@ -98,7 +98,7 @@ static void check_requests_are_refused(hone_decoder* decoder) {
     CHECK_FIELD(top_p, 0.0f, "top_p is 0; allowed: above 0, to 1");
     CHECK_FIELD(min_p, 1.5f, "min_p is 1.5; allowed: 0 to 1");
     CHECK_FIELD(top_k, -1, "top_k is -1");
-    CHECK_FIELD(flags, 8, "flags is 8; allowed: HONE_DECODER_IGNORE_END");
+    CHECK_FIELD(flags, 16, "flags is 16; allowed: HONE_DECODER_IGNORE_END");
     CHECK_FIELD(max_tokens, -1, "max_tokens is -1");
     CHECK_FIELD(max_tokens, 1000, "allowed: up to the context, 256");
     CHECK_FIELD(prompt, NULL, "prompt and prompt_ids are both NULL");
@@ -139,6 +139,29 @@ static void check_tokens(hone_decoder* decoder) {
                   "flags is 1");
     CHECK(hone_decoder_encode(decoder, NULL, 1, 0, NULL, 0, &count) == HONE_NULL_POINTER);
     CHECK(hone_decoder_decode(decoder, NULL, 1, NULL, 0, NULL) == HONE_NULL_POINTER);
+}
+
+/* tests/python/decoder_test.py has conversations; this model has no template for one. */
+static void check_chats_are_refused(hone_decoder* decoder) {
+    const char* roles[] = {"user"};
+    const char* contents[] = {"Good morning"};
+    size_t length = 0;
+    CHECK_REFUSED(hone_decoder_render_chat(decoder, roles, contents, 1, NULL, 0, &length),
+                  "no chat template");
+    CHECK(hone_decoder_render_chat(decoder, NULL, contents, 1, NULL, 0, &length) == HONE_NULL_POINTER);
+    CHECK(hone_decoder_render_chat(NULL, roles, contents, 1, NULL, 0, &length) == HONE_BAD_HANDLE);
+    hone_decoder_request request = HONE_DECODER_REQUEST_INIT;
+    hone_decoder_text* text = NULL;
+    const int32_t ids[] = {1, 2};
+    request.flags = HONE_DECODER_CHAT;
+    request.prompt_ids = ids;
+    request.prompt_id_count = 2;
+    CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text), "a prompt with HONE_DECODER_CHAT");
+    request.prompt_ids = NULL;
+    request.prompt = "a";
+    request.prompt_bytes = 1;
+    request.flags = HONE_DECODER_CHAT | HONE_DECODER_PLAIN_PROMPT;
+    CHECK_REFUSED(hone_decoder_submit(decoder, &request, &text), "HONE_DECODER_CHAT without");
 }
 
 static void* wait_for_news(void* text) {
@@ -265,6 +288,7 @@ int main(void) {
     check_prompts_of_ids(decoder);
     check_requests_are_refused(decoder);
     check_tokens(decoder);
+    check_chats_are_refused(decoder);
     check_cancelling(decoder);
     check_state(decoder);
     check_a_child_is_refused(decoder);

@@ -4,6 +4,7 @@ has its begin token there, which shows as no text; with the tokenizer of tests/d
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import subprocess
@@ -58,6 +59,60 @@ class Case(unittest.TestCase):
         for file in files:
             shutil.copy(DATA / file, folder)
         return folder
+
+
+class Conversations(Case):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        folder = cls.with_tokenizer("talks", "llama3/tokenizer.json")
+        config = json.loads((MODEL / "config.json").read_text())
+        (folder / "config.json").unlink()
+        kept = {name: value for name, value in config.items() if name not in ("bos_token_id", "eos_token_id")}
+        (folder / "config.json").write_text(json.dumps(kept))
+        template = "{{ 'roles must alternate' }}{{ '[INST] ' + content + ' [/INST]' }}{{ content + eos_token }}"
+        (folder / "tokenizer_config.json").write_text(json.dumps({
+            "bos_token": "<|begin_of_text|>", "eos_token": "<|endoftext|>", "chat_template": template,
+        }))  # fmt: skip
+        cls.talker = small(folder)
+        cls.addClassCleanup(cls.talker.close)
+
+    def test_a_conversation_is_rendered_as_the_folder_says(self) -> None:
+        said = [{"role": "user", "content": "Hi"}]
+        self.assertEqual(self.talker.render_chat(said), "<|begin_of_text|>[INST] Hi [/INST]")
+        said += [{"role": "assistant", "content": "Ho" * 3000}, {"role": "user", "content": "?"}]
+        self.assertEqual(
+            self.talker.render_chat(said),
+            f"<|begin_of_text|>[INST] Hi [/INST]{'Ho' * 3000}<|endoftext|>[INST] ? [/INST]",
+        )
+
+    def test_a_conversation_is_answered(self) -> None:
+        said = [{"role": "user", "content": "Hi"}]
+        self.assertEqual(self.talker.generate(said, max_tokens=3).ids, [0, 0, 0])
+        self.assertEqual("".join(self.talker.stream(said, max_tokens=2)), "!!")
+        before = self.talker.state()["new_tokens"]
+        both = self.talker.generate_many([said, "Hi"], max_tokens=4)
+        self.assertEqual([made.end for made in both], ["length", "length"])
+        self.assertEqual(self.talker.state()["new_tokens"] - before, 8)
+
+    def test_what_is_no_conversation_is_refused(self) -> None:
+        user = {"role": "user", "content": "Hi"}
+        for said, words in (
+            ([{"role": "tool", "content": "Hi"}], "system, user, assistant"),
+            ([user, user], "user"),
+            ([], "1 to 65536"),
+        ):
+            with self.assertRaisesRegex(hone.BadArgumentError, words):
+                self.talker.render_chat(said)
+        for bad in ({"role": "user"}, {**user, "name": "x"}, "Hi", {"role": "user", "content": 3}):
+            with self.assertRaises(TypeError):
+                self.talker.render_chat([user, bad])
+        with self.assertRaisesRegex(ValueError, "the character 0"):
+            self.talker.render_chat([{"role": "user", "content": "a\0b"}])
+        with self.assertRaisesRegex(hone.BadArgumentError, "chat template"):
+            self.decoder.generate([user])
+        with self.assertRaisesRegex(hone.BadArgumentError, "HONE_DECODER_CHAT without"):
+            self.talker.generate([user], plain_prompt=True)
 
 
 class Generating(Case):

@@ -11,6 +11,7 @@ from .runtime_structs import WARNING_CALLBACK
 IGNORE_END = 1
 PLAIN_PROMPT = 2
 BARE_PROMPT = 4
+CHAT = 8
 
 # How a text ended, by hone_decoder_end; GOES_ON has no name.
 GOES_ON = 0
