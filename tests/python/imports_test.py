@@ -87,7 +87,9 @@ class Imports(unittest.TestCase):
             if "import torch\n" in text or "from torch" in text:
                 room = name.split(".")[1]
                 self.assertIn(
-                    room, ("_torch", "_weights", "_nn", "nn", "ops", "patching", "quantization", "loading"), name
+                    room,
+                    ("_torch", "_weights", "_nn", "nn", "ops", "patching", "quantization", "loading", "hub", "vllm"),
+                    name,
                 )
 
 
