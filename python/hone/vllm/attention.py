@@ -20,11 +20,11 @@ from vllm.v1.attention.backend import (
 )
 
 from .._operators.description import MOST_DECODED
+from .._serving import operators
+from .._serving.operators import Heads, Limits
 from .._torch.heads import FP8
 from .._torch.prepared import DTYPES
-from . import operators
-from .batch import HoneMetadata, Limits, limits_of, metadata_of, slots_for
-from .operators import Heads
+from .batch import HoneMetadata, limits_of, metadata_of, slots_for
 
 MOST_HEAD_SIZE = 256
 OLDEST_GPU = (7, 5)
@@ -165,7 +165,7 @@ class HoneAttentionImpl(AttentionImpl):
         """Makes everything ready that steps within these limits need, but for rotations, of which it knows
         nothing."""
         self._limits = limits
-        heads, ordinal = self._heads(dtype), device.index or 0
+        heads, ordinal = self._heads(dtype), _ordinal(device)
         operators.prepared(operators.decode_description(heads, limits), ordinal)
         operators.prepared(operators.append_description(heads, limits), ordinal)
         if not self.fp8:
@@ -306,6 +306,13 @@ class HoneAttentionImpl(AttentionImpl):
         steps = get_forward_context().attn_metadata if is_forward_context_available() else None
         found = steps.get(layer.layer_name) if isinstance(steps, dict) else None
         return slots_for(slot_mapping, found if isinstance(found, HoneMetadata) else None)
+
+
+def _ordinal(device: torch.device) -> int:
+    """As the driver counts; without an index it is PyTorch's current one."""
+    if device.index is None and device.type == "cuda":
+        return torch.cuda.current_device()
+    return device.index or 0
 
 
 def _refuse(attn_type: str, **wishes: Any) -> None:

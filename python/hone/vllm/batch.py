@@ -17,21 +17,7 @@ import torch
 from torch import Tensor
 
 from .._operators.description import MOST_DECODED
-
-
-class Limits(NamedTuple):
-    """The most of everything in a step."""
-
-    sequences: int
-    tokens: int
-    kv_len: int  # tokens of a sequence
-    decoded: int  # queries of a sequence that is decoded: 1, or with speculation more
-    page_size: int
-
-    @property
-    def pieces(self) -> int:
-        """Pieces of a step, decoding sequences included."""
-        return self.sequences + -(-self.tokens // MOST_DECODED)
+from .._serving.operators import Limits as Limits
 
 
 class Decode(NamedTuple):

@@ -11,7 +11,8 @@ from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from .batch import HoneMetadata, Limits, metadata_of
+from .._serving.operators import Limits
+from .batch import HoneMetadata, metadata_of
 
 HEADS, KV_HEADS, HEAD_SIZE, BLOCK = 32, 8, 128, 16
 HIDDEN, EPSILON = 4096, 1e-5

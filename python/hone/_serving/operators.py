@@ -1,4 +1,4 @@
-"""Prepared operators of the plugin: one for each kind of layer, whatever layer asks."""
+"""Prepared operators for the steps of an engine: one for each kind of layer, whatever layer asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import Any, NamedTuple
 from .. import descriptions
 from .._operators.description import MOST_DECODED
 from .._operators.prepare import prepare_operator
-from .batch import Limits
+
+
+class Limits(NamedTuple):
+    """The most of everything in a step."""
+
+    sequences: int
+    tokens: int
+    kv_len: int  # tokens of a sequence
+    decoded: int  # queries of a sequence that is decoded: 1, or with speculation more
+    page_size: int
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of a step, decoding sequences included."""
+        return self.sequences + -(-self.tokens // MOST_DECODED)
 
 
 class Heads(NamedTuple):
