@@ -523,6 +523,32 @@ class Builder(Case):
         limits = batch.limits_of(config_of(speculative_config=speculative, compilation_config=captured), BLOCK)
         self.assertEqual(limits, (512, 512, 256, 4, BLOCK))
 
+    def test_the_limits_of_large_servers_are_prepared(self) -> None:
+        for limits in ((1024, 131072, 131072), (256, 8192, 1 << 20), (4096, 16384, 40960)):
+            for kv_dtype in ("same", "fp8"):
+                heads = operators.Heads(64, 8, 128, "bf16", kv_dtype)
+                Operator(operators.decode_description(heads, batch.Limits(*limits, 1, BLOCK)))
+            heads = heads._replace(kv_dtype="same")
+            packed = operators.packed_description(heads, batch.Limits(*limits, 1, BLOCK))
+            self.assertLessEqual(min(limits[0], 256), packed.max_batch)
+            Operator(packed)
+
+    def test_a_step_of_more_sequences_than_an_operator_takes_is_several_calls(self) -> None:
+        few = 2 * LIMITS.kv_len * KV_HEADS * SIZE
+        step = Step([*[(1, 20)] * 5, (37, 60)])
+        for word, most in (("auto", 3), ("fp8", 3 + 2)):
+            with mock.patch.object(operators, "_MOST_ELEMENTS", few):
+                impl, cache = self.impl(kv_cache_dtype=word), step.cache()
+                if word == "auto":
+                    one = Step([(1, 20)] * 5)
+                    found, wanted = self.run_step(one, impl, one.cache()), one.wanted()
+                else:
+                    found = self.run_step(step, impl, cache.to(FP8).view(torch.uint8))
+                    wanted = step.wanted(through=lambda text: text.to(FP8).float())
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+            self.assertEqual(len(self.calls(hone.Attention, packed=False)), most)
+            self.made.clear()
+
     def test_graphs_of_uniform_batches(self) -> None:
         support = attention.HoneMetadataBuilder.get_cudagraph_support
         kinds = vllm_modules.AttentionCGSupport

@@ -7,7 +7,7 @@ thread of a process, as vLLM's are.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, List, Optional, Tuple
+from typing import Any, ClassVar, Dict, List, Optional, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ from .._serving import operators
 from .._serving.operators import Heads, Limits
 from .._torch.heads import FP8
 from .._torch.prepared import DTYPES
-from .batch import HoneMetadata, limits_of, metadata_of, slots_for
+from .batch import Decode, HoneMetadata, Pieces, limits_of, metadata_of, slots_for
 
 MOST_HEAD_SIZE = 256
 OLDEST_GPU = (7, 5)
@@ -236,11 +236,18 @@ class HoneAttentionImpl(AttentionImpl):
             return
         tokens = part.sequences * part.q_len
         batch = (part.sequences, part.q_len, self.num_heads, self.head_size)
+        self._few(q[:tokens].view(batch), out[:tokens].view(batch), cache, step, part)
+
+    def _few(self, q: Tensor, out: Tensor, cache: Scales, step: HoneMetadata, part: Union[Decode, Pieces]) -> None:
+        """Sequences of a few queries, in as many calls as the operator needs."""
         operator = self._operator(operators.decode_description, q, cache["k"])
-        operator(
-            q[:tokens].view(batch), **cache, kv_lengths=part.kv_lengths, page_table=part.page_table,
-            kv_len=step.kv_len, out=out[:tokens].view(batch), **self._numbers(),
-        )  # fmt: skip
+        most = operator.description.max_batch
+        for first in range(0, q.shape[0], most):
+            rows = slice(first, first + most)
+            operator(
+                q[rows], **cache, kv_lengths=part.kv_lengths[rows], page_table=part.page_table[rows],
+                kv_len=step.kv_len, out=out[rows], **self._numbers(),
+            )  # fmt: skip
 
     def _packed(self, q: Tensor, out: Tensor, cache: Scales, step: HoneMetadata) -> None:
         part = step.packed
@@ -257,11 +264,8 @@ class HoneAttentionImpl(AttentionImpl):
         if part is None:
             return
         queries = q[part.tokens].view(-1, MOST_DECODED, self.num_heads, self.head_size)
-        operator = self._operator(operators.decode_description, q, cache["k"])
-        found = operator(
-            queries, **cache, kv_lengths=part.kv_lengths, page_table=part.page_table, kv_len=step.kv_len,
-            **self._numbers(),
-        )  # fmt: skip
+        found = torch.empty_like(queries)
+        self._few(queries, found, cache, step, part)
         out[part.tokens[part.used]] = found.flatten(0, 1)[part.used]
 
     # What they have in common.
