@@ -78,6 +78,9 @@ hone = hone.program:main
 
 [vllm.general_plugins]
 hone = hone.vllm:register
+
+[sglang.srt.plugins]
+hone = hone.sglang:register
 """
 
 

@@ -218,6 +218,25 @@ class Layers(Case):
         layers.GatedMLP.forward(LlamaMLP(CONFIG), x).sum().backward()  # PyTorch's gradient
         self.assertEqual(recorded.calls, [])
 
+    def test_where_a_gradient_is_needed_pytorchs_functions_run_but_for_rms_norms(self) -> None:
+        recorded = self.record(layers)
+        for layer, module in self.modules(torch.float32):
+            layer.forward(module, torch.randn(2, 64))
+        self.assertEqual(recorded.calls, ["rms_norm"])
+
+    def test_they_compile_without_a_break(self) -> None:
+        """The kernels' own way on tensors without memory, which Hone's operators take as fake ones."""
+        for native in (False, True):
+            for layer, module in self.modules(torch.float32):
+                device = "meta" if native else "cpu"
+                module, x = module.to(device), torch.randn(2, 64, device=device)
+                module.forward = types.MethodType(layer.forward, module)
+                with self.subTest(layer.__name__, native=native), torch.no_grad(), \
+                        mock.patch.object(layers, "_runs_natively", lambda *_: native):
+                    torch._dynamo.reset()
+                    found = torch.compile(module.forward, fullgraph=True, backend="eager")(x)
+                    self.assertEqual(found.shape, x.shape)
+
     def test_gradients_pass(self) -> None:
         for layer, module in self.modules(torch.float32):
             x = torch.randn(2, 64, requires_grad=True)

@@ -22,7 +22,8 @@ class HoneAttnBackend(AttentionBackend):
         super().__init__()
         self.places = runner.req_to_token_pool.req_to_token  # [requests, tokens of the longest]
         self.page_size = runner.page_size
-        self.limits = limits_of(runner.server_args, self.places.shape[0], runner.model_config.context_len, self.page_size)
+        context_len = runner.model_config.context_len
+        self.limits = limits_of(runner.server_args, self.places.shape[0], context_len, self.page_size)
         self.step: Optional[Step] = None
         self._table = self._lengths = torch.empty(0, dtype=torch.int32)
 
