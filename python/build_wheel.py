@@ -75,6 +75,12 @@ Tag: {tag}
 ENTRY_POINTS = """\
 [console_scripts]
 hone = hone.program:main
+
+[vllm.general_plugins]
+hone = hone.vllm:register
+
+[sglang.srt.plugins]
+hone = hone.sglang:register
 """
 
 

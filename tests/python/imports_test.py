@@ -11,7 +11,7 @@ import fakes
 PACKAGE = fakes.TREE / "python" / "hone"
 
 # Each room may import those before it, and modules at the top that themselves do.
-ROOMS = ["_native", "_operators", "_torch", "_weights", "_nn"]
+ROOMS = ["_native", "_operators", "_torch", "_weights", "_nn", "_serving"]
 
 
 def modules() -> dict:
@@ -87,7 +87,10 @@ class Imports(unittest.TestCase):
             if "import torch\n" in text or "from torch" in text:
                 room = name.split(".")[1]
                 self.assertIn(
-                    room, ("_torch", "_weights", "_nn", "nn", "ops", "patching", "quantization", "loading"), name
+                    room,
+                    ("_torch", "_weights", "_nn", "nn", "ops", "patching", "quantization", "loading", "hub", "sglang",
+                     "vllm"),
+                    name,
                 )
 
 

@@ -134,7 +134,10 @@ class Contents(Case):
             self.assertIn(f"\nName: hone\nVersion: {hone.__version__}\n", metadata)
             self.assertRegex(metadata, r"\nRequires-External: glibc \(>=2\.\d+\)\n")
             self.assertEqual(wheel.read(f"{info}/licenses/LICENSE"), (TREE / "LICENSE").read_bytes())
-            self.assertIn(b"hone = hone.program:main", wheel.read(f"{info}/entry_points.txt"))
+            points = wheel.read(f"{info}/entry_points.txt").decode()
+            self.assertIn("[console_scripts]\nhone = hone.program:main\n", points)
+            self.assertIn("[vllm.general_plugins]\nhone = hone.vllm:register\n", points)
+            self.assertIn("[sglang.srt.plugins]\nhone = hone.sglang:register\n", points)
 
     def test_it_has_the_whole_package_and_nothing_else_of_the_tree(self) -> None:
         with zipfile.ZipFile(self.wheel) as wheel:

@@ -1,0 +1,69 @@
+"""Hone as an attention implementation of transformers, without the `kernels` package."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from .._nn.common import needs_gradient
+from .._torch.prepared import DTYPES
+from .._torch.registered import calls
+
+
+def register_attention(name: str = "hone") -> None:
+    """From now on models take attn_implementation=`name`, and model.set_attn_implementation(name).
+
+    Hone's kernels run where no mask is needed but causality: prompts of one length, and decoding behind them. Where
+    transformers makes a mask (padding, a window that the cache exceeds, a static cache), where a gradient is needed
+    and on the CPU, PyTorch's attention runs, as with "sdpa". Raises ImportError where there is no transformers.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+
+    AttentionInterface.register(name, attention_forward)
+    AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
+
+
+def attention_forward(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Optional[Tensor],
+    dropout: float = 0.0, scaling: Optional[float] = None, softcap: Optional[float] = None,
+    is_causal: Optional[bool] = None, **others: Any,
+) -> Tuple[Tensor, None]:  # fmt: skip
+    """query [batch, heads, q_len, head_dim], key and value [batch, kv_heads, kv_len, head_dim] -> [batch, q_len,
+    heads, head_dim]. A mask of None means that a window, if there is one, leaves nothing out."""
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = bool(causal) and query.shape[2] > 1
+    refused = attention_mask is not None or dropout or others.get("s_aux") is not None
+    if refused or (causal and query.shape[2] > key.shape[2]) or not _runs_natively(query, key, value):
+        return _by_pytorch(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, softcap=softcap,
+            is_causal=is_causal, **others,
+        )  # fmt: skip
+    if causal:  # as PyTorch's, aligned at the beginning: nobody sees later keys
+        key, value = key[:, :, : query.shape[2]], value[:, :, : query.shape[2]]
+    q, k, v = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    return calls.attention_with_cache(q, k, v, None, None, causal, 0, softcap or 0.0, scaling), None
+
+
+def _runs_natively(*tensors: Tensor) -> bool:
+    first = tensors[0]
+    return (
+        first.dtype in DTYPES
+        and all(tensor.is_cuda and tensor.dtype == first.dtype for tensor in tensors)
+        and not torch.is_autocast_enabled()  # that is, for CUDA
+        and not needs_gradient(*tensors)
+    )
+
+
+def _by_pytorch(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **others: Any) -> Any:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    unknown = [name for name in ("softcap", "s_aux") if others.get(name) is not None]
+    if unknown:  # which it would leave out without a word
+        raise ValueError(
+            f"{unknown[0]}: PyTorch's attention, which takes this call of attn_implementation='hone', knows none; "
+            f"allowed is attn_implementation='eager'"
+        )
+    return sdpa_attention_forward(module, query, key, value, mask, **others)
