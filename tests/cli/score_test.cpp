@@ -1,0 +1,40 @@
+// hone score on the fake GPU, which computes nothing: all tokens are as likely as each other.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/cli/program.h"
+
+using namespace hone::test;
+
+TEST_CASE("score says the perplexity of a text, also to programs") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const std::string model = HONE_SOURCE_DIR "/examples/tiny-llama";
+    const Ended text = sandbox.run({"score", model, model + "/held_back.txt", "--window", "512"});
+    INFO(text.err);
+    CHECK(text.code == 0);
+    CHECK(text.out == "perplexity 1024.0000 a token, of 2065 in windows of 512; 3.4399 bits a byte\n");
+    sandbox.write("short.txt", "It is a truth");
+    const nlohmann::json data = sandbox.run({"score", model, "short.txt", "--json"}).json()["data"];
+    CHECK(data["tokens"] == data["log_probabilities"].size());
+    CHECK(data["window"] == 1024);
+    CHECK(data["nats_a_token"].get<double>() == doctest::Approx(std::log(1024)));
+}
+
+TEST_CASE("score refuses what it cannot read or fit") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const std::string model = HONE_SOURCE_DIR "/examples/tiny-llama";
+    sandbox.write("empty.txt", "");
+    const auto refused = [&](const Sandbox::Words& words, const std::string& expected) {
+        const Ended ended = sandbox.run(words);
+        CHECK(ended.code != 0);
+        CHECK_MESSAGE(ended.err.find(expected) != std::string::npos, ended.err);
+    };
+    refused({"score", model, "empty.txt"}, "give a longer text");
+    refused({"score", model, "missing.txt"}, "missing.txt");
+    refused({"score", model, model + "/held_back.txt", "--window", "4096"}, "context is 4096");
+    refused({"score", model, model + "/held_back.txt", "--window", "1"}, "--window");
+    refused({"score", "missing", "empty.txt"}, "missing");
+}
