@@ -1,5 +1,6 @@
-// The heart of the public Runtime, without its types: makes prepared operators of problems. prepare() and
-// explain() are serialized by a mutex; what they hand out is immutable. Throws the exceptions of the layers
+// The heart of the public Runtime, without its types: makes prepared operators of problems. Thread-safe: a
+// mutex is held but while images are compiled, which prepare() calls do side by side; what they hand out is
+// immutable. Throws the exceptions of the layers
 // below (public_error.h turns them into hone::Error), std::invalid_argument for a problem that nothing can
 // run.
 #pragma once
@@ -48,10 +49,19 @@ class Dispatcher {
         ImageProvider::Result loaded;
         std::string note;
     };
-    [[nodiscard]] Bucket prepare_bucket(const Problem& first, const Problem& last,
-                                        std::span<const KnownWinner> winners, BucketReport& report);
-    [[nodiscard]] Served serve(const Problem& at_edge, std::span<const KnownWinner> winners);
-    [[nodiscard]] std::optional<ImageProvider::Result> try_winner(const Problem& at_edge,
+    /// A bucket before its image is loaded.
+    struct Cell {
+        Problem first;
+        Problem last;
+        std::optional<Choice> choice;
+    };
+    using Visit = ImageProvider::Visit;
+    [[nodiscard]] std::vector<Cell> choose_cells(const BucketGrid& grid,
+                                                 std::span<const KnownWinner> winners) const;
+    void ask_for_image(Visit& visit, const Cell& cell);
+    [[nodiscard]] Bucket prepare_bucket(Visit& visit, const Cell& cell, BucketReport& report);
+    [[nodiscard]] Served serve(Visit& visit, const Cell& cell);
+    [[nodiscard]] std::optional<ImageProvider::Result> try_winner(Visit& visit, const Problem& at_edge,
                                                                   const Choice& choice, std::string& note);
     [[nodiscard]] std::string demote(const Problem& at_edge, const Choice& choice,
                                      const std::exception& error);

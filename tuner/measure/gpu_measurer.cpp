@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include "runtime/system/random_bits.h"
+#include "runtime/workers/program.h"
 #include "tuner/errors.h"
 #include "tuner/gpu/energy_meter.h"
 #include "tuner/gpu/measure_worker.h"
 #include "tuner/gpu/verifier.h"
+#include "tuner/worker/entry.h"
 
 namespace hone::tuner {
 namespace {
@@ -51,6 +53,10 @@ milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
 }
 
 bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
+
+runtime::WorkerProcess started_worker() {
+    return runtime::WorkerProcess::start(runtime::own_worker_program(), measure_kind);
+}
 
 }  // namespace
 
@@ -121,7 +127,7 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
 }
 
 void GpuMeasurer::start_worker() {
-    worker_.emplace(spare_ ? *std::exchange(spare_, std::nullopt) : WorkerProcess::start(measure_kind));
+    worker_.emplace(spare_ ? *std::exchange(spare_, std::nullopt) : started_worker());
     ask({{"op", "hello"}, {"ordinal", options_.ordinal}}, {}, options_.start_limit, [&](const Reply& reply) {
         if (reply.contains("error")) {
             throw NoDeviceError(text(reply, "error"), "`hone doctor` and nvidia-smi show what can be seen");
@@ -172,7 +178,7 @@ Verdict GpuMeasurer::make_ready() {
     while (!ready_) {
         try {
             ensure_worker();
-            if (!spare_) spare_.emplace(WorkerProcess::start(measure_kind));
+            if (!spare_) spare_.emplace(started_worker());
             if (Verdict verdict = begin_in_worker(); !ok(verdict)) return verdict;
             ready_ = true;
             early_deaths_ = 0;
