@@ -47,7 +47,7 @@ ImageProvider::ImageProvider(std::shared_ptr<const DeviceSession> session, Image
 
 void ImageProvider::ask(Visit& visit, const Problem& problem, const Candidate& candidate,
                         const std::string& measured_with) {
-    if (find_loaded(problem, candidate)) return;
+    if (find_loaded(problem, candidate) || has_job(visit, problem, candidate)) return;
     for (const std::string& version : versions(measured_with)) {
         const cache::ImageKey wanted = key(problem, candidate, version);
         const std::string name = key_text(wanted);
@@ -63,7 +63,7 @@ void ImageProvider::ask(Visit& visit, const Problem& problem, const Candidate& c
 ImageProvider::Result ImageProvider::load(Visit& visit, const Problem& problem, const Candidate& candidate,
                                           const std::string& measured_with) {
     if (auto image = find_loaded(problem, candidate)) return {std::move(image), ImageOrigin::shared};
-    if (!visit.jobs_.contains(key_text(key(problem, candidate, nvrtc_version_)))) {
+    if (!has_job(visit, problem, candidate)) {
         for (const std::string& version : versions(measured_with)) {
             if (auto image = load_cached(visit, problem, candidate, version))
                 return {std::move(image), ImageOrigin::cached};
@@ -129,6 +129,10 @@ void ImageProvider::require_compiler(const Problem& problem, const Candidate& ca
                                           image_name(problem, candidate), options_.nvrtc_problem),
                               "install NVRTC (CUDA toolkit or the Python wheel), or set HONE_NVRTC_LIBRARY");
     }
+}
+
+bool ImageProvider::has_job(const Visit& visit, const Problem& problem, const Candidate& candidate) const {
+    return visit.jobs_.contains(key_text(key(problem, candidate, nvrtc_version_)));
 }
 
 void ImageProvider::add_job(Visit& visit, const Problem& problem, const Candidate& candidate) {

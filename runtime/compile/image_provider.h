@@ -115,6 +115,7 @@ class ImageProvider {
                                       const std::string& nvrtc_version) const;
 
     void require_compiler(const Problem&, const Candidate&) const;
+    [[nodiscard]] bool has_job(const Visit&, const Problem&, const Candidate&) const;
     void add_job(Visit&, const Problem&, const Candidate&);
     [[nodiscard]] std::shared_ptr<CompileCrew> crew();
     void finish_jobs(Visit&);

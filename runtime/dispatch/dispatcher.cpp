@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "runtime/dispatch/explain.h"
 #include "runtime/dispatch/snapshot.h"
@@ -53,32 +54,49 @@ Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driv
 }
 
 std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& problem, const Sizes& least) {
-    const auto start = Clock::now();
-    const BucketGrid grid(problem, least);
-    const Knowledge knowledge = winners_->find(problem);
-    const std::vector<Cell> cells = choose_cells(grid, knowledge.winners);
-    PrepareReport report;
-    report.problem = to_string(problem);
-    std::vector<Bucket> buckets;
-    Visit visit(mutex_);
-    for (const Cell& cell : cells) ask_for_image(visit, cell);
-    for (const Cell& cell : cells)
-        buckets.push_back(prepare_bucket(visit, cell, report.buckets.emplace_back()));
-    report.tune_command = tune_command(problem, improvable(report.buckets));
-    report.elapsed_ms = ms_since(start);
-    prepares_.fetch_add(1, std::memory_order_relaxed);
-    return std::make_shared<const PreparedOperator>(session_, capture_, problem, grid, std::move(buckets),
-                                                    std::move(report));
+    const Request request{problem, least};
+    return prepare_all({&request, 1}).front();
 }
 
-std::vector<Dispatcher::Cell> Dispatcher::choose_cells(const BucketGrid& grid,
-                                                       std::span<const KnownWinner> winners) const {
-    std::vector<Cell> cells;
-    for (std::size_t i = 0; i < grid.cells(); ++i) {
-        const Problem last = grid.last(i);
-        cells.push_back({grid.first(i), last, choose(last, winners, session_->traits())});
+std::vector<std::shared_ptr<const PreparedOperator>> Dispatcher::prepare_all(
+    std::span<const Request> requests) {
+    auto start = Clock::now();
+    std::vector<Draft> drafts;
+    for (const Request& request : requests) drafts.push_back(draft(request));
+    Visit visit(mutex_);
+    for (const Draft& draft : drafts) {
+        for (const Cell& cell : draft.cells) ask_for_image(visit, cell);
     }
-    return cells;
+    std::vector<std::shared_ptr<const PreparedOperator>> prepared;
+    for (const Draft& draft : drafts) {
+        PrepareReport report;
+        std::vector<Bucket> buckets = prepare_buckets(visit, draft, report);
+        report.elapsed_ms = ms_since(std::exchange(start, Clock::now()));
+        prepares_.fetch_add(1, std::memory_order_relaxed);
+        prepared.push_back(std::make_shared<const PreparedOperator>(
+            session_, capture_, draft.problem, draft.grid, std::move(buckets), std::move(report)));
+    }
+    return prepared;
+}
+
+Dispatcher::Draft Dispatcher::draft(const Request& request) const {
+    Draft draft{request.problem, BucketGrid(request.problem, request.least), {}};
+    const Knowledge knowledge = winners_->find(request.problem);
+    for (std::size_t i = 0; i < draft.grid.cells(); ++i) {
+        const Problem last = draft.grid.last(i);
+        draft.cells.push_back(
+            {draft.grid.first(i), last, choose(last, knowledge.winners, session_->traits())});
+    }
+    return draft;
+}
+
+std::vector<Bucket> Dispatcher::prepare_buckets(Visit& visit, const Draft& draft, PrepareReport& report) {
+    report.problem = to_string(draft.problem);
+    std::vector<Bucket> buckets;
+    for (const Cell& cell : draft.cells)
+        buckets.push_back(prepare_bucket(visit, cell, report.buckets.emplace_back()));
+    report.tune_command = tune_command(draft.problem, improvable(report.buckets));
+    return buckets;
 }
 
 /// What the bucket needs when all goes well; a fallback only where no winner is known to work.
@@ -164,9 +182,10 @@ std::optional<ImageProvider::Result> Dispatcher::try_winner(Visit& visit, const 
 
 std::string Dispatcher::demote(const Problem& at_edge, const Choice& choice, const std::exception& error) {
     const std::string kernel = kernel_name(at_edge, choice.candidate);
-    unloadable_.insert(kernel);
-    warn_(fmt::format("the tuned kernel {} cannot be used, its fallback runs instead: {}", kernel,
-                      error.what()));
+    if (unloadable_.insert(kernel).second) {  // another call may have waited for the same image
+        warn_(fmt::format("the tuned kernel {} cannot be used, its fallback runs instead: {}", kernel,
+                          error.what()));
+    }
     return fmt::format("{} does not load: {}", to_string(choice.candidate), error.what());
 }
 

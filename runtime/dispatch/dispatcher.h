@@ -30,8 +30,15 @@ class Dispatcher {
     explicit Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver = Driver::load());
 
     /// `problem` carries the maxima in its run-time fields; kernels for less than `least` are not needed.
+    struct Request {
+        Problem problem;
+        Sizes least{};
+    };
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
                                                                   const Sizes& least = {});
+    /// For operators of several parts, in this order: the images of all are compiled side by side.
+    [[nodiscard]] std::vector<std::shared_ptr<const PreparedOperator>> prepare_all(
+        std::span<const Request> requests);
     /// The same, prepared once and kept as long as the dispatcher lives: for functions, whose callers hold
     /// nothing.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> kept(const Problem& problem);
@@ -56,8 +63,15 @@ class Dispatcher {
         std::optional<Choice> choice;
     };
     using Visit = ImageProvider::Visit;
-    [[nodiscard]] std::vector<Cell> choose_cells(const BucketGrid& grid,
-                                                 std::span<const KnownWinner> winners) const;
+    /// A request before anything is loaded.
+    struct Draft {
+        Problem problem;
+        BucketGrid grid;
+        std::vector<Cell> cells;
+    };
+    [[nodiscard]] Draft draft(const Request& request) const;
+    [[nodiscard]] std::vector<Bucket> prepare_buckets(Visit& visit, const Draft& draft,
+                                                      PrepareReport& report);
     void ask_for_image(Visit& visit, const Cell& cell);
     [[nodiscard]] Bucket prepare_bucket(Visit& visit, const Cell& cell, BucketReport& report);
     [[nodiscard]] Served serve(Visit& visit, const Cell& cell);

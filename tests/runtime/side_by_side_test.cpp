@@ -130,6 +130,18 @@ TEST_CASE("operators that several threads prepare are compiled side by side, and
     CHECK_FALSE(has_children());
 }
 
+TEST_CASE("the parts of an operator are compiled together") {
+    if (one_core()) return;
+    CompilingMachine machine;
+    Runtime runtime(machine->options());
+    const FusedFfn ffn{.hidden = 256, .intermediate = 512, .max_tokens = 1};  // an image each
+    static_cast<void>(runtime.prepare(ffn));
+    REQUIRE(machine.compiles().size() == 2);
+    machine.script("meet=4");  // the first two lines are there
+    static_cast<void>(runtime.prepare(FusedFfn{.hidden = 256, .intermediate = 768, .max_tokens = 1}));
+    CHECK(machine.compiles().size() == 4);
+}
+
 TEST_CASE("a winner that does not compile gives way to its fallback, which nobody compiled before") {
     CompilingMachine machine;
     const std::vector<Candidate> winners = machine.store_winners(5);
@@ -142,7 +154,11 @@ TEST_CASE("a winner that does not compile gives way to its fallback, which nobod
     }
     machine.script(rules);
     Runtime runtime(machine->options());
-    const RmsNormKernel norm = runtime.prepare(small_norm);
+    RmsNormKernel norm;
+    {
+        const std::jthread other([&] { static_cast<void>(runtime.prepare(small_norm)); });
+        norm = runtime.prepare(small_norm);
+    }
     for (const BucketReport& bucket : norm.reports().front().buckets)
         CHECK(bucket.origin == Origin::fallback);
     CHECK(machine->warnings.size() == 5);
