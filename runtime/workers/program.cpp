@@ -1,5 +1,6 @@
 #include "runtime/workers/program.h"
 
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,8 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* this_program = "/proc/self/exe";
 
-std::string named_program() { return environment_variable("HONE_WORKER_EXECUTABLE"); }
-
 /// Nobody can have put it there who could not have replaced the library.
 bool belongs_to(uid_t owner, const fs::path& path, mode_t kind) {
     struct stat status {};
@@ -29,13 +28,13 @@ bool belongs_to(uid_t owner, const fs::path& path, mode_t kind) {
 }  // namespace
 
 fs::path own_worker_program() {
-    const std::string named = named_program();
+    const std::string named = read_environment().worker;
     return named.empty() ? this_program : named;
 }
 
 fs::path dispatch_worker_program() {
-    const std::string named = named_program();
-    if (named == "off") return {};
+    const std::string named = read_environment().worker;
+    if (named == "off" || getauxval(AT_SECURE) != 0) return {};
     if (!named.empty()) return named;
     if (fs::path beside = program_beside(own_library_path()); !beside.empty()) return beside;
     return can_be_worker() ? this_program : fs::path();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -228,8 +229,10 @@ class ChildHandler {
 };
 
 void reap_all(int) {
+    const int before = errno;
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
+    errno = before;
 }
 
 TEST_CASE("an engine that ignores SIGCHLD, or waits for all children, does no harm") {

@@ -91,8 +91,8 @@ TEST_CASE("the images of an operator are compiled side by side, kept in the cach
         const RmsNormKernel norm = runtime.prepare(small_norm);
         CHECK(norm.run(nullptr, test::untouched_args(), 16) == Status::ok);
         CHECK(runtime.counters().compiles == 5);
-        for (const BucketReport& bucket : norm.reports().front().buckets)
-            CHECK(bucket.image == ImageOrigin::compiled);
+        const PrepareReport report = norm.reports().front();
+        for (const BucketReport& bucket : report.buckets) CHECK(bucket.image == ImageOrigin::compiled);
     }
     CHECK(machine.compiles().size() == 5);
     CHECK(machine.processes().size() >= 2);
@@ -159,8 +159,8 @@ TEST_CASE("a winner that does not compile gives way to its fallback, which nobod
         const std::jthread other([&] { static_cast<void>(runtime.prepare(small_norm)); });
         norm = runtime.prepare(small_norm);
     }
-    for (const BucketReport& bucket : norm.reports().front().buckets)
-        CHECK(bucket.origin == Origin::fallback);
+    const PrepareReport report = norm.reports().front();
+    for (const BucketReport& bucket : report.buckets) CHECK(bucket.origin == Origin::fallback);
     CHECK(machine->warnings.size() == 5);
     CHECK(norm.run(nullptr, test::untouched_args(), 4) == Status::ok);
 
