@@ -11,10 +11,10 @@
 #include "cli/command_list.h"
 #include "cli/devices.h"
 #include "cli/stored.h"
+#include "runtime/compile/compiler_count.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/nvml/nvml.h"
 #include "runtime/system/environment.h"
-#include "tuner/compile/compile_pool.h"
 #include "tuner/data_files.h"
 #include "tuner/report/report_text.h"
 
@@ -154,7 +154,7 @@ void check_cache(Findings& findings) {
 
 void check_rest(Findings& findings) {
     findings.push_back(
-        {"compile workers", Level::ok, fmt::format("{} processes", tuner::default_compile_workers())});
+        {"compile workers", Level::ok, fmt::format("{} processes", runtime::compiler_count())});
     const std::filesystem::path data = tuner::data_dir();
     findings.push_back(
         {"data", data.empty() ? Level::warning : Level::ok,

@@ -14,6 +14,6 @@ namespace {
 int main(int argc, char** argv) {
     hone::runtime::static_objects_are_made();
     hone::runtime::open_standard_streams();
-    if (hone::tuner::is_worker(argc, argv)) return hone::tuner::worker_main(argc, argv);
+    if (hone::runtime::is_worker(argc, argv)) return hone::tuner::worker_main(argc, argv);
     return hone::cli::run(argc, argv);
 }

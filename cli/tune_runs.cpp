@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/stored.h"
+#include "runtime/compile/compiler_count.h"
 #include "tuner/compile/no_images.h"
 #include "tuner/data_files.h"
 #include "tuner/measure/gpu_session.h"
@@ -82,7 +83,7 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
         return run;
     }
     cache::Cache cache = open_user_cache();
-    const int workers = std::max(1, tuner::default_compile_workers() / static_cast<int>(neighbours));
+    const int workers = std::max(1, runtime::compiler_count() / static_cast<int>(neighbours));
     tuner::GpuSession session =
         tuner::open_gpu(cache, device, {}, {.arch = {}, .nvrtc = {}, .workers = workers});
     std::optional<tuner::RecordingMeasurer> recording;

@@ -211,7 +211,8 @@ HONE_API hone_status hone_operator_workspace(const hone_operator* op, int64_t ro
 HONE_API const char* hone_schema(const char* name);
 
 /* What all operators have in common: hone_<operator>_prepare() loads, or compiles, every kernel that a call
- * up to the description's maxima can reach; hone_<operator>_run() enqueues a call of the given sizes (0: does
+ * up to the description's maxima can reach, side by side in worker processes, which several threads that
+ * prepare at once share; hone_<operator>_run() enqueues a call of the given sizes (0: does
  * nothing); hone_<operator>_explain() says which kernel a call of these sizes takes, and why, and loads
  * nothing: the text is as for hone_operator_report(). */
 

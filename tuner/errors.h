@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/system/input_error.h"
+#include "runtime/workers/process.h"
 
 namespace hone::tuner {
 
@@ -27,9 +28,6 @@ class NoDeviceError : public std::runtime_error {
 };
 
 /// Worker processes cannot be started, or keep dying before they have done anything: the run stops.
-class WorkerError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
+using runtime::WorkerError;
 
 }  // namespace hone::tuner

@@ -1,6 +1,9 @@
 #include "decoder/forward/operators.h"
 
 #include <algorithm>
+#include <functional>
+
+#include "runtime/system/parallel.h"
 
 namespace hone::decoder {
 namespace {
@@ -89,6 +92,15 @@ WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*we
         kinds.codes |= (layer.*weight).is_coded;
     }
     return kinds;
+}
+
+using Preparations = std::vector<std::function<void()>>;
+
+/// Each on a thread of its own, most of which wait for compilers: so the images of all are compiled at once.
+void run_side_by_side(const Preparations& preparations) {
+    const auto count = static_cast<std::int64_t>(preparations.size());
+    runtime::for_each_piece(count, static_cast<int>(count),
+                            [&](std::int64_t piece) { preparations[static_cast<std::size_t>(piece)](); });
 }
 
 }  // namespace
@@ -184,26 +196,41 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
         return Product(
             runtime, {.in = in, .out = out, .max_tokens = max_tokens, .dtype = m.dtype, .bias = bias}, kinds);
     };
-    embedding = prepared_embedding(runtime, m, tokens);
-    rows = prepared_rows(runtime, m, capacity.sequences);
-    first_norm = prepared_norm(runtime, m, tokens, false);
-    norm = prepared_norm(runtime, m, tokens, true);
-    qkv =
-        product(m.hidden_size, model.qkv_width(), tokens, m.qkv_bias, kinds_of(weights, &LayerWeights::qkv));
-    append = prepared_append(runtime, m, capacity, capacity.sequences, false);
-    append_anyhow = prepared_append(runtime, m, capacity, tokens, true);
-    for (const std::int64_t window : model.windows()) {
-        one_query.push_back(prepared_one_query(runtime, m, capacity, window));
-        any_queries.push_back(prepared_any_queries(runtime, m, capacity, window));
+    Preparations preparations;
+    const auto add = [&](auto& kernel, auto prepare) {
+        preparations.emplace_back([&kernel, prepare] { kernel = prepare(); });
+    };
+    const std::vector<std::int64_t> windows = model.windows();
+    one_query.resize(windows.size());
+    any_queries.resize(windows.size());
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+        add(any_queries[i], [&, i] { return prepared_any_queries(runtime, m, capacity, windows[i]); });
+        add(one_query[i], [&, i] { return prepared_one_query(runtime, m, capacity, windows[i]); });
     }
-    output = product(model.q_width(), m.hidden_size, tokens, m.output_bias,
-                     kinds_of(weights, &LayerWeights::output));
-    network = Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up));
-    head = product(
-        m.hidden_size, m.vocab_size, capacity.sequences, m.head_bias,
-        {.numbers = !weights.head.is_coded, .codes = weights.head.is_coded, .format = weights.code_format});
-    sample = prepared_sample(runtime, m, capacity.sequences, false);
-    filtered_sample = prepared_sample(runtime, m, capacity.sequences, true);
+    add(qkv, [&] {
+        return product(m.hidden_size, model.qkv_width(), tokens, m.qkv_bias,
+                       kinds_of(weights, &LayerWeights::qkv));
+    });
+    add(output, [&] {
+        return product(model.q_width(), m.hidden_size, tokens, m.output_bias,
+                       kinds_of(weights, &LayerWeights::output));
+    });
+    add(network, [&] { return Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up)); });
+    add(head, [&] {
+        return product(m.hidden_size, m.vocab_size, capacity.sequences, m.head_bias,
+                       {.numbers = !weights.head.is_coded,
+                        .codes = weights.head.is_coded,
+                        .format = weights.code_format});
+    });
+    add(embedding, [&] { return prepared_embedding(runtime, m, tokens); });
+    add(rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
+    add(first_norm, [&] { return prepared_norm(runtime, m, tokens, false); });
+    add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
+    add(append, [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
+    add(append_anyhow, [&] { return prepared_append(runtime, m, capacity, tokens, true); });
+    add(sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });
+    add(filtered_sample, [&] { return prepared_sample(runtime, m, capacity.sequences, true); });
+    run_side_by_side(preparations);
 }
 
 }  // namespace hone::decoder

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "decoder/error.h"
-#include "runtime/quantize/parallel.h"
+#include "runtime/system/parallel.h"
 
 namespace hone::decoder {
 namespace {

@@ -10,7 +10,7 @@
 #include "decoder/weights/code_reader.h"
 #include "hone/quantize.h"
 #include "hone/quantize_on_device.h"
-#include "runtime/quantize/parallel.h"
+#include "runtime/system/parallel.h"
 
 namespace hone::decoder {
 namespace {

@@ -8,7 +8,7 @@ from . import descriptions
 from ._operators.base import Operator
 from ._operators.description import MOST_DECODED, Description
 from ._operators.model_names import operator_names
-from ._operators.prepare import prepare_operator
+from ._operators.prepare import prepare_operators
 from .descriptions import Attention, FusedFfn, QuantizedFfn, RopeKvAppend
 from .program import tune
 
@@ -75,9 +75,7 @@ def prepare_model(model: str, device: int, max_rows: int, options: Dict[str, Any
     by_role = descriptions_by_role(data["operators"], max_rows)
     distinct = list(dict.fromkeys(by_role.values()))
     names = dict(zip(distinct, operator_names(distinct)))
-    operators = {}
-    for description, name in names.items():
-        operators[name] = prepare_operator(description, device, stacklevel=4)
+    operators = dict(zip(names.values(), prepare_operators(list(names), device, stacklevel=4)))
     roles = {role: names[description] for role, description in by_role.items()}
     return ModelOperators(data["name"], operators, roles, data["without_family"])
 

@@ -59,6 +59,8 @@ def prepare(
     zeros: Optional[bool] = None, lm_head: Optional[bool] = None,
 ) -> Any:
     """Makes an operator ready: loads, or compiles, every kernel that a call of up to max_rows rows can reach.
+    Images are compiled side by side in worker processes, for several threads that prepare at once, too; the
+    operators of a model are prepared like that.
 
     ``description`` is one of hone.descriptions (RmsNorm, Linear, Attention, ...), for one operator, or the
     name of a model or the path of a Hugging Face config.json, for a :class:`hone.ModelOperators` of all its

@@ -107,6 +107,15 @@ cache::ImageKey reference_image_key(const Problem& problem, Arch arch, const std
             .options = compile_options(arch)};
 }
 
+std::string key_text(const cache::ImageKey& key) {
+    std::string joined;
+    for (const std::string* part :
+         {&key.template_hash, &key.static_fields, &key.candidate, &key.arch, &key.nvrtc, &key.options}) {
+        joined += *part + '\n';
+    }
+    return joined;
+}
+
 cache::Resources parse_ptxas_report(const std::string& log) {
     cache::Resources resources;
     for (std::size_t begin = 0; begin < log.size();) {

@@ -1,6 +1,6 @@
-// Turns a candidate into a cubin with NVRTC, in this process. The tuner calls it from compile worker
-// processes (NVRTC does not scale over threads), the dispatcher from prepare(). Thread-safe: each call has a
-// program of its own.
+// Turns a candidate into a cubin with NVRTC, in this process. Compile workers call it (compile_worker.h), and
+// prepare() for what is not worth one. Thread-safe: each call has a program of its own; but NVRTC hardly
+// scales over threads.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,9 @@ struct CompiledImage {
 [[nodiscard]] cache::ImageKey candidate_image_key(const Problem&, const Candidate&, Arch,
                                                   const std::string& nvrtc_version);
 [[nodiscard]] cache::ImageKey reference_image_key(const Problem&, Arch, const std::string& nvrtc_version);
+
+/// The key as one text, another one for another key.
+[[nodiscard]] std::string key_text(const cache::ImageKey& key);
 
 /// Registers, spills and static shared memory from `--ptxas-options=-v` output; dynamic shared memory is the
 /// plan's.

@@ -2,10 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "runtime/compile/compile_crew.h"
 #include "runtime/compile/compiler.h"
+#include "runtime/workers/program.h"
 
 namespace hone::runtime {
 namespace {
+
+/// An image takes a second or two; a machine may be busy.
+constexpr std::chrono::minutes longest_compile{2};
 
 std::string image_name(const Problem& problem, const Candidate& candidate) {
     return fmt::format("{} {}: {}", problem.family->name, static_text(problem), to_string(candidate));
@@ -35,23 +45,47 @@ ImageProvider::ImageProvider(std::shared_ptr<const DeviceSession> session, Image
       arch_(session_->traits().arch()),
       cache_warned_(options_.cache_warned) {}
 
-ImageProvider::Result ImageProvider::load(const Problem& problem, const Candidate& candidate,
-                                          const std::string& measured_with) {
-    if (auto image = loaded_[image_name(problem, candidate)].lock())
-        return {std::move(image), ImageOrigin::shared};
-    if (auto image = load_cached(problem, candidate, nvrtc_version_))
-        return {std::move(image), ImageOrigin::cached};
-    if (measured_with != nvrtc_version_) {
-        if (auto image = load_cached(problem, candidate, measured_with))
-            return {std::move(image), ImageOrigin::cached};
+void ImageProvider::ask(Visit& visit, const Problem& problem, const Candidate& candidate,
+                        const std::string& measured_with) {
+    if (find_loaded(problem, candidate) || has_job(visit, problem, candidate)) return;
+    for (const std::string& version : versions(measured_with)) {
+        const cache::ImageKey wanted = key(problem, candidate, version);
+        const std::string name = key_text(wanted);
+        if (visit.found_.contains(name)) return;
+        if (std::optional<Cubin> cubin = find_cached(wanted)) {
+            visit.found_.emplace(name, std::move(*cubin));
+            return;
+        }
     }
-    return {load_cubin(problem, candidate, compile_now(problem, candidate)), ImageOrigin::compiled};
+    if (options_.nvrtc && !frozen_.load(std::memory_order_relaxed)) add_job(visit, problem, candidate);
 }
 
-std::shared_ptr<const LoadedImage> ImageProvider::load_cached(const Problem& problem,
+ImageProvider::Result ImageProvider::load(Visit& visit, const Problem& problem, const Candidate& candidate,
+                                          const std::string& measured_with) {
+    if (auto image = find_loaded(problem, candidate)) return {std::move(image), ImageOrigin::shared};
+    if (!has_job(visit, problem, candidate)) {
+        for (const std::string& version : versions(measured_with)) {
+            if (auto image = load_cached(visit, problem, candidate, version))
+                return {std::move(image), ImageOrigin::cached};
+        }
+        require_compiler(problem, candidate);
+        add_job(visit, problem, candidate);
+    }
+    return load_compiled(visit, problem, candidate);
+}
+
+std::shared_ptr<const LoadedImage> ImageProvider::find_loaded(const Problem& problem,
+                                                              const Candidate& candidate) const {
+    const auto known = loaded_.find(image_name(problem, candidate));
+    return known == loaded_.end() ? nullptr : known->second.lock();
+}
+
+std::shared_ptr<const LoadedImage> ImageProvider::load_cached(Visit& visit, const Problem& problem,
                                                               const Candidate& candidate,
                                                               const std::string& nvrtc_version) {
-    const std::optional<Cubin> cubin = find_cached(problem, candidate, nvrtc_version);
+    const cache::ImageKey wanted = key(problem, candidate, nvrtc_version);
+    const auto found = visit.found_.extract(key_text(wanted));
+    const std::optional<Cubin> cubin = found ? std::move(found.mapped()) : find_cached(wanted);
     if (!cubin) return nullptr;
     try {
         auto image = load_cubin(problem, candidate, *cubin);
@@ -65,12 +99,10 @@ std::shared_ptr<const LoadedImage> ImageProvider::load_cached(const Problem& pro
     }
 }
 
-std::optional<ImageProvider::Cubin> ImageProvider::find_cached(const Problem& problem,
-                                                               const Candidate& candidate,
-                                                               const std::string& nvrtc_version) {
-    if (!options_.cache || nvrtc_version.empty()) return std::nullopt;
+std::optional<ImageProvider::Cubin> ImageProvider::find_cached(const cache::ImageKey& wanted) {
+    if (!options_.cache || wanted.nvrtc.empty()) return std::nullopt;
     try {
-        auto image = options_.cache->image(candidate_image_key(problem, candidate, arch_, nvrtc_version));
+        auto image = options_.cache->image(wanted);
         if (image) return std::move(image->cubin);
     } catch (const std::exception& error) {
         warn_about_cache(fmt::format("compiled images cannot be read from the cache: {}", error.what()));
@@ -78,7 +110,17 @@ std::optional<ImageProvider::Cubin> ImageProvider::find_cached(const Problem& pr
     return std::nullopt;
 }
 
-ImageProvider::Cubin ImageProvider::compile_now(const Problem& problem, const Candidate& candidate) {
+std::vector<std::string> ImageProvider::versions(const std::string& measured_with) const {
+    if (measured_with == nvrtc_version_) return {nvrtc_version_};
+    return {nvrtc_version_, measured_with};
+}
+
+cache::ImageKey ImageProvider::key(const Problem& problem, const Candidate& candidate,
+                                   const std::string& nvrtc_version) const {
+    return candidate_image_key(problem, candidate, arch_, nvrtc_version);
+}
+
+void ImageProvider::require_compiler(const Problem& problem, const Candidate& candidate) const {
     if (frozen_.load(std::memory_order_relaxed)) {
         throw FrozenError(fmt::format("{} is not in the image cache", image_name(problem, candidate)));
     }
@@ -87,11 +129,54 @@ ImageProvider::Cubin ImageProvider::compile_now(const Problem& problem, const Ca
                                           image_name(problem, candidate), options_.nvrtc_problem),
                               "install NVRTC (CUDA toolkit or the Python wheel), or set HONE_NVRTC_LIBRARY");
     }
-    CompiledImage compiled = compile(*options_.nvrtc, candidate_request(problem, candidate, arch_));
-    ++compiles_;
-    cache::Image image{std::move(compiled.cubin), compiled.resources};
-    store(candidate_image_key(problem, candidate, arch_, nvrtc_version_), image);
-    return std::move(image.cubin);
+}
+
+bool ImageProvider::has_job(const Visit& visit, const Problem& problem, const Candidate& candidate) const {
+    return visit.jobs_.contains(key_text(key(problem, candidate, nvrtc_version_)));
+}
+
+void ImageProvider::add_job(Visit& visit, const Problem& problem, const Candidate& candidate) {
+    if (visit.crew_ == nullptr) visit.crew_ = crew();
+    const std::string name = key_text(key(problem, candidate, nvrtc_version_));
+    visit.jobs_[name] = visit.crew_->add(name, candidate_request(problem, candidate, arch_));
+}
+
+std::shared_ptr<CompileCrew> ImageProvider::crew() {
+    if (auto known = crew_.lock()) return known;
+    auto made = std::make_shared<CompileCrew>(
+        options_.nvrtc, CompilerProcessOptions{.program = without_processes_ ? std::filesystem::path()
+                                                                             : dispatch_worker_program(),
+                                               .nvrtc_library = options_.nvrtc->library_path(),
+                                               .nvrtc_version = nvrtc_version_,
+                                               .time_limit = longest_compile});
+    crew_ = made;
+    return made;
+}
+
+void ImageProvider::finish_jobs(Visit& visit) {
+    std::vector<CompileCrew::JobPtr> jobs;
+    for (const auto& [_, job] : visit.jobs_) jobs.push_back(job);
+    visit.lock_.unlock();
+    visit.crew_->finish(jobs);
+    visit.lock_.lock();
+    const std::string trouble = visit.crew_->trouble();
+    if (trouble.empty() || std::exchange(without_processes_, true)) return;
+    options_.warn("images are compiled in this process, one after the other: " + trouble);
+}
+
+/// Another call, which waited for the same image, may have loaded it meanwhile.
+ImageProvider::Result ImageProvider::load_compiled(Visit& visit, const Problem& problem,
+                                                   const Candidate& candidate) {
+    finish_jobs(visit);
+    if (auto image = find_loaded(problem, candidate)) return {std::move(image), ImageOrigin::shared};
+    const cache::ImageKey wanted = key(problem, candidate, nvrtc_version_);
+    CompileJob& job = *visit.jobs_.at(key_text(wanted));
+    if (job.error) std::rethrow_exception(job.error);
+    if (!std::exchange(job.stored, true)) {
+        ++compiles_;
+        store(wanted, {job.image.cubin, job.image.resources});
+    }
+    return {load_cubin(problem, candidate, job.image.cubin), ImageOrigin::compiled};
 }
 
 std::shared_ptr<const LoadedImage> ImageProvider::load_cubin(const Problem& problem,

@@ -1,5 +1,7 @@
 // Machine code for candidates: loaded already, in the image cache, or compiled now and kept there. Used by
-// prepare() alone, by one thread at a time.
+// prepare() alone: it first asks for all images that it needs, then loads them; those that are missing are
+// compiled side by side, also for several prepare() calls at once. Guarded by a mutex of the caller's, which
+// a Visit holds but while it waits for a compiler.
 #pragma once
 
 #include <atomic>
@@ -7,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -18,6 +21,9 @@
 #include "runtime/nvrtc/nvrtc.h"
 
 namespace hone::runtime {
+
+class CompileCrew;
+struct CompileJob;
 
 using WarningSink = std::function<void(const std::string&)>;
 
@@ -60,15 +66,35 @@ struct ImageOptions {
 
 class ImageProvider {
   public:
+    using Cubin = std::vector<std::byte>;
     ImageProvider(std::shared_ptr<const DeviceSession> session, ImageOptions options);
+
+    /// One prepare() call, and what it has asked for.
+    class Visit {
+      public:
+        explicit Visit(std::mutex& mutex) : lock_(mutex) {}
+
+      private:
+        friend class ImageProvider;
+        std::shared_ptr<CompileCrew> crew_;   ///< nullptr: nothing had to be compiled yet
+        std::map<std::string, Cubin> found_;  ///< in the cache, by key
+        std::map<std::string, std::shared_ptr<CompileJob>> jobs_;  ///< by key
+        std::unique_lock<std::mutex> lock_;                        ///< let go of before the crew is
+    };
+
+    /// Looks for the image in the cache; what is not there will be compiled together with all else that is
+    /// asked for, when the first of it is loaded. `measured_with` is the NVRTC version a winner was measured
+    /// with: its image serves when ours is not at hand.
+    void ask(Visit& visit, const Problem& problem, const Candidate& candidate,
+             const std::string& measured_with = {});
 
     struct Result {
         std::shared_ptr<const LoadedImage> image;
         ImageOrigin origin = ImageOrigin::compiled;
     };
-    /// `measured_with` is the NVRTC version a winner was measured with: its image serves when ours is not at
-    /// hand. Throws FrozenError, NvrtcError, CompilerMissing or CudaError (the image does not load).
-    [[nodiscard]] Result load(const Problem& problem, const Candidate& candidate,
+    /// Also what was not asked for. Throws FrozenError, NvrtcError, CompilerMissing or CudaError (the image
+    /// does not load).
+    [[nodiscard]] Result load(Visit& visit, const Problem& problem, const Candidate& candidate,
                               const std::string& measured_with = {});
 
     void freeze() noexcept { frozen_.store(true, std::memory_order_relaxed); }
@@ -79,12 +105,21 @@ class ImageProvider {
     [[nodiscard]] const cache::Cache* cache() const { return options_.cache ? &*options_.cache : nullptr; }
 
   private:
-    using Cubin = std::vector<std::byte>;
-    [[nodiscard]] std::shared_ptr<const LoadedImage> load_cached(const Problem&, const Candidate&,
+    [[nodiscard]] std::shared_ptr<const LoadedImage> find_loaded(const Problem&, const Candidate&) const;
+    [[nodiscard]] std::shared_ptr<const LoadedImage> load_cached(Visit&, const Problem&, const Candidate&,
                                                                  const std::string& nvrtc_version);
-    [[nodiscard]] std::optional<Cubin> find_cached(const Problem&, const Candidate&,
-                                                   const std::string& nvrtc_version);
-    [[nodiscard]] Cubin compile_now(const Problem&, const Candidate&);
+    [[nodiscard]] std::optional<Cubin> find_cached(const cache::ImageKey&);
+    /// The versions of NVRTC whose images may serve, best first.
+    [[nodiscard]] std::vector<std::string> versions(const std::string& measured_with) const;
+    [[nodiscard]] cache::ImageKey key(const Problem&, const Candidate&,
+                                      const std::string& nvrtc_version) const;
+
+    void require_compiler(const Problem&, const Candidate&) const;
+    [[nodiscard]] bool has_job(const Visit&, const Problem&, const Candidate&) const;
+    void add_job(Visit&, const Problem&, const Candidate&);
+    [[nodiscard]] std::shared_ptr<CompileCrew> crew();
+    void finish_jobs(Visit&);
+    [[nodiscard]] Result load_compiled(Visit&, const Problem&, const Candidate&);
     [[nodiscard]] std::shared_ptr<const LoadedImage> load_cubin(const Problem&, const Candidate&,
                                                                 const Cubin&);
     void store(const cache::ImageKey& key, const cache::Image& image);
@@ -95,6 +130,8 @@ class ImageProvider {
     std::string nvrtc_version_;
     Arch arch_;
     std::map<std::string, std::weak_ptr<const LoadedImage>> loaded_;  ///< by static problem and candidate
+    std::weak_ptr<CompileCrew> crew_;                                 ///< of the calls that are under way
+    bool without_processes_ = false;                                  ///< they have made trouble
     bool cache_warned_;
     std::atomic<bool> frozen_{false};
     std::atomic<std::uint64_t> compiles_{0};

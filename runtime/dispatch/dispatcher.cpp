@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "runtime/dispatch/explain.h"
 #include "runtime/dispatch/snapshot.h"
@@ -53,22 +54,61 @@ Dispatcher::Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driv
 }
 
 std::shared_ptr<const PreparedOperator> Dispatcher::prepare(const Problem& problem, const Sizes& least) {
-    const std::lock_guard lock(mutex_);
-    const auto start = Clock::now();
-    const BucketGrid grid(problem, least);
-    const Knowledge knowledge = winners_->find(problem);
-    PrepareReport report;
-    report.problem = to_string(problem);
-    std::vector<Bucket> buckets;
-    for (std::size_t cell = 0; cell < grid.cells(); ++cell) {
-        BucketReport& described = report.buckets.emplace_back();
-        buckets.push_back(prepare_bucket(grid.first(cell), grid.last(cell), knowledge.winners, described));
+    const Request request{problem, least};
+    return prepare_all({&request, 1}).front();
+}
+
+std::vector<std::shared_ptr<const PreparedOperator>> Dispatcher::prepare_all(
+    std::span<const Request> requests) {
+    auto start = Clock::now();
+    std::vector<Draft> drafts;
+    for (const Request& request : requests) drafts.push_back(draft(request));
+    Visit visit(mutex_);
+    for (const Draft& draft : drafts) {
+        for (const Cell& cell : draft.cells) ask_for_image(visit, cell);
     }
-    report.tune_command = tune_command(problem, improvable(report.buckets));
-    report.elapsed_ms = ms_since(start);
-    prepares_.fetch_add(1, std::memory_order_relaxed);
-    return std::make_shared<const PreparedOperator>(session_, capture_, problem, grid, std::move(buckets),
-                                                    std::move(report));
+    std::vector<std::shared_ptr<const PreparedOperator>> prepared;
+    for (const Draft& draft : drafts) {
+        PrepareReport report;
+        std::vector<Bucket> buckets = prepare_buckets(visit, draft, report);
+        report.elapsed_ms = ms_since(std::exchange(start, Clock::now()));
+        prepares_.fetch_add(1, std::memory_order_relaxed);
+        prepared.push_back(std::make_shared<const PreparedOperator>(
+            session_, capture_, draft.problem, draft.grid, std::move(buckets), std::move(report)));
+    }
+    return prepared;
+}
+
+Dispatcher::Draft Dispatcher::draft(const Request& request) const {
+    Draft draft{request.problem, BucketGrid(request.problem, request.least), {}};
+    const Knowledge knowledge = winners_->find(request.problem);
+    for (std::size_t i = 0; i < draft.grid.cells(); ++i) {
+        const Problem last = draft.grid.last(i);
+        draft.cells.push_back(
+            {draft.grid.first(i), last, choose(last, knowledge.winners, session_->traits())});
+    }
+    return draft;
+}
+
+std::vector<Bucket> Dispatcher::prepare_buckets(Visit& visit, const Draft& draft, PrepareReport& report) {
+    report.problem = to_string(draft.problem);
+    std::vector<Bucket> buckets;
+    for (const Cell& cell : draft.cells)
+        buckets.push_back(prepare_bucket(visit, cell, report.buckets.emplace_back()));
+    report.tune_command = tune_command(draft.problem, improvable(report.buckets));
+    return buckets;
+}
+
+/// What the bucket needs when all goes well; a fallback only where no winner is known to work.
+void Dispatcher::ask_for_image(Visit& visit, const Cell& cell) {
+    std::optional<Choice> choice = cell.choice;
+    if (choice && choice->record != nullptr &&
+        unloadable_.contains(kernel_name(cell.last, choice->candidate)))
+        choice = choose_fallback(cell.last, session_->traits());
+    if (!choice) return;
+    const cache::LoadedWinner* winner = choice->record;
+    images_->ask(visit, cell.last, choice->candidate,
+                 winner == nullptr ? std::string() : winner->trial.toolchain.nvrtc);
 }
 
 std::shared_ptr<const PreparedOperator> Dispatcher::kept(const Problem& problem) {
@@ -78,17 +118,16 @@ std::shared_ptr<const PreparedOperator> Dispatcher::kept(const Problem& problem)
     return place;
 }
 
-Bucket Dispatcher::prepare_bucket(const Problem& first, const Problem& last,
-                                  std::span<const KnownWinner> winners, BucketReport& report) {
+Bucket Dispatcher::prepare_bucket(Visit& visit, const Cell& cell, BucketReport& report) {
     const auto start = Clock::now();
-    Served served = serve(last, winners);
-    report = describe_choice(first, last, served.choice);
+    Served served = serve(visit, cell);
+    report = describe_choice(cell.first, cell.last, served.choice);
     report.image = served.loaded.origin;
     report.note = std::move(served.note);
     report.load_ms = ms_since(start);
     const Candidate& candidate = served.choice.candidate;
-    return {candidate, std::move(served.loaded.image), served.choice.origin, site(last, candidate),
-            &counter(last, served.choice.origin)};
+    return {candidate, std::move(served.loaded.image), served.choice.origin, site(cell.last, candidate),
+            &counter(cell.last, served.choice.origin)};
 }
 
 RunCounter& Dispatcher::counter(const Problem& at_edge, Origin origin) {
@@ -99,36 +138,37 @@ std::uint64_t Dispatcher::runs(Origin origin) const {
     return capture_ == nullptr ? session_->log().runs(origin).sum() : capture_->runs(origin);
 }
 
-Dispatcher::Served Dispatcher::serve(const Problem& at_edge, std::span<const KnownWinner> winners) {
+Dispatcher::Served Dispatcher::serve(Visit& visit, const Cell& cell) {
     Served served;
-    const std::optional<Choice> choice = choose(at_edge, winners, session_->traits());
-    if (choice && choice->record != nullptr) {
-        if (auto loaded = try_winner(at_edge, *choice, served.note)) {
-            served.choice = *choice;
+    const bool has_winner = cell.choice && cell.choice->record != nullptr;
+    if (has_winner) {
+        if (auto loaded = try_winner(visit, cell.last, *cell.choice, served.note)) {
+            served.choice = *cell.choice;
             served.loaded = std::move(*loaded);
             return served;
         }
     }
-    const std::optional<Choice> fallback = choose_fallback(at_edge, session_->traits());
+    const std::optional<Choice> fallback =
+        has_winner ? choose_fallback(cell.last, session_->traits()) : cell.choice;
     if (!fallback) {
         throw std::invalid_argument(
-            fmt::format("no kernel for {} on {}", to_string(at_edge), session_->traits().name));
+            fmt::format("no kernel for {} on {}", to_string(cell.last), session_->traits().name));
     }
     served.choice = *fallback;
-    served.loaded = images_->load(at_edge, fallback->candidate);
+    served.loaded = images_->load(visit, cell.last, fallback->candidate);
     return served;
 }
 
 // A winner that no longer compiles or loads (another compiler, another driver) is worth a warning, not an
 // abort.
-std::optional<ImageProvider::Result> Dispatcher::try_winner(const Problem& at_edge, const Choice& choice,
-                                                            std::string& note) {
+std::optional<ImageProvider::Result> Dispatcher::try_winner(Visit& visit, const Problem& at_edge,
+                                                            const Choice& choice, std::string& note) {
     if (unloadable_.contains(kernel_name(at_edge, choice.candidate))) {
         note = fmt::format("{} does not load", to_string(choice.candidate));
         return std::nullopt;
     }
     try {
-        return images_->load(at_edge, choice.candidate, choice.record->trial.toolchain.nvrtc);
+        return images_->load(visit, at_edge, choice.candidate, choice.record->trial.toolchain.nvrtc);
     } catch (const NvrtcError& error) {
         note = demote(at_edge, choice, error);
     } catch (const CompilerMissing& error) {
@@ -142,9 +182,10 @@ std::optional<ImageProvider::Result> Dispatcher::try_winner(const Problem& at_ed
 
 std::string Dispatcher::demote(const Problem& at_edge, const Choice& choice, const std::exception& error) {
     const std::string kernel = kernel_name(at_edge, choice.candidate);
-    unloadable_.insert(kernel);
-    warn_(fmt::format("the tuned kernel {} cannot be used, its fallback runs instead: {}", kernel,
-                      error.what()));
+    if (unloadable_.insert(kernel).second) {  // another call may have waited for the same image
+        warn_(fmt::format("the tuned kernel {} cannot be used, its fallback runs instead: {}", kernel,
+                          error.what()));
+    }
     return fmt::format("{} does not load: {}", to_string(choice.candidate), error.what());
 }
 

@@ -1,5 +1,6 @@
-// The heart of the public Runtime, without its types: makes prepared operators of problems. prepare() and
-// explain() are serialized by a mutex; what they hand out is immutable. Throws the exceptions of the layers
+// The heart of the public Runtime, without its types: makes prepared operators of problems. Thread-safe: a
+// mutex is held but while images are compiled, which prepare() calls do side by side; what they hand out is
+// immutable. Throws the exceptions of the layers
 // below (public_error.h turns them into hone::Error), std::invalid_argument for a problem that nothing can
 // run.
 #pragma once
@@ -29,8 +30,15 @@ class Dispatcher {
     explicit Dispatcher(const RuntimeOptions& options, std::shared_ptr<const Driver> driver = Driver::load());
 
     /// `problem` carries the maxima in its run-time fields; kernels for less than `least` are not needed.
+    struct Request {
+        Problem problem;
+        Sizes least{};
+    };
     [[nodiscard]] std::shared_ptr<const PreparedOperator> prepare(const Problem& problem,
                                                                   const Sizes& least = {});
+    /// For operators of several parts, in this order: the images of all are compiled side by side.
+    [[nodiscard]] std::vector<std::shared_ptr<const PreparedOperator>> prepare_all(
+        std::span<const Request> requests);
     /// The same, prepared once and kept as long as the dispatcher lives: for functions, whose callers hold
     /// nothing.
     [[nodiscard]] std::shared_ptr<const PreparedOperator> kept(const Problem& problem);
@@ -48,10 +56,26 @@ class Dispatcher {
         ImageProvider::Result loaded;
         std::string note;
     };
-    [[nodiscard]] Bucket prepare_bucket(const Problem& first, const Problem& last,
-                                        std::span<const KnownWinner> winners, BucketReport& report);
-    [[nodiscard]] Served serve(const Problem& at_edge, std::span<const KnownWinner> winners);
-    [[nodiscard]] std::optional<ImageProvider::Result> try_winner(const Problem& at_edge,
+    /// A bucket before its image is loaded.
+    struct Cell {
+        Problem first;
+        Problem last;
+        std::optional<Choice> choice;
+    };
+    using Visit = ImageProvider::Visit;
+    /// A request before anything is loaded.
+    struct Draft {
+        Problem problem;
+        BucketGrid grid;
+        std::vector<Cell> cells;
+    };
+    [[nodiscard]] Draft draft(const Request& request) const;
+    [[nodiscard]] std::vector<Bucket> prepare_buckets(Visit& visit, const Draft& draft,
+                                                      PrepareReport& report);
+    void ask_for_image(Visit& visit, const Cell& cell);
+    [[nodiscard]] Bucket prepare_bucket(Visit& visit, const Cell& cell, BucketReport& report);
+    [[nodiscard]] Served serve(Visit& visit, const Cell& cell);
+    [[nodiscard]] std::optional<ImageProvider::Result> try_winner(Visit& visit, const Problem& at_edge,
                                                                   const Choice& choice, std::string& note);
     [[nodiscard]] std::string demote(const Problem& at_edge, const Choice& choice,
                                      const std::exception& error);

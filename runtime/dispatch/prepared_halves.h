@@ -16,9 +16,12 @@ class PreparedHalves : public Prepared {
   public:
     using Half = std::shared_ptr<const PreparedOperator>;
 
-    /// `row_bytes`: bytes of a row of the intermediate.
-    PreparedHalves(Half first, Half second, std::int64_t row_bytes, std::int64_t max_tokens)
-        : first_(std::move(first)), second_(std::move(second)), row_bytes_(row_bytes), most_(max_tokens) {}
+    /// `halves`: the two. `row_bytes`: bytes of a row of the intermediate.
+    PreparedHalves(std::vector<Half> halves, std::int64_t row_bytes, std::int64_t max_tokens)
+        : first_(std::move(halves.at(0))),
+          second_(std::move(halves.at(1))),
+          row_bytes_(row_bytes),
+          most_(max_tokens) {}
 
     /// The parts of a call's workspace.
     struct Workspace {

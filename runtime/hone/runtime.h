@@ -1,6 +1,7 @@
 // The entry to Hone: one Runtime a GPU. It opens driver, compiler and tuning cache once, prepares operators,
-// and counts. All methods are thread-safe; prepare() calls wait for each other. Tuning is not here: `hone
-// tune` does it beforehand.
+// and counts. All methods are thread-safe. Images that are in no cache are compiled side by side, on the
+// cores that prepare()'s thread may run on, in worker processes that end with the call: of one operator, and
+// of all that several threads prepare at once. Tuning is not here: `hone tune` does it beforehand.
 #pragma once
 
 #include <array>
@@ -52,8 +53,8 @@ struct RuntimeOptions {
     /// counts once, when it is recorded.
     std::filesystem::path capture_file{};
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
-    /// Called under the lock of prepare(), or by the thread that writes a capture: it must not call the
-    /// Runtime. Empty: a line on stderr.
+    /// Called under a lock by a thread in prepare(), or by the one that writes a capture: it must not call
+    /// the Runtime. Empty: a line on stderr.
     std::function<void(std::string_view)> on_warning{};
 };
 

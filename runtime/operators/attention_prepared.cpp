@@ -76,12 +76,17 @@ void check_size(const char* name, std::int64_t size, std::int64_t most) {
 PreparedAttention::PreparedAttention(const Maker& maker, const Attention& description)
     : attention_(filled_in(description)), checking_(maker.checking) {
     const AttentionProblems problems = attention_problems(attention_);
-    for (std::size_t i = 0; i < decode_.size(); ++i) {
-        if (problems.decode[i]) decode_[i] = maker.dispatcher.prepare(*problems.decode[i]);
-    }
-    if (!problems.prefill) return;
-    const Sizes least = prefill_sizes({.q_len = problems.least_prefill});
-    prefill_ = maker.dispatcher.prepare(*problems.prefill, least);
+    std::vector<Dispatcher::Request> requests;
+    std::vector<Kernels*> places;
+    const auto ask = [&](const std::optional<Problem>& problem, const Sizes& least, Kernels& place) {
+        if (!problem) return;
+        requests.push_back({*problem, least});
+        places.push_back(&place);
+    };
+    for (std::size_t i = 0; i < decode_.size(); ++i) ask(problems.decode[i], {}, decode_[i]);
+    ask(problems.prefill, prefill_sizes({.q_len = problems.least_prefill}), prefill_);
+    std::vector<Kernels> prepared = maker.dispatcher.prepare_all(requests);
+    for (std::size_t i = 0; i < places.size(); ++i) *places[i] = std::move(prepared[i]);
 }
 
 Explanation PreparedAttention::explain(const Dispatcher& dispatcher, const Attention& description,

@@ -92,12 +92,17 @@ template <class Ffn, class Args, class LayerArgs>
 class PreparedFfn final : public PreparedHalves {
   public:
     PreparedFfn(const Maker& maker, const Ffn& ffn)
-        : PreparedHalves{maker.dispatcher.prepare(first_half(ffn)),  // braces: in this order
-                         maker.dispatcher.prepare(second_half(ffn)), ffn.intermediate * size_bytes(ffn.dtype),
-                         ffn.max_tokens},
+        : PreparedHalves(prepared_halves(maker, ffn), ffn.intermediate * size_bytes(ffn.dtype),
+                         ffn.max_tokens),
           first_layer_(first_layer(ffn)),
           second_layer_(second_layer(ffn)),
           gated_(ffn.gated) {}
+
+    [[nodiscard]] static std::vector<Half> prepared_halves(const Maker& maker, const Ffn& ffn) {
+        const std::array requests = {Dispatcher::Request{first_half(ffn)},
+                                     Dispatcher::Request{second_half(ffn)}};
+        return maker.dispatcher.prepare_all(requests);
+    }
 
     [[nodiscard]] static std::array<Explanation, 2> explain(const Dispatcher& dispatcher, const Ffn& ffn,
                                                             std::int64_t tokens) {

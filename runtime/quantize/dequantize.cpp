@@ -4,7 +4,7 @@
 #include "hone/quantize.h"
 #include "runtime/quantize/blocks.h"
 #include "runtime/quantize/check.h"
-#include "runtime/quantize/parallel.h"
+#include "runtime/system/parallel.h"
 #include "runtime/quantize/small_floats.h"
 
 namespace hone {

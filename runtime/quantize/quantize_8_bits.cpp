@@ -5,7 +5,7 @@
 #include "kernel_templates/quantize_weights/scale_rule.cuh"
 #include "runtime/quantize/blocks.h"
 #include "runtime/quantize/loss.h"
-#include "runtime/quantize/parallel.h"
+#include "runtime/system/parallel.h"
 #include "runtime/quantize/quantize_parts.h"
 #include "runtime/quantize/small_floats.h"
 

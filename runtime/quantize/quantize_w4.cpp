@@ -5,7 +5,7 @@
 #include "runtime/quantize/blocks.h"
 #include "runtime/quantize/check.h"
 #include "runtime/quantize/loss.h"
-#include "runtime/quantize/parallel.h"
+#include "runtime/system/parallel.h"
 #include "runtime/quantize/quantize_parts.h"
 #include "runtime/quantize/scale_search.h"
 

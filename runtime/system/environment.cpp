@@ -20,6 +20,7 @@ Environment read_environment() {
         .conda_prefix = environment_variable("CONDA_PREFIX"),
         .home = environment_variable("HOME"),
         .capture = environment_variable("HONE_CAPTURE"),
+        .worker = environment_variable("HONE_WORKER_EXECUTABLE"),
         .check_indices = environment_variable("HONE_CHECK_INDICES"),
     };
 }

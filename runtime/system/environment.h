@@ -17,6 +17,7 @@ struct Environment {
     std::string conda_prefix{};   ///< CONDA_PREFIX: the same for conda
     std::string home{};           ///< HOME: for the user's Python packages
     std::string capture{};        ///< HONE_CAPTURE: a file, as RuntimeOptions::capture_file
+    std::string worker{};         ///< HONE_WORKER_EXECUTABLE: the program that worker processes run
     std::string check_indices{};  ///< HONE_CHECK_INDICES: "1" as RuntimeOptions::check_indices
 };
 

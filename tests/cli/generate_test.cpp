@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
+#include "runtime/compile/compiler_count.h"
 #include "tests/cli/made_checkpoints.h"
 #include "tests/cli/program.h"
 
@@ -51,6 +53,29 @@ TEST_CASE("a text comes as it grows, and as JSON with its times") {
     const Ended ids = model.generate({"--prompt-ids", "1,2,3", "-n", "3", "--stats"});
     CHECK(ids.out.starts_with("0,0,0\n"));
     CHECK(has(ids.out, "3 tokens after 3 of model"));
+}
+
+TEST_CASE(
+    "the kernels of a model are compiled side by side, each image once, and come from the cache later") {
+    if (hone::runtime::compiler_count() < 2) {
+        MESSAGE("skipped: there is one core, or memory for one compiler");
+        return;
+    }
+    Model model;
+    // None is done before a second one has begun.
+    model.sandbox.set("HONE_FAKE_SCRIPT", "compile:log=" + model.sandbox.path("log").string() + ":meet=2");
+    CHECK(model.generate({"-p", "Once", "-n", "2"}).code == 0);
+    const std::string log = model.sandbox.read("log");
+    std::set<std::string> processes;
+    std::set<std::string> images;
+    for (const std::string& line : lines_of(log)) {
+        processes.insert(line.substr(0, line.find(' ')));
+        CHECK(images.insert(line.substr(line.find(' '))).second);
+    }
+    CHECK(processes.size() > 1);
+    CHECK(images.size() > 10);
+    CHECK(model.generate({"-p", "Once", "-n", "2"}).code == 0);
+    CHECK(model.sandbox.read("log") == log);
 }
 
 TEST_CASE("the model of examples/tiny-llama is loaded, and its text comes to its end") {

@@ -7,13 +7,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/fake_driver/image.h"
@@ -196,8 +200,29 @@ std::string ptxas_report(const FakeImage& image) {
     return log.str();
 }
 
+long lines_of(const std::string& path) {
+    std::ifstream file(path);
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+}
+
+// False: so many compiles were not under way, or done, within half a minute.
+bool meets(const std::string& log, long wanted) {
+    for (int tried = 0; tried < 15'000; ++tried) {
+        if (lines_of(log) >= wanted) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return false;
+}
+
+void write_line(const std::string& log, const FakeImage& image) {
+    std::ofstream file(log, std::ios::app);
+    file << std::to_string(getpid()) + ' ' + image.source + ' ' + image.constants + '\n';
+}
+
 // Changes the image, or ends the process, as the rules say. False: the compile fails.
 bool apply(const Rule& rule, FakeImage& image) {
+    if (rule.has("log")) write_line(rule.text("log"), image);
+    if (rule.has("meet") && !meets(rule.text("log"), rule.number("meet"))) return false;
     act_on_process(rule);
     while (rule.has("hang")) pause();
     for (ImageKernel& kernel : image.kernels) {

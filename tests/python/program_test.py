@@ -277,6 +277,24 @@ class Models(Case):
         self.assertEqual(llama.without_family, [])
         self.assertRegex(str(llama), "^llama-3-8b: rmsnorm, rmsnorm_residual, [^;]*$")
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one core")
+    def test_the_images_of_a_model_are_compiled_side_by_side(self) -> None:
+        config, log = self.folder / "config.json", self.folder / "compiles"
+        config.write_text(json.dumps({
+            "hidden_size": 1280, "intermediate_size": 2560, "num_attention_heads": 10, "num_hidden_layers": 2,
+            "vocab_size": 100, "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16",
+        }))  # fmt: skip
+        # None is done before a second one has begun.
+        self.use(HONE_FAKE_SCRIPT=f"compile:log={log}:meet=2")
+        model = hone.prepare(str(config), max_rows=1)
+        self.assertEqual(model["fused_ffn"].description, hone.FusedFfn(1280, 2560, max_tokens=1))
+        compiles = [line.split(" ", 1) for line in log.read_text().splitlines()]
+        processes = {process for process, _ in compiles}
+        self.assertIn(str(os.getpid()), processes)
+        self.assertGreater(len(processes), 1)
+        images = [image for _, image in compiles]
+        self.assertEqual(len(images), len(set(images)))
+
     def test_a_cap_of_logits_is_the_samplers(self) -> None:
         gemma = hone.prepare("gemma-2-9b", max_rows=1)
         self.assertEqual(gemma[gemma.roles["sampling"]].description, hone.Sample(256000, 1, softcap=30))

@@ -14,6 +14,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 #include "runtime/operators/norm.h"
+#include "tests/runtime/dispatch_machine.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/fake_machine.h"
 
@@ -22,85 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr RmsNorm small_norm{.hidden = 4096, .max_rows = 16};
-
-/// A fake machine with an empty cache folder of its own, and everything that was warned about.
-class Machine {
-  public:
-    explicit Machine(const std::string& script = "") : fakes_(script) {
-        static int number = 0;
-        folder_ = fs::temp_directory_path() / fmt::format("hone-dispatch-{}-{}", getpid(), number++);
-        fs::create_directories(folder_);
-        fs::permissions(folder_, fs::perms::owner_all);
-    }
-    ~Machine() {
-        fs::permissions(folder_, fs::perms::owner_all);
-        fs::remove_all(folder_);
-    }
-    [[nodiscard]] fs::path file() const { return folder_ / "cache.db"; }
-    [[nodiscard]] const fs::path& folder() const { return folder_; }
-    [[nodiscard]] RuntimeOptions options() {
-        RuntimeOptions options;
-        options.cache_file = file();
-        options.on_warning = [this](std::string_view text) { warnings.emplace_back(text); };
-        return options;
-    }
-    void script(const std::string& text) { script_.emplace("HONE_FAKE_SCRIPT", text); }
-    [[nodiscard]] const test::FakeMachine& fakes() const { return fakes_; }
-    std::vector<std::string> warnings;
-
-  private:
-    test::FakeMachine fakes_;
-    std::optional<test::ScopedVariable> script_;
-    fs::path folder_;
-};
-
-const DeviceTraits& traits() {
-    static const DeviceTraits of_fake = [] {
-        const test::FakeMachine machine;
-        return device_traits(*Driver::load(), 0);
-    }();
-    return of_fake;
-}
-
-/// A candidate for all buckets of `small_norm` that is not the fallback of any.
-Candidate other_candidate() {
-    const Problem problem = problem_of(small_norm);
-    const auto field = dynamic_fields(*problem.family)[0];
-    for (const RankedCandidate& ranked : ranked_space(problem, traits())) {
-        const bool fits = std::ranges::all_of(bucket_edges(small_norm.max_rows), [&](std::int64_t rows) {
-            const Problem there = with(problem, field, rows);
-            const Candidate safe = *fallback(there, traits());
-            // another first tunable, so that the fake's script can tell the two apart
-            return allowed(there, ranked.candidate, traits()) &&
-                   (ranked.candidate.variant != safe.variant || ranked.candidate.config[0] != safe.config[0]);
-        });
-        if (fits) return ranked.candidate;
-    }
-    FAIL("no such candidate");
-    return {};
-}
-
-cache::Trial trial(std::int64_t rows, const Candidate& candidate) {
-    const auto driver = Driver::load();
-    const Problem problem = problem_of(small_norm);
-    const Problem there = with(problem, dynamic_fields(*problem.family)[0], rows);
-    cache::Trial trial;
-    trial.key = {gpu_key(*driver, 0), "rmsnorm", static_text(there), dynamic_text(there)};
-    trial.toolchain = {driver->version(), Nvrtc::load()->version()};
-    trial.candidate = to_string(candidate);
-    trial.template_hash = template_hash(*candidate.variant);
-    trial.stage = cache::Stage::final_round;
-    trial.winner = true;
-    trial.timing = {.median_us = 2.0, .p10_us = 1.9, .p90_us = 2.1, .samples = 20};
-    trial.created_at = 1'700'000'000'000;
-    trial.tool_version = "test";
-    return trial;
-}
-
-void store(const fs::path& file, const std::vector<cache::Trial>& trials) {
-    cache::Cache::open(file).store(trials);
-}
+using test::Machine;
+using test::other_candidate;
+using test::small_norm;
+using test::store;
+using test::traits;
+using test::trial;
 
 std::vector<Origin> origins(const PrepareReport& report) {
     std::vector<Origin> list;

@@ -1,58 +1,26 @@
 #include "tuner/compile/compile_pool.h"
 
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <optional>
 #include <utility>
 
 #include "kernel_templates/catalog.h"
-#include "tuner/compile/compile_worker.h"
-#include "tuner/errors.h"
+#include "runtime/compile/compiler_count.h"
+#include "runtime/workers/program.h"
 
 namespace hone::tuner {
 namespace {
 
 using cache::TrialStatus;
 
-constexpr std::int64_t bytes_per_worker = 400'000'000;
 constexpr std::int64_t expected_bytes = 100'000;  // of an image
 constexpr std::string_view harness_source = "harness/harness.cu";
 
-std::int64_t available_memory_bytes() {
-    std::ifstream info("/proc/meminfo");
-    std::string name;
-    std::string unit;
-    std::int64_t kib = 0;
-    while (info >> name >> kib) {
-        if (name == "MemAvailable:") return kib * 1024;
-        std::getline(info, unit);
-    }
-    return bytes_per_worker;
-}
-
-std::string key_text(const cache::ImageKey& key) {
-    std::string joined;
-    for (const std::string* part :
-         {&key.template_hash, &key.static_fields, &key.candidate, &key.arch, &key.nvrtc, &key.options}) {
-        joined += *part + '\n';
-    }
-    return joined;
-}
-
 ImageSource::Result failed(std::string detail) {
     return {.status = TrialStatus::compile_failed, .detail = std::move(detail), .image = {}};
-}
-
-ImageSource::Result result_of(Message reply) {
-    if (!boolean(reply.head, "ok")) return failed(text(reply.head, "detail"));
-    return {.detail = {},
-            .image = {.cubin = std::move(reply.blob),
-                      .resources = {.registers = small_integer(reply.head, "registers"),
-                                    .shared_bytes = small_integer(reply.head, "shared_bytes"),
-                                    .spill_bytes = small_integer(reply.head, "spill_bytes")}}};
 }
 
 /// Compressed here, by a thread that waits for a compiler anyway: it takes a millisecond that the measuring
@@ -67,25 +35,11 @@ cache::PackedImage packed_image(const cache::ImageKey& key, ImageSource::Result&
     }
 }
 
-std::string seconds_text(std::chrono::milliseconds time) {
-    const auto ms = time.count();
-    return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
-}
-
 }  // namespace
-
-int default_compile_workers() {
-    cpu_set_t set;
-    const int cores = sched_getaffinity(0, sizeof set, &set) == 0
-                          ? CPU_COUNT(&set)
-                          : static_cast<int>(std::thread::hardware_concurrency());
-    const std::int64_t by_memory = available_memory_bytes() / bytes_per_worker;
-    return std::max(1, static_cast<int>(std::min<std::int64_t>(cores, by_memory)));
-}
 
 CompilePool::CompilePool(cache::Cache& cache, CompilePoolOptions options)
     : cache_(cache), options_(std::move(options)), stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (options_.workers <= 0) options_.workers = default_compile_workers();
+    if (options_.workers <= 0) options_.workers = runtime::compiler_count();
 }
 
 CompilePool::~CompilePool() {
@@ -150,7 +104,7 @@ std::int64_t CompilePool::compiled() const { return compiled_; }
 
 CompilePool::JobPtr CompilePool::enqueue(const cache::ImageKey& key, runtime::CompileRequest request,
                                          bool urgent) {
-    const std::string name = key_text(key);
+    const std::string name = runtime::key_text(key);
     if (const auto found = jobs_.find(name); found != jobs_.end()) {
         if (urgent) hurry(found->second);
         return found->second;
@@ -181,19 +135,19 @@ void CompilePool::hurry(const JobPtr& job) {
 }
 
 ImageSource::Result CompilePool::wait(const JobPtr& job) {
-    const Clock::time_point start = Clock::now();
+    const runtime::Clock::time_point start = runtime::Clock::now();
     {
         std::unique_lock lock(mutex_);
         finished_.wait(lock, [&] { return job->state == State::done; });
     }
-    waited_ += Clock::now() - start;
+    waited_ += runtime::Clock::now() - start;
     store_finished();
     hand_out(job);
     return job->result;
 }
 
 void CompilePool::hand_out(const JobPtr& job) {
-    if (!std::exchange(job->handed_out, true)) handed_out_.push_back(key_text(job->key));
+    if (!std::exchange(job->handed_out, true)) handed_out_.push_back(runtime::key_text(job->key));
     forget_oldest();
 }
 
@@ -229,16 +183,20 @@ void CompilePool::store_finished() {
 
 void CompilePool::start_threads() {
     if (!threads_.empty()) return;
-    for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this, i] { serve(i); });
+    for (int i = 0; i < options_.workers; ++i) {
+        compilers_.emplace_back(runtime::CompilerProcessOptions{.program = runtime::own_worker_program(),
+                                                                .time_limit = options_.time_limit});
+    }
+    for (runtime::CompilerProcess& compiler : compilers_) threads_.emplace_back([&] { serve(compiler); });
 }
 
-void CompilePool::serve(int) {
-    std::optional<WorkerProcess> worker;
+void CompilePool::serve(runtime::CompilerProcess& compiler) {
     while (const JobPtr job = next_job()) {
-        Result result = compile(worker, job->request);
+        Result result = compile(compiler, job->request);
         cache::PackedImage packed = packed_image(job->key, result);
         finish(job, std::move(result), std::move(packed));
     }
+    compiler.stop();
 }
 
 CompilePool::JobPtr CompilePool::next_job() {
@@ -251,31 +209,17 @@ CompilePool::JobPtr CompilePool::next_job() {
     return job;
 }
 
-ImageSource::Result CompilePool::compile(std::optional<WorkerProcess>& worker,
+/// A thread has nobody to throw to.
+ImageSource::Result CompilePool::compile(runtime::CompilerProcess& compiler,
                                          const runtime::CompileRequest& request) {
-    const Clock::time_point deadline = Clock::now() + options_.time_limit;
-    std::string cause;
     try {
-        if (!worker) worker.emplace(WorkerProcess::start(compile_kind));
-        worker->channel().send(to_json(request), {}, deadline);
-        Message reply;
-        switch (worker->channel().receive(reply, deadline, stop_event_.get())) {
-            case Received::message: return result_of(std::move(reply));
-            case Received::timed_out: cause = "took longer than " + seconds_text(options_.time_limit); break;
-            case Received::cancelled: cause = "the run was stopped"; break;
-            case Received::end_of_file: cause = "the compiler died"; break;
-        }
-    } catch (const std::bad_alloc&) {  // a thread has nobody to throw to
-        worker.reset();
+        runtime::CompiledImage image = compiler.compile(request, stop_event_.get());
+        return {.detail = {}, .image = {.cubin = std::move(image.cubin), .resources = image.resources}};
+    } catch (const std::bad_alloc&) {
         return {.status = TrialStatus::compile_failed, .detail = "out of memory", .image = {}};
-    } catch (const WorkerError& error) {
+    } catch (const std::exception& error) {
         return failed(error.what());
-    } catch (const ProtocolError& error) {
-        cause = std::string("the compiler broke the protocol: ") + error.what();
     }
-    const std::string ending = worker->kill();
-    worker.reset();
-    return failed(cause == "the compiler died" ? cause + ": " + ending : cause);
 }
 
 void CompilePool::finish(const JobPtr& job, Result result, cache::PackedImage packed) {

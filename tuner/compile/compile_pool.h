@@ -13,23 +13,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/compile/compiler.h"
+#include "runtime/compile/compiler_process.h"
+#include "runtime/system/file_descriptor.h"
 #include "tuner/compile/image_source.h"
-#include "tuner/worker/process.h"
 
 namespace hone::tuner {
 
 struct CompilePoolOptions {
     Arch arch;
     std::string nvrtc;                             ///< version, part of an image's key
-    int workers = 0;                               ///< 0: default_compile_workers()
+    int workers = 0;                               ///< 0: runtime::compiler_count()
     std::chrono::milliseconds time_limit{60'000};  ///< for one image
     bool with_references = false;  ///< prefetch the problems' references, too: for who measures on a GPU
     std::int64_t image_bytes = std::int64_t{256} << 20;  ///< held in memory, about
 };
-
-/// Hardware cores, but no more than fit into the available memory at 400 MB each; at least one.
-[[nodiscard]] int default_compile_workers();
 
 class CompilePool final : public ImageSource, public HarnessImages {
   public:
@@ -72,14 +69,14 @@ class CompilePool final : public ImageSource, public HarnessImages {
     void hurry(const JobPtr& job);
     void start_threads();
 
-    void serve(int thread);
+    void serve(runtime::CompilerProcess& compiler);
     JobPtr next_job();
-    Result compile(std::optional<WorkerProcess>& worker, const runtime::CompileRequest& request);
+    Result compile(runtime::CompilerProcess& compiler, const runtime::CompileRequest& request);
     void finish(const JobPtr& job, Result result, cache::PackedImage packed);
 
     cache::Cache& cache_;
     CompilePoolOptions options_;
-    UniqueFd stop_event_;
+    runtime::UniqueFd stop_event_;
     mutable std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable finished_;
@@ -91,6 +88,7 @@ class CompilePool final : public ImageSource, public HarnessImages {
     std::int64_t held_bytes_ = 0;                   ///< of all images in `jobs_`
     std::int64_t compiled_ = 0;
     std::chrono::nanoseconds waited_{};
+    std::deque<runtime::CompilerProcess> compilers_;  ///< one a thread
     std::vector<std::thread> threads_;
 };
 

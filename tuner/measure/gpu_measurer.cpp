@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include "runtime/system/random_bits.h"
+#include "runtime/workers/program.h"
 #include "tuner/errors.h"
 #include "tuner/gpu/energy_meter.h"
 #include "tuner/gpu/measure_worker.h"
 #include "tuner/gpu/verifier.h"
+#include "tuner/worker/entry.h"
 
 namespace hone::tuner {
 namespace {
@@ -51,6 +53,10 @@ milliseconds clamped(double us, milliseconds shortest, milliseconds longest) {
 }
 
 bool ok(const Verdict& verdict) { return verdict.status == TrialStatus::ok; }
+
+runtime::WorkerProcess started_worker() {
+    return runtime::WorkerProcess::start(runtime::own_worker_program(), measure_kind);
+}
 
 }  // namespace
 
@@ -120,7 +126,7 @@ void GpuMeasurer::bury(bool hung, const std::string& cause) {
 
 /// It opens the driver while others go on.
 void GpuMeasurer::start_spare() {
-    if (!spare_) spare_.emplace(WorkerProcess::start(measure_kind));
+    if (!spare_) spare_.emplace(started_worker());
 }
 
 void GpuMeasurer::start_worker() {

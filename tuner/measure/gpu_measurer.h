@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/workers/process.h"
 #include "tuner/compile/image_source.h"
 #include "tuner/measure/measurer.h"
 #include "tuner/measure/wire.h"
-#include "tuner/worker/process.h"
 
 namespace hone::tuner {
 
@@ -101,8 +101,8 @@ class GpuMeasurer final : public Measurer {
     DeviceInfo device_;
     GpuMeasurerOptions options_;
     HarnessImages* images_ = nullptr;
-    std::optional<WorkerProcess> worker_;
-    std::optional<WorkerProcess> spare_;  ///< takes the place of worker_ when that dies
+    std::optional<runtime::WorkerProcess> worker_;
+    std::optional<runtime::WorkerProcess> spare_;  ///< takes the place of worker_ when that dies
     std::optional<Active> active_;
     std::optional<cache::Image> harness_;
     std::set<std::string> sent_;  ///< images that this worker holds

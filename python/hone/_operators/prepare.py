@@ -1,8 +1,9 @@
-"""Prepares one operator, of which every description is known here."""
+"""Prepares operators, of which every description is known here."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Type
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict, List, Sequence, Type
 
 from .. import descriptions
 from ..runtime import runtime_of
@@ -25,6 +26,21 @@ def prepare_operator(description: Description, device: int, stacklevel: int) -> 
     runtime = runtime_of(device)
     try:
         return KINDS[type(description)](description, runtime)
+    finally:
+        runtime.give_warnings(stacklevel)
+
+
+def prepare_operators(wanted: Sequence[Description], device: int, stacklevel: int) -> List[Operator]:
+    """The same for several, each on a thread of its own: their images are compiled side by side. Raises what
+    the first of them in this order raises."""
+    runtime = runtime_of(device)
+
+    def prepare(description: Description) -> Operator:
+        return KINDS[type(description)](description, runtime)
+
+    try:
+        with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as threads:
+            return list(threads.map(prepare, wanted))
     finally:
         runtime.give_warnings(stacklevel)
 

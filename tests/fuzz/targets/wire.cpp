@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 
 #include "kernel_templates/catalog.h"
+#include "runtime/compile/compile_worker.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/made_trials.h"
-#include "tuner/compile/compile_worker.h"
 #include "tuner/measure/wire.h"
 #include "tuner/worker/channel.h"
 
@@ -15,6 +15,9 @@ namespace {
 using namespace hone;
 using namespace hone::tuner;
 using hone::fuzz::require;
+using hone::runtime::frame_magic;
+using hone::runtime::FrameHeader;
+using hone::runtime::socket_pair;
 using nlohmann::json;
 
 std::string framed(std::string_view text) {
@@ -54,7 +57,7 @@ bool read_object(const json& object) {
     read |= comes_back(object, samples_from_json);
     read |= comes_back(object, sustained_from_json);
     read |= comes_back(object, gpu_key_from_json);
-    read |= comes_back(object, compile_request_from_json);
+    read |= comes_back(object, runtime::compile_request_from_json);
     return read;
 }
 

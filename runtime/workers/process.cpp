@@ -1,4 +1,4 @@
-#include "tuner/worker/process.h"
+#include "runtime/workers/process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -6,14 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstring>
 #include <thread>
+#include <vector>
 
-#include "runtime/system/environment.h"
-#include "tuner/errors.h"
-#include "tuner/worker/entry.h"
+#include "runtime/workers/entry.h"
 
-namespace hone::tuner {
+namespace hone::runtime {
 namespace {
 
 struct SpawnSettings {
@@ -36,6 +37,8 @@ struct SpawnSettings {
 /// group.
 void configure(SpawnSettings& settings, int socket) {
     posix_spawn_file_actions_addopen(&settings.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+        posix_spawn_file_actions_addopen(&settings.actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&settings.actions, STDERR_FILENO, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&settings.actions, socket, worker_socket_fd);
     sigset_t none;
@@ -49,16 +52,38 @@ void configure(SpawnSettings& settings, int socket) {
                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-pid_t spawn(const std::filesystem::path& program, std::string_view kind, int socket) {
+/// In a process that has closed its standard streams the socket may have got one of their numbers, which
+/// configure() takes.
+UniqueFd beyond_fixed(UniqueFd socket) {
+    if (socket.get() > worker_socket_fd) return socket;
+    UniqueFd moved(fcntl(socket.get(), F_DUPFD_CLOEXEC, worker_socket_fd + 1));
+    if (!moved) throw WorkerError(std::string("a worker's socket: ") + std::strerror(errno));
+    return moved;
+}
+
+/// This process's environment, with one variable set. `setting` is "NAME=VALUE", or empty: as it is.
+std::vector<char*> environment_with(std::string& setting) {
+    const std::string_view name = std::string_view(setting).substr(0, setting.find('=') + 1);
+    std::vector<char*> variables;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        if (name.empty() || !std::string_view(*variable).starts_with(name)) variables.push_back(*variable);
+    }
+    if (!setting.empty()) variables.push_back(setting.data());
+    variables.push_back(nullptr);
+    return variables;
+}
+
+pid_t spawn(const std::filesystem::path& program, std::string_view kind, int socket, std::string setting) {
     SpawnSettings settings;
     configure(settings, socket);
     std::string name = "hone";
     std::string role = std::string(worker_argument) + std::string(kind);
     std::string parent = std::string(parent_argument) + std::to_string(getpid());
     std::array<char*, 4> arguments{name.data(), role.data(), parent.data(), nullptr};
+    const std::vector<char*> environment = environment_with(setting);
     pid_t pid = -1;
     const int error = posix_spawn(&pid, program.c_str(), &settings.actions, &settings.attributes,
-                                  arguments.data(), environ);
+                                  arguments.data(), environment.data());
     if (error != 0) throw WorkerError("cannot start " + program.string() + ": " + std::strerror(error));
     return pid;
 }
@@ -70,41 +95,40 @@ std::string describe_ending(int status) {
     return "signal " + std::to_string(WTERMSIG(status)) + " (" + (name == nullptr ? "?" : name) + ")";
 }
 
+/// Whether the number is still that of a child. Where SIGCHLD is ignored, or somebody waits for all children,
+/// it may be another process's by now.
+bool is_child(pid_t pid, siginfo_t& info) noexcept {
+    return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /// A process that the driver holds cannot be reaped; nothing is gained by waiting for it for ever.
 std::optional<int> reap(pid_t pid) noexcept {
     const Clock::time_point deadline = Clock::now() + std::chrono::seconds(30);
     int status = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (Clock::now() > deadline) return std::nullopt;
+    pid_t waited = 0;
+    while ((waited = waitpid(pid, &status, WNOHANG)) == 0 && Clock::now() < deadline)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return status;
+    return waited == pid ? std::optional(status) : std::nullopt;
 }
 
 /// The worker may be on its way out by itself, and its exit code says more than our signal.
-bool ends_by_itself(pid_t pid) noexcept {
+void let_end(pid_t pid) noexcept {
     const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(20);
     siginfo_t info{};
-    while (Clock::now() < deadline) {
-        if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            info.si_pid == pid) {
-            return true;
-        }
+    while (Clock::now() < deadline && is_child(pid, info) && info.si_pid != pid)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return false;
 }
 
 }  // namespace
 
-std::filesystem::path worker_executable() {
-    const std::string named = runtime::environment_variable("HONE_WORKER_EXECUTABLE");
-    return named.empty() ? "/proc/self/exe" : named;
-}
-
-WorkerProcess WorkerProcess::start(std::string_view kind) {
+WorkerProcess WorkerProcess::start(const std::filesystem::path& program, std::string_view kind,
+                                   const std::string& nvrtc_library) {
+    if (!program.is_absolute())
+        throw WorkerError("cannot start " + program.string() + ": a worker's program is an absolute path");
     auto [ours, theirs] = socket_pair();
-    const pid_t pid = spawn(worker_executable(), kind, theirs.get());
+    const UniqueFd inherited = beyond_fixed(std::move(theirs));
+    const pid_t pid = spawn(program, kind, inherited.get(),
+                            nvrtc_library.empty() ? "" : "HONE_NVRTC_LIBRARY=" + nvrtc_library);
     return WorkerProcess(pid, Channel(std::move(ours)));
 }
 
@@ -126,16 +150,20 @@ WorkerProcess::~WorkerProcess() { end(); }
 
 std::string WorkerProcess::kill() {
     if (pid_ <= 0) return {};
+    let_end(pid_);
     const std::optional<int> status = end();
-    return status ? describe_ending(*status) : "still there 30 s after it was killed";
+    return status ? describe_ending(*status) : "an unknown end";
 }
 
 std::optional<int> WorkerProcess::end() noexcept {
     if (pid_ <= 0) return std::nullopt;
-    const bool ended = channel_.fd() >= 0 && ends_by_itself(pid_);
-    ::kill(-pid_, SIGKILL);
-    if (!ended) ::kill(pid_, SIGKILL);  // in case it has not reached its own group yet
-    return reap(std::exchange(pid_, -1));
+    const pid_t pid = std::exchange(pid_, -1);
+    siginfo_t info{};
+    if (is_child(pid, info)) {
+        ::kill(-pid, SIGKILL);
+        ::kill(pid, SIGKILL);  // in case it has not reached its own group yet
+    }
+    return reap(pid);
 }
 
-}  // namespace hone::tuner
+}  // namespace hone::runtime

@@ -1,4 +1,4 @@
-#include "runtime/quantize/parallel.h"
+#include "runtime/system/parallel.h"
 
 #include <algorithm>
 #include <atomic>

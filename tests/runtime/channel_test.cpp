@@ -1,4 +1,4 @@
-#include "tuner/worker/channel.h"
+#include "runtime/workers/channel.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 #include <thread>
 
-using namespace hone::tuner;
+using namespace hone::runtime;
 
 namespace {
 

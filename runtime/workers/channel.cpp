@@ -1,4 +1,4 @@
-#include "tuner/worker/channel.h"
+#include "runtime/workers/channel.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-namespace hone::tuner {
+namespace hone::runtime {
 namespace {
 
 using nlohmann::json;
@@ -165,4 +165,4 @@ const json& list(const json& object, const char* name) {
     return value;
 }
 
-}  // namespace hone::tuner
+}  // namespace hone::runtime

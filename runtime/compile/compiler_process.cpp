@@ -1,0 +1,70 @@
+#include "runtime/compile/compiler_process.h"
+
+#include <utility>
+
+#include "runtime/compile/compile_worker.h"
+
+namespace hone::runtime {
+namespace {
+
+std::string seconds_text(std::chrono::milliseconds time) {
+    const auto ms = time.count();
+    return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+CompiledImage image_of(Message reply) {
+    if (!boolean(reply.head, "ok")) {
+        if (boolean(reply.head, "refused")) throw WorkerError(text(reply.head, "detail"));
+        throw NvrtcError(text(reply.head, "detail"), text(reply.head, "log"));
+    }
+    return {.cubin = std::move(reply.blob),
+            .resources = {.registers = small_integer(reply.head, "registers"),
+                          .shared_bytes = small_integer(reply.head, "shared_bytes"),
+                          .spill_bytes = small_integer(reply.head, "spill_bytes")},
+            .log = {}};
+}
+
+}  // namespace
+
+CompiledImage CompilerProcess::compile(const CompileRequest& request, int cancel_fd) {
+    try {
+        return image_of(ask(request, cancel_fd));
+    } catch (const ProtocolError& error) {
+        end(std::string("the compiler broke the protocol: ") + error.what());
+    } catch (const std::bad_alloc&) {
+        process_.reset();  // it may be about to answer
+        throw;
+    }
+}
+
+Message CompilerProcess::ask(const CompileRequest& request, int cancel_fd) {
+    const Clock::time_point deadline = Clock::now() + options_.time_limit;
+    nlohmann::json head = to_json(request);
+    head["build"] = build_text(request);
+    head["nvrtc"] = options_.nvrtc_version;
+    if (!process_) {
+        process_.emplace(WorkerProcess::start(options_.program, compile_kind, options_.nvrtc_library));
+    }
+    try {
+        process_->channel().send(head, {}, deadline);
+    } catch (const ProtocolError&) {  // nobody is there to read
+        end_dead();
+    }
+    Message reply;
+    switch (process_->channel().receive(reply, deadline, cancel_fd)) {
+        case Received::message: return reply;
+        case Received::timed_out: end("took longer than " + seconds_text(options_.time_limit));
+        case Received::cancelled: end("the run was stopped");
+        case Received::end_of_file: break;
+    }
+    end_dead();
+}
+
+void CompilerProcess::end_dead() { end("the compiler died: " + process_->kill()); }
+
+void CompilerProcess::end(const std::string& cause) {
+    process_.reset();
+    throw WorkerError(cause);
+}
+
+}  // namespace hone::runtime

@@ -1,0 +1,43 @@
+// One compiler in a process of its own: a request in, an image or an error out. The tuner's CompilePool and
+// the dispatcher's CompileCrew have some each. Used by one thread, from the first compile() to stop().
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "runtime/compile/compiler.h"
+#include "runtime/workers/process.h"
+
+namespace hone::runtime {
+
+struct CompilerProcessOptions {
+    std::filesystem::path program;                 ///< that serves compiles; see workers/program.h
+    std::string nvrtc_library{};                   ///< a file that the process opens; empty: what it finds
+    std::string nvrtc_version{};                   ///< "13.0", another one is refused; empty: any
+    std::chrono::milliseconds time_limit{60'000};  ///< for one image
+};
+
+class CompilerProcess {
+  public:
+    explicit CompilerProcess(CompilerProcessOptions options) : options_(std::move(options)) {}
+
+    /// Starts the process where none runs. `cancel_fd` (or -1) ends the wait when it becomes readable. Throws
+    /// NvrtcError as compile() does; WorkerError for what is the process's fault, not the source's: it cannot
+    /// be started, is of another version, takes too long, dies. That one is gone then, and the next request
+    /// starts another.
+    [[nodiscard]] CompiledImage compile(const CompileRequest& request, int cancel_fd = -1);
+    /// Ends the process, if one runs.
+    void stop() noexcept { process_.reset(); }
+
+  private:
+    Message ask(const CompileRequest& request, int cancel_fd);
+    [[noreturn]] void end(const std::string& cause);
+    [[noreturn]] void end_dead();
+
+    CompilerProcessOptions options_;
+    std::optional<WorkerProcess> process_;
+};
+
+}  // namespace hone::runtime

@@ -1,0 +1,54 @@
+// One worker process: a program in a process group of its own, joined by a Channel. Killable at any moment;
+// never outlives its parent. Starting one copies nothing of this process (posix_spawn), and whoever else
+// waits for children here, or ignores SIGCHLD, does no harm. Used by one thread, which must be the one that
+// started it: the worker dies with that thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/workers/channel.h"
+
+namespace hone::runtime {
+
+inline constexpr std::string_view compile_kind = "compile";
+
+/// A worker process cannot be started, or does not do what it is there for. `what()` says which and why.
+class WorkerError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+class WorkerProcess {
+  public:
+    /// Starts `program --worker=KIND`; `program` is an absolute path. It gets this process's environment,
+    /// with `nvrtc_library` as HONE_NVRTC_LIBRARY unless that is empty. Throws WorkerError when the program
+    /// cannot be started.
+    [[nodiscard]] static WorkerProcess start(const std::filesystem::path& program, std::string_view kind,
+                                             const std::string& nvrtc_library = {});
+    WorkerProcess(WorkerProcess&&) noexcept;
+    WorkerProcess& operator=(WorkerProcess&&) noexcept;
+    /// Kills it, and waits until it is gone.
+    ~WorkerProcess();
+
+    [[nodiscard]] Channel& channel() { return channel_; }
+    [[nodiscard]] pid_t pid() const { return pid_; }
+
+    /// The same for one that has failed: it may be on its way out, so it gets some milliseconds to end by
+    /// itself. Returns how it ended: "exit code 3", "signal 9 (Killed)".
+    std::string kill();
+
+  private:
+    WorkerProcess(pid_t pid, Channel channel);
+    /// The status of waitpid(); nothing where it does not end, or somebody else has waited for it.
+    std::optional<int> end() noexcept;
+
+    pid_t pid_ = -1;
+    Channel channel_;
+};
+
+}  // namespace hone::runtime
