@@ -6,6 +6,7 @@
 
 namespace hone::expert_linear {
 
+extern const Variant wgmma;
 extern const Variant gemv;
 extern const Variant plain;
 
