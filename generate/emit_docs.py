@@ -64,6 +64,7 @@ def _errors(operator: Operator) -> typing.List[str]:
         else set()
     wanted |= {"BAD_LENGTHS", "BAD_PAGES", "CAPTURING"} if "page_table" in names else set()
     wanted |= {"BAD_INDICES", "CAPTURING"} if operator.has_indices else set()
+    wanted |= {"BAD_LENGTHS"} if operator.checks_indices else set()
     wanted |= {"CAPTURING"} if operator.is_function else set()
     rows = [[f"`HONE_{status.c}`", f"`{status.cpp}`", status.sentence] for status in STATUSES
             if status.c in wanted]

@@ -85,6 +85,7 @@ def _record(argument: CallArgument, operator: Operator) -> str:
     element = _always(argument) or computed
     options += [f'dtype="{element}"'] if element else []
     if not dims:
+        options += ["written=True"] if argument.role == "output" else []
         return f"computed({', '.join([chr(34) + argument.name + chr(34), *options])})"
     options += ["strided=True"] if strided else []
     options += ["written=True"] if argument.role == "output" else []

@@ -132,6 +132,11 @@ def _row_ids(pointer: Pointer) -> typing.List[str]:
 
 
 def _checked_indices(operator: Operator) -> typing.List[str]:
+    if operator.checks_indices:
+        return ["    if (checks_indices_) {", "        const Status wrong =",
+                "            runtime::check_indices(runtime::single(*prepared_), stream, call, description_, args, "
+                f"{operator.call.sizes[0]});",
+                "        if (wrong != Status::ok) return wrong;", "    }"]
     tensors = [line for pointer in operator.family.pointers if pointer.rows
                for line in cpp.braced("", _row_ids(pointer), ",", 12)]
     return ["    if (checks_indices_) {", "        const runtime::RowIds ids[] = {",

@@ -101,7 +101,8 @@ def _described(operator: Operator, has_all: bool) -> str:
         if given.largest:
             members.append(f".{given.name} = 8")
         elif given.kind == "int64":
-            members.append(f".{given.name} = 64")
+            most = operator.family.field(given.field).most if given.field else 64
+            members.append(f".{given.name} = {min(64, most)}")
         elif has_all:
             members.append(f".{given.name} = {_given(given, _Numbers())[1]}")
     return "\n".join(cpp.braced(operator.title, members, "", len("    visit(")))[len("    visit("):]

@@ -198,6 +198,7 @@ class Operator(Record):
     halves: bool = False
     is_function: bool = False
     is_checked: bool = False
+    checks_indices: bool = False
     torch: typing.List["TorchCall"] = dataclasses.field(default_factory=list)
     python: str = ""  # the fields that stand first in Python
     parts: typing.List[Part] = dataclasses.field(default_factory=list)
@@ -208,8 +209,9 @@ class Operator(Record):
 
     @property
     def has_indices(self) -> bool:
-        """Whether a tensor of its calls holds ids of a table's rows."""
-        return self.family is not None and any(pointer.rows for pointer in self.family.pointers)
+        """Whether HONE_CHECK_INDICES looks at tensors of its calls: ids of a table's rows, or by hand."""
+        return self.checks_indices or \
+            self.family is not None and any(pointer.rows for pointer in self.family.pointers)
 
 
 def _needed(when: str, flags: typing.Iterable[str]) -> str:
@@ -285,21 +287,22 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
 
 def operator(title: str, *, says: str, family: typing.Optional[Family] = None, fields: typing.List[Given],
              call: Call,
-             halves: bool = False, function: bool = False, checked: bool = False,
+             halves: bool = False, function: bool = False, checked: bool = False, indices: bool = False,
              name: str = "", python: str = "",
              torch: typing.Sequence[TorchCall] = (), parts: typing.Sequence[Part] = (),
              helpers: str = "", prepared: str = "", problems: typing.Sequence[str] = ()) -> Operator:
     """`family` where the operator is one family's problem and call, taken by names; `name`: which of the folder's.
     `halves`: two problems that run one after the other. `function`: nothing is prepared; what it does is written by
-    hand. `checked`: check_description(), written by hand, says what the family does not know. `python`: the
-    fields that a description in Python takes first; `torch`: PyTorch's operators. Without a family of its own:
-    `parts`, whose expressions call functions of the header `helpers`, and the header `prepared` of a class
-    Prepared<title>, all written by hand. `problems`, where operators share a family: "field=value" or
-    "field!=value", one of which holds for those of the family's problems that a person means by this operator."""
+    hand. `checked`: check_description(), written by hand, says what the family does not know. `indices`:
+    check_indices(), written by hand, looks at what a call says on the device. `python`: the fields that a
+    description in Python takes first; `torch`: PyTorch's operators. Without a family of its own: `parts`, whose
+    expressions call functions of the header `helpers`, and the header `prepared` of a class Prepared<title>, all
+    written by hand. `problems`, where operators share a family: "field=value" or "field!=value", one of which holds
+    for those of the family's problems that a person means by this operator."""
     fields = [_resolved(family, given) for given in fields]
     made = Operator(snake(title), title, says, family, name or (family.name if family else ""), fields, call,
                     halves,
-                    function, checked, list(torch), python, list(parts), helpers, prepared, list(problems))
+                    function, checked, indices, list(torch), python, list(parts), helpers, prepared, list(problems))
     for given in fields:
         if given.kind == "enum" and given.enum not in ENUMS:
             given.refuse(f"has no enum {given.enum} in generate/enums.py")

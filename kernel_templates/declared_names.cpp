@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::string_view attention[] = {"attention_decode", "attention_prefill"};
 constexpr std::string_view embedding[] = {"embedding"};
+constexpr std::string_view expert_linear[] = {"expert_linear"};
+constexpr std::string_view expert_routing[] = {"expert_routing"};
 constexpr std::string_view fused_ffn[] = {"linear"};
 constexpr std::string_view fused_ffn_problems[] = {"gated=yes", "activation!=none"};
 constexpr std::string_view layer_norm[] = {"layernorm"};
@@ -25,6 +27,8 @@ constexpr std::string_view sample[] = {"sample"};
 constexpr OperatorName operators[] = {
     {.title = "Attention", .families = attention},
     {.title = "Embedding", .families = embedding},
+    {.title = "ExpertLinear", .families = expert_linear},
+    {.title = "ExpertRouting", .families = expert_routing},
     {.title = "FusedFfn", .families = fused_ffn, .problems = fused_ffn_problems, .halves = true},
     {.title = "LayerNorm", .families = layer_norm},
     {.title = "Linear", .families = linear, .problems = linear_problems},

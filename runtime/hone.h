@@ -364,6 +364,109 @@ HONE_API hone_status hone_embedding_explain(const hone_runtime* runtime, const h
                                             int64_t tokens, hone_text_format format, char* text,
                                             size_t capacity, size_t* length);
 
+/* A linear layer of a mixture of experts: row p of x, sorted by expert as hone_expert_routing says, times the
+ * weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
+ * bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
+ * token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the sum
+ * over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
+ * which was rounded to dtype before. */
+typedef struct hone_expert_linear {
+    uint32_t struct_size;
+    int32_t dtype;      /* hone_dtype: element type of x, weights and out */
+    int64_t in;         /* elements of a row of x, 1 to 262144 */
+    int64_t out;        /* elements of a row of out, 1 to 1048576 */
+    int64_t experts;    /* 1 to 512 */
+    int64_t top_k;      /* experts of a token, 1 to 32 */
+    int64_t max_tokens; /* most tokens of one call */
+    int32_t activation; /* hone_activation */
+    int32_t gated;      /* 0 or 1: there is a second weight, up */
+    int32_t bias;       /* 0 or 1 */
+    int32_t gather;     /* 0 or 1: x has a row for each token */
+    int32_t combine;    /* 0 or 1: out has a row for each token */
+    uint32_t reserved;  /* 0 */
+} hone_expert_linear;
+#define HONE_EXPERT_LINEAR_INIT \
+    { sizeof(hone_expert_linear), HONE_BF16, 0, 0, 0, 0, 8192, HONE_ACTIVATION_NONE, 0, 0, 0, 0, 0 }
+HONE_API hone_status hone_expert_linear_init(hone_expert_linear* description, size_t struct_size);
+
+/* One call. A stride is the distance between two rows in elements, 0 meaning the row's length; weights are
+ * contiguous. 16 bytes always suffice as alignment of pointers and strides. out overlaps nothing else.
+ * `starts` and `rows` are on the device: what they say beyond the call's places is not read, and nothing is
+ * written there; rows of out that no place has then keep what they hold, and are nothing to rely on with
+ * combine. */
+typedef struct hone_expert_linear_args {
+    uint32_t struct_size;
+    uint32_t reserved; /* 0 */
+    /* [tokens, in] with gather, else [tokens, top_k, in]: tokens * top_k rows by place; dtype */
+    const void* x;
+    const int32_t* starts; /* [experts + 1]: the first place of each expert, and tokens * top_k */
+    /* [tokens, top_k]; needed with gather or combine: the pairs by place, token * top_k + slot */
+    const int32_t* rows;
+    const float* routing_weights; /* [tokens, top_k]; needed with combine */
+    const void* weight;           /* [experts, out, in], dtype */
+    const void* up;               /* [experts, out, in]; needed when the operator is gated */
+    const void* bias;             /* [experts, out], dtype; needed when the operator has a bias */
+    const void* up_bias;          /* [experts, out]; needed when the operator is gated and has biases */
+    /* [tokens, out] with combine, else [tokens, top_k, out]: tokens * top_k rows by place; dtype */
+    void* out;
+    void* workspace; /* hone_operator_workspace() bytes; NULL when that is 0 */
+    int64_t x_stride;
+    int64_t out_stride;
+} hone_expert_linear_args;
+#define HONE_EXPERT_LINEAR_ARGS_INIT \
+    { sizeof(hone_expert_linear_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
+HONE_API hone_status hone_expert_linear_args_init(hone_expert_linear_args* args, size_t struct_size);
+
+HONE_API hone_status hone_expert_linear_prepare(hone_runtime* runtime, const hone_expert_linear* description,
+                                                hone_operator** op);
+HONE_API hone_status hone_expert_linear_run(const hone_operator* op, void* stream,
+                                            const hone_expert_linear_args* args, int64_t tokens);
+HONE_API hone_status hone_expert_linear_explain(const hone_runtime* runtime,
+                                                const hone_expert_linear* description, int64_t tokens,
+                                                hone_text_format format, char* text, size_t capacity,
+                                                size_t* length);
+
+/* Routing of a mixture of experts: of each token's softmax over all experts the top_k largest, in this order,
+ * of equal ones the first, with `renormalize` divided by their sum; and all pairs of a token and a slot,
+ * number token * top_k + slot, sorted by expert, those of one expert in their own order. The result is the
+ * same in every call. NaN counts as minus infinity. */
+typedef struct hone_expert_routing {
+    uint32_t struct_size;
+    int32_t dtype;       /* hone_dtype: element type of the logits */
+    int64_t experts;     /* logits a token, 1 to 512 */
+    int64_t top_k;       /* experts that a token goes to, 1 to 32 */
+    int64_t max_tokens;  /* most tokens of one call */
+    int32_t renormalize; /* 0 or 1 */
+    uint32_t reserved;   /* 0 */
+} hone_expert_routing;
+#define HONE_EXPERT_ROUTING_INIT \
+    { sizeof(hone_expert_routing), HONE_BF16, 0, 0, 8192, 0, 0 }
+HONE_API hone_status hone_expert_routing_init(hone_expert_routing* description, size_t struct_size);
+
+/* One call. `logits_stride` is the distance between two rows in elements, 0 meaning `experts`. */
+typedef struct hone_expert_routing_args {
+    uint32_t struct_size;
+    uint32_t reserved;      /* 0 */
+    const void* logits;     /* [tokens, experts], dtype */
+    float* routing_weights; /* [tokens, top_k]; those of slot 0 first, the largest */
+    int32_t* starts;        /* [experts + 1]: the first place of each expert's pairs, and tokens * top_k */
+    int32_t* rows;   /* [tokens, top_k]; the pairs by place: tokens * top_k numbers, token * top_k + slot */
+    void* workspace; /* hone_operator_workspace() bytes; NULL when that is 0 */
+    int64_t logits_stride;
+} hone_expert_routing_args;
+#define HONE_EXPERT_ROUTING_ARGS_INIT \
+    { sizeof(hone_expert_routing_args), 0, NULL, NULL, NULL, NULL, NULL, 0 }
+HONE_API hone_status hone_expert_routing_args_init(hone_expert_routing_args* args, size_t struct_size);
+
+HONE_API hone_status hone_expert_routing_prepare(hone_runtime* runtime,
+                                                 const hone_expert_routing* description, hone_operator** op);
+HONE_API hone_status hone_expert_routing_run(const hone_operator* op, void* stream,
+                                             const hone_expert_routing_args* args, int64_t tokens);
+HONE_API hone_status hone_expert_routing_explain(const hone_runtime* runtime,
+                                                 const hone_expert_routing* description, int64_t tokens,
+                                                 hone_text_format format, char* text, size_t capacity,
+                                                 size_t* length);
+
 /* out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens. With a norm x
  * * rsqrt(mean(x^2) + epsilon) * norm_weight, an hone_rms_norm, takes the place of x; it may be rounded to
  * dtype before it is multiplied, as that of an hone_rms_norm is. */

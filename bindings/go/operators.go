@@ -525,6 +525,289 @@ func (p *PreparedEmbedding) WorkspaceBytes(tokens int64) (uint64, error) {
 	})
 }
 
+// ExpertLinear: A linear layer of a mixture of experts: row p of x, sorted by expert as
+// ExpertRouting says, times the weight of expert e with starts[e] <= p < starts[e + 1], accumulated
+// in fp32. activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T +
+// up_bias). With gather, x has a row for each token, and place p takes that of token rows[p] /
+// top_k. With combine, out has a row for each token: the sum over slots, in their order and in
+// fp32, of routing_weights[token, slot] times the result of that pair, which was rounded to dtype
+// before.
+type ExpertLinear struct {
+	// elements of a row of x, 1 to 262144
+	In int64
+	// elements of a row of out, 1 to 1048576
+	Out int64
+	// 1 to 512
+	Experts int64
+	// experts of a token, 1 to 32
+	TopK int64
+	// most tokens of one call
+	MaxTokens int64
+	// element type of x, weights and out
+	Dtype      Dtype
+	Activation Activation
+	// there is a second weight, up
+	Gated bool
+	Bias  bool
+	// x has a row for each token
+	Gather bool
+	// out has a row for each token
+	Combine bool
+}
+
+// NewExpertLinear has the library's defaults.
+func NewExpertLinear() ExpertLinear {
+	var c C.hone_expert_linear
+	mustInit(C.hone_expert_linear_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return ExpertLinear{
+		In:         int64(c.in),
+		Out:        int64(c.out),
+		Experts:    int64(c.experts),
+		TopK:       int64(c.top_k),
+		MaxTokens:  int64(c.max_tokens),
+		Dtype:      Dtype(c.dtype),
+		Activation: Activation(c.activation),
+		Gated:      c.gated != 0,
+		Bias:       c.bias != 0,
+		Gather:     c.gather != 0,
+		Combine:    c.combine != 0,
+	}
+}
+
+func (d ExpertLinear) c() C.hone_expert_linear {
+	var c C.hone_expert_linear
+	mustInit(C.hone_expert_linear_init(&c, C.size_t(unsafe.Sizeof(c))))
+	c.in = C.int64_t(d.In)
+	c.out = C.int64_t(d.Out)
+	c.experts = C.int64_t(d.Experts)
+	c.top_k = C.int64_t(d.TopK)
+	c.max_tokens = C.int64_t(d.MaxTokens)
+	c.dtype = C.int32_t(d.Dtype)
+	c.activation = C.int32_t(d.Activation)
+	c.gated = flag(d.Gated)
+	c.bias = flag(d.Bias)
+	c.gather = flag(d.Gather)
+	c.combine = flag(d.Combine)
+	return c
+}
+
+// PrepareExpertLinear loads, or compiles, every kernel that a call up to the maxima can reach.
+func (r *Runtime) PrepareExpertLinear(d ExpertLinear) (*PreparedExpertLinear, error) {
+	given := d.c()
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+		return C.hone_expert_linear_prepare(runtime, &given, op)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &PreparedExpertLinear{op}, nil
+}
+
+// Explain says which kernel a call of these sizes takes, and why; it loads nothing.
+func (d ExpertLinear) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
+	given := d.c()
+	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+		return C.hone_expert_linear_explain(r.c, &given, C.int64_t(tokens),
+			C.hone_text_format(format), text, capacity, length)
+	})
+}
+
+// ExpertLinearArgs: One call. A stride is the distance between two rows in elements, 0 meaning the
+// row's length; weights are contiguous. 16 bytes always suffice as alignment of pointers and
+// strides. out overlaps nothing else. `starts` and `rows` are on the device: what they say beyond
+// the call's places is not read, and nothing is written there; rows of out that no place has then
+// keep what they hold, and are nothing to rely on with combine.
+type ExpertLinearArgs struct {
+	// [tokens, in] with gather, else [tokens, top_k, in]: tokens * top_k rows by place; dtype
+	X DevicePointer
+	// [experts + 1]: the first place of each expert, and tokens * top_k
+	Starts DevicePointer
+	// [tokens, top_k]; needed with gather or combine: the pairs by place, token * top_k + slot
+	Rows DevicePointer
+	// [tokens, top_k]; needed with combine
+	RoutingWeights DevicePointer
+	// [experts, out, in], dtype
+	Weight DevicePointer
+	// [experts, out, in]; needed when the operator is gated
+	Up DevicePointer
+	// [experts, out], dtype; needed when the operator has a bias
+	Bias DevicePointer
+	// [experts, out]; needed when the operator is gated and has biases
+	UpBias DevicePointer
+	// [tokens, out] with combine, else [tokens, top_k, out]: tokens * top_k rows by place; dtype
+	Out DevicePointer
+	// WorkspaceBytes(), aligned to 256; 0 when that is 0
+	Workspace DevicePointer
+	XStride   int64
+	OutStride int64
+}
+
+// NewExpertLinearArgs has the library's defaults: no pointers, and the strides of rows without gaps.
+func NewExpertLinearArgs() ExpertLinearArgs {
+	var c C.hone_expert_linear_args
+	mustInit(C.hone_expert_linear_args_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return ExpertLinearArgs{
+		XStride:   int64(c.x_stride),
+		OutStride: int64(c.out_stride),
+	}
+}
+
+func (args *ExpertLinearArgs) write(c *C.hone_expert_linear_args) {
+	mustInit(C.hone_expert_linear_args_init(c, C.size_t(unsafe.Sizeof(*c))))
+	setPointer(unsafe.Pointer(&c.x), args.X)
+	setPointer(unsafe.Pointer(&c.starts), args.Starts)
+	setPointer(unsafe.Pointer(&c.rows), args.Rows)
+	setPointer(unsafe.Pointer(&c.routing_weights), args.RoutingWeights)
+	setPointer(unsafe.Pointer(&c.weight), args.Weight)
+	setPointer(unsafe.Pointer(&c.up), args.Up)
+	setPointer(unsafe.Pointer(&c.bias), args.Bias)
+	setPointer(unsafe.Pointer(&c.up_bias), args.UpBias)
+	setPointer(unsafe.Pointer(&c.out), args.Out)
+	setPointer(unsafe.Pointer(&c.workspace), args.Workspace)
+	c.x_stride = C.int64_t(args.XStride)
+	c.out_stride = C.int64_t(args.OutStride)
+}
+
+// PreparedExpertLinear is a prepared operator whose calls take ExpertLinearArgs.
+type PreparedExpertLinear struct {
+	*prepared
+}
+
+// Run enqueues a call.
+func (p *PreparedExpertLinear) Run(stream Stream, args *ExpertLinearArgs, tokens int64) error {
+	var c C.hone_expert_linear_args
+	args.write(&c)
+	return p.use(func() C.hone_status {
+		return C.hone_expert_linear_run(p.c, stream.c(), &c, C.int64_t(tokens))
+	})
+}
+
+// WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
+// its workspace.
+func (p *PreparedExpertLinear) WorkspaceBytes(tokens int64) (uint64, error) {
+	return p.workspace(func(bytes *C.size_t) C.hone_status {
+		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
+	})
+}
+
+// ExpertRouting: Routing of a mixture of experts: of each token's softmax over all experts the
+// top_k largest, in this order, of equal ones the first, with `renormalize` divided by their sum;
+// and all pairs of a token and a slot, number token * top_k + slot, sorted by expert, those of one
+// expert in their own order. The result is the same in every call. NaN counts as minus infinity.
+type ExpertRouting struct {
+	// logits a token, 1 to 512
+	Experts int64
+	// experts that a token goes to, 1 to 32
+	TopK int64
+	// most tokens of one call
+	MaxTokens int64
+	// element type of the logits
+	Dtype       Dtype
+	Renormalize bool
+}
+
+// NewExpertRouting has the library's defaults.
+func NewExpertRouting() ExpertRouting {
+	var c C.hone_expert_routing
+	mustInit(C.hone_expert_routing_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return ExpertRouting{
+		Experts:     int64(c.experts),
+		TopK:        int64(c.top_k),
+		MaxTokens:   int64(c.max_tokens),
+		Dtype:       Dtype(c.dtype),
+		Renormalize: c.renormalize != 0,
+	}
+}
+
+func (d ExpertRouting) c() C.hone_expert_routing {
+	var c C.hone_expert_routing
+	mustInit(C.hone_expert_routing_init(&c, C.size_t(unsafe.Sizeof(c))))
+	c.experts = C.int64_t(d.Experts)
+	c.top_k = C.int64_t(d.TopK)
+	c.max_tokens = C.int64_t(d.MaxTokens)
+	c.dtype = C.int32_t(d.Dtype)
+	c.renormalize = flag(d.Renormalize)
+	return c
+}
+
+// PrepareExpertRouting loads, or compiles, every kernel that a call up to the maxima can reach.
+func (r *Runtime) PrepareExpertRouting(d ExpertRouting) (*PreparedExpertRouting, error) {
+	given := d.c()
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+		return C.hone_expert_routing_prepare(runtime, &given, op)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &PreparedExpertRouting{op}, nil
+}
+
+// Explain says which kernel a call of these sizes takes, and why; it loads nothing.
+func (d ExpertRouting) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
+	given := d.c()
+	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+		return C.hone_expert_routing_explain(r.c, &given, C.int64_t(tokens),
+			C.hone_text_format(format), text, capacity, length)
+	})
+}
+
+// ExpertRoutingArgs: One call. `logits_stride` is the distance between two rows in elements, 0
+// meaning `experts`.
+type ExpertRoutingArgs struct {
+	// [tokens, experts], dtype
+	Logits DevicePointer
+	// [tokens, top_k]; those of slot 0 first, the largest
+	RoutingWeights DevicePointer
+	// [experts + 1]: the first place of each expert's pairs, and tokens * top_k
+	Starts DevicePointer
+	// [tokens, top_k]; the pairs by place: tokens * top_k numbers, token * top_k + slot
+	Rows DevicePointer
+	// WorkspaceBytes(), aligned to 256; 0 when that is 0
+	Workspace    DevicePointer
+	LogitsStride int64
+}
+
+// NewExpertRoutingArgs has the library's defaults: no pointers, and the strides of rows without gaps.
+func NewExpertRoutingArgs() ExpertRoutingArgs {
+	var c C.hone_expert_routing_args
+	mustInit(C.hone_expert_routing_args_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return ExpertRoutingArgs{
+		LogitsStride: int64(c.logits_stride),
+	}
+}
+
+func (args *ExpertRoutingArgs) write(c *C.hone_expert_routing_args) {
+	mustInit(C.hone_expert_routing_args_init(c, C.size_t(unsafe.Sizeof(*c))))
+	setPointer(unsafe.Pointer(&c.logits), args.Logits)
+	setPointer(unsafe.Pointer(&c.routing_weights), args.RoutingWeights)
+	setPointer(unsafe.Pointer(&c.starts), args.Starts)
+	setPointer(unsafe.Pointer(&c.rows), args.Rows)
+	setPointer(unsafe.Pointer(&c.workspace), args.Workspace)
+	c.logits_stride = C.int64_t(args.LogitsStride)
+}
+
+// PreparedExpertRouting is a prepared operator whose calls take ExpertRoutingArgs.
+type PreparedExpertRouting struct {
+	*prepared
+}
+
+// Run enqueues a call.
+func (p *PreparedExpertRouting) Run(stream Stream, args *ExpertRoutingArgs, tokens int64) error {
+	var c C.hone_expert_routing_args
+	args.write(&c)
+	return p.use(func() C.hone_status {
+		return C.hone_expert_routing_run(p.c, stream.c(), &c, C.int64_t(tokens))
+	})
+}
+
+// WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
+// its workspace.
+func (p *PreparedExpertRouting) WorkspaceBytes(tokens int64) (uint64, error) {
+	return p.workspace(func(bytes *C.size_t) C.hone_status {
+		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
+	})
+}
+
 // Linear: out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are
 // tokens. With a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of
 // x; it may be rounded to dtype before it is multiplied, as that of an RmsNorm is.

@@ -11,6 +11,8 @@ from ._native import structs
 from ._operators.description import (
     Description,
     OfAttention,
+    OfExpertLinear,
+    OfExpertRouting,
     OfNorm,
     OfQuantizedFfn,
     OfQuantizedLinear,
@@ -20,6 +22,8 @@ from ._operators.description import (
 __all__ = [
     "Attention",
     "Embedding",
+    "ExpertLinear",
+    "ExpertRouting",
     "FusedFfn",
     "LayerNorm",
     "Linear",
@@ -95,6 +99,59 @@ class Embedding(Description):
     SIZES = ("hidden", "max_tokens")
     LIMIT = "max_tokens"
     WORDS = {"dtype": structs.DTYPES, "index": structs.INDEX_TYPES}
+
+
+@dataclass(frozen=True)
+class ExpertLinear(OfExpertLinear):
+    """A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says, times the
+    weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
+    bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
+    token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the
+    sum over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
+    which was rounded to dtype before.
+    """
+
+    in_features: int  # elements of a row of x; 1 to 262144
+    out_features: int  # elements of a row of out; 1 to 1048576
+    experts: int  # 1 to 512
+    top_k: int  # experts of a token; 1 to 32
+    max_tokens: int = 8192  # most tokens of one call
+    dtype: str = "bf16"  # element type of x, weights and out; fp32, fp16 or bf16, or a torch.dtype
+    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
+    gated: bool = False  # there is a second weight, up
+    bias: bool = False
+    gather: bool = False  # x has a row for each token
+    combine: bool = False  # out has a row for each token
+
+    C_NAME = "expert_linear"
+    STRUCT = structs.ExpertLinear
+    FAMILY = "expert_linear"
+    SIZES = ("in_features", "out_features", "experts", "top_k", "max_tokens")
+    LIMIT = "max_tokens"
+    WORDS = {"dtype": structs.DTYPES, "activation": structs.ACTIVATIONS}
+    C_FIELDS = {"in_features": "in", "out_features": "out"}
+
+
+@dataclass(frozen=True)
+class ExpertRouting(OfExpertRouting):
+    """Routing of a mixture of experts: of each token's softmax over all experts the top_k largest, in this
+    order, of equal ones the first, with `renormalize` divided by their sum; and all pairs of a token and a
+    slot, number token * top_k + slot, sorted by expert, those of one expert in their own order. The result is
+    the same in every call. NaN counts as minus infinity.
+    """
+
+    experts: int  # logits a token; 1 to 512
+    top_k: int  # experts that a token goes to; 1 to 32
+    max_tokens: int = 8192  # most tokens of one call
+    dtype: str = "bf16"  # element type of the logits; fp32, fp16 or bf16, or a torch.dtype
+    renormalize: bool = False
+
+    C_NAME = "expert_routing"
+    STRUCT = structs.ExpertRouting
+    FAMILY = "expert_routing"
+    SIZES = ("experts", "top_k", "max_tokens")
+    LIMIT = "max_tokens"
+    WORDS = {"dtype": structs.DTYPES}
 
 
 @dataclass(frozen=True)

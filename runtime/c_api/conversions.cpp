@@ -76,6 +76,30 @@ Embedding from_c(const hone_embedding& given) {
             .positions = flag_from("positions", given.positions)};
 }
 
+ExpertLinear from_c(const hone_expert_linear& given) {
+    check_reserved(given.reserved);
+    return {.in = given.in,
+            .out = given.out,
+            .experts = given.experts,
+            .top_k = given.top_k,
+            .max_tokens = given.max_tokens,
+            .dtype = dtype_from("dtype", given.dtype),
+            .activation = activation_from("activation", given.activation),
+            .gated = flag_from("gated", given.gated),
+            .bias = flag_from("bias", given.bias),
+            .gather = flag_from("gather", given.gather),
+            .combine = flag_from("combine", given.combine)};
+}
+
+ExpertRouting from_c(const hone_expert_routing& given) {
+    check_reserved(given.reserved);
+    return {.experts = given.experts,
+            .top_k = given.top_k,
+            .max_tokens = given.max_tokens,
+            .dtype = dtype_from("dtype", given.dtype),
+            .renormalize = flag_from("renormalize", given.renormalize)};
+}
+
 Linear from_c(const hone_linear& given) {
     return {.in = given.in,
             .out = given.out,

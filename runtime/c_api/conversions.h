@@ -18,6 +18,8 @@ namespace hone::c_api {
 [[nodiscard]] IndexType index_type_from(const char* field, std::int32_t given);
 [[nodiscard]] Attention from_c(const hone_attention& given);
 [[nodiscard]] Embedding from_c(const hone_embedding& given);
+[[nodiscard]] ExpertLinear from_c(const hone_expert_linear& given);
+[[nodiscard]] ExpertRouting from_c(const hone_expert_routing& given);
 [[nodiscard]] Linear from_c(const hone_linear& given);
 [[nodiscard]] FusedFfn from_c(const hone_fused_ffn& given);
 [[nodiscard]] RmsNorm from_c(const hone_rms_norm& given);
@@ -66,6 +68,30 @@ namespace hone::c_api {
             .position_table_stride = args.position_table_stride,
             .out_stride = args.out_stride,
             .scale = args.scale};
+}
+
+[[nodiscard]] inline ExpertLinearArgs from_c(const hone_expert_linear_args& args) noexcept {
+    return {.x = args.x,
+            .starts = args.starts,
+            .rows = args.rows,
+            .routing_weights = args.routing_weights,
+            .weight = args.weight,
+            .up = args.up,
+            .bias = args.bias,
+            .up_bias = args.up_bias,
+            .out = args.out,
+            .workspace = args.workspace,
+            .x_stride = args.x_stride,
+            .out_stride = args.out_stride};
+}
+
+[[nodiscard]] inline ExpertRoutingArgs from_c(const hone_expert_routing_args& args) noexcept {
+    return {.logits = args.logits,
+            .routing_weights = args.routing_weights,
+            .starts = args.starts,
+            .rows = args.rows,
+            .workspace = args.workspace,
+            .logits_stride = args.logits_stride};
 }
 
 [[nodiscard]] inline LinearArgs from_c(const hone_linear_args& args) noexcept {

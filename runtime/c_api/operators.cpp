@@ -25,6 +25,26 @@ hone_status hone_embedding_args_init(hone_embedding_args* args, size_t struct_si
     return initialize(args, struct_size, defaults);
 }
 
+hone_status hone_expert_linear_init(hone_expert_linear* description, size_t struct_size) {
+    constexpr hone_expert_linear defaults = HONE_EXPERT_LINEAR_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_expert_linear_args_init(hone_expert_linear_args* args, size_t struct_size) {
+    constexpr hone_expert_linear_args defaults = HONE_EXPERT_LINEAR_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
+hone_status hone_expert_routing_init(hone_expert_routing* description, size_t struct_size) {
+    constexpr hone_expert_routing defaults = HONE_EXPERT_ROUTING_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_expert_routing_args_init(hone_expert_routing_args* args, size_t struct_size) {
+    constexpr hone_expert_routing_args defaults = HONE_EXPERT_ROUTING_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
 hone_status hone_linear_init(hone_linear* description, size_t struct_size) {
     constexpr hone_linear defaults = HONE_LINEAR_INIT;
     return initialize(description, struct_size, defaults);
@@ -159,6 +179,42 @@ hone_status hone_embedding_explain(const hone_runtime* runtime, const hone_embed
                                    int64_t tokens, hone_text_format format, char* text, size_t capacity,
                                    size_t* length) {
     return explain(runtime, description, tokens, {format, text, capacity, length}, "hone_embedding_explain");
+}
+
+hone_status hone_expert_linear_prepare(hone_runtime* runtime, const hone_expert_linear* description,
+                                       hone_operator** op) {
+    return prepare(runtime, description, op, "hone_expert_linear_prepare");
+}
+
+hone_status hone_expert_linear_run(const hone_operator* op, void* stream, const hone_expert_linear_args* args,
+                                   int64_t tokens) {
+    constexpr hone_expert_linear_args defaults = HONE_EXPERT_LINEAR_ARGS_INIT;
+    return run<hone::ExpertLinearKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_expert_linear_explain(const hone_runtime* runtime, const hone_expert_linear* description,
+                                       int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                       size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length},
+                   "hone_expert_linear_explain");
+}
+
+hone_status hone_expert_routing_prepare(hone_runtime* runtime, const hone_expert_routing* description,
+                                        hone_operator** op) {
+    return prepare(runtime, description, op, "hone_expert_routing_prepare");
+}
+
+hone_status hone_expert_routing_run(const hone_operator* op, void* stream,
+                                    const hone_expert_routing_args* args, int64_t tokens) {
+    constexpr hone_expert_routing_args defaults = HONE_EXPERT_ROUTING_ARGS_INIT;
+    return run<hone::ExpertRoutingKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_expert_routing_explain(const hone_runtime* runtime, const hone_expert_routing* description,
+                                        int64_t tokens, hone_text_format format, char* text, size_t capacity,
+                                        size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length},
+                   "hone_expert_routing_explain");
 }
 
 hone_status hone_linear_prepare(hone_runtime* runtime, const hone_linear* description, hone_operator** op) {

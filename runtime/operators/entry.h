@@ -13,6 +13,12 @@ namespace hone::runtime {
 [[nodiscard]] EmbeddingKernel prepare_with(const Maker& maker, const Embedding& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Embedding& description,
                                        std::int64_t tokens);
+[[nodiscard]] ExpertLinearKernel prepare_with(const Maker& maker, const ExpertLinear& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const ExpertLinear& description,
+                                       std::int64_t tokens);
+[[nodiscard]] ExpertRoutingKernel prepare_with(const Maker& maker, const ExpertRouting& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const ExpertRouting& description,
+                                       std::int64_t tokens);
 [[nodiscard]] LinearKernel prepare_with(const Maker& maker, const Linear& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const Linear& description,
                                        std::int64_t tokens);

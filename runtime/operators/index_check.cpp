@@ -133,6 +133,25 @@ Status check_append(const Driver& driver, const RopeKvAppend& rope, const RopeKv
     return Status::ok;
 }
 
+/// Whether they are 0 to count - 1 in any order.
+bool are_permuted(const Indices& indices) {
+    std::vector<bool> seen(indices.size());
+    return std::ranges::all_of(indices, [&](std::int64_t index) {
+        if (index < 0 || index >= std::ssize(seen) || seen[static_cast<std::size_t>(index)]) return false;
+        seen[static_cast<std::size_t>(index)] = true;
+        return true;
+    });
+}
+
+Status check_routing(const Driver& driver, const ExpertLinear& layer, const ExpertLinearArgs& args,
+                     std::int64_t tokens) {
+    const std::int64_t places = tokens * layer.top_k;
+    const Indices starts = read(driver, args.starts, layer.experts + 1);
+    if (!are_starts(starts, places, places) || starts.back() != places) return Status::bad_lengths;
+    if (!layer.gather && !layer.combine) return Status::ok;
+    return are_permuted(read(driver, args.rows, places)) ? Status::ok : Status::bad_indices;
+}
+
 template <class Id>
 bool all_have_rows(const Driver& driver, const RowIds& ids, std::int64_t count) {
     const DeviceSpan<Id> span{reinterpret_cast<CUdeviceptr>(ids.data), static_cast<std::size_t>(count)};
@@ -170,6 +189,14 @@ Status check_indices(const DeviceSession& session, CUstream stream, const RopeKv
                      const RopeKvAppendArgs& args, std::int64_t tokens) noexcept {
     return on_the_host(session, stream,
                        [&](const Driver& driver) { return check_append(driver, rope, args, tokens); });
+}
+
+Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
+                     const ExpertLinear& layer, const ExpertLinearArgs& args, std::int64_t tokens) noexcept {
+    const Status wrong = kernels.check(call, {tokens});
+    if (wrong != Status::ok || tokens == 0) return wrong;
+    return on_the_host(kernels.session(), stream,
+                       [&](const Driver& driver) { return check_routing(driver, layer, args, tokens); });
 }
 
 Status check_rows(const PreparedOperator& kernels, CUstream stream, const Call& call, std::int64_t count,

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "hone/attention.h"
+#include "hone/expert_linear.h"
 #include "hone/rope_kv_append.h"
 #include "runtime/cuda/device_session.h"
 #include "runtime/dispatch/prepared_operator.h"
@@ -18,6 +19,12 @@ namespace hone::runtime {
                                    const AttentionArgs& args, AttentionSizes sizes) noexcept;
 [[nodiscard]] Status check_indices(const DeviceSession& session, CUstream stream, const RopeKvAppend& rope,
                                    const RopeKvAppendArgs& args, std::int64_t tokens) noexcept;
+
+/// After `kernels` has said whether `call` is right otherwise: bad_lengths for starts that do not rise from 0
+/// to all places, bad_indices for rows that are not each place once.
+[[nodiscard]] Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
+                                   const ExpertLinear& layer, const ExpertLinearArgs& args,
+                                   std::int64_t tokens) noexcept;
 
 /// Ids of the rows of a table, on the device.
 struct RowIds {

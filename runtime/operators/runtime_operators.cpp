@@ -16,6 +16,16 @@ EmbeddingKernel Runtime::prepare(const Embedding& description) {
                             [&] { return runtime::prepare_with(state_->maker(), description); });
 }
 
+ExpertLinearKernel Runtime::prepare(const ExpertLinear& description) {
+    return runtime::guarded("prepare(ExpertLinear)",
+                            [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
+ExpertRoutingKernel Runtime::prepare(const ExpertRouting& description) {
+    return runtime::guarded("prepare(ExpertRouting)",
+                            [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
 LinearKernel Runtime::prepare(const Linear& description) {
     return runtime::guarded("prepare(Linear)",
                             [&] { return runtime::prepare_with(state_->maker(), description); });
@@ -68,6 +78,16 @@ Explanation Runtime::explain(const Attention& description, AttentionSizes sizes)
 
 Explanation Runtime::explain(const Embedding& description, std::int64_t tokens) const {
     return runtime::guarded("explain(Embedding)",
+                            [&] { return runtime::explain_with(state_->dispatcher, description, tokens); });
+}
+
+Explanation Runtime::explain(const ExpertLinear& description, std::int64_t tokens) const {
+    return runtime::guarded("explain(ExpertLinear)",
+                            [&] { return runtime::explain_with(state_->dispatcher, description, tokens); });
+}
+
+Explanation Runtime::explain(const ExpertRouting& description, std::int64_t tokens) const {
+    return runtime::guarded("explain(ExpertRouting)",
                             [&] { return runtime::explain_with(state_->dispatcher, description, tokens); });
 }
 

@@ -104,6 +104,76 @@ static int embedding_args_differs(void) {
            made.out_stride != wanted.out_stride;
 }
 
+static int expert_linear_differs(void) {
+    hone_expert_linear made;
+    const hone_expert_linear wanted = HONE_EXPERT_LINEAR_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_expert_linear_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.dtype != wanted.dtype ||
+           made.in != wanted.in ||
+           made.out != wanted.out ||
+           made.experts != wanted.experts ||
+           made.top_k != wanted.top_k ||
+           made.max_tokens != wanted.max_tokens ||
+           made.activation != wanted.activation ||
+           made.gated != wanted.gated ||
+           made.bias != wanted.bias ||
+           made.gather != wanted.gather ||
+           made.combine != wanted.combine ||
+           made.reserved != wanted.reserved;
+}
+
+static int expert_linear_args_differs(void) {
+    hone_expert_linear_args made;
+    const hone_expert_linear_args wanted = HONE_EXPERT_LINEAR_ARGS_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_expert_linear_args_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.reserved != wanted.reserved ||
+           made.x != wanted.x ||
+           made.starts != wanted.starts ||
+           made.rows != wanted.rows ||
+           made.routing_weights != wanted.routing_weights ||
+           made.weight != wanted.weight ||
+           made.up != wanted.up ||
+           made.bias != wanted.bias ||
+           made.up_bias != wanted.up_bias ||
+           made.out != wanted.out ||
+           made.workspace != wanted.workspace ||
+           made.x_stride != wanted.x_stride ||
+           made.out_stride != wanted.out_stride;
+}
+
+static int expert_routing_differs(void) {
+    hone_expert_routing made;
+    const hone_expert_routing wanted = HONE_EXPERT_ROUTING_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_expert_routing_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.dtype != wanted.dtype ||
+           made.experts != wanted.experts ||
+           made.top_k != wanted.top_k ||
+           made.max_tokens != wanted.max_tokens ||
+           made.renormalize != wanted.renormalize ||
+           made.reserved != wanted.reserved;
+}
+
+static int expert_routing_args_differs(void) {
+    hone_expert_routing_args made;
+    const hone_expert_routing_args wanted = HONE_EXPERT_ROUTING_ARGS_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_expert_routing_args_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.reserved != wanted.reserved ||
+           made.logits != wanted.logits ||
+           made.routing_weights != wanted.routing_weights ||
+           made.starts != wanted.starts ||
+           made.rows != wanted.rows ||
+           made.workspace != wanted.workspace ||
+           made.logits_stride != wanted.logits_stride;
+}
+
 static int linear_differs(void) {
     hone_linear made;
     const hone_linear wanted = HONE_LINEAR_INIT;
@@ -491,6 +561,10 @@ const char* differing_initializer(void) {
     if (attention_args_differs()) return "attention_args";
     if (embedding_differs()) return "embedding";
     if (embedding_args_differs()) return "embedding_args";
+    if (expert_linear_differs()) return "expert_linear";
+    if (expert_linear_args_differs()) return "expert_linear_args";
+    if (expert_routing_differs()) return "expert_routing";
+    if (expert_routing_args_differs()) return "expert_routing_args";
     if (linear_differs()) return "linear";
     if (linear_args_differs()) return "linear_args";
     if (fused_ffn_differs()) return "fused_ffn";

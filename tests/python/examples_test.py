@@ -104,6 +104,12 @@ class Examples(unittest.TestCase):
     def test_embedding(self) -> None:
         self.assert_runs("embedding", "embedding dtype=bf16", (512, 4096))
 
+    def test_expert_linear(self) -> None:
+        self.assert_runs("expert_linear", "expert_linear dtype=bf16 activation=silu gated=yes", (16, 2, 1024))
+
+    def test_expert_routing(self) -> None:
+        self.assert_runs("expert_routing", "expert_routing dtype=fp32", (64, 8), (64, 8))
+
     def test_fused_ffn(self) -> None:
         self.assert_runs("fused_ffn", "gated=yes", (16, 4096))
 

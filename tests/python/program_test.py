@@ -241,7 +241,7 @@ def one_family_each() -> list:
 def variants(kind: type) -> list:
     """Descriptions of a kind with each value of each field that is no size, others as they are by default."""
     fields = dataclasses.fields(kind)
-    needed = {field.name: 64 for field in fields if field.default is dataclasses.MISSING}
+    needed = {field.name: 32 for field in fields if field.default is dataclasses.MISSING}
     flags = {field.name: (False, True) for field in fields if field.type == "bool"}
     values = {**flags, **kind.WORDS}
     return [kind(**needed, **{name: value}) for name in values for value in values[name]]

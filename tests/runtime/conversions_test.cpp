@@ -93,6 +93,60 @@ TEST_CASE("hone_embedding: every member arrives, and numbers that are none are r
     CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
 }
 
+TEST_CASE("hone_expert_linear: every member arrives, and numbers that are none are refused") {
+    hone_expert_linear c = HONE_EXPERT_LINEAR_INIT;
+    c.in = 2;
+    c.out = 3;
+    c.experts = 4;
+    c.top_k = 5;
+    c.max_tokens = 6;
+    c.dtype = HONE_FP16;
+    c.activation = HONE_RELU;
+    c.gated = 1;
+    c.bias = 1;
+    c.gather = 1;
+    c.combine = 1;
+    const ExpertLinear description = from_c(c);
+    CHECK(description.in == 2);
+    CHECK(description.out == 3);
+    CHECK(description.experts == 4);
+    CHECK(description.top_k == 5);
+    CHECK(description.max_tokens == 6);
+    CHECK(description.dtype == Dtype::fp16);
+    CHECK(description.activation == Activation::relu);
+    CHECK(description.gated == true);
+    CHECK(description.bias == true);
+    CHECK(description.gather == true);
+    CHECK(description.combine == true);
+    CHECK(refuses(c, &hone_expert_linear::dtype));
+    CHECK(refuses(c, &hone_expert_linear::activation));
+    CHECK(refuses(c, &hone_expert_linear::gated));
+    CHECK(refuses(c, &hone_expert_linear::bias));
+    CHECK(refuses(c, &hone_expert_linear::gather));
+    CHECK(refuses(c, &hone_expert_linear::combine));
+    c.reserved = 1;
+    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
+}
+
+TEST_CASE("hone_expert_routing: every member arrives, and numbers that are none are refused") {
+    hone_expert_routing c = HONE_EXPERT_ROUTING_INIT;
+    c.experts = 2;
+    c.top_k = 3;
+    c.max_tokens = 4;
+    c.dtype = HONE_FP16;
+    c.renormalize = 1;
+    const ExpertRouting description = from_c(c);
+    CHECK(description.experts == 2);
+    CHECK(description.top_k == 3);
+    CHECK(description.max_tokens == 4);
+    CHECK(description.dtype == Dtype::fp16);
+    CHECK(description.renormalize == true);
+    CHECK(refuses(c, &hone_expert_routing::dtype));
+    CHECK(refuses(c, &hone_expert_routing::renormalize));
+    c.reserved = 1;
+    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
+}
+
 TEST_CASE("hone_linear: every member arrives, and numbers that are none are refused") {
     hone_linear c = HONE_LINEAR_INIT;
     c.in = 2;
@@ -470,6 +524,52 @@ TEST_CASE("hone_embedding_args: every member arrives") {
     CHECK(args.position_table_stride == 10);
     CHECK(args.out_stride == 11);
     CHECK(args.scale == 12.5F);
+}
+
+TEST_CASE("hone_expert_linear_args: every member arrives") {
+    hone_expert_linear_args c = HONE_EXPERT_LINEAR_ARGS_INIT;
+    c.x = at(2);
+    c.starts = at<int32_t>(3);
+    c.rows = at<int32_t>(4);
+    c.routing_weights = at<float>(5);
+    c.weight = at(6);
+    c.up = at(7);
+    c.bias = at(8);
+    c.up_bias = at(9);
+    c.out = at(10);
+    c.workspace = at(11);
+    c.x_stride = 12;
+    c.out_stride = 13;
+    const ExpertLinearArgs args = from_c(c);
+    CHECK(args.x == at(2));
+    CHECK(args.starts == at<int32_t>(3));
+    CHECK(args.rows == at<int32_t>(4));
+    CHECK(args.routing_weights == at<float>(5));
+    CHECK(args.weight == at(6));
+    CHECK(args.up == at(7));
+    CHECK(args.bias == at(8));
+    CHECK(args.up_bias == at(9));
+    CHECK(args.out == at(10));
+    CHECK(args.workspace == at(11));
+    CHECK(args.x_stride == 12);
+    CHECK(args.out_stride == 13);
+}
+
+TEST_CASE("hone_expert_routing_args: every member arrives") {
+    hone_expert_routing_args c = HONE_EXPERT_ROUTING_ARGS_INIT;
+    c.logits = at(2);
+    c.routing_weights = at<float>(3);
+    c.starts = at<int32_t>(4);
+    c.rows = at<int32_t>(5);
+    c.workspace = at(6);
+    c.logits_stride = 7;
+    const ExpertRoutingArgs args = from_c(c);
+    CHECK(args.logits == at(2));
+    CHECK(args.routing_weights == at<float>(3));
+    CHECK(args.starts == at<int32_t>(4));
+    CHECK(args.rows == at<int32_t>(5));
+    CHECK(args.workspace == at(6));
+    CHECK(args.logits_stride == 7);
 }
 
 TEST_CASE("hone_linear_args: every member arrives") {

@@ -32,6 +32,29 @@ void visit_pointers(EmbeddingArgs& args, const Visit& visit) {
 }
 
 template <class Visit>
+void visit_pointers(ExpertLinearArgs& args, const Visit& visit) {
+    visit("x", args.x);
+    visit("starts", args.starts);
+    visit("rows", args.rows);
+    visit("routing_weights", args.routing_weights);
+    visit("weight", args.weight);
+    visit("up", args.up);
+    visit("bias", args.bias);
+    visit("up_bias", args.up_bias);
+    visit("out", args.out);
+    visit("workspace", args.workspace);
+}
+
+template <class Visit>
+void visit_pointers(ExpertRoutingArgs& args, const Visit& visit) {
+    visit("logits", args.logits);
+    visit("routing_weights", args.routing_weights);
+    visit("starts", args.starts);
+    visit("rows", args.rows);
+    visit("workspace", args.workspace);
+}
+
+template <class Visit>
 void visit_pointers(LinearArgs& args, const Visit& visit) {
     visit("x", args.x);
     visit("weight", args.weight);
@@ -158,6 +181,26 @@ void visit_small_calls(const Visit& visit) {
                     .scale = true,
                     .positions = true},
           EmbeddingArgs{.vocabulary = 100, .position_rows = 100});
+    visit(ExpertLinear{.in = 64, .out = 64, .experts = 64, .top_k = 32, .max_tokens = 8}, ExpertLinearArgs{});
+    visit(ExpertLinear{.in = 64,
+                       .out = 64,
+                       .experts = 64,
+                       .top_k = 32,
+                       .max_tokens = 8,
+                       .dtype = Dtype::fp16,
+                       .activation = Activation::relu,
+                       .gated = true,
+                       .bias = true,
+                       .gather = true,
+                       .combine = true},
+          ExpertLinearArgs{});
+    visit(ExpertRouting{.experts = 64, .top_k = 32, .max_tokens = 8}, ExpertRoutingArgs{});
+    visit(ExpertRouting{.experts = 64,
+                        .top_k = 32,
+                        .max_tokens = 8,
+                        .dtype = Dtype::fp16,
+                        .renormalize = true},
+          ExpertRoutingArgs{});
     visit(Linear{.in = 64, .out = 64, .max_tokens = 8}, LinearArgs{});
     visit(Linear{.in = 64,
                  .out = 64,

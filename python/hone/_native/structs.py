@@ -82,6 +82,50 @@ class EmbeddingArgs(ctypes.Structure):
     ]
 
 
+class ExpertLinear(ctypes.Structure):
+    """hone_expert_linear"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        *members(c_int64, "in out experts top_k max_tokens"),
+        *members(c_int32, "activation gated bias gather combine"),
+        ("reserved", c_uint32),
+    ]
+
+
+class ExpertLinearArgs(ctypes.Structure):
+    """hone_expert_linear_args"""
+
+    _fields_ = [
+        *members(c_uint32, "struct_size reserved"),
+        *members(c_void_p, "x starts rows routing_weights weight up bias up_bias out workspace"),
+        *members(c_int64, "x_stride out_stride"),
+    ]
+
+
+class ExpertRouting(ctypes.Structure):
+    """hone_expert_routing"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        *members(c_int64, "experts top_k max_tokens"),
+        ("renormalize", c_int32),
+        ("reserved", c_uint32),
+    ]
+
+
+class ExpertRoutingArgs(ctypes.Structure):
+    """hone_expert_routing_args"""
+
+    _fields_ = [
+        *members(c_uint32, "struct_size reserved"),
+        *members(c_void_p, "logits routing_weights starts rows workspace"),
+        ("logits_stride", c_int64),
+    ]
+
+
 class Linear(ctypes.Structure):
     """hone_linear"""
 
@@ -315,6 +359,8 @@ def packing(kind: Type[ctypes.Structure]) -> struct.Struct:
 OPERATORS = {
     "attention": (Attention, 3),
     "embedding": (Embedding, 1),
+    "expert_linear": (ExpertLinear, 1),
+    "expert_routing": (ExpertRouting, 1),
     "linear": (Linear, 1),
     "fused_ffn": (FusedFfn, 1),
     "rms_norm": (RmsNorm, 1),
@@ -329,6 +375,8 @@ OPERATORS = {
 CALLS = {
     "attention": 3,
     "embedding": 1,
+    "expert_linear": 1,
+    "expert_routing": 1,
     "linear": 1,
     "fused_ffn": 1,
     "norm": 1,

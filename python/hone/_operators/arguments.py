@@ -37,11 +37,14 @@ class Arguments:
         self._seen.append((array, stride))
         return array.pointer, stride
 
-    def leading(self, value: Any, name: str, dtypes: Sequence[str]) -> int:
-        """The pointer of a contiguous array of one element a row; it comes first."""
+    def leading(self, value: Any, name: str, dtypes: Sequence[str], shape: Tuple[int, ...] = ()) -> int:
+        """The pointer of a contiguous array [..., *shape], of one element a row where nothing is said; it
+        comes first."""
         array = self._view(value, name, dtypes)
         arrays.check_contiguous(array)
-        self._set_leading(array, array.shape, math.prod(array.shape))
+        leading = array.shape[: max(len(array.shape) - len(shape), 0)]
+        self._set_leading(array, leading, math.prod(leading))
+        arrays.check_shape(array, self.shape(*shape))
         self._seen.append((array, 0))
         return array.pointer
 

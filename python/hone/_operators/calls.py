@@ -21,6 +21,8 @@ from .tensors import computed, fixed, rows, stored
 
 __all__ = [
     "EmbeddingOperator",
+    "ExpertLinearOperator",
+    "ExpertRoutingOperator",
     "FusedFfnOperator",
     "LinearOperator",
     "Norm",
@@ -178,6 +180,128 @@ class EmbeddingOperator(RowsOperator):
             except NOT_PLAIN:
                 pass
         return self._call_checked((ids, table, position_ids, position_table, out, scale), stream)
+
+
+class ExpertLinearOperator(RowsOperator):
+    """A prepared ExpertLinear."""
+
+    CALL = "expert_linear"
+    ARGUMENTS = structs.ExpertLinearArgs
+    TENSORS = (
+        computed("x"),
+        computed("starts", dtype="int32"),
+        rows("rows", "top_k", when="maps_rows", dtype="int32"),
+        rows("routing_weights", "top_k", when="combine", dtype="fp32"),
+        fixed("weight", "experts out_features in_features"),
+        fixed("up", "experts out_features in_features", when="gated"),
+        fixed("bias", "experts out_features", when="bias"),
+        fixed("up_bias", "experts out_features", when="gated_bias"),
+        computed("out", written=True),
+    )
+    GIVEN = ("x", "starts", "weight", "rows", "routing_weights", "up", "bias", "up_bias", "out", "workspace")
+    NUMBERS = ()
+
+    def run_pointers(
+        self, stream: int, tokens: int, x: int = 0, starts: int = 0, rows: int = 0, routing_weights: int = 0,
+        weight: int = 0, up: int = 0, bias: int = 0, up_bias: int = 0, out: int = 0, workspace: int = 0,
+        x_stride: int = 0, out_stride: int = 0,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, 0, x, starts, rows, routing_weights, weight, up, bias, up_bias, out, workspace,
+            x_stride, out_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Array, starts: Array, weight: Array, rows: Optional[Array] = None,
+        routing_weights: Optional[Array] = None, up: Optional[Array] = None, bias: Optional[Array] = None,
+        up_bias: Optional[Array] = None, *, out: Optional[Array] = None, workspace: Optional[Array] = None,
+        stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        x: [tokens, in] with gather, else [tokens, top_k, in]: tokens * top_k rows by place; dtype
+        starts: int32, [experts + 1]: the first place of each expert, and tokens * top_k
+        rows: [..., top_k], int32, needed with gather or combine: the pairs by place, token * top_k + slot
+        routing_weights: [..., top_k], fp32, needed with combine
+        weight: [experts, out_features, in_features], dtype
+        up: [experts, out_features, in_features], needed when the operator is gated
+        bias: [experts, out_features], dtype; needed when the operator has a bias
+        up_bias: [experts, out_features], needed when the operator is gated and has biases
+        out: [tokens, out] with combine, else [tokens, top_k, out]: tokens * top_k rows by place; dtype
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(
+                    x, starts, weight, rows, routing_weights, up, bias, up_bias, out, workspace, stream,
+                )
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((
+            x, starts, weight, rows, routing_weights, up, bias, up_bias, out, workspace,
+        ), stream)
+
+
+class ExpertRoutingOperator(RowsOperator):
+    """A prepared ExpertRouting."""
+
+    CALL = "expert_routing"
+    ARGUMENTS = structs.ExpertRoutingArgs
+    TENSORS = (
+        rows("logits", "experts", strided=True),
+        rows("routing_weights", "top_k", dtype="fp32", written=True),
+        computed("starts", dtype="int32", written=True),
+        rows("rows", "top_k", dtype="int32", written=True),
+    )
+    GIVEN = ("logits", "routing_weights", "starts", "rows", "workspace")
+    NUMBERS = ()
+
+    def run_pointers(
+        self, stream: int, tokens: int, logits: int = 0, routing_weights: int = 0, starts: int = 0,
+        rows: int = 0, workspace: int = 0, logits_stride: int = 0,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(self._bytes, 0, logits, routing_weights, starts, rows, workspace, logits_stride)
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, logits: Array, *, routing_weights: Optional[Array] = None, starts: Optional[Array] = None,
+        rows: Optional[Array] = None, workspace: Optional[Array] = None, stream: Any = None,
+    ) -> Any:
+        """Returns (routing_weights, starts, rows): those that the operator has.
+
+        logits: [..., experts], dtype
+        routing_weights: [..., top_k], fp32, those of slot 0 first, the largest
+        starts: int32, [experts + 1]: the first place of each expert's pairs, and tokens * top_k
+        rows: [..., top_k], int32, the pairs by place: tokens * top_k numbers, token * top_k + slot
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(logits) is self._tensor:
+            try:
+                return self._plain(logits, routing_weights, starts, rows, workspace, stream)
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((logits, routing_weights, starts, rows, workspace), stream)
 
 
 class LinearOperator(RowsOperator):
@@ -751,6 +875,8 @@ class SampleOperator(RowsOperator):
 # By description; hand-written ones are in prepare.py.
 KINDS = {
     descriptions.Embedding: EmbeddingOperator,
+    descriptions.ExpertLinear: ExpertLinearOperator,
+    descriptions.ExpertRouting: ExpertRoutingOperator,
     descriptions.Linear: LinearOperator,
     descriptions.FusedFfn: FusedFfnOperator,
     descriptions.RmsNorm: Norm,

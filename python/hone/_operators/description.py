@@ -140,6 +140,54 @@ class OfRopeKvAppend(OfAttention):
         self._set_default("rotary_dim", -1, self.head_dim)
 
 
+class OfExpertRouting(Description):
+    """Base of ExpertRouting."""
+
+    experts: int
+
+    @property
+    def starts_shape(self) -> Tuple[bool, Tuple[int, ...]]:
+        return False, (self.experts + 1,)
+
+
+class OfExpertLinear(Description):
+    """Base of ExpertLinear."""
+
+    in_features: int
+    out_features: int
+    experts: int
+    top_k: int
+    gated: bool
+    bias: bool
+    gather: bool
+    combine: bool
+
+    @property
+    def maps_rows(self) -> bool:
+        """Whether the call says which token stands at which place."""
+        return self.gather or self.combine
+
+    @property
+    def gated_bias(self) -> bool:
+        return self.gated and self.bias
+
+    @property
+    def starts_shape(self) -> Tuple[bool, Tuple[int, ...]]:
+        return False, (self.experts + 1,)
+
+    @property
+    def x_shape(self) -> Tuple[bool, Tuple[int, ...]]:
+        return self._rows_of(self.in_features, self.gather)
+
+    @property
+    def out_shape(self) -> Tuple[bool, Tuple[int, ...]]:
+        return self._rows_of(self.out_features, self.combine)
+
+    def _rows_of(self, columns: int, by_token: bool) -> Tuple[bool, Tuple[int, ...]]:
+        """Rows by place stand as top_k for each token."""
+        return True, (columns,) if by_token else (self.top_k, columns)
+
+
 class _OfQuantized(Description):
     """What operators with quantized weights have in common."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import linecache
+import math
 import re
 import struct
 import zlib
@@ -114,11 +115,12 @@ class _Writer:
         name, columns = self._first.name, self._first.shape
         bad = f"{self._bad_dtype(self._first)} or {name}.get_device() != device"
         bad += f" or shape[-1] != {columns[-1]}" if columns else ""
+        bad += f" or shape[{-len(columns)}:] != {columns}" if len(columns) > 1 else ""
         known = self._fresh and name == "x"
         lines = [f"shape = {name}.shape"] + ([] if known else [f"if {bad}:", "    raise NotPlain"])
         lines += self._stride(self._first)
-        lines.append(f"rows = {name}.numel()" + (f" // {columns[-1]}" if columns else ""))
-        return lines + ["if not rows:", "    raise NotPlain"] if self._fresh else lines
+        lines.append(f"count = {name}.numel()" + (f" // {math.prod(columns)}" if columns else ""))
+        return lines + ["if not count:", "    raise NotPlain"] if self._fresh else lines
 
     def _shape(self, wanted: Wanted) -> str:
         if not wanted.rows:
@@ -126,7 +128,7 @@ class _Writer:
             return f"{wanted.name}_shape"
         if wanted.shape == self._first.shape:
             return "shape"
-        leading = "shape[:-1]" if self._first.shape else "shape"
+        leading = f"shape[:{-len(self._first.shape)}]" if self._first.shape else "shape"
         columns = "".join(f"{size}, " for size in wanted.shape)
         return f"{leading} + ({columns})" if wanted.shape else leading
 
@@ -164,7 +166,7 @@ class _Writer:
         ]
 
     def _find_workspace(self) -> List[str]:
-        lines = ["size = sizes[rows]"]
+        lines = ["size = sizes[count]"]
         if not self._works:
             return lines
         first = self._first.name

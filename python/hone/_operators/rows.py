@@ -83,8 +83,8 @@ class RowsOperator(Operator):
             pointers[name], pointers[wanted.stride] = arguments.matrix(value, name, dtypes, shape[-1])
         elif wanted.strided:
             pointers[name], pointers[wanted.stride] = arguments.weight(value, name, dtypes, shape)
-        elif wanted.rows and not shape and name == self.GIVEN[0]:
-            pointers[name] = arguments.leading(value, name, dtypes)
+        elif wanted.rows and name == self.GIVEN[0]:
+            pointers[name] = arguments.leading(value, name, dtypes, shape)
         else:
             pointers[name] = arguments.compact(
                 value, name, dtypes, arguments.shape(*shape) if wanted.rows else shape

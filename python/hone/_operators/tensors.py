@@ -32,7 +32,11 @@ class Wanted(NamedTuple):
         return [(place, size) for place, size in enumerate(self.shape) if isinstance(size, str)]
 
 
-_OPTIONS = {"quantized": "an output of int8 or fp8"}  # of properties; of a flag it is its name
+_OPTIONS = {  # of properties; of a flag it is its name
+    "quantized": "an output of int8 or fp8",
+    "maps_rows": "gather=True or combine=True",
+    "gated_bias": "gated=True and bias=True",
+}
 
 
 def _option(when: str) -> str:
@@ -83,7 +87,7 @@ class _Computed(Tensor):
 
     def of(self, description: Any) -> List[Wanted]:
         of_rows, shape = getattr(description, f"{self.name}_shape")
-        return [self._wanted(description, of_rows, shape, of_rows and bool(shape))]
+        return [self._wanted(description, of_rows, shape, of_rows and len(shape) == 1)]
 
 
 class _Stored(Tensor):
@@ -119,9 +123,9 @@ def fixed(
     return Tensor(name, False, tuple(shape.split()), when, dtype, strided, written)
 
 
-def computed(name: str, *, when: str = "", dtype: str = "") -> Tensor:
+def computed(name: str, *, when: str = "", dtype: str = "", written: bool = False) -> Tensor:
     """A tensor of the shape that the description's property <name>_shape says."""
-    return _Computed(name, False, (), when, dtype)
+    return _Computed(name, False, (), when, dtype, written=written)
 
 
 def stored(names: str, shape: str, *, when: str = "", strided: bool = False) -> Tensor:

@@ -175,6 +175,100 @@ impl Default for hone_embedding_args {
     }
 }
 
+/// `hone_expert_linear` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_expert_linear {
+    pub struct_size: u32,
+    pub dtype: i32,
+    pub in_: i64,
+    pub out: i64,
+    pub experts: i64,
+    pub top_k: i64,
+    pub max_tokens: i64,
+    pub activation: i32,
+    pub gated: i32,
+    pub bias: i32,
+    pub gather: i32,
+    pub combine: i32,
+    pub reserved: u32,
+}
+
+impl Default for hone_expert_linear {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_expert_linear_init)
+    }
+}
+
+/// `hone_expert_linear_args` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_expert_linear_args {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub x: *const c_void,
+    pub starts: *const i32,
+    pub rows: *const i32,
+    pub routing_weights: *const f32,
+    pub weight: *const c_void,
+    pub up: *const c_void,
+    pub bias: *const c_void,
+    pub up_bias: *const c_void,
+    pub out: *mut c_void,
+    pub workspace: *mut c_void,
+    pub x_stride: i64,
+    pub out_stride: i64,
+}
+
+impl Default for hone_expert_linear_args {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_expert_linear_args_init)
+    }
+}
+
+/// `hone_expert_routing` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_expert_routing {
+    pub struct_size: u32,
+    pub dtype: i32,
+    pub experts: i64,
+    pub top_k: i64,
+    pub max_tokens: i64,
+    pub renormalize: i32,
+    pub reserved: u32,
+}
+
+impl Default for hone_expert_routing {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_expert_routing_init)
+    }
+}
+
+/// `hone_expert_routing_args` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_expert_routing_args {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub logits: *const c_void,
+    pub routing_weights: *mut f32,
+    pub starts: *mut i32,
+    pub rows: *mut i32,
+    pub workspace: *mut c_void,
+    pub logits_stride: i64,
+}
+
+impl Default for hone_expert_routing_args {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_expert_routing_args_init)
+    }
+}
+
 /// `hone_linear` of hone.h.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -682,6 +776,22 @@ extern "C" {
         args: *mut hone_embedding_args,
         struct_size: usize,
     ) -> hone_status;
+    pub fn hone_expert_linear_init(
+        description: *mut hone_expert_linear,
+        struct_size: usize,
+    ) -> hone_status;
+    pub fn hone_expert_linear_args_init(
+        args: *mut hone_expert_linear_args,
+        struct_size: usize,
+    ) -> hone_status;
+    pub fn hone_expert_routing_init(
+        description: *mut hone_expert_routing,
+        struct_size: usize,
+    ) -> hone_status;
+    pub fn hone_expert_routing_args_init(
+        args: *mut hone_expert_routing_args,
+        struct_size: usize,
+    ) -> hone_status;
     pub fn hone_linear_init(description: *mut hone_linear, struct_size: usize) -> hone_status;
     pub fn hone_linear_args_init(args: *mut hone_linear_args, struct_size: usize) -> hone_status;
     pub fn hone_fused_ffn_init(description: *mut hone_fused_ffn, struct_size: usize) -> hone_status;
@@ -786,6 +896,46 @@ extern "C" {
         op: *const hone_operator,
         stream: *mut c_void,
         args: *const hone_embedding_args,
+        tokens: i64,
+    ) -> hone_status;
+    pub fn hone_expert_linear_prepare(
+        runtime: *mut hone_runtime,
+        description: *const hone_expert_linear,
+        op: *mut *mut hone_operator,
+    ) -> hone_status;
+    pub fn hone_expert_linear_explain(
+        runtime: *const hone_runtime,
+        description: *const hone_expert_linear,
+        tokens: i64,
+        format: hone_text_format,
+        text: *mut c_char,
+        capacity: usize,
+        length: *mut usize,
+    ) -> hone_status;
+    pub fn hone_expert_linear_run(
+        op: *const hone_operator,
+        stream: *mut c_void,
+        args: *const hone_expert_linear_args,
+        tokens: i64,
+    ) -> hone_status;
+    pub fn hone_expert_routing_prepare(
+        runtime: *mut hone_runtime,
+        description: *const hone_expert_routing,
+        op: *mut *mut hone_operator,
+    ) -> hone_status;
+    pub fn hone_expert_routing_explain(
+        runtime: *const hone_runtime,
+        description: *const hone_expert_routing,
+        tokens: i64,
+        format: hone_text_format,
+        text: *mut c_char,
+        capacity: usize,
+        length: *mut usize,
+    ) -> hone_status;
+    pub fn hone_expert_routing_run(
+        op: *const hone_operator,
+        stream: *mut c_void,
+        args: *const hone_expert_routing_args,
         tokens: i64,
     ) -> hone_status;
     pub fn hone_linear_prepare(

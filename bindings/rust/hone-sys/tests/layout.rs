@@ -111,6 +111,76 @@ fn embedding_args() {
 }
 
 #[test]
+fn expert_linear() {
+    assert_eq!(size_of::<hone_expert_linear>(), 72);
+    at!(hone_expert_linear, struct_size, 0);
+    at!(hone_expert_linear, dtype, 4);
+    at!(hone_expert_linear, in_, 8);
+    at!(hone_expert_linear, out, 16);
+    at!(hone_expert_linear, experts, 24);
+    at!(hone_expert_linear, top_k, 32);
+    at!(hone_expert_linear, max_tokens, 40);
+    at!(hone_expert_linear, activation, 48);
+    at!(hone_expert_linear, gated, 52);
+    at!(hone_expert_linear, bias, 56);
+    at!(hone_expert_linear, gather, 60);
+    at!(hone_expert_linear, combine, 64);
+    at!(hone_expert_linear, reserved, 68);
+    let made = hone_expert_linear::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_expert_linear>());
+}
+
+#[test]
+fn expert_linear_args() {
+    assert_eq!(size_of::<hone_expert_linear_args>(), 104);
+    at!(hone_expert_linear_args, struct_size, 0);
+    at!(hone_expert_linear_args, reserved, 4);
+    at!(hone_expert_linear_args, x, 8);
+    at!(hone_expert_linear_args, starts, 16);
+    at!(hone_expert_linear_args, rows, 24);
+    at!(hone_expert_linear_args, routing_weights, 32);
+    at!(hone_expert_linear_args, weight, 40);
+    at!(hone_expert_linear_args, up, 48);
+    at!(hone_expert_linear_args, bias, 56);
+    at!(hone_expert_linear_args, up_bias, 64);
+    at!(hone_expert_linear_args, out, 72);
+    at!(hone_expert_linear_args, workspace, 80);
+    at!(hone_expert_linear_args, x_stride, 88);
+    at!(hone_expert_linear_args, out_stride, 96);
+    let made = hone_expert_linear_args::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_expert_linear_args>());
+}
+
+#[test]
+fn expert_routing() {
+    assert_eq!(size_of::<hone_expert_routing>(), 40);
+    at!(hone_expert_routing, struct_size, 0);
+    at!(hone_expert_routing, dtype, 4);
+    at!(hone_expert_routing, experts, 8);
+    at!(hone_expert_routing, top_k, 16);
+    at!(hone_expert_routing, max_tokens, 24);
+    at!(hone_expert_routing, renormalize, 32);
+    at!(hone_expert_routing, reserved, 36);
+    let made = hone_expert_routing::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_expert_routing>());
+}
+
+#[test]
+fn expert_routing_args() {
+    assert_eq!(size_of::<hone_expert_routing_args>(), 56);
+    at!(hone_expert_routing_args, struct_size, 0);
+    at!(hone_expert_routing_args, reserved, 4);
+    at!(hone_expert_routing_args, logits, 8);
+    at!(hone_expert_routing_args, routing_weights, 16);
+    at!(hone_expert_routing_args, starts, 24);
+    at!(hone_expert_routing_args, rows, 32);
+    at!(hone_expert_routing_args, workspace, 40);
+    at!(hone_expert_routing_args, logits_stride, 48);
+    let made = hone_expert_routing_args::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_expert_routing_args>());
+}
+
+#[test]
 fn linear() {
     assert_eq!(size_of::<hone_linear>(), 48);
     at!(hone_linear, struct_size, 0);

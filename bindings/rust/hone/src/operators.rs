@@ -413,6 +413,227 @@ impl PreparedEmbedding {
     }
 }
 
+/// A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says,
+/// times the weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32.
+/// activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias).
+/// With gather, x has a row for each token, and place p takes that of token rows[p] / top_k. With
+/// combine, out has a row for each token: the sum over slots, in their order and in fp32, of
+/// routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpertLinear {
+    /// elements of a row of x, 1 to 262144
+    pub in_features: i64,
+    /// elements of a row of out, 1 to 1048576
+    pub out_features: i64,
+    /// 1 to 512
+    pub experts: i64,
+    /// experts of a token, 1 to 32
+    pub top_k: i64,
+    /// most tokens of one call
+    pub max_tokens: i64,
+    /// element type of x, weights and out
+    pub dtype: Dtype,
+    pub activation: Activation,
+    /// there is a second weight, up
+    pub gated: bool,
+    pub bias: bool,
+    /// x has a row for each token
+    pub gather: bool,
+    /// out has a row for each token
+    pub combine: bool,
+}
+
+impl Default for ExpertLinear {
+    fn default() -> Self {
+        let made = sys::hone_expert_linear::default();
+        ExpertLinear {
+            in_features: made.in_,
+            out_features: made.out,
+            experts: made.experts,
+            top_k: made.top_k,
+            max_tokens: made.max_tokens,
+            dtype: Dtype::from_c(made.dtype),
+            activation: Activation::from_c(made.activation),
+            gated: made.gated != 0,
+            bias: made.bias != 0,
+            gather: made.gather != 0,
+            combine: made.combine != 0,
+        }
+    }
+}
+
+impl ExpertLinear {
+    pub(crate) fn to_c(self) -> sys::hone_expert_linear {
+        sys::hone_expert_linear {
+            in_: self.in_features,
+            out: self.out_features,
+            experts: self.experts,
+            top_k: self.top_k,
+            max_tokens: self.max_tokens,
+            dtype: self.dtype as i32,
+            activation: self.activation as i32,
+            gated: self.gated as i32,
+            bias: self.bias as i32,
+            gather: self.gather as i32,
+            combine: self.combine as i32,
+            ..sys::hone_expert_linear::default()
+        }
+    }
+
+    /// Loads, or compiles, every kernel that a call up to the maxima can reach.
+    pub fn prepare(&self, runtime: &Runtime) -> Result<PreparedExpertLinear> {
+        let description = self.to_c();
+        Ok(PreparedExpertLinear(runtime.prepare(|runtime, op| unsafe {
+            sys::hone_expert_linear_prepare(runtime, &description, op)
+        })?))
+    }
+
+    /// Which kernel a call of these sizes takes, and why; loads nothing.
+    pub fn explain(&self, runtime: &Runtime, tokens: i64, format: TextFormat) -> Result<String> {
+        let description = self.to_c();
+        runtime.explain(|runtime, text, capacity, length| unsafe {
+            sys::hone_expert_linear_explain(
+                runtime,
+                &description,
+                tokens,
+                format as i32,
+                text,
+                capacity,
+                length,
+            )
+        })
+    }
+}
+
+/// One call. A stride is the distance between two rows in elements, 0 meaning the row's length;
+/// weights are contiguous. 16 bytes always suffice as alignment of pointers and strides. out
+/// overlaps nothing else. `starts` and `rows` are on the device: what they say beyond the call's
+/// places is not read, and nothing is written there; rows of out that no place has then keep what
+/// they hold, and are nothing to rely on with combine.
+pub type ExpertLinearArgs = sys::hone_expert_linear_args;
+
+/// A prepared operator whose calls take [`ExpertLinearArgs`].
+#[derive(Debug)]
+pub struct PreparedExpertLinear(Prepared);
+
+impl PreparedExpertLinear {
+    /// Enqueues a call.
+    ///
+    /// # Safety
+    /// Pointers are to memory of the device that is as large as the description and the sizes say,
+    /// and stays until the stream has run the call; the stream is of the runtime's device.
+    pub unsafe fn run(&self, stream: Stream, args: &ExpertLinearArgs, tokens: i64) -> Result<()> {
+        check(sys::hone_expert_linear_run(self.0.op(), stream.0, args, tokens))
+    }
+
+    /// Bytes of device memory, aligned to 256, that a call of up to these sizes needs as its
+    /// workspace.
+    pub fn workspace_bytes(&self, tokens: i64) -> Result<usize> {
+        self.0.workspace(|op, bytes| unsafe { sys::hone_operator_workspace(op, tokens, bytes) })
+    }
+
+    /// What was prepared, bucket by bucket.
+    pub fn report(&self, format: TextFormat) -> Result<String> {
+        self.0.report(format)
+    }
+}
+
+/// Routing of a mixture of experts: of each token's softmax over all experts the top_k largest, in
+/// this order, of equal ones the first, with `renormalize` divided by their sum; and all pairs of a
+/// token and a slot, number token * top_k + slot, sorted by expert, those of one expert in their
+/// own order. The result is the same in every call. NaN counts as minus infinity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpertRouting {
+    /// logits a token, 1 to 512
+    pub experts: i64,
+    /// experts that a token goes to, 1 to 32
+    pub top_k: i64,
+    /// most tokens of one call
+    pub max_tokens: i64,
+    /// element type of the logits
+    pub dtype: Dtype,
+    pub renormalize: bool,
+}
+
+impl Default for ExpertRouting {
+    fn default() -> Self {
+        let made = sys::hone_expert_routing::default();
+        ExpertRouting {
+            experts: made.experts,
+            top_k: made.top_k,
+            max_tokens: made.max_tokens,
+            dtype: Dtype::from_c(made.dtype),
+            renormalize: made.renormalize != 0,
+        }
+    }
+}
+
+impl ExpertRouting {
+    pub(crate) fn to_c(self) -> sys::hone_expert_routing {
+        sys::hone_expert_routing {
+            experts: self.experts,
+            top_k: self.top_k,
+            max_tokens: self.max_tokens,
+            dtype: self.dtype as i32,
+            renormalize: self.renormalize as i32,
+            ..sys::hone_expert_routing::default()
+        }
+    }
+
+    /// Loads, or compiles, every kernel that a call up to the maxima can reach.
+    pub fn prepare(&self, runtime: &Runtime) -> Result<PreparedExpertRouting> {
+        let description = self.to_c();
+        Ok(PreparedExpertRouting(runtime.prepare(|runtime, op| unsafe {
+            sys::hone_expert_routing_prepare(runtime, &description, op)
+        })?))
+    }
+
+    /// Which kernel a call of these sizes takes, and why; loads nothing.
+    pub fn explain(&self, runtime: &Runtime, tokens: i64, format: TextFormat) -> Result<String> {
+        let description = self.to_c();
+        runtime.explain(|runtime, text, capacity, length| unsafe {
+            sys::hone_expert_routing_explain(
+                runtime,
+                &description,
+                tokens,
+                format as i32,
+                text,
+                capacity,
+                length,
+            )
+        })
+    }
+}
+
+/// One call. `logits_stride` is the distance between two rows in elements, 0 meaning `experts`.
+pub type ExpertRoutingArgs = sys::hone_expert_routing_args;
+
+/// A prepared operator whose calls take [`ExpertRoutingArgs`].
+#[derive(Debug)]
+pub struct PreparedExpertRouting(Prepared);
+
+impl PreparedExpertRouting {
+    /// Enqueues a call.
+    ///
+    /// # Safety
+    /// Pointers are to memory of the device that is as large as the description and the sizes say,
+    /// and stays until the stream has run the call; the stream is of the runtime's device.
+    pub unsafe fn run(&self, stream: Stream, args: &ExpertRoutingArgs, tokens: i64) -> Result<()> {
+        check(sys::hone_expert_routing_run(self.0.op(), stream.0, args, tokens))
+    }
+
+    /// Bytes of device memory, aligned to 256, that a call of up to these sizes needs as its
+    /// workspace.
+    pub fn workspace_bytes(&self, tokens: i64) -> Result<usize> {
+        self.0.workspace(|op, bytes| unsafe { sys::hone_operator_workspace(op, tokens, bytes) })
+    }
+
+    /// What was prepared, bucket by bucket.
+    pub fn report(&self, format: TextFormat) -> Result<String> {
+        self.0.report(format)
+    }
+}
+
 /// out = activation(x * weight^T + bias) + residual, accumulated in fp32. Rows of x are tokens.
 /// With a norm x * rsqrt(mean(x^2) + epsilon) * norm_weight, an RmsNorm, takes the place of x; it
 /// may be rounded to dtype before it is multiplied, as that of an RmsNorm is.

@@ -1,0 +1,70 @@
+// Linear layers of experts on the host: the problem as numbers. A variant's plan stands in <variant>_plan.h
+// (or .cpp), its space and cost in <variant>.cpp, beside <variant>.cu; wgmma has a folder.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernel_templates/expert_linear/declaration.h"
+#include "kernel_templates/expert_linear/tiles.cuh"
+#include "kernel_templates/kit/ceil_div.h"
+#include "kernel_templates/linear/linear.h"
+
+namespace hone::expert_linear {
+
+struct ExpertProblem : Fields {
+    ExpertProblem() = default;
+    explicit ExpertProblem(const Problem& problem) : Fields(fields_of(problem)) {}
+
+    [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
+    [[nodiscard]] std::int64_t products() const { return gated ? 2 : 1; }
+    /// Pairs of a token and a slot, which stand by expert.
+    [[nodiscard]] std::int64_t places() const { return tokens * top_k; }
+    [[nodiscard]] std::int64_t x_rows() const { return gather ? tokens : places(); }
+    [[nodiscard]] std::int64_t out_rows() const { return combine ? tokens : places(); }
+    /// Whether the call says which pair stands at a place.
+    [[nodiscard]] bool maps_rows() const { return gather || combine; }
+    [[nodiscard]] bool gated_bias() const { return gated && bias; }
+
+    // Of a balanced routing, as tuning has it.
+    [[nodiscard]] double rows_an_expert() const {
+        return static_cast<double>(places()) / static_cast<double>(experts);
+    }
+    /// Experts that have rows, and how many of them.
+    [[nodiscard]] std::int64_t active() const { return std::min(experts, places()); }
+    [[nodiscard]] std::int64_t rows_an_active() const { return ceil_div(places(), active()); }
+    /// Tiles of `rows` rows.
+    [[nodiscard]] std::int64_t tiles(std::int64_t rows) const {
+        return active() * ceil_div(rows_an_active(), rows);
+    }
+    /// Tiles that any routing needs at most.
+    [[nodiscard]] std::int64_t most_tiles(std::int64_t rows) const {
+        return expert_linear::most_tiles(places(), experts, rows);
+    }
+
+    [[nodiscard]] double weight_bytes() const {
+        return static_cast<double>(products() * active() * element_bytes()) * static_cast<double>(in) *
+               static_cast<double>(out);
+    }
+    [[nodiscard]] double flops() const {
+        return 2.0 * static_cast<double>(products() * places()) * static_cast<double>(in) *
+               static_cast<double>(out);
+    }
+    /// Standard deviation of weights whose results have the size of x.
+    [[nodiscard]] double weight_deviation() const { return 1.0 / std::sqrt(static_cast<double>(in)); }
+
+    /// One expert's layer for so many rows, as linear sees it.
+    [[nodiscard]] linear::LinearProblem dense(std::int64_t rows) const {
+        linear::LinearProblem p;
+        p.dtype = dtype;
+        p.activation = activation;
+        p.gated = gated;
+        p.bias = bias;
+        p.in = in;
+        p.out = out;
+        p.tokens = rows;
+        return p;
+    }
+};
+
+}  // namespace hone::expert_linear

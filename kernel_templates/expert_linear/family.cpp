@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "kernel_templates/expert_linear/expert_linear.h"
+#include "kernel_templates/expert_linear/variants.h"
+#include "kernel_templates/kit/launches.h"
+
+namespace hone {
+namespace expert_linear {
+namespace {
+
+const Variant* const variants[] = {&wgmma, &gemv, &plain};
+
+constexpr std::int64_t most_places = std::int64_t{1} << 24;
+constexpr std::int64_t most_weights = std::int64_t{1} << 40;
+
+std::string too_large(std::string_view what, const ExpertProblem& p, std::int64_t columns) {
+    constexpr std::int64_t most = std::int64_t{1} << 38;
+    if (p.places() <= most / columns) return {};
+    return "tokens x top_k x " + std::string(what) + " is " + std::to_string(p.tokens) + " x " +
+           std::to_string(p.top_k) + " x " + std::to_string(columns) + "; allowed: at most 2^38 elements";
+}
+
+std::string validate(const Problem& problem) {
+    const ExpertProblem p(problem);
+    if (p.top_k > p.experts)
+        return "top_k is " + std::to_string(p.top_k) + "; allowed: at most experts, " +
+               std::to_string(p.experts);
+    if (p.places() > most_places)
+        return "tokens x top_k is " + std::to_string(p.tokens) + " x " + std::to_string(p.top_k) +
+               "; allowed: at most 2^24";
+    if (p.experts * p.out > most_weights / p.in)
+        return "experts x out x in is " + std::to_string(p.experts) + " x " + std::to_string(p.out) + " x " +
+               std::to_string(p.in) + "; allowed: at most 2^40";
+    if (std::string error = too_large("in", p, p.in); !error.empty()) return error;
+    return too_large("out", p, p.out);
+}
+
+/// Standard deviation of what a rounded product is off by, for each unit of its size.
+double rounding(Dtype dtype) { return dtype == Dtype::bf16 ? 0x1p-9 : dtype == Dtype::fp16 ? 0x1p-12 : 0.0; }
+
+// As linear's: one rounding to the output type, and what float32 sums add. Where results are combined, those
+// of the slots were rounded before: errors of up to half a unit of results of normal distribution (gated: a
+// product of two such numbers), of which top_k add up like a random walk; eight times that are allowed.
+Tolerance tolerance(const Problem& problem, int) {
+    const ExpertProblem p(problem);
+    const double terms = static_cast<double>(p.in);
+    const double amplified = p.gated ? 6.0 : 1.0;
+    const double slots = p.combine ? std::sqrt(static_cast<double>(p.top_k)) * (p.gated ? 4.0 : 1.0) : 0.0;
+    const double most = amplified * (1e-5 + 2e-8 * terms) + 8 * slots * rounding(p.dtype);
+    const double both = p.combine ? 1.5 : 1.0;
+    if (p.dtype == Dtype::bf16)
+        return {.relative_l2 = both * 4e-3 + 4e-9 * terms, .max_abs = most, .max_rel = 0x1.1p-8};
+    if (p.dtype == Dtype::fp16)
+        return {.relative_l2 = both * 6e-4 + 4e-9 * terms, .max_abs = most, .max_rel = 0x1.1p-11};
+    const double walk = std::max(1.0, std::sqrt(terms / 4096)) * (p.combine ? 2 * slots : 1.0);
+    return {.relative_l2 = 6e-6 * walk, .max_abs = 2e-5 * amplified * walk, .max_rel = 2e-5};
+}
+
+/// Weights of the experts that a balanced routing uses; x and results once each.
+Work work(const Problem& problem) {
+    const ExpertProblem p(problem);
+    const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
+    const double places = static_cast<double>(4 * (p.experts + 1 +
+                                                   (p.combine  ? 2
+                                                    : p.gather ? 1
+                                                               : 0) *
+                                                       p.places()));
+    return {.bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes()) + places,
+            .flops = p.flops()};
+}
+
+constexpr Kernel reference_kernels[] = {{"expert_linear_reference", call_args},
+                                        {"expert_linear_reference_combine", call_args}};
+
+Plan reference_plan(const Problem& problem) {
+    const ExpertProblem p(problem);
+    Plan plan = plan_of(launch(reference_kernels[0], grid_of(p.experts * ceil_div(p.out, 64)), 256));
+    if (!p.combine) return plan;
+    plan.launches[1] = launch(reference_kernels[1], grid_of(ceil_div(p.tokens * p.out, 256)), 256);
+    plan.launch_count = 2;
+    plan.workspace_bytes = 4 * p.places() * p.out;
+    return plan;
+}
+
+}  // namespace
+}  // namespace expert_linear
+
+extern const Family expert_linear_family;
+const Family expert_linear_family = expert_linear::declared({
+    .variants = expert_linear::variants,
+    .validate = expert_linear::validate,
+    .tolerance = expert_linear::tolerance,
+    .work = expert_linear::work,
+    .reference_source = "expert_linear/reference.cu",
+    .reference_kernels = expert_linear::reference_kernels,
+    .reference_plan = expert_linear::reference_plan,
+});
+
+}  // namespace hone

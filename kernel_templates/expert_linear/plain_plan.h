@@ -1,0 +1,20 @@
+// How expert_linear/plain.cu is launched.
+#pragma once
+
+#include "kernel_templates/expert_linear/combine.h"
+#include "kernel_templates/linear/plain_product.h"
+
+namespace hone::expert_linear {
+
+using linear::plain_product::PlainConfig;
+
+inline constexpr Kernel plain_kernels[] = {{"expert_linear_plain", call_args}, combine};
+
+[[nodiscard]] inline Plan plain_plan(const ExpertProblem& p, const PlainConfig& c, const DeviceTraits&) {
+    const std::int64_t blocks = p.most_tiles(c.tile_tokens) * ceil_div(p.out, c.tile_out);
+    Launch product = launch(plain_kernels[0], grid_of(blocks), c.threads());
+    product.programmatic = c.programmatic != 0;
+    return combine_behind(p, plan_of(product), plain_kernels[1], result_vector(p, c.vector));
+}
+
+}  // namespace hone::expert_linear

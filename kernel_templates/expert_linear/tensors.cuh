@@ -1,0 +1,70 @@
+// Linear layers of experts, the part that all variants share: the tensors of a call, the row of x that is
+// multiplied at a place, and what becomes of sums on their way out. Activations are linear's
+// (linear/epilogue.cuh).
+//
+// Nothing that stands in starts and rows is trusted: places are cut to those of the call, a row of x that
+// does not exist is one that does, and a result whose row does not exist is not written.
+#pragma once
+
+#include "device/packet.cuh"
+#include "hone_constants.h"
+
+namespace hone::linear {
+
+/// What linear's device code takes for its problem: a product without norm and residual.
+struct Shape : ::Shape {
+    static constexpr int64 norm = 0;
+    static constexpr int64 residual = 0;
+};
+
+}  // namespace hone::linear
+
+#include "linear/epilogue.cuh"
+
+namespace hone::expert_linear {
+
+using linear::Element;
+using linear::gated;
+using linear::has_bias;
+using linear::in;
+using linear::products;
+/// Columns of a result; a call's `out` is the tensor.
+inline constexpr int columns = linear::out;
+inline constexpr int experts = static_cast<int>(::Shape::experts);
+inline constexpr int top_k = static_cast<int>(::Shape::top_k);
+inline constexpr bool gathers = ::Shape::gather != 0;
+inline constexpr bool combines = ::Shape::combine != 0;
+
+struct Tensors : Arguments {
+    __device__ int places() const { return static_cast<int>(tokens) * top_k; }
+
+    /// The row of x of a place, which exists.
+    __device__ const Element* x_at(int place) const {
+        if constexpr (!gathers) return x + place * x_stride;
+        const int pair = min(max(rows[place], 0), places() - 1);
+        return x + pair / top_k * x_stride;
+    }
+    /// The weight of an expert, [out, in]; of a gated product's two, 0 is the gate and 1 up.
+    __device__ const Element* weight_of(int product, int expert) const {
+        return (gated && product == 1 ? up : weight) + static_cast<int64>(expert) * columns * in;
+    }
+    /// Where a place's results go, in the workspace where they are combined; nullptr: nowhere.
+    __device__ Element* result_at(int place) const {
+        if constexpr (!combines) return reinterpret_cast<Element*>(out) + place * out_stride;
+        const int pair = rows[place];
+        if (pair < 0 || pair >= places()) return nullptr;
+        return reinterpret_cast<Element*>(workspace) + static_cast<int64>(pair) * columns;
+    }
+    /// A result from its sums; the column exists.
+    __device__ float finish(int expert, int column, const float (&sums)[products]) const {
+        const int64 at = static_cast<int64>(expert) * columns + column;
+        float first = sums[0];
+        if constexpr (has_bias) first += to_float(bias[at]);
+        if constexpr (!gated) return linear::activate(first);
+        float second = sums[products - 1];
+        if constexpr (has_bias) second += to_float(up_bias[at]);
+        return linear::join_gated(first, second);
+    }
+};
+
+}  // namespace hone::expert_linear

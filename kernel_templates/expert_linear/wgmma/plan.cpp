@@ -1,0 +1,54 @@
+#include "kernel_templates/expert_linear/wgmma/plan.h"
+
+#include <algorithm>
+
+namespace hone::expert_linear {
+
+linear::gemm::Geometry geometry(const ExpertProblem& p, const WgmmaConfig& c) {
+    return linear::gemm::geometry(p.dense(1), {.tile_m = c.tile_m,
+                                               .tile_n = c.tile_n,
+                                               .consumers = c.consumers,
+                                               .blocks_per_sm = c.blocks_per_sm,
+                                               .swapped = c.swapped,
+                                               .staged = 1});
+}
+
+std::int64_t tile_rows(const WgmmaConfig& c) { return c.swapped != 0 ? c.tile_n : c.tile_m; }
+
+std::int64_t tiles_across(const ExpertProblem& p, const WgmmaConfig& c) {
+    const linear::gemm::Geometry g = geometry(p, c);
+    return ceil_div(p.out, g.swapped ? g.result_rows() : g.result_columns());
+}
+
+namespace {
+
+/// Maps of weight, x and up; the weight's stands in for those that the kernel does not use.
+void add_maps(Plan& plan, const ExpertProblem& p, const linear::gemm::Geometry& g) {
+    using linear::gemm::matrix_map;
+    const auto weight_map = [&](int pointer) {
+        return matrix_map(p.dtype, pointer, TensorMap::no_gaps, p.in, p.experts * p.out, g.operands.columns,
+                          g.weight_box());
+    };
+    const TensorMap x_map = matrix_map(p.dtype, x, x_stride, p.in, p.places(), g.operands.columns, g.x_box());
+    TensorMap unused = weight_map(weight);
+    unused.same_as = 0;
+    add_map(plan, weight_map(weight));
+    add_map(plan, p.gather ? unused : x_map);
+    add_map(plan, p.gated ? weight_map(up) : unused);
+}
+
+}  // namespace
+
+Plan wgmma_plan(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const linear::gemm::Geometry g = geometry(p, c);
+    const std::int64_t most = traits.sm_count * c.blocks_per_sm;
+    const std::int64_t blocks = std::min(p.most_tiles(tile_rows(c)) * tiles_across(p, c), most);
+    Launch product = launch(wgmma_kernels[0], grid_of(blocks), g.threads());
+    product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    product.programmatic = c.programmatic != 0;
+    Plan plan = plan_of(product);
+    add_maps(plan, p, g);
+    return combine_behind(p, plan, wgmma_kernels[1], wgmma_access_elements(p, c));
+}
+
+}  // namespace hone::expert_linear

@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "kernel_templates/expert_linear/combine_rank.h"
+#include "kernel_templates/expert_linear/variants.h"
+#include "kernel_templates/expert_linear/wgmma/plan.h"
+#include "kernel_templates/kit/clock.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/linear/wgmma/rules.h"
+
+namespace hone::expert_linear {
+namespace {
+
+constexpr auto tunables = tunables_of({
+    tunable<&WgmmaConfig::tile_m>("rows of a tile: of x; swapped: results a row", {64, 128, 256}),
+    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a row; swapped: rows of x",
+                                  {8, 16, 32, 64, 96, 128, 192, 256}),
+    tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
+    tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
+    tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few rows an expert", {0, 1}),
+    programmatic_launch<&WgmmaConfig::programmatic>(),
+});
+
+constexpr Constraint constraints[] = {
+    rule("tensor cores multiply fp16 and bf16",
+         [](const ExpertProblem& p) { return p.dtype != Dtype::fp32; }),
+    rule("rows must start at multiples of 16 bytes: in and out are multiples of 8",
+         [](const ExpertProblem& p) { return p.in % 8 == 0 && p.out % 8 == 0; }),
+    rule("warpgroups take whole blocks of 64 rows",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             const linear::gemm::Geometry g = geometry(p, c);
+             return g.tile_m % (linear::gemm::block_rows * g.sharers() * (g.gated_rows() ? 2 : 1)) == 0;
+         }),
+    rule("gate and up columns meet in one thread, and staged rows have 16 results at least",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             const linear::gemm::Geometry g = geometry(p, c);
+             return (!g.gated_columns() || g.tile_n % 16 == 0) && (g.swapped || g.result_columns() % 16 == 0);
+         }),
+    rule("a thread's sums must fit its registers",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return linear::gemm::fits_registers(p.dense(1), geometry(p, c));
+         }),
+    rule("one consumer is for 64 rows of results; two blocks a multiprocessor have one consumer each",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return (c.consumers != 1 || geometry(p, c).result_rows() == 64) &&
+                    (c.blocks_per_sm == 1 || c.consumers == 1);
+         }),
+    rule("at least three stages must fit shared memory",
+         [](const ExpertProblem& p, const WgmmaConfig& c) { return geometry(p, c).stages() >= 3; }),
+    rule("weights are the left operand for up to 128 rows an expert, which up to 64 share a tile",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             const std::int64_t rows = p.rows_an_active();
+             return c.swapped == 0 || (rows <= 128 && c.tile_n >= std::min<std::int64_t>(rows, 64));
+         }),
+    rule("up to 128 rows are gathered for a tile: their numbers stay in a producer's registers",
+         [](const ExpertProblem& p, const WgmmaConfig& c) { return !p.gather || tile_rows(c) <= 128; }),
+    rule("half of a tile's rows must exist, or of two tiles'",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             const std::int64_t least = c.swapped != 0 ? 16 : 64;
+             return tile_rows(c) <= least || tile_rows(c) < 4 * p.rows_an_active();
+         }),
+    rule("tiles with x as the left operand have 64 columns at least, and are for more than 16 rows an expert",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return c.swapped != 0 || (c.tile_n >= 64 && p.rows_an_active() > 16);
+         }),
+};
+
+/// Modelled microseconds: rounds of tiles, each bound by the tensor cores or by the latency of a stage; and
+/// the memory.
+double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const linear::gemm::Geometry g = geometry(p, c);
+    const double tiles = static_cast<double>(p.tiles(tile_rows(c)) * tiles_across(p, c));
+    const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
+    const double rounds = std::ceil(tiles / places);
+    const double together =
+        std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
+    const double products = static_cast<double>(c.tile_m) * static_cast<double>(c.tile_n) * 64 / (0.8 * 2048);
+    const double step = std::max(products * together, 1000.0 / g.stages());
+    const double steps = std::ceil(static_cast<double>(p.in) / 64);
+    const double gathered = p.gather ? 0.04 * static_cast<double>(tile_rows(c)) * together : 0.0;
+    const double epilogue = 1200 + 0.04 * static_cast<double>(c.tile_m * c.tile_n);
+    const double compute_us = rounds * (steps * (step + gathered) + epilogue) / busy_cycles_per_us(traits);
+
+    const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
+    const double bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes());
+    const double memory_us = bytes / (0.88e-6 * traits.memory_bytes_per_s);
+    return (c.programmatic != 0 ? 3.5 : 4.5) + std::max(compute_us, memory_us) +
+           0.15 * std::min(compute_us, memory_us) + combine_us(p, traits, c.programmatic != 0);
+}
+
+/// Shapes of tiles as linear's are proven.
+std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const ExpertProblem p(problem);
+    if (p.rows_an_active() <= 2) return std::nullopt;  // gemv is faster
+    const std::int64_t gates = p.gated ? 2 : 1;
+    const WgmmaConfig swapped{.tile_m = 64 * gates, .blocks_per_sm = 2, .swapped = 1, .programmatic = 1};
+    const WgmmaConfig straight{.tile_m = 128, .consumers = 2, .programmatic = 1};
+    const std::vector<WgmmaConfig> configs =
+        combinations({swapped, straight}, tunables, {&WgmmaConfig::tile_n});
+    return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
+}
+
+}  // namespace
+
+const Variant wgmma{
+    .name = "wgmma",
+    .summary = "warpgroup tensor cores fed by tensor copies, gathered rows by copies of 16 bytes",
+    .source = "expert_linear/wgmma/kernel.cu",
+    .min_arch = {9, 0, true},
+    .tunables = tunables,
+    .constraints = constraints,
+    .kernels = wgmma_kernels,
+    .plan = typed<wgmma_plan>,
+    .fallback = typed<fallback>,
+    .access_elements = typed<wgmma_access_elements>,
+    .predict_us = typed<predict>};
+
+}  // namespace hone::expert_linear

@@ -1,0 +1,133 @@
+#include "kernel_templates/expert_linear/expert_linear.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/expert_linear/plain_plan.h"
+#include "kernel_templates/expert_linear/variants.h"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+using namespace hone::expert_linear;
+
+namespace {
+
+Problem problem_of(const std::string& text) { return *parse_problem("expert_linear " + text); }
+
+std::string refusal(const std::string& text) {
+    std::string error;
+    CHECK_FALSE(parse_problem("expert_linear dtype=bf16 " + text, &error));
+    return error;
+}
+
+/// Rows of each expert, `places` in all, at random.
+std::vector<std::int64_t> random_counts(std::int64_t places, std::int64_t experts, std::mt19937& random) {
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(experts), 0);
+    const auto among = static_cast<std::uint32_t>(1 + random() % static_cast<std::uint32_t>(experts));
+    for (std::int64_t i = 0; i < places; ++i) ++counts[random() % among];
+    return counts;
+}
+
+}  // namespace
+
+TEST_CASE("no routing needs more tiles than are launched, and some routing needs them all") {
+    std::mt19937 random(1);
+    for (int i = 0; i < 20000; ++i) {
+        const auto places = static_cast<std::int64_t>(1 + random() % 200);
+        const auto experts = static_cast<std::int64_t>(1 + random() % 40);
+        const auto rows = static_cast<std::int64_t>(1 + random() % 20);
+        std::int64_t tiles = 0;
+        for (const std::int64_t count : random_counts(places, experts, random))
+            tiles += ceil_div(count, rows);
+        REQUIRE(tiles <= most_tiles(places, experts, rows));
+    }
+    CHECK(most_tiles<std::int64_t>(8, 128, 1) == 8);   // a row a tile
+    CHECK(most_tiles<std::int64_t>(8, 128, 64) == 8);  // an expert each
+    CHECK(most_tiles<std::int64_t>(64 + 7, 8, 64) == 8);
+    CHECK(most_tiles<std::int64_t>(64 * 8, 1, 64) == 8);
+}
+
+TEST_CASE("experts and sizes that make no sense are refused by name") {
+    CHECK(refusal("experts=4 top_k=5 in=8 out=8 tokens=1").find("top_k is 5; allowed: at most experts, 4") !=
+          std::string::npos);
+    CHECK(refusal("experts=512 top_k=1 in=262144 out=1048576 tokens=1").find("experts x out x in") !=
+          std::string::npos);
+    CHECK(refusal("experts=32 top_k=32 in=8 out=8 tokens=1000000").find("tokens x top_k") !=
+          std::string::npos);
+    CHECK(refusal("experts=32 top_k=16 in=8 out=1048576 tokens=1000000").find("tokens x top_k x out") !=
+          std::string::npos);
+    CHECK(refusal("experts=513 top_k=1 in=8 out=8 tokens=1").find("experts") != std::string::npos);
+}
+
+TEST_CASE("a gate has biases of its own") {
+    const auto present = [](const Problem& problem, int pointer) {
+        return problem.family->arguments(problem)[static_cast<std::size_t>(pointer)].present;
+    };
+    const Problem gated =
+        problem_of("dtype=bf16 activation=silu gated=yes bias=yes experts=4 top_k=2 in=8 out=8 tokens=3");
+    CHECK(present(gated, bias));
+    CHECK(present(gated, up_bias));
+    const Problem plain = problem_of("dtype=bf16 bias=yes experts=4 top_k=2 in=8 out=8 tokens=3");
+    CHECK(present(plain, bias));
+    CHECK_FALSE(present(plain, up_bias));
+    CHECK_FALSE(present(plain, rows));
+}
+
+TEST_CASE("rows of x and out are tokens where they are gathered or combined, else places") {
+    const auto rows_of = [](const std::string& options, int pointer) {
+        const Problem problem =
+            problem_of("dtype=bf16 " + options + " experts=8 top_k=2 in=16 out=24 tokens=5");
+        return problem.family->arguments(problem)[static_cast<std::size_t>(pointer)].shape[2];
+    };
+    CHECK(rows_of("", x) == 10);
+    CHECK(rows_of("", out) == 10);
+    CHECK(rows_of("gather=yes", x) == 5);
+    CHECK(rows_of("gather=yes", out) == 10);
+    CHECK(rows_of("combine=yes", x) == 10);
+    CHECK(rows_of("combine=yes", out) == 5);
+}
+
+TEST_CASE("starts of tuning are a balanced routing of all places") {
+    for (const char* sizes : {"experts=128 top_k=8 tokens=4096", "experts=8 top_k=2 tokens=1",
+                              "experts=7 top_k=3 tokens=100", "experts=512 top_k=32 tokens=524288"}) {
+        const Problem problem = problem_of(std::string("dtype=bf16 in=8 out=8 ") + sizes);
+        const ExpertProblem p(problem);
+        const Argument argument = problem.family->arguments(problem)[starts];
+        // As the harness rounds them: products in float32.
+        const auto start = [&](std::int64_t e) {
+            return std::lrintf(static_cast<float>(argument.fill_scale) * static_cast<float>(e));
+        };
+        CHECK(start(0) == 0);
+        CHECK(start(p.experts) == p.places());
+        for (std::int64_t e = 0; e < p.experts; ++e)
+            CHECK(start(e + 1) - start(e) <= ceil_div(p.places(), p.experts) + 1);
+    }
+}
+
+TEST_CASE("what is combined passes through the workspace, in one launch more") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const Problem sorted = problem_of("dtype=bf16 experts=8 top_k=2 in=64 out=96 tokens=33");
+    const Problem combined = problem_of("dtype=bf16 combine=yes experts=8 top_k=2 in=64 out=96 tokens=33");
+    for (const Variant* variant : sorted.family->variants) {
+        for (const Config& config : enumerate(sorted, *variant, h100)) {
+            const Plan plan = variant->plan(sorted, config, h100);
+            const Plan with_sum = variant->plan(combined, config, h100);
+            CHECK(with_sum.launch_count == plan.launch_count + 1);
+            CHECK(with_sum.workspace_bytes == plan.workspace_bytes + 33 * 2 * 96 * 2);
+        }
+    }
+}
+
+TEST_CASE("the floor counts the weights of experts that have rows, once") {
+    const Problem one = problem_of("dtype=bf16 experts=8 top_k=2 in=4096 out=1024 tokens=1");
+    const Problem all = problem_of("dtype=bf16 experts=8 top_k=2 in=4096 out=1024 tokens=64");
+    const double weight = 4096.0 * 1024 * 2;
+    CHECK(one.family->work(one).bytes >= 2 * weight);
+    CHECK(one.family->work(one).bytes < 2.1 * weight);
+    CHECK(all.family->work(all).bytes >= 8 * weight);
+    CHECK(all.family->work(all).flops == 2.0 * 128 * 4096 * 1024);
+}

@@ -1,0 +1,100 @@
+#include <doctest/doctest.h>
+
+#include "kernel_templates/catalog.h"
+#include "kernel_templates/expert_linear/gemv_plan.h"
+#include "kernel_templates/expert_linear/variants.h"
+#include "kernel_templates/expert_linear/wgmma/plan.h"
+#include "kernel_templates/kit/tunables.h"
+#include "kernel_templates/space.h"
+
+using namespace hone;
+using namespace hone::expert_linear;
+
+namespace {
+
+const DeviceTraits h100 = *representative_device({9, 0, true});
+
+Problem problem_of(const std::string& text) { return *parse_problem("expert_linear dtype=bf16 " + text); }
+
+std::string winner(const std::string& text) {
+    return std::string(fallback(problem_of(text), h100)->variant->name);
+}
+
+template <class Check>
+void for_every_config(const std::string& text, Check check) {
+    const Problem problem = problem_of(text);
+    const std::vector<Config> configs = enumerate(problem, wgmma, h100);
+    CHECK(!configs.empty());
+    for (const Config& config : configs) {
+        INFO(text << " | " << to_string(Candidate{&wgmma, config}));
+        check(ExpertProblem(problem), hone::values_of<WgmmaConfig>(config),
+              wgmma.plan(problem, config, h100));
+    }
+}
+
+constexpr const char* some_sizes[] = {
+    "experts=8 top_k=2 in=4096 out=14336 tokens=16 activation=silu gated=yes gather=yes",
+    "experts=128 top_k=8 in=768 out=2048 tokens=64 combine=yes",
+    "experts=32 top_k=4 in=2880 out=2880 tokens=1024 bias=yes",
+    "experts=8 top_k=2 in=72 out=24 tokens=4096 activation=silu gated=yes",
+};
+
+}  // namespace
+
+TEST_CASE(
+    "models' layers run on tensor cores where experts have more than two rows, else stream their weights") {
+    for (const char* model : {"experts=8 top_k=2 in=4096 out=14336", "experts=128 top_k=8 in=2048 out=768",
+                              "experts=32 top_k=4 in=2880 out=2880"}) {
+        const std::string sizes = std::string(model) + " activation=silu gated=yes gather=yes tokens=";
+        CHECK(winner(sizes + "1") == "gemv");
+        CHECK(winner(sizes + "256") == "wgmma");
+        CHECK(winner(sizes + "4096") == "wgmma");
+    }
+    CHECK(winner("experts=8 top_k=2 in=4096 out=33 tokens=4096") == "plain");
+}
+
+TEST_CASE("tiles of wgmma fit memory and registers, with a ring of three stages at least") {
+    for (const char* sizes : some_sizes) {
+        for_every_config(sizes, [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
+            const linear::gemm::Geometry g = geometry(p, c);
+            CHECK(g.stages() >= 3);
+            CHECK(c.blocks_per_sm * (g.shared_bytes() + 1024) <= h100.shared_bytes_per_sm);
+            CHECK(plan.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+            CHECK(plan.launches[0].block.x == static_cast<std::uint32_t>(g.threads()));
+            CHECK(g.consumers * g.staging_bytes() + g.staging_at() <= g.barriers_at());
+        });
+    }
+}
+
+TEST_CASE("blocks are as many as are resident, or as tiles that some routing needs") {
+    for (const char* sizes : some_sizes) {
+        for_every_config(sizes, [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
+            const std::int64_t tiles = p.most_tiles(tile_rows(c)) * tiles_across(p, c);
+            CHECK(plan.launches[0].grid.x == std::min(tiles, h100.sm_count * c.blocks_per_sm));
+        });
+    }
+}
+
+TEST_CASE("maps of weights are all experts' rows one after the other; x has one where it is sorted") {
+    for (const char* sizes : some_sizes) {
+        for_every_config(sizes, [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
+            REQUIRE(plan.tensor_map_count == 3);
+            const TensorMap& weights = plan.tensor_maps[0];
+            CHECK(weights.extents[1] == p.experts * p.out);
+            CHECK(weights.stride_scalars[0] == TensorMap::no_gaps);
+            CHECK(weights.box[1] == (c.swapped != 0 ? c.tile_m : c.tile_n) / p.products());
+            CHECK((plan.tensor_maps[1].same_as == TensorMap::none) == !p.gather);
+            if (!p.gather) CHECK(plan.tensor_maps[1].extents[1] == p.places());
+            if (!p.gather) CHECK(plan.tensor_maps[1].box[1] == tile_rows(c));
+            CHECK((plan.tensor_maps[2].same_as == TensorMap::none) == p.gated);
+        });
+    }
+}
+
+TEST_CASE("gemv holds an expert's share of rows in one block") {
+    const Problem problem = problem_of("experts=128 top_k=8 in=2048 out=768 tokens=48 gather=yes");
+    const std::vector<Config> configs = enumerate(problem, gemv, h100);
+    CHECK(!configs.empty());
+    for (const Config& config : configs) CHECK(hone::values_of<GemvConfig>(config).tile_rows >= 3);
+    CHECK(enumerate(problem_of("experts=8 top_k=2 in=2048 out=768 tokens=48"), gemv, h100).empty());
+}

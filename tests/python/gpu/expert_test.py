@@ -1,0 +1,85 @@
+"""Prepared routings and layers of experts: what PyTorch's functions give in float64, a whole layer from its logits to its
+sum."""
+
+from __future__ import annotations
+
+import itertools
+import unittest
+from typing import Tuple
+
+from support import DTYPES, Case, randn
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import hone
+
+IN, BETWEEN = 256, 192
+
+
+def routing_of(tokens: int, experts: int, top_k: int, seed: int = 0) -> Tuple[Tensor, ...]:
+    route = hone.prepare(hone.ExpertRouting(experts, top_k, max_tokens=tokens, dtype="fp32", renormalize=True))
+    return route(randn(tokens, experts, dtype=torch.float32, seed=seed))
+
+
+def experts_of(starts: Tensor, rows: Tensor, top_k: int) -> Tensor:
+    """[tokens, top_k], of pairs."""
+    by_place = torch.arange(len(starts) - 1, device=rows.device).repeat_interleave(starts.long().diff())
+    found = torch.empty_like(by_place)
+    found[rows.flatten().long()] = by_place
+    return found.view(-1, top_k)
+
+
+class Routing(Case):
+    def test_it_is_topk_and_a_stable_sort(self):
+        sizes = ((1, 8, 2), (64, 128, 8), (65, 128, 8), (4096, 32, 4), (300, 512, 10))
+        for (tokens, experts, top_k), renormalize in itertools.product(sizes, (False, True)):
+            with self.subTest(tokens=tokens, experts=experts, renormalize=renormalize):
+                logits = randn(tokens, experts, dtype=torch.float32)
+                route = hone.prepare(
+                    hone.ExpertRouting(experts, top_k, max_tokens=tokens, dtype="fp32", renormalize=renormalize)
+                )
+                weights, starts, rows = route(logits)
+                best, chosen = logits.double().softmax(-1).topk(top_k, -1)
+                best = best / best.sum(-1, keepdim=True) if renormalize else best
+                torch.testing.assert_close(weights.double(), best, rtol=2e-5, atol=1e-7)
+                flat = chosen.flatten()
+                self.assert_same(rows.flatten().long(), flat.argsort(stable=True))
+                self.assert_same(starts.long().diff(), flat.bincount(minlength=experts))
+                self.assertEqual(starts[0].item(), 0)
+                for found, again in zip((weights, starts, rows), route(logits)):
+                    self.assert_same(found, again)
+
+
+class Layer(Case):
+    def test_both_halves_are_a_mixture_of_experts(self):
+        for (name, dtype), (tokens, experts, top_k) in itertools.product(
+            DTYPES.items(), ((1, 8, 2), (5, 8, 2), (40, 16, 4), (700, 8, 2))
+        ):
+            with self.subTest(dtype=name, tokens=tokens, experts=experts):
+                x = randn(tokens, IN, dtype=dtype)
+                gate, up = (randn(experts, BETWEEN, IN, dtype=dtype, seed=s) / IN**0.5 for s in (1, 2))
+                down = randn(experts, IN, BETWEEN, dtype=dtype, seed=3) / BETWEEN**0.5
+                weights, starts, rows = routing_of(tokens, experts, top_k)
+                common = {"experts": experts, "top_k": top_k, "max_tokens": tokens, "dtype": name}
+                first = hone.prepare(
+                    hone.ExpertLinear(IN, BETWEEN, activation="silu", gated=True, gather=True, **common)
+                )
+                second = hone.prepare(hone.ExpertLinear(BETWEEN, IN, combine=True, **common))
+                between = first(x, starts, gate, rows, up=up)
+                out = second(between, starts, down, rows, weights)
+                chosen, wide = experts_of(starts, rows, top_k), x.double()
+                wanted = torch.zeros_like(wide)
+                for token in range(tokens):
+                    for slot in range(top_k):
+                        e = chosen[token, slot]
+                        mine = functional.silu(gate[e].double() @ wide[token]) * (up[e].double() @ wide[token])
+                        wanted[token] += weights[token, slot].double() * (down[e].double() @ mine)
+                error = ((out.double() - wanted).norm() / wanted.norm()).item()
+                self.assertLess(error, {"fp32": 5e-6, "fp16": 2e-3, "bf16": 1.2e-2}[name])
+                self.assert_same(second(first(x, starts, gate, rows, up=up), starts, down, rows, weights), out)
+
+
+if __name__ == "__main__":
+    unittest.main()
