@@ -36,7 +36,7 @@ const (
 	StatusBadPages Status = 12
 	// checked indices, quantizing weights: not possible under stream capture
 	StatusCapturing Status = 13
-	// checked indices: an id or position without a row in its table
+	// checked indices: an id or position without a row in its table, a pair of a routing missing
 	StatusBadIndices Status = 14
 	// a size, dtype or option that the operator does not take
 	StatusBadArgument Status = 20

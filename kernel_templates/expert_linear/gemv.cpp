@@ -65,7 +65,9 @@ double predict(const ExpertProblem& p, const GemvConfig& c, const DeviceTraits& 
     const double elements = static_cast<double>(elements_per_access(p));
     const double shared = static_cast<double>(c.rows * p.products());
     const double unpack = p.dtype == Dtype::fp32 ? 0.0 : elements;
-    return 0.8 + combine_us(p, traits, c.programmatic != 0) +
+    const double blocks = static_cast<double>(p.tiles(c.tile_rows) * ceil_div(p.out, c.rows * c.row_warps));
+    const double finding_us = 0.8 + 0.04 * blocks / traits.sm_count;
+    return finding_us + combine_us(p, traits, c.programmatic != 0) +
            few_tokens::predict_us(
                dense, config,
                {.registers = registers(p, c),

@@ -54,6 +54,9 @@ __device__ inline void count(const Tensors& tensors) {
     if (expert < experts) between.counts[blockIdx.x * int64{experts} + expert] = order.count(expert);
 }
 
+/// Counts that a thread of scan has under way.
+inline constexpr int together = 32;
+
 /// Each thread an expert: the counts of the blocks become where their pairs begin among the expert's.
 __device__ inline void scan(const Tensors& tensors) {
     __shared__ int scratch[warps];
@@ -62,13 +65,15 @@ __device__ inline void scan(const Tensors& tensors) {
     const int64 parts = (tensors.tokens + block_tokens - 1) / block_tokens;
     const int expert = static_cast<int>(threadIdx.x);
     int sum = 0;
-    if (expert < experts) {
-#pragma unroll 8
-        for (int64 part = 0; part < parts; ++part) {
-            int& place = between.counts[part * experts + expert];
-            const int found = place;
-            place = sum;
-            sum += found;
+    for (int64 part = 0; expert < experts && part < parts; part += together) {
+        int* const counts = between.counts + part * experts + expert;
+        int found[together];
+#pragma unroll
+        for (int i = 0; i < together; ++i) found[i] = part + i < parts ? counts[i * experts] : 0;
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+            if (part + i < parts) counts[i * experts] = sum;
+            sum += found[i];
         }
     }
     const int first = sum_before(sum, scratch);

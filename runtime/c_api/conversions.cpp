@@ -267,7 +267,9 @@ const char* hone_status_string(hone_status status) {
         case HONE_BAD_PAGES: return "the cache has no pages, or a page or slot is not within it";
         case HONE_CAPTURING:
             return "neither can indices be checked nor weights quantized while a stream is captured";
-        case HONE_BAD_INDICES: return "an id or position has no row in its table";
+        case HONE_BAD_INDICES:
+            return "an id or position has no row in its table, or the rows of a routing are not each pair "
+                   "once";
         case HONE_BAD_ARGUMENT: return "a size, dtype or option that the operator does not take";
         case HONE_NO_GPU: return "no driver, too old a driver, or no such device";
         case HONE_COMPILE_FAILED: return "NVRTC is missing or refused the kernel";

@@ -25,7 +25,9 @@ std::string_view describe(Status status) {
         case Status::bad_pages: return "the cache has no pages, or a page or slot is not within it";
         case Status::capturing:
             return "neither can indices be checked nor weights quantized while a stream is captured";
-        case Status::bad_indices: return "an id or position has no row in its table";
+        case Status::bad_indices:
+            return "an id or position has no row in its table, or the rows of a routing are not each pair "
+                   "once";
     }
     return "unknown status";
 }

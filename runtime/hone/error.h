@@ -47,7 +47,8 @@ enum class Status : int {
     bad_lengths,    ///< checked indices: a length or position past its room, or decreasing starts
     bad_pages,      ///< a paged cache without pages; checked indices: a page or slot outside
     capturing,      ///< checked indices, quantizing weights: not possible under stream capture
-    bad_indices,    ///< checked indices: an id or position without a row in its table
+    /// checked indices: an id or position without a row in its table, a pair of a routing missing
+    bad_indices,
 };
 // End of statuses.
 
