@@ -86,7 +86,7 @@ const std::vector<Command>& commands() {
              declare_generate},
             {"score", "How well a model foresees a text: its perplexity",
              "  hone score FOLDER text.txt\n"
-             "  hone score FOLDER text.txt --format w4a16 --window 2048   # what codes of 4 bits cost\n",
+             "  hone score FOLDER text.txt --format w4a16 --window 512   # what codes of 4 bits cost\n",
              declare_score},
             {"serve", "A model over HTTP, as OpenAI's clients speak: completions, chats, /health, /metrics",
              "  hone serve FOLDER                                # http://127.0.0.1:8000/v1\n"

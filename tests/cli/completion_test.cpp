@@ -78,8 +78,9 @@ std::string with_less_work(std::string line) {
     add("hone tune", "--effort", " --effort quick");
     add("hone compile", "--tokens", " --tokens 16");
     add("hone bench", "--rounds", " --rounds 1");
-    if (const std::size_t at = line.find("llama-3-8b --made-up"); at != std::string::npos)
-        line.replace(at, 10, "gpt2");
+    for (const std::string_view weights : {"llama-3-8b --made-up", "llama-3-8b --tokens 1,8 --kv"}) {
+        if (const std::size_t at = line.find(weights); at != std::string::npos) line.replace(at, 10, "gpt2");
+    }
     if (line.find("--energy") != std::string::npos) line += " --seconds 0.1";
     if (line.starts_with("hone serve")) {  // until it is asked to stop, at a port that is free
         if (const std::size_t at = line.find(" --port 9000"); at != std::string::npos) line.erase(at, 12);
@@ -98,7 +99,7 @@ void write_files_of_examples(Sandbox& sandbox) {
         {"quantization_config", {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 32}}}};
     write_checkpoint(sandbox.path("gptq-checkpoint"), gptq_layer({}).tensors, gptq);
     write_runnable_model(sandbox.path("FOLDER"));
-    sandbox.write("story.txt", "Once upon a time");
+    for (const char* file : {"story.txt", "text.txt"}) sandbox.write(file, "Once upon a time");
     for (const char* file : {"linear.json", "attention.json"}) {
         sandbox.write(file,
                       R"({"schema":"hone.compare/1","name":"linear","date":"2026-11-21T10:00:00+00:00",
