@@ -84,7 +84,7 @@ std::string with_less_work(std::string line) {
     if (line.find("--energy") != std::string::npos) line += " --seconds 0.1";
     if (line.starts_with("hone serve")) {  // until it is asked to stop, at a port that is free
         if (const std::size_t at = line.find(" --port 9000"); at != std::string::npos) line.erase(at, 12);
-        line = "timeout --preserve-status -s INT 3 " + line + " --port 0";
+        line = "timeout --preserve-status -s INT 6 " + line + " --port 0";
     }
     return line;
 }
