@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of a build of the preset `fuzz`, as many at once as there are cores; where there are more cores than
-# targets, several processes a target, which share what they find.
+# Runs the fuzz targets of a build of the preset `fuzz`, all or those that are named, as many at once as there are cores;
+# where there are more cores than targets, several processes a target, which share what they find.
 #
-#   tests/fuzz/run.sh BUILD_FOLDER SECONDS_PER_TARGET OUT_FOLDER
+#   tests/fuzz/run.sh BUILD_FOLDER SECONDS_PER_TARGET OUT_FOLDER [TARGET...]
 #
 # OUT_FOLDER/TARGET gets the inputs that found new ways (corpus/), those that ended the process (crash-*, timeout-*, oom-*)
 # and the logs. A second run with the same folder goes on from there: executions add up, and an input whose fault is mended
 # joins the corpus. A target that stops at a fault goes on with the rest of its time. Prints a line a target; exits with 1
-# when there is any fault, with 2 when a target could not run.
+# when there is any fault, with 2 when a target could not run. With 0 seconds it only says what there is.
 set -euo pipefail
 
-[[ $# == 3 ]] || { sed -n '2,11p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+(($# >= 3)) || { sed -n '2,11p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "$1" && pwd)
 seconds=$2
 mkdir -p "$3"
 out=$(cd "$3" && pwd)
+shift 3
 # An input is small and is kept: without long stacks of allocations, a large quarantine and filled memory, up to half of
 # the time is saved.
 quick=malloc_context_size=1:quarantine_size_mb=8:max_malloc_fill_size=0
@@ -54,27 +55,35 @@ fuzz() {
 }
 
 # Edges of the code's graph that the corpus of the tree reaches, and those at the end.
-coverage() { sed -nE 's/^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|RELOAD|DONE).* cov: ([0-9]+) .*/\1 \2/p' "$@"; }
+coverage() {
+    find "$1" -name 'log-*' | sort | xargs -r sed -nE 's/^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|RELOAD|DONE).* cov: ([0-9]+) .*/\1 \2/p'
+}
 
-executions() { sed -nE 's/^stat::number_of_executed_units: *([0-9]+)/\1/p' "$@" | awk '{n += $1} END {print n + 0}'; }
+executions() {
+    find "$1" -name "$2" | xargs -r sed -nE 's/^stat::number_of_executed_units: *([0-9]+)/\1/p' | awk '{n += $1} END {print n + 0}'
+}
 
 report() {
     local target=$1 folder=$out/$1 executions now first last faults
-    executions=$(executions "$folder"/log-*)
-    now=$(executions "$folder/log-$run"-*)
-    first=$(coverage "$folder"/log-* | awk '/^INITED/ {print $2; exit}')
-    last=$(coverage "$folder"/log-* | awk '$2 > n {n = $2} END {print n + 0}')
+    executions=$(executions "$folder" 'log-*')
+    now=$(executions "$folder" "log-$run-*")
+    first=$(coverage "$folder" | awk '/^INITED/ && !n {n = $2} END {print n + 0}')
+    last=$(coverage "$folder" | awk '$2 > n {n = $2} END {print n + 0}')
     faults=$(faults_of "$folder" | wc -l)
     printf '%-12s %10d executions  %7d/s  %5d edges (+%d)  %d faults\n' "$target" "$executions" \
-        $((now / (seconds > 0 ? seconds : 1))) "$last" $((last - ${first:-0})) "$faults"
+        $((now / (seconds > 0 ? seconds : 1))) "$last" $((last - first)) "$faults"
     faults_of "$folder"
     [[ ! -e $folder/log-broken ]] || { echo "$target did not run: $folder" && return 2; }
     ((faults == 0))
 }
 
 targets=()
+for target in "$@"; do
+    [[ -e $sources/targets/$target.cpp ]] || { echo "no target $target: $(cd "$sources/targets" && ls | sed 's/\.cpp//' | tr '\n' ' ')" >&2; exit 2; }
+done
 for file in "$sources"/targets/*.cpp; do
     target=$(basename "$file" .cpp)
+    (($# == 0)) || [[ " $* " == *" $target "* ]] || continue
     [[ -x $build/fuzz/hone_fuzz_$target ]] || { echo "$build/fuzz has no $target: cmake --build --preset fuzz" >&2; exit 2; }
     targets+=("$target")
 done
