@@ -1,5 +1,5 @@
 // Linear layers of experts on the host: the problem as numbers. A variant's plan stands in <variant>_plan.h
-// (or .cpp), its space and cost in <variant>.cpp, beside <variant>.cu; wgmma has a folder.
+// (or .cpp), its space and cost in <variant>.cpp, beside <variant>.cu; wgmma and mma_tiles have folders.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace hone {
 namespace expert_linear {
 namespace {
 
-const Variant* const variants[] = {&wgmma, &gemv, &plain};
+const Variant* const variants[] = {&wgmma, &mma_tiles, &gemv, &plain};
 
 constexpr std::int64_t most_places = std::int64_t{1} << 24;
 constexpr std::int64_t most_weights = std::int64_t{1} << 40;

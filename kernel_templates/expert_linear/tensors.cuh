@@ -38,12 +38,12 @@ inline constexpr bool combines = ::Shape::combine != 0;
 struct Tensors : Arguments {
     __device__ int places() const { return static_cast<int>(tokens) * top_k; }
 
-    /// The row of x of a place, which exists.
-    __device__ const Element* x_at(int place) const {
-        if constexpr (!gathers) return x + place * x_stride;
-        const int pair = min(max(rows[place], 0), places() - 1);
-        return x + pair / top_k * x_stride;
+    /// The row of x that is multiplied at a place: one that exists.
+    __device__ int x_row(int place) const {
+        if constexpr (!gathers) return place;
+        return min(max(rows[place], 0), places() - 1) / top_k;
     }
+    __device__ const Element* x_at(int place) const { return x + x_row(place) * x_stride; }
     /// The weight of an expert, [out, in]; of a gated product's two, 0 is the gate and 1 up.
     __device__ const Element* weight_of(int product, int expert) const {
         return (gated && product == 1 ? up : weight) + static_cast<int64>(expert) * columns * in;

@@ -55,7 +55,7 @@ struct Gathered {
 #pragma unroll
         for (int i = 0; i < rounds; ++i) {
             const int place = min(tile.first + i * 16 + static_cast<int>(threadIdx.x) / 8, tile.end - 1);
-            rows[i] = min(max(tensors.rows[place], 0), tensors.places() - 1) / top_k;
+            rows[i] = tensors.x_row(place);
         }
     }
     /// Columns past the end of a row become zeros.

@@ -1,7 +1,9 @@
+// The variants of expert_linear that linear has, too: what is chosen where, and what follows from a config.
 #include <doctest/doctest.h>
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/expert_linear/gemv_plan.h"
+#include "kernel_templates/expert_linear/mma_tiles/plan.h"
 #include "kernel_templates/expert_linear/variants.h"
 #include "kernel_templates/expert_linear/wgmma/plan.h"
 #include "kernel_templates/kit/tunables.h"
@@ -88,6 +90,31 @@ TEST_CASE("maps of weights are all experts' rows one after the other; x has one 
             if (!p.gather) CHECK(plan.tensor_maps[1].box[1] == tile_rows(c));
             CHECK((plan.tensor_maps[2].same_as == TensorMap::none) == p.gated);
         });
+    }
+}
+
+TEST_CASE("where there is no wgmma, experts with more than two rows run on the warps' tensor cores") {
+    const DeviceTraits a100 = *representative_device({8, 0, false});
+    const auto chosen = [&](const std::string& text, Arch arch) {
+        return std::string(fallback(problem_of(text), *representative_device(arch))->variant->name);
+    };
+    const std::string sizes =
+        "experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=";
+    CHECK(chosen(sizes + "1", {8, 0, false}) == "gemv");
+    CHECK(chosen(sizes + "512", {8, 0, false}) == "mma_tiles");
+    CHECK(chosen(sizes + "512", {8, 9, false}) == "mma_tiles");
+    CHECK(chosen(sizes + "512", {7, 5, false}) == "plain");
+    const Problem problem = problem_of(sizes + "512");
+    const std::vector<Config> configs = enumerate(problem, mma_tiles, a100);
+    CHECK(!configs.empty());
+    for (const Config& config : configs) {
+        const auto c = hone::values_of<MmaTilesConfig>(config);
+        const ExpertProblem p(problem);
+        const linear::tiles::Geometry g = geometry(p, c);
+        const Plan plan = mma_tiles.plan(problem, config, a100);
+        CHECK(plan.launches[0].grid.x == p.most_tiles(c.tile_m) * ceil_div(p.out, g.result_columns()));
+        CHECK(c.blocks_per_sm * (g.shared_bytes() + 1024) <= a100.shared_bytes_per_sm);
+        CHECK(g.staging_bytes() <= static_cast<int>(plan.launches[0].shared_bytes));
     }
 }
 
