@@ -111,10 +111,10 @@ std::string build_text(const CompileRequest& request) {
     return fmt::format("{} {}", source == nullptr ? "" : source->hash, compile_options(request.arch));
 }
 
-int serve_compiles(Channel& channel, CompileFunction compile) {
+int serve_compiles(Channel& channel, CompileFunction compile_one) {
     limit_memory();
     go_first();
-    Compiler compiler(compile);
+    Compiler compiler(compile_one);
     Message request;
     try {
         while (channel.receive(request, Clock::now() + no_deadline) == Received::message) {

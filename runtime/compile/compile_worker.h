@@ -18,7 +18,7 @@ inline constexpr std::int64_t compile_memory_limit_bytes = std::int64_t{8} << 30
 using CompileFunction = CompiledImage (*)(const Nvrtc&, const CompileRequest&);
 
 /// Returns the process's exit code.
-int serve_compiles(Channel& channel, CompileFunction compile = &compile);
+int serve_compiles(Channel& channel, CompileFunction compile_one = &compile);
 
 /// The request as it travels, and back.
 [[nodiscard]] nlohmann::json to_json(const CompileRequest& request);
