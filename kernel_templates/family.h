@@ -99,6 +99,8 @@ struct Constraint {
     bool (*holds)(const Problem&, const Config&, const DeviceTraits&);
 };
 
+struct Candidate;
+
 struct Variant {
     std::string_view name;     ///< "block_rows"
     std::string_view summary;  ///< one line
@@ -146,6 +148,10 @@ struct Family {
     Work (*work)(const Problem&) = nullptr;
     /// What measurements add to the variants' cost models; empty where nothing was fitted.
     std::span<const Coefficient> calibration;
+    /// A plainer problem whose winners serve this one where it has none of its own; nothing: there is none.
+    std::optional<Problem> (*kin)(const Problem&) = nullptr;
+    /// The kin's candidate as it serves this problem best. nullptr: as it is.
+    Candidate (*from_kin)(const Problem&, const Candidate&) = nullptr;
 
     /// Slow and obviously right kernel; accumulates in float32 or better. Takes the same call, except that
     /// every output is a float32 array of the same shape (codes of a quantized output as their decoded

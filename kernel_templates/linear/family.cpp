@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "kernel_templates/kit/launches.h"
+#include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/linear/calibration.h"
 #include "kernel_templates/linear/family_parts.h"
+#include "kernel_templates/linear/few_tokens.h"
 #include "kernel_templates/linear/variants.h"
 
 namespace hone {
@@ -48,6 +50,15 @@ Tolerance tolerance(const Problem& problem, int) {
 
 Work work(const Problem& problem) { return work_of(LinearProblem(problem), declared_arguments(problem)); }
 
+/// Few tokens' norms become part of the products: a launch less.
+Candidate from_plain_product(const Problem& problem, const Candidate& candidate) {
+    if (candidate.variant != &gemv && candidate.variant != &mma) return candidate;
+    const LinearProblem p(problem);
+    auto config = values_of<FewTokensConfig>(candidate.config);
+    config.fold_norm = p.norm && (candidate.variant == &gemv || p.dtype == Dtype::bf16) ? 1 : 0;
+    return {candidate.variant, config_of(config)};
+}
+
 constexpr Kernel reference_kernels[] = {{"linear_reference", call_args}};
 
 Plan reference_plan(const Problem& problem) {
@@ -64,6 +75,8 @@ const Family linear_family = linear::declared({
     .tolerance = linear::tolerance,
     .work = linear::work,
     .calibration = linear::calibration,
+    .kin = linear::plain_product,
+    .from_kin = linear::from_plain_product,
     .reference_source = "linear/reference.cu",
     .reference_kernels = linear::reference_kernels,
     .reference_plan = linear::reference_plan,

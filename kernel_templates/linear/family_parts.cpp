@@ -21,6 +21,14 @@ std::string too_large(std::string_view what, std::int64_t rows, std::int64_t col
            "; allowed: at most 2^40 elements";
 }
 
+std::optional<Problem> plain_product(const Problem& problem) {
+    Problem plain = problem;
+    for (const std::string_view field : {"norm", "bias", "residual"})
+        plain = with(plain, static_cast<std::size_t>(field_index(*problem.family, field)), 0);
+    if (plain == problem) return std::nullopt;
+    return plain;
+}
+
 Work work_of(const LinearProblem& p, std::span<const Argument> arguments) {
     return {.bytes = bytes_of(arguments), .flops = p.flops()};
 }

@@ -93,6 +93,7 @@ const Family quantized_linear_family = quantized_linear::declared({
     .tolerance = quantized_linear::tolerance,
     .work = quantized_linear::work,
     .calibration = quantized_linear::calibration,
+    .kin = linear::plain_product,
     .reference_source = "quantized_linear/reference.cu",
     .reference_kernels = quantized_linear::reference_kernels,
     .reference_plan = quantized_linear::reference_plan,

@@ -56,10 +56,32 @@ void add_record(const Problem& problem, const cache::LoadedWinner& winner, Knowl
         *problem.family, winner.trial.key.static_fields + ' ' + winner.trial.key.dynamic_fields);
     std::string reason = won ? reason_against(winner, candidate) : "this build does not take such a problem";
     if (reason.empty()) {
-        knowledge.winners.push_back({*won, *candidate, public_trust(winner.trust), &winner});
+        knowledge.winners.push_back({*won, *candidate, public_trust(winner.trust), {}, &winner});
     } else {
         knowledge.passed_over.push_back(fmt::format("{}: {}", describe(winner), reason));
     }
+}
+
+/// The fields of `kin` that differ, with their values.
+std::string difference(const Problem& problem, const Problem& kin) {
+    std::vector<std::string> fields;
+    for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
+        const Field& field = problem.family->fields[i];
+        if (!is_static(field) || problem[i] == kin[i]) continue;
+        fields.push_back(field.choices.empty()
+                             ? fmt::format("{}={}", field.name, kin[i])
+                             : fmt::format("{}={}", field.name, field.choices[static_cast<std::size_t>(kin[i])]));
+    }
+    return fmt::format("{}", fmt::join(fields, " "));
+}
+
+/// A winner of the kin serves `problem` as the family says.
+KnownWinner from_kin(const Problem& problem, const Problem& kin, KnownWinner winner) {
+    winner.problem = with(problem, sizes_of(winner.problem));
+    if (problem.family->from_kin != nullptr)
+        winner.candidate = problem.family->from_kin(problem, winner.candidate);
+    winner.of_kin = difference(problem, kin);
+    return winner;
 }
 
 double doublings_between(std::int64_t a, std::int64_t b) {
@@ -108,18 +130,21 @@ const KnownWinner* nearest(std::span<const KnownWinner* const> usable, const Pro
     return reached ? best : nullptr;
 }
 
+/// Of the problem's own winners or of its kin's.
 const KnownWinner* nearest_allowed(const Problem& problem, std::span<const KnownWinner> winners,
-                                   const DeviceTraits& traits, bool foreign) {
+                                   const DeviceTraits& traits, bool foreign, bool kin) {
     std::vector<const KnownWinner*> usable;
     for (const KnownWinner& winner : winners) {
-        if ((winner.trust == Trust::foreign) != foreign) continue;
+        if ((winner.trust == Trust::foreign) != foreign || winner.of_kin.empty() == kin) continue;
         if (allowed(problem, winner.candidate, traits)) usable.push_back(&winner);
     }
     return nearest(usable, problem);
 }
 
 Choice take(const KnownWinner& winner, Origin origin) {
-    return {winner.candidate, origin, winner.trust, dynamic_text(winner.problem), winner.record};
+    std::string measured_at = dynamic_text(winner.problem);
+    if (!winner.of_kin.empty()) measured_at += ' ' + winner.of_kin;
+    return {winner.candidate, origin, winner.trust, std::move(measured_at), winner.record};
 }
 
 }  // namespace
@@ -135,6 +160,16 @@ WinnerTable::WinnerTable(std::vector<cache::LoadedWinner> winners) : winners_(st
 }
 
 Knowledge WinnerTable::find(const Problem& problem) const {
+    Knowledge knowledge = find_own(problem);
+    const auto kin_of = problem.family->kin;
+    const std::optional<Problem> kin = kin_of == nullptr ? std::nullopt : kin_of(problem);
+    if (!kin) return knowledge;
+    for (KnownWinner& winner : find_own(*kin).winners)
+        knowledge.winners.push_back(from_kin(problem, *kin, std::move(winner)));
+    return knowledge;
+}
+
+Knowledge WinnerTable::find_own(const Problem& problem) const {
     const std::string family(problem.family->name);
     const std::string fields = static_text(problem);
     Knowledge knowledge;
@@ -151,12 +186,14 @@ Knowledge WinnerTable::find(const Problem& problem) const {
 
 std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,
                              const DeviceTraits& traits) {
-    if (const KnownWinner* winner = nearest_allowed(problem, winners, traits, false)) {
-        const bool exact = log2_distance(winner->problem, problem) == 0;
-        return take(*winner, exact ? Origin::exact : Origin::neighbour);
+    for (const bool foreign : {false, true}) {
+        for (const bool kin : {false, true}) {
+            const KnownWinner* winner = nearest_allowed(problem, winners, traits, foreign, kin);
+            if (winner == nullptr) continue;
+            const bool exact = !kin && log2_distance(winner->problem, problem) == 0;
+            return take(*winner, foreign ? Origin::foreign : exact ? Origin::exact : Origin::neighbour);
+        }
     }
-    if (const KnownWinner* winner = nearest_allowed(problem, winners, traits, true))
-        return take(*winner, Origin::foreign);
     return choose_fallback(problem, traits);
 }
 

@@ -16,9 +16,10 @@ namespace hone::runtime {
 
 /// A stored winner that may be dispatched: right template, proven on a GPU, known to this build.
 struct KnownWinner {
-    Problem problem;  ///< that it won
+    Problem problem;  ///< that it won; of the kin's, in the words of the problem that asks
     Candidate candidate;
     Trust trust = Trust::none;
+    std::string of_kin;  ///< "norm=no residual=no", where the kin differs; empty: its own
     const cache::LoadedWinner* record = nullptr;  ///< lives as long as the WinnerTable
 };
 
@@ -36,11 +37,13 @@ class WinnerTable {
     WinnerTable(const WinnerTable&) = delete;
     WinnerTable& operator=(const WinnerTable&) = delete;
 
-    /// Everything stored for the problem's family and static fields.
+    /// Everything stored for the problem's family and static fields, and for those of its kin.
     [[nodiscard]] Knowledge find(const Problem& problem) const;
     [[nodiscard]] std::size_t size() const { return winners_.size(); }
 
   private:
+    [[nodiscard]] Knowledge find_own(const Problem& problem) const;
+
     std::vector<cache::LoadedWinner> winners_;  ///< sorted by family and static fields
 };
 
@@ -48,7 +51,7 @@ struct Choice {
     Candidate candidate;
     Origin origin = Origin::fallback;
     Trust trust = Trust::none;
-    std::string measured_at;                      ///< "rows=16"
+    std::string measured_at;                      ///< "rows=16", "tokens=8 norm=no"
     const cache::LoadedWinner* record = nullptr;  ///< nullptr for a fallback
 };
 
@@ -56,7 +59,8 @@ struct Choice {
 [[nodiscard]] double log2_distance(const Problem& a, const Problem& b);
 
 /// Exact bucket, then the nearest measured bucket in log space (in each dynamic field at most a factor of
-/// four away, or between two measured ones), then the same among results of foreign GPUs, then the fallback.
+/// four away, or between two measured ones), then the nearest of the kin's, then the same among results of
+/// foreign GPUs, then the fallback.
 /// Candidates that break a constraint here are not taken. nullopt: the family has no candidate for this
 /// problem on this device at all. `problem` carries the bucket's upper edges in its dynamic fields.
 [[nodiscard]] std::optional<Choice> choose(const Problem& problem, std::span<const KnownWinner> winners,

@@ -12,7 +12,7 @@ namespace hone {
 /// Why a kernel serves a bucket, best first.
 enum class Origin : std::uint8_t {
     exact,      ///< the winner measured for this very bucket on this kind of GPU
-    neighbour,  ///< the winner of a measured bucket nearby
+    neighbour,  ///< the winner of a measured bucket nearby, or of the same product without norm or epilogue
     foreign,    ///< the winner of another GPU of the same compute capability
     fallback,   ///< nothing is known: the family's safe default
 };
@@ -50,7 +50,9 @@ struct BucketReport {
     std::string candidate;  ///< "block_rows threads=256 vector=8"
     Origin origin = Origin::fallback;
     Trust trust = Trust::none;
-    std::string measured_at;  ///< where the candidate won: "rows=16"; empty for a fallback
+    /// Where the candidate won: "rows=16", of another problem with what differs: "tokens=8 norm=no"; empty
+    /// for a fallback.
+    std::string measured_at;
     ImageOrigin image = ImageOrigin::compiled;
     double load_ms = 0;        ///< compiling or reading, and loading
     std::string note;          ///< why a better known candidate was not taken; usually empty
