@@ -85,7 +85,8 @@ ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int
     for (std::size_t i = 0; i < part_names.size(); ++i) {
         const auto part = static_cast<Part>(i);
         const bool is_behind = part == Part::behind_attention || part == Part::behind_network;
-        if (is_behind && !model_.has_norms_behind()) continue;
+        const bool is_in_front = part == Part::attention_norm || part == Part::network_norm;
+        if (is_behind ? !model_.has_norms_behind() : is_in_front && model_.norms_in_products()) continue;
         step.without = part;
         graphs.push_back(runtime::instantiate(driver, capture_step(step)));
         found.parts.push_back({.part = part, .bytes = bytes_of(part, room, kv_len)});

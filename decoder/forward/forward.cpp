@@ -63,13 +63,13 @@ void Forward::enqueue_layers(const Step& step) {
     };
     enqueue(Part::embedding, 0);
     for (std::int64_t layer = 0; layer < model_.model.num_hidden_layers; ++layer) {
-        enqueue(Part::attention_norm, layer);
+        if (!model_.norms_in_products()) enqueue(Part::attention_norm, layer);
         enqueue(Part::qkv, layer);
         enqueue(Part::append, layer);
         enqueue(Part::attention, layer);
         enqueue(Part::output, layer);
         if (model_.has_norms_behind()) enqueue(Part::behind_attention, layer);
-        enqueue(Part::network_norm, layer);
+        if (!model_.norms_in_products()) enqueue(Part::network_norm, layer);
         enqueue(Part::network, layer);
         if (model_.has_norms_behind()) enqueue(Part::behind_network, layer);
     }
@@ -78,32 +78,20 @@ void Forward::enqueue_layers(const Step& step) {
 
 void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
     const LayerWeights& layer = weights_.layers[elements(number)];
-    Memory& memory = *memory_;
-    CUstream stream = gpu_.stream();
     switch (part) {
         case Part::embedding: enqueue_embedding(step); return;
-        case Part::attention_norm: enqueue_sum_and_norm(layer.attention_norm, number == 0, step); return;
-        case Part::qkv:
-            require(operators_.qkv.run(stream, memory.normed.data(), layer.qkv, layer.qkv_bias,
-                                       memory.qkv.data(), memory.workspace.data(), step.tokens),
-                    "projection of queries, keys and values");
-            return;
+        case Part::attention_norm: enqueue_norm(layer.attention_norm, number > 0, step); return;
+        case Part::qkv: enqueue_qkv(layer, step); return;
         case Part::append: enqueue_append(number, step); return;
         case Part::attention: enqueue_attention(number, step); return;
-        case Part::output:
-            require(operators_.output.run(stream, memory.attended.data(), layer.output, layer.output_bias,
-                                          memory.delta.data(), memory.workspace.data(), step.tokens),
-                    "projection of attention");
-            return;
+        case Part::output: enqueue_output(layer, step); return;
         case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
-        case Part::network_norm: enqueue_sum_and_norm(layer.network_norm, false, step); return;
-        case Part::network:
-            require(operators_.network.run(stream, memory.normed.data(), layer, memory.delta.data(),
-                                           memory.workspace.data(), step.tokens),
-                    "feed-forward network");
-            return;
+        case Part::network_norm: enqueue_norm(layer.network_norm, true, step); return;
+        case Part::network: enqueue_network(layer, step); return;
         case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
-        case Part::last_norm: enqueue_sum_and_norm(weights_.final_norm, false, step); return;
+        case Part::last_norm:
+            enqueue_norm(weights_.final_norm, !model_.norms_in_products(), step);
+            return;
         case Part::head: enqueue_head(step.inputs, step.sequences, false); return;
     }
 }
@@ -122,17 +110,50 @@ void Forward::enqueue_embedding(const Step& step) {
     require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
-/// Of the residual stream, to which what came before has been added but at the first.
-void Forward::enqueue_sum_and_norm(const NormWeight& weight, bool is_first, const Step& step) {
-    const NormArgs norm{.x = is_first ? memory_->x.data() : memory_->delta.data(),
+/// Of the residual stream, to which `delta` has to be added first where it is a sum's.
+void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
+    const NormArgs norm{.x = of_sum ? memory_->delta.data() : memory_->x.data(),
                         .residual = memory_->x.data(),
                         .weight = weight.weight,
                         .bias = weight.bias,
                         .out = memory_->normed.data(),
                         .sum = memory_->x.data(),
                         .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    const NormKernel& kernel = is_first ? operators_.first_norm : operators_.norm;
+    const NormKernel& kernel = of_sum ? operators_.norm : operators_.first_norm;
     require(kernel.run(gpu_.stream(), norm, step.tokens), "norm");
+}
+
+void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
+    const bool norm = model_.norms_in_products();
+    const LinearArgs args{.x = norm ? memory_->x.data() : memory_->normed.data(),
+                          .bias = layer.qkv_bias,
+                          .out = memory_->qkv.data(),
+                          .workspace = memory_->workspace.data(),
+                          .norm_weight = layer.attention_norm.weight,
+                          .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+    require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens),
+            "projection of queries, keys and values");
+}
+
+void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
+    const bool sum = model_.norms_in_products();
+    const LinearArgs args{.x = memory_->attended.data(),
+                          .bias = layer.output_bias,
+                          .residual = memory_->x.data(),
+                          .out = sum ? memory_->x.data() : memory_->delta.data(),
+                          .workspace = memory_->workspace.data()};
+    require(operators_.output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
+}
+
+void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
+    const bool whole = model_.norms_in_products();
+    const FusedFfnArgs args{.x = whole ? memory_->x.data() : memory_->normed.data(),
+                            .residual = memory_->x.data(),
+                            .out = whole ? memory_->x.data() : memory_->delta.data(),
+                            .workspace = memory_->workspace.data(),
+                            .norm_weight = layer.network_norm.weight,
+                            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+    require(operators_.network.run(gpu_.stream(), layer, args, step.tokens), "feed-forward network");
 }
 
 void Forward::enqueue_norm_behind(const NormWeight& weight, const Step& step) {
@@ -223,9 +244,11 @@ void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool pic
         require(operators_.rows.run(gpu_.stream(), args, rows), "rows of the last layer");
         x = memory.picked.data();
     }
-    require(operators_.head.run(gpu_.stream(), x, weights_.head, weights_.head_bias, memory.logits.data(),
-                                memory.workspace.data(), rows),
-            "language head");
+    const LinearArgs args{.x = x,
+                          .bias = weights_.head_bias,
+                          .out = memory.logits.data(),
+                          .workspace = memory.workspace.data()};
+    require(operators_.head.run(gpu_.stream(), weights_.head, args, rows), "language head");
 }
 
 void Forward::enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters) {

@@ -94,7 +94,10 @@ class Forward {
     void enqueue_layers(const Step& step);
     void enqueue_part(Part part, std::int64_t layer, const Step& step);
     void enqueue_embedding(const Step& step);
-    void enqueue_sum_and_norm(const NormWeight& weight, bool is_first, const Step& step);
+    void enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step);
+    void enqueue_qkv(const LayerWeights& layer, const Step& step);
+    void enqueue_output(const LayerWeights& layer, const Step& step);
+    void enqueue_network(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);

@@ -115,19 +115,26 @@ Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weig
                                              .format = *weights.format.format,
                                              .group = weights.format.group,
                                              .zeros = weights.format.zeros,
-                                             .bias = linear.bias});
+                                             .bias = linear.bias,
+                                             .residual = linear.residual,
+                                             .norm = linear.norm});
 }
 
-Status Product::run(CUstream_st* stream, const void* x, const MatrixWeight& weight, const void* bias,
-                    void* out, void* workspace, std::int64_t tokens) const {
+Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
+                    std::int64_t tokens) const {
     if (!weight.is_coded) {
-        const LinearArgs args{
-            .x = x, .weight = weight.values, .bias = bias, .out = out, .workspace = workspace};
+        args.weight = weight.values;
         return dense_.run(stream, args, tokens);
     }
-    const QuantizedLinearArgs args{
-        .x = x, .weight = weight.packed, .bias = bias, .out = out, .workspace = workspace};
-    return coded_.run(stream, args, tokens);
+    const QuantizedLinearArgs coded{.x = args.x,
+                                    .weight = weight.packed,
+                                    .bias = args.bias,
+                                    .residual = args.residual,
+                                    .out = args.out,
+                                    .workspace = args.workspace,
+                                    .norm_weight = args.norm_weight,
+                                    .epsilon = args.epsilon};
+    return coded_.run(stream, coded, tokens);
 }
 
 std::int64_t Product::workspace_bytes(std::int64_t tokens) const {
@@ -144,7 +151,9 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .dtype = m.dtype,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias});
+                                          .bias = m.ffn_bias,
+                                          .residual = model.norms_in_products(),
+                                          .norm = model.norms_in_products()});
     }
     if (!weights.codes) return;
     coded_ = runtime.prepare(QuantizedFfn{.hidden = m.hidden_size,
@@ -156,31 +165,33 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .zeros = weights.format.zeros,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias});
+                                          .bias = m.ffn_bias,
+                                          .residual = model.norms_in_products(),
+                                          .norm = model.norms_in_products()});
 }
 
-Status Network::run(CUstream_st* stream, const void* x, const LayerWeights& layer, void* out, void* workspace,
+Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
                     std::int64_t tokens) const {
     if (!layer.up.is_coded) {
-        const FusedFfnArgs args{.x = x,
-                                .gate = layer.gate.values,
-                                .up = layer.up.values,
-                                .up_bias = layer.up_bias,
-                                .down = layer.down.values,
-                                .down_bias = layer.down_bias,
-                                .out = out,
-                                .workspace = workspace};
+        args.gate = layer.gate.values;
+        args.up = layer.up.values;
+        args.up_bias = layer.up_bias;
+        args.down = layer.down.values;
+        args.down_bias = layer.down_bias;
         return dense_.run(stream, args, tokens);
     }
-    const QuantizedFfnArgs args{.x = x,
-                                .gate = layer.gate.packed,
-                                .up = layer.up.packed,
-                                .down = layer.down.packed,
-                                .up_bias = layer.up_bias,
-                                .down_bias = layer.down_bias,
-                                .out = out,
-                                .workspace = workspace};
-    return coded_.run(stream, args, tokens);
+    const QuantizedFfnArgs coded{.x = args.x,
+                                 .gate = layer.gate.packed,
+                                 .up = layer.up.packed,
+                                 .down = layer.down.packed,
+                                 .up_bias = layer.up_bias,
+                                 .down_bias = layer.down_bias,
+                                 .residual = args.residual,
+                                 .out = args.out,
+                                 .workspace = args.workspace,
+                                 .norm_weight = args.norm_weight,
+                                 .epsilon = args.epsilon};
+    return coded_.run(stream, coded, tokens);
 }
 
 std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
@@ -191,11 +202,6 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                      const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
-    const auto product = [&](std::int64_t in, std::int64_t out, std::int64_t max_tokens, bool bias,
-                             const WeightKinds& kinds) {
-        return Product(
-            runtime, {.in = in, .out = out, .max_tokens = max_tokens, .dtype = m.dtype, .bias = bias}, kinds);
-    };
     Preparations preparations;
     const auto add = [&](auto& kernel, auto prepare) {
         preparations.emplace_back([&kernel, prepare] { kernel = prepare(); });
@@ -208,16 +214,33 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
         add(one_query[i], [&, i] { return prepared_one_query(runtime, m, capacity, windows[i]); });
     }
     add(qkv, [&] {
-        return product(m.hidden_size, model.qkv_width(), tokens, m.qkv_bias,
+        return Product(runtime,
+                       {.in = m.hidden_size,
+                        .out = model.qkv_width(),
+                        .max_tokens = tokens,
+                        .dtype = m.dtype,
+                        .bias = m.qkv_bias,
+                        .norm = model.norms_in_products()},
                        kinds_of(weights, &LayerWeights::qkv));
     });
     add(output, [&] {
-        return product(model.q_width(), m.hidden_size, tokens, m.output_bias,
+        return Product(runtime,
+                       {.in = model.q_width(),
+                        .out = m.hidden_size,
+                        .max_tokens = tokens,
+                        .dtype = m.dtype,
+                        .bias = m.output_bias,
+                        .residual = model.norms_in_products()},
                        kinds_of(weights, &LayerWeights::output));
     });
     add(network, [&] { return Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up)); });
     add(head, [&] {
-        return product(m.hidden_size, m.vocab_size, capacity.sequences, m.head_bias,
+        return Product(runtime,
+                       {.in = m.hidden_size,
+                        .out = m.vocab_size,
+                        .max_tokens = capacity.sequences,
+                        .dtype = m.dtype,
+                        .bias = m.head_bias},
                        {.numbers = !weights.head.is_coded,
                         .codes = weights.head.is_coded,
                         .format = weights.code_format});
@@ -225,7 +248,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
     add(embedding, [&] { return prepared_embedding(runtime, m, tokens); });
     add(rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
     add(first_norm, [&] { return prepared_norm(runtime, m, tokens, false); });
-    add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
+    if (!model.norms_in_products()) add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
     add(append, [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
     add(append_anyhow, [&] { return prepared_append(runtime, m, capacity, tokens, true); });
     add(sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });

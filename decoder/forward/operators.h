@@ -37,8 +37,9 @@ class Product {
     Product() = default;
     Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights);
 
-    [[nodiscard]] Status run(CUstream_st* stream, const void* x, const MatrixWeight& weight, const void* bias,
-                             void* out, void* workspace, std::int64_t tokens) const;
+    /// `args` without a weight.
+    [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
+                             std::int64_t tokens) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 
   private:
@@ -52,8 +53,9 @@ class Network {
     Network() = default;
     Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights);
 
-    [[nodiscard]] Status run(CUstream_st* stream, const void* x, const LayerWeights& layer, void* out,
-                             void* workspace, std::int64_t tokens) const;
+    /// `args` without weights and biases.
+    [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
+                             std::int64_t tokens) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 
   private:
@@ -69,7 +71,7 @@ struct Operators {
     EmbeddingKernel embedding;
     EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
     NormKernel first_norm;
-    NormKernel norm;  ///< of a sum
+    NormKernel norm;  ///< of a sum; not prepared where norms are in products
     Product qkv;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them

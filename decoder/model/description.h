@@ -27,6 +27,8 @@ struct Description {
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(model.dtype); }
     [[nodiscard]] Activation activation() const;
     [[nodiscard]] bool has_norms_behind() const { return model.norms == models::NormPlaces::around; }
+    /// Norms stand in front of products and sums behind them, both parts of the products' operators.
+    [[nodiscard]] bool norms_in_products() const { return model.norm == "rmsnorm" && !has_norms_behind(); }
     /// What tokens' rows are multiplied by, a number of the model's dtype; 1: they are not.
     [[nodiscard]] float embedding_scale() const;
     /// What scores of attention are multiplied by; 0: the inverse of the root of head_dim.
