@@ -107,6 +107,67 @@ TEST_CASE("another GPU's winner comes before the fallback and is called foreign"
     CHECK(choice.trust == Trust::foreign);
 }
 
+Problem product(std::string_view norm, std::string_view residual) {
+    std::string error;
+    const auto problem = parse_problem("linear dtype=bf16 norm=" + std::string(norm) +
+                                           " residual=" + std::string(residual) +
+                                           " in=4096 out=4096 tokens=1",
+                                       &error);
+    REQUIRE_MESSAGE(problem, error);
+    return *problem;
+}
+
+cache::LoadedWinner product_winner(const Problem& problem, const std::string& candidate,
+                                   cache::Trust trust = cache::Trust::exact) {
+    std::string error;
+    const std::optional<Candidate> parsed = parse_candidate(*problem.family, candidate, &error);
+    REQUIRE(parsed);
+    cache::LoadedWinner loaded;
+    loaded.trial.key = {{}, "linear", static_text(problem), dynamic_text(problem)};
+    loaded.trial.candidate = candidate;
+    loaded.trial.template_hash = template_hash(*parsed->variant);
+    loaded.trial.winner = true;
+    loaded.trial.timing.median_us = 2;
+    loaded.trust = trust;
+    loaded.layer = "user";
+    return loaded;
+}
+
+TEST_CASE("a product with a norm or a sum that nobody tuned takes the plain product's winner, its norm folded") {
+    const std::string gemv =
+        "gemv tokens=1 rows=1 k_warps=8 row_warps=1 unroll=2 load_hint=1 blocks_per_sm=0 programmatic=1 "
+        "fold_norm=";
+    const std::string other =
+        "gemv tokens=1 rows=2 k_warps=8 row_warps=1 unroll=1 load_hint=1 blocks_per_sm=0 programmatic=1 "
+        "fold_norm=1";
+    const cache::LoadedWinner plain = product_winner(product("no", "no"), gemv + "0");
+    const auto chosen_for = [](const Problem& problem, std::vector<cache::LoadedWinner> winners) {
+        const WinnerTable table(std::move(winners));
+        const auto choice = choose(problem, table.find(problem).winners, h100());
+        REQUIRE(choice);
+        return Choice{choice->candidate, choice->origin, choice->trust, choice->measured_at, nullptr};
+    };
+
+    const Choice normed = chosen_for(product("yes", "no"), {plain});
+    CHECK(normed.origin == Origin::neighbour);
+    CHECK(to_string(normed.candidate) == gemv + "1");
+    CHECK(normed.measured_at == "tokens=1 norm=no");
+
+    const Choice summed = chosen_for(product("no", "yes"), {plain});
+    CHECK(summed.origin == Origin::neighbour);
+    CHECK(to_string(summed.candidate) == gemv + "0");
+    CHECK(summed.measured_at == "tokens=1 residual=no");
+
+    CHECK(chosen_for(product("no", "no"), {product_winner(product("yes", "no"), gemv + "1")}).origin ==
+          Origin::fallback);
+
+    const Choice own = chosen_for(product("yes", "no"), {plain, product_winner(product("yes", "no"), other)});
+    CHECK(own.origin == Origin::exact);
+    CHECK(to_string(own.candidate) == other);
+    const cache::LoadedWinner foreign = product_winner(product("yes", "no"), other, cache::Trust::foreign);
+    CHECK(to_string(chosen_for(product("yes", "no"), {plain, foreign}).candidate) == gemv + "1");
+}
+
 TEST_CASE("records that may not be dispatched are passed over, each with its reason") {
     cache::LoadedWinner stale = winner(16, 1, cache::Trust::stale);
     cache::LoadedWinner foreign_and_old = winner(16, 1, cache::Trust::foreign);
