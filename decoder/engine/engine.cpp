@@ -46,6 +46,7 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
 void Engine::cancel(RequestId id) {
     const std::lock_guard lock(mutex_);
     if (requests_.erase(id) > 0) scheduler_.cancel(id);
+    std::erase_if(news_, [&](const auto& one) { return one.second.request == id; });
 }
 
 EngineState Engine::state() const {
@@ -72,14 +73,14 @@ void Engine::run(const std::stop_token& stop) {
         }
     } catch (const std::exception& error) {
         if (!lock.owns_lock()) lock.lock();
-        fail(error.what());
+        fail(error.what(), lock);
     }
 }
 
 /// Requests may come and be cancelled while the GPU computes.
 void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
     const std::vector<StepPart>& parts = scheduler_.next();
-    if (parts.empty()) return;
+    if (parts.empty()) return hand_out(lock);
     std::vector<Draw> draws;
     for (const StepPart& part : parts) {
         if (!part.samples) continue;
@@ -87,28 +88,56 @@ void Engine::compute_step(std::unique_lock<std::mutex>& lock) {
         draws.push_back(found == requests_.end() ? Draw{} : Draw{found->second.wishes, found->second.drawn});
     }
     lock.unlock();
-    const std::vector<int> drawn = model_.forward().step(parts, draws);
+    model_.forward().start(parts, draws);
     lock.lock();
-    std::vector<std::pair<Listener, NewToken>> news;
-    for (const NewToken& token : scheduler_.complete(drawn)) {
+    hand_out(lock);
+    lock.unlock();
+    const std::vector<int> drawn = model_.forward().finish();
+    lock.lock();
+    note(scheduler_.complete(drawn));
+    if (scheduler_.idle()) hand_out(lock);
+}
+
+void Engine::note(std::span<const NewToken> tokens) {
+    for (const NewToken& token : tokens) {
         const auto found = requests_.find(token.request);
         if (found == requests_.end()) continue;
         ++found->second.drawn;
         ++new_tokens_;
-        news.emplace_back(found->second.listener, token);
+        news_.emplace_back(found->second.listener, token);
         if (token.end != NewToken::End::none) requests_.erase(found);
     }
+}
+
+void Engine::hand_out(std::unique_lock<std::mutex>& lock) {
+    auto news = std::exchange(news_, {});
     lock.unlock();
-    for (const auto& [listener, token] : news) listener.on_token(token);
+    auto next = news.begin();
+    try {
+        for (; next != news.end(); ++next) next->first.on_token(next->second);
+    } catch (...) {
+        lock.lock();
+        news.erase(news.begin(), next);
+        news_ = std::move(news);
+        throw;
+    }
     lock.lock();
 }
 
 /// Also where memory has run out: nobody is to wait for what does not come.
-void Engine::fail(const char* why) noexcept {
+void Engine::fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept {
     try {
         failure_ = why;
     } catch (const std::bad_alloc&) {
         failure_ = "out of memory";  // short enough to need none
+    }
+    try {
+        hand_out(lock);
+    } catch (...) {
+        for (const auto& [listener, token] : news_) {
+            if (!requests_.contains(token.request) && listener.on_failure) listener.on_failure(failure_);
+        }
+        news_.clear();
     }
     for (const auto& [id, request] : requests_) {
         if (request.listener.on_failure) request.listener.on_failure(failure_);

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "decoder/engine/running_model.h"
@@ -77,13 +79,17 @@ class Engine final : public TokenEngine {
 
     void run(const std::stop_token& stop);
     void compute_step(std::unique_lock<std::mutex>& lock);
-    void fail(const char* why) noexcept;
+    void note(std::span<const NewToken> tokens);
+    void hand_out(std::unique_lock<std::mutex>& lock);
+    void fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept;
 
     RunningModel& model_;
     mutable std::mutex mutex_;
     std::condition_variable_any work_;
     Scheduler scheduler_;
     std::map<RequestId, Running> requests_;
+    /// Tokens of the last step, which their listeners hear of while the GPU computes the next one.
+    std::vector<std::pair<Listener, NewToken>> news_;
     std::uint64_t new_tokens_ = 0;
     std::string failure_;
     std::jthread thread_;  ///< the last: ends before what it uses

@@ -354,12 +354,12 @@ void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) 
     }
 }
 
-std::vector<int> Forward::step(std::span<const StepPart> parts, std::span<const Draw> draws) {
+void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws) {
     const bool one_each = std::ranges::all_of(
         parts, [](const StepPart& part) { return part.samples && part.tokens.size() == 1; });
     const bool filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
     const auto sequences = static_cast<std::int64_t>(parts.size());
-    const auto rows = static_cast<std::int64_t>(draws.size());
+    rows_ = static_cast<std::int64_t>(draws.size());
     std::int64_t tokens = 0;
     std::int64_t kv_len = 1;
     for (const StepPart& part : parts) {
@@ -375,8 +375,9 @@ std::vector<int> Forward::step(std::span<const StepPart> parts, std::span<const 
             gpu_.driver(),
             gpu_.driver().cuGraphLaunch(graphs_.at({room, length_bucket(kv_len)}).get(), gpu_.stream()),
             "launching a step's graph");
-        enqueue_sample(small_, rows, filters);
-        return drawn(rows);
+        enqueue_sample(small_, rows_, filters);
+        enqueue_copy_of_drawn();
+        return;
     }
     fill_any(parts);
     fill_draws(large_, draws);
@@ -387,23 +388,23 @@ std::vector<int> Forward::step(std::span<const StepPart> parts, std::span<const 
                     .kv_len = kv_len,
                     .one_each = false,
                     .without = {}});
-    if (rows == 0) {
-        gpu_.wait();
-        return {};
-    }
-    enqueue_head(large_, rows, true);
-    enqueue_sample(large_, rows, filters);
-    return drawn(rows);
+    if (rows_ == 0) return;
+    enqueue_head(large_, rows_, true);
+    enqueue_sample(large_, rows_, filters);
+    enqueue_copy_of_drawn();
 }
 
-std::vector<int> Forward::drawn(std::int64_t rows) {
+void Forward::enqueue_copy_of_drawn() {
     const runtime::Driver& driver = gpu_.driver();
     runtime::check(driver,
                    driver.cuMemcpyDtoHAsync(memory_->drawn_on_host.data(), memory_->drawn.address(),
-                                            elements(rows) * sizeof(std::int32_t), gpu_.stream()),
+                                            elements(rows_) * sizeof(std::int32_t), gpu_.stream()),
                    "copying tokens from the GPU");
+}
+
+std::vector<int> Forward::finish() {
     gpu_.wait();
-    const auto tokens = memory_->drawn_on_host.span().first(elements(rows));
+    const auto tokens = memory_->drawn_on_host.span().first(elements(rows_));
     return {tokens.begin(), tokens.end()};
 }
 

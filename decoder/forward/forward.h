@@ -61,12 +61,14 @@ class Forward {
             const Capacity& capacity);
     ~Forward();
 
-    /// Computes the parts and draws a token for each that samples, as `draws` has them one by one. Waits for
-    /// the GPU. Throws CudaError or Error.
-    [[nodiscard]] std::vector<int> step(std::span<const StepPart> parts, std::span<const Draw> draws);
+    /// Begins to compute the parts and to draw a token for each that samples, as `draws` has them one by one:
+    /// the GPU is at work when it returns. Throws CudaError or Error.
+    void start(std::span<const StepPart> parts, std::span<const Draw> draws);
+    /// Waits for what start() began. Returns the tokens, as many as draws. Throws CudaError.
+    [[nodiscard]] std::vector<int> finish();
 
     /// Natural logarithms of what the model gives each token but the first, as a text from its beginning: 2
-    /// tokens to a context of them. Overwrites the first pages of the cache. Throws as step().
+    /// tokens to a context of them. Overwrites the first pages of the cache. Throws as start().
     [[nodiscard]] std::vector<double> log_probabilities(std::span<const int> text);
 
     /// Microseconds that a replay of the graph of a step of so many sequences takes, without the host; the
@@ -115,7 +117,7 @@ class Forward {
     void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
     void fill_any(std::span<const StepPart> parts);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
-    [[nodiscard]] std::vector<int> drawn(std::int64_t rows);
+    void enqueue_copy_of_drawn();
 
     const Gpu& gpu_;
     const Description& model_;
@@ -125,6 +127,7 @@ class Forward {
     StepInputs small_;  ///< of steps with one token of each sequence
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
+    std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
     std::map<std::pair<std::int64_t, std::int64_t>, runtime::GraphExec> graphs_;  ///< by sequences, kv_len
 };
 

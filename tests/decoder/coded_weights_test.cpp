@@ -120,7 +120,8 @@ int step_of(RunningModel& model) {
     const std::vector<int> tokens{1, 2, 3};
     const std::vector<int> pages{0};
     const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
-    return model.forward().step({&part, 1}, std::vector<Draw>{{}}).front();
+    model.forward().start({&part, 1}, std::vector<Draw>{{}});
+    return model.forward().finish().front();
 }
 
 /// Makes the folder NAME beside the other, as hone quantize does.

@@ -100,7 +100,8 @@ TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms ar
     const std::vector<int> pages{0};
     const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
     const int before = machine.launch_count();
-    CHECK(model.forward().step({&part, 1}, std::vector<Draw>{{}}).front() == 0);
+    model.forward().start({&part, 1}, std::vector<Draw>{{}});
+    CHECK(model.forward().finish().front() == 0);
     CHECK(count(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
     CHECK(count(machine, before, "attention") >= static_cast<int>(layers));
     CHECK(count(machine, before, "sample") == 1);
