@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "decoder/error.h"
 #include "tests/decoder/small_model.h"
@@ -152,4 +156,37 @@ TEST_CASE("a request that is cancelled hears nothing more") {
     CHECK(stays.tokens().size() == 20);
     CHECK(engine.state().running == 0);
     CHECK(engine.state().pages_used == 0);
+}
+
+TEST_CASE("tokens of a step are heard also where the next step fails") {
+    const test::FakeMachine machine("launch:match=sample:fail=700:after=4");  // found when the step is waited for
+    RunningModel model(small_options());
+    Engine engine(model);
+    Heard heard;
+    engine.submit({.prompt = {1, 2, 3}, .max_new_tokens = 50}, heard.listener());
+    CHECK(heard.failure().find("700") != std::string::npos);
+    CHECK(heard.tokens().size() == 3);
+    CHECK_THROWS_AS(engine.submit({.prompt = {1}}, heard.listener()), EngineFailure);
+}
+
+TEST_CASE("a listener that cannot take a token leaves nobody waiting") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    Engine engine(model);
+    std::mutex mutex;
+    std::condition_variable ended;
+    int waiting = 2;
+    const auto end = [&](const std::string&) {
+        const std::lock_guard lock(mutex);
+        --waiting;
+        ended.notify_all();
+    };
+    const auto submit = [&](int tokens, std::function<void(const NewToken&)> on_token) {
+        engine.submit({.prompt = {1, 2}, .max_new_tokens = tokens},
+                      {.on_token = std::move(on_token), .on_failure = end});
+    };
+    submit(1, [](const NewToken&) { throw std::bad_alloc(); });
+    submit(200, [](const NewToken&) {});
+    std::unique_lock lock(mutex);
+    CHECK(ended.wait_for(lock, std::chrono::seconds(20), [&] { return waiting == 0; }));
 }
