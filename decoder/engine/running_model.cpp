@@ -38,8 +38,11 @@ void require(bool holds, std::string_view name, std::int64_t value, std::string_
 /// What lies between the operators of a step, about.
 std::int64_t step_bytes(const Description& model, const Capacity& capacity) {
     const models::Model& m = model.model;
+    const std::int64_t of_experts =
+        model.has_experts() ? m.experts + m.experts_per_token * (model.expert_width() + m.hidden_size + 2)
+                            : 0;
     const std::int64_t row =
-        3 * m.hidden_size + model.qkv_width() + model.q_width() + 3 * m.intermediate_size;
+        3 * m.hidden_size + model.qkv_width() + model.q_width() + 3 * m.intermediate_size + of_experts;
     return model.element_bytes() * (capacity.step_tokens * row + capacity.sequences * m.vocab_size);
 }
 
@@ -106,7 +109,8 @@ Capacity RunningModel::capacity_for(const ModelOptions& options) const {
 }
 
 std::int64_t RunningModel::floor_bytes(std::int64_t sequences, std::int64_t kv_len) const {
-    return weights_->bytes_a_step() + sequences * kv_len * description_.cache_bytes_a_token();
+    return weights_->bytes_a_step(description_.share_of_experts(sequences)) +
+           sequences * kv_len * description_.cache_bytes_a_token();
 }
 
 }  // namespace hone::decoder

@@ -8,17 +8,18 @@
 #include "decoder/forward/forward_memory.h"
 
 namespace hone::decoder {
+
+void require(Status status, const char* what) {
+    if (status == Status::ok) return;
+    throw DecoderError(fmt::format("{}: {}", what, describe(status)));
+}
+
 namespace {
 
 /// Sequences that a graph is made for: a step takes the next one that has room.
 constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
 /// Lengths that a graph's attention is chosen for. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
-
-void require(Status status, const char* what) {
-    if (status == Status::ok) return;
-    throw DecoderError(fmt::format("{}: {}", what, describe(status)));
-}
 
 }  // namespace
 
@@ -36,7 +37,8 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
     const std::int64_t queries = std::min(tokens, capacity.context);
     std::int64_t workspace =
         std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
-                  operators_.network.workspace_bytes(tokens), operators_.head.workspace_bytes(sequences)});
+                  operators_.network.workspace_bytes(tokens), operators_.experts.workspace_bytes(tokens),
+                  operators_.head.workspace_bytes(sequences)});
     for (const AttentionKernel& kernel : operators_.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity.context}));
     for (const AttentionKernel& kernel : operators_.any_queries)
@@ -59,21 +61,33 @@ Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t s
 
 void Forward::enqueue_layers(const Step& step) {
     const auto enqueue = [&](Part part, std::int64_t layer) {
-        if (part != step.without) enqueue_part(part, layer, step);
+        if (has(part) && part != step.without) enqueue_part(part, layer, step);
     };
     enqueue(Part::embedding, 0);
     for (std::int64_t layer = 0; layer < model_.model.num_hidden_layers; ++layer) {
-        if (!model_.norms_in_products()) enqueue(Part::attention_norm, layer);
+        enqueue(Part::attention_norm, layer);
         enqueue(Part::qkv, layer);
         enqueue(Part::append, layer);
         enqueue(Part::attention, layer);
         enqueue(Part::output, layer);
-        if (model_.has_norms_behind()) enqueue(Part::behind_attention, layer);
-        if (!model_.norms_in_products()) enqueue(Part::network_norm, layer);
+        enqueue(Part::behind_attention, layer);
+        enqueue(Part::network_norm, layer);
+        if (model_.has_experts(layer)) enqueue(Part::routing, layer);
         enqueue(Part::network, layer);
-        if (model_.has_norms_behind()) enqueue(Part::behind_network, layer);
+        enqueue(Part::behind_network, layer);
     }
     enqueue(Part::last_norm, 0);
+}
+
+bool Forward::has(Part part) const {
+    switch (part) {
+        case Part::attention_norm:
+        case Part::network_norm: return !model_.norms_in_products();
+        case Part::behind_attention:
+        case Part::behind_network: return model_.has_norms_behind();
+        case Part::routing: return model_.has_experts();
+        default: return true;
+    }
 }
 
 void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
@@ -87,11 +101,12 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
         case Part::output: enqueue_output(layer, step); return;
         case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
         case Part::network_norm: enqueue_norm(layer.network_norm, true, step); return;
-        case Part::network: enqueue_network(layer, step); return;
-        case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
-        case Part::last_norm:
-            enqueue_norm(weights_.final_norm, !model_.norms_in_products(), step);
+        case Part::routing: enqueue_routing(layer, step); return;
+        case Part::network:
+            layer.has_experts() ? enqueue_experts(layer, step) : enqueue_network(layer, step);
             return;
+        case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
+        case Part::last_norm: enqueue_norm(weights_.final_norm, !model_.norms_in_products(), step); return;
         case Part::head: enqueue_head(step.inputs, step.sequences, false); return;
     }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "hone/rope_table.h"
 
 namespace hone::decoder {
+
+/// Throws DecoderError where an operator refuses a call.
+void require(Status status, const char* what);
 
 [[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
 
@@ -33,7 +37,25 @@ struct Forward::Memory {
             values.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
         }
         make_angles(gpu, model, capacity);
+        if (model.has_experts()) routed.emplace(gpu, model, capacity.step_tokens);
     }
+
+    /// What a layer of experts leaves between its operators.
+    struct Routed {
+        Routed(const Gpu& gpu, const Description& model, std::int64_t tokens)
+            : logits(gpu.driver(), row_bytes(model, tokens, model.model.experts)),
+              weights(gpu.driver(), elements(tokens * model.model.experts_per_token)),
+              starts(gpu.driver(), elements(model.model.experts + 1)),
+              rows(gpu.driver(), elements(tokens * model.model.experts_per_token)),
+              between(gpu.driver(),
+                      row_bytes(model, tokens * model.model.experts_per_token, model.expert_width())) {}
+
+        Bytes logits;
+        runtime::DeviceBuffer<float> weights;
+        runtime::DeviceBuffer<std::int32_t> starts;
+        runtime::DeviceBuffer<std::int32_t> rows;
+        Bytes between;
+    };
 
     static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
         return elements(rows * width * model.element_bytes());
@@ -60,6 +82,7 @@ struct Forward::Memory {
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
     std::vector<Bytes> values;
+    std::optional<Routed> routed;  ///< of models with experts
     runtime::Event start;
     runtime::Event stop;
 };

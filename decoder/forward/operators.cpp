@@ -85,13 +85,59 @@ SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::
                                   .softcap = static_cast<std::int64_t>(model.logit_cap)});
 }
 
+/// Layers without such a weight do not count.
 WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*weight) {
     WeightKinds kinds{.format = weights.code_format};
     for (const LayerWeights& layer : weights.layers) {
+        if ((layer.*weight).rows == 0) continue;
         kinds.numbers |= !(layer.*weight).is_coded;
         kinds.codes |= (layer.*weight).is_coded;
     }
     return kinds;
+}
+
+/// Of the networks of layers without experts.
+WeightKinds kinds_of_networks(const ModelWeights& weights) {
+    WeightKinds kinds{.format = weights.code_format};
+    for (const LayerWeights& layer : weights.layers) {
+        if (layer.has_experts()) continue;
+        kinds.numbers |= !layer.up.is_coded;
+        kinds.codes |= layer.up.is_coded;
+    }
+    return kinds;
+}
+
+ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
+    return {.experts = model.model.experts,
+            .top_k = model.model.experts_per_token,
+            .max_tokens = tokens,
+            .dtype = model.model.dtype};
+}
+
+ExpertLinearKernel prepared_experts_up(Runtime& runtime, const Description& model, std::int64_t tokens) {
+    ExpertLinear up = experts_of(model, tokens);
+    up.in = model.model.hidden_size;
+    up.out = model.expert_width();
+    up.activation = model.activation();
+    up.gated = true;
+    up.gather = true;
+    return runtime.prepare(up);
+}
+
+ExpertLinearKernel prepared_experts_down(Runtime& runtime, const Description& model, std::int64_t tokens) {
+    ExpertLinear down = experts_of(model, tokens);
+    down.in = model.expert_width();
+    down.out = model.model.hidden_size;
+    down.combine = true;
+    return runtime.prepare(down);
+}
+
+ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
+    return runtime.prepare(ExpertRouting{.experts = model.experts,
+                                         .top_k = model.experts_per_token,
+                                         .max_tokens = tokens,
+                                         .dtype = model.dtype,
+                                         .renormalize = model.renormalized_routing});
 }
 
 using Preparations = std::vector<std::function<void()>>;
@@ -198,6 +244,12 @@ std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
     return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
 }
 
+std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
+    if (!up) return 0;
+    return std::max({router.workspace_bytes(tokens), routing.workspace_bytes(tokens),
+                     up.workspace_bytes(tokens), down.workspace_bytes(tokens)});
+}
+
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     const models::Model& m = model.model;
@@ -233,7 +285,17 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .residual = model.norms_in_products()},
                        kinds_of(weights, &LayerWeights::output));
     });
-    add(network, [&] { return Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up)); });
+    add(network, [&] { return Network(runtime, model, tokens, kinds_of_networks(weights)); });
+    if (model.has_experts()) {
+        add(experts.router, [&] {
+            return Product(runtime,
+                           {.in = m.hidden_size, .out = m.experts, .max_tokens = tokens, .dtype = m.dtype},
+                           kinds_of(weights, &LayerWeights::router));
+        });
+        add(experts.routing, [&] { return prepared_routing(runtime, m, tokens); });
+        add(experts.up, [&] { return prepared_experts_up(runtime, model, tokens); });
+        add(experts.down, [&] { return prepared_experts_down(runtime, model, tokens); });
+    }
     add(head, [&] {
         return Product(runtime,
                        {.in = m.hidden_size,

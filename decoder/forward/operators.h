@@ -63,6 +63,16 @@ class Network {
     QuantizedFfnKernel coded_;
 };
 
+/// Layers of experts: which a token goes to, and both halves of their networks.
+struct ExpertOperators {
+    Product router;
+    ExpertRoutingKernel routing;
+    ExpertLinearKernel up;    ///< gated; gathers rows of tokens
+    ExpertLinearKernel down;  ///< adds up a token's experts
+
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+};
+
 struct Operators {
     /// Prepares them all: loads, or compiles, what calls up to `capacity` can reach. Throws Error.
     Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
@@ -80,6 +90,7 @@ struct Operators {
     std::vector<AttentionKernel> any_queries;
     Product output;
     Network network;
+    ExpertOperators experts;  ///< as network prepared where layers have them
     Product head;
     SampleKernel sample;
     SampleKernel filtered_sample;
