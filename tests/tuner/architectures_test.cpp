@@ -302,7 +302,7 @@ TEST_CASE("experts are tuned at the model's token counts, with its routing, and 
     CHECK(has(lines_of(changed(qwen, "norm_topk_prob", false)), "expert_routing experts=128 renormalize=no"));
     CHECK(has(lines_of(changed(qwen, "norm_topk_prob", "absent")), "renormalize=no"));
     CHECK(error_of(changed(qwen, "num_experts_per_tok", 129)) ==
-          "config.json: num_experts_per_tok is 129, allowed is 1 to 128, as many as there are experts");
+          "config.json:1: num_experts_per_tok is 129, allowed is 1 to 128, as many as there are experts");
     const Workload two = model_workload(model_of(qwen.config()), {.tokens = {1}, .tensor_parallel = 2});
     CHECK(std::ranges::any_of(two.problems, [](const Problem& problem) {
         return to_string(problem).find("combine=yes experts=128 top_k=8 in=384 out=2048") !=
