@@ -94,13 +94,13 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
     const LayerWeights& layer = weights_.layers[elements(number)];
     switch (part) {
         case Part::embedding: enqueue_embedding(step); return;
-        case Part::attention_norm: enqueue_norm(layer.attention_norm, number > 0, step); return;
+        case Part::attention_norm: enqueue_norm_in_front(layer.attention_norm, number > 0, step); return;
         case Part::qkv: enqueue_qkv(layer, step); return;
         case Part::append: enqueue_append(number, step); return;
         case Part::attention: enqueue_attention(number, step); return;
         case Part::output: enqueue_output(layer, step); return;
         case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
-        case Part::network_norm: enqueue_norm(layer.network_norm, true, step); return;
+        case Part::network_norm: enqueue_norm_in_front(layer.network_norm, true, step); return;
         case Part::routing: enqueue_routing(layer, step); return;
         case Part::network:
             layer.has_experts() ? enqueue_experts(layer, step) : enqueue_network(layer, step);
@@ -125,17 +125,28 @@ void Forward::enqueue_embedding(const Step& step) {
     require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
-/// Of the residual stream, to which `delta` has to be added first where it is a sum's.
+/// Arguments of a norm of the residual stream, to which `delta` has to be added first where it is a sum's.
+NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum) const {
+    return {.x = of_sum ? memory_->delta.data() : memory_->x.data(),
+            .residual = memory_->x.data(),
+            .weight = weight.weight,
+            .bias = weight.bias,
+            .out = memory_->normed.data(),
+            .sum = memory_->x.data(),
+            .scale = memory_->normed_scales.data(),
+            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+}
+
 void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
-    const NormArgs norm{.x = of_sum ? memory_->delta.data() : memory_->x.data(),
-                        .residual = memory_->x.data(),
-                        .weight = weight.weight,
-                        .bias = weight.bias,
-                        .out = memory_->normed.data(),
-                        .sum = memory_->x.data(),
-                        .epsilon = static_cast<float>(model_.model.norm_epsilon)};
     const NormKernel& kernel = of_sum ? operators_.norm : operators_.first_norm;
-    require(kernel.run(gpu_.stream(), norm, step.tokens), "norm");
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum), step.tokens), "norm");
+}
+
+/// The norm whose results a product takes, as numbers or as codes with scales.
+void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step) {
+    if (!operators_.norms_write_codes) return enqueue_norm(weight, of_sum, step);
+    const NormKernel& kernel = of_sum ? operators_.coded_norm : operators_.first_coded_norm;
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum), step.tokens), "norm");
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
@@ -146,7 +157,7 @@ void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
                           .workspace = memory_->workspace.data(),
                           .norm_weight = layer.attention_norm.weight,
                           .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens),
+    require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
@@ -168,7 +179,8 @@ void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
                             .workspace = memory_->workspace.data(),
                             .norm_weight = layer.network_norm.weight,
                             .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    require(operators_.network.run(gpu_.stream(), layer, args, step.tokens), "feed-forward network");
+    require(operators_.network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
+            "feed-forward network");
 }
 
 void Forward::enqueue_norm_behind(const NormWeight& weight, const Step& step) {

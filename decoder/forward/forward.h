@@ -96,6 +96,8 @@ class Forward {
     void enqueue_part(Part part, std::int64_t layer, const Step& step);
     void enqueue_embedding(const Step& step);
     void enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step);
+    void enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step);
+    [[nodiscard]] NormArgs norm_args(const NormWeight& weight, bool of_sum) const;
     void enqueue_qkv(const LayerWeights& layer, const Step& step);
     void enqueue_output(const LayerWeights& layer, const Step& step);
     void enqueue_network(const LayerWeights& layer, const Step& step);

@@ -8,14 +8,19 @@
 namespace hone::decoder {
 namespace {
 
-NormKernel prepared_norm(Runtime& runtime, const models::Model& model, std::int64_t rows, bool residual) {
+NormKernel prepared_norm(Runtime& runtime, const models::Model& model, std::int64_t rows, bool residual,
+                         NormOutput output = NormOutput::same) {
     if (model.norm == "rmsnorm") {
-        return runtime.prepare(RmsNorm{
-            .hidden = model.hidden_size, .max_rows = rows, .dtype = model.dtype, .residual = residual});
+        return runtime.prepare(RmsNorm{.hidden = model.hidden_size,
+                                       .max_rows = rows,
+                                       .dtype = model.dtype,
+                                       .output = output,
+                                       .residual = residual});
     }
     return runtime.prepare(LayerNorm{.hidden = model.hidden_size,
                                      .max_rows = rows,
                                      .dtype = model.dtype,
+                                     .output = output,
                                      .residual = residual,
                                      .bias = model.norm_bias});
 }
@@ -107,6 +112,23 @@ WeightKinds kinds_of_networks(const ModelWeights& weights) {
     return kinds;
 }
 
+/// What norms in front of products write where these multiply codes with codes, a scale a row; same: they do
+/// not, or the norms are theirs.
+NormOutput output_of_norms(const Description& model, const ModelWeights& weights) {
+    const checkpoints::WeightFormat& format = weights.code_format;
+    const auto has_codes = [](const LayerWeights& layer) {
+        return layer.qkv.is_coded && layer.up.is_coded && !layer.has_experts();
+    };
+    if (model.norms_in_products() || !format.format || format.group != 0 ||
+        !std::ranges::all_of(weights.layers, has_codes))
+        return NormOutput::same;
+    switch (*format.format) {
+        case QuantFormat::w8a8: return NormOutput::int8;
+        case QuantFormat::fp8: return NormOutput::fp8;
+        default: return NormOutput::same;
+    }
+}
+
 ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
     return {.experts = model.model.experts,
             .top_k = model.model.experts_per_token,
@@ -151,7 +173,7 @@ void run_side_by_side(const Preparations& preparations) {
 
 }  // namespace
 
-Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights) {
+Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes) {
     if (weights.numbers) dense_ = runtime.prepare(linear);
     if (!weights.codes) return;
     coded_ = runtime.prepare(QuantizedLinear{.in = linear.in,
@@ -161,18 +183,20 @@ Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weig
                                              .format = *weights.format.format,
                                              .group = weights.format.group,
                                              .zeros = weights.format.zeros,
+                                             .quantized_x = takes_codes,
                                              .bias = linear.bias,
                                              .residual = linear.residual,
                                              .norm = linear.norm});
 }
 
-Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
-                    std::int64_t tokens) const {
+Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args, std::int64_t tokens,
+                    const float* x_scales) const {
     if (!weight.is_coded) {
         args.weight = weight.values;
         return dense_.run(stream, args, tokens);
     }
     const QuantizedLinearArgs coded{.x = args.x,
+                                    .x_scales = x_scales,
                                     .weight = weight.packed,
                                     .bias = args.bias,
                                     .residual = args.residual,
@@ -188,7 +212,7 @@ std::int64_t Product::workspace_bytes(std::int64_t tokens) const {
 }
 
 Network::Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
-                 const WeightKinds& weights) {
+                 const WeightKinds& weights, bool takes_codes) {
     const models::Model& m = model.model;
     if (weights.numbers) {
         dense_ = runtime.prepare(FusedFfn{.hidden = m.hidden_size,
@@ -209,6 +233,7 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .format = *weights.format.format,
                                           .group = weights.format.group,
                                           .zeros = weights.format.zeros,
+                                          .quantized_x = takes_codes,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
                                           .bias = m.ffn_bias,
@@ -216,8 +241,8 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .norm = model.norms_in_products()});
 }
 
-Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
-                    std::int64_t tokens) const {
+Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args, std::int64_t tokens,
+                    const float* x_scales) const {
     if (!layer.up.is_coded) {
         args.gate = layer.gate.values;
         args.up = layer.up.values;
@@ -227,6 +252,7 @@ Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs
         return dense_.run(stream, args, tokens);
     }
     const QuantizedFfnArgs coded{.x = args.x,
+                                 .x_scales = x_scales,
                                  .gate = layer.gate.packed,
                                  .up = layer.up.packed,
                                  .down = layer.down.packed,
@@ -254,6 +280,8 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                      const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
+    const NormOutput norms = output_of_norms(model, weights);
+    norms_write_codes = norms != NormOutput::same;
     Preparations preparations;
     const auto add = [&](auto& kernel, auto prepare) {
         preparations.emplace_back([&kernel, prepare] { kernel = prepare(); });
@@ -273,7 +301,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .dtype = m.dtype,
                         .bias = m.qkv_bias,
                         .norm = model.norms_in_products()},
-                       kinds_of(weights, &LayerWeights::qkv));
+                       kinds_of(weights, &LayerWeights::qkv), norms_write_codes);
     });
     add(output, [&] {
         return Product(runtime,
@@ -285,7 +313,8 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .residual = model.norms_in_products()},
                        kinds_of(weights, &LayerWeights::output));
     });
-    add(network, [&] { return Network(runtime, model, tokens, kinds_of_networks(weights)); });
+    add(network,
+        [&] { return Network(runtime, model, tokens, kinds_of_networks(weights), norms_write_codes); });
     if (model.has_experts()) {
         add(experts.router, [&] {
             return Product(runtime,
@@ -311,6 +340,10 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
     add(rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
     add(first_norm, [&] { return prepared_norm(runtime, m, tokens, false); });
     if (!model.norms_in_products()) add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
+    if (norms_write_codes) {
+        add(first_coded_norm, [&] { return prepared_norm(runtime, m, tokens, false, norms); });
+        add(coded_norm, [&] { return prepared_norm(runtime, m, tokens, true, norms); });
+    }
     add(append, [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
     add(append_anyhow, [&] { return prepared_append(runtime, m, capacity, tokens, true); });
     add(sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });

@@ -35,11 +35,12 @@ struct WeightKinds {
 class Product {
   public:
     Product() = default;
-    Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights);
+    /// `takes_codes`: x comes as codes with a scale each row, which weights of codes are multiplied with.
+    Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes = false);
 
-    /// `args` without a weight.
+    /// `args` without a weight; x_scales are those of x that comes as codes.
     [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
-                             std::int64_t tokens) const;
+                             std::int64_t tokens, const float* x_scales = nullptr) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 
   private:
@@ -51,11 +52,12 @@ class Product {
 class Network {
   public:
     Network() = default;
-    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights);
+    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights,
+            bool takes_codes);
 
-    /// `args` without weights and biases.
+    /// `args` without weights and biases; x_scales as a product's.
     [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
-                             std::int64_t tokens) const;
+                             std::int64_t tokens, const float* x_scales = nullptr) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 
   private:
@@ -82,6 +84,10 @@ struct Operators {
     EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
     NormKernel first_norm;
     NormKernel norm;  ///< of a sum; not prepared where norms are in products
+    /// Norms in front of products write the codes that these multiply: no launch in between makes them.
+    bool norms_write_codes = false;
+    NormKernel first_coded_norm;
+    NormKernel coded_norm;
     Product qkv;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them
