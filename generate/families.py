@@ -140,6 +140,10 @@ def ramp(step=1.0, first=0.0) -> Fill:
     return Fill("ramp", step, first)
 
 
+def uneven_ramp(step=1.0) -> Fill:
+    return Fill("uneven_ramp", step, 0.0)
+
+
 def permutation(scale=1.0, first=0.0) -> Fill:
     return Fill("permutation", scale, first)
 
