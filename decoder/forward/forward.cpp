@@ -81,8 +81,6 @@ void Forward::enqueue_layers(const Step& step) {
 
 bool Forward::has(Part part) const {
     switch (part) {
-        case Part::attention_norm:
-        case Part::network_norm: return !model_.norms_in_products();
         case Part::behind_attention:
         case Part::behind_network: return model_.has_norms_behind();
         case Part::routing: return model_.has_experts();
@@ -106,7 +104,7 @@ void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
             layer.has_experts() ? enqueue_experts(layer, step) : enqueue_network(layer, step);
             return;
         case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
-        case Part::last_norm: enqueue_norm(weights_.final_norm, !model_.norms_in_products(), step); return;
+        case Part::last_norm: enqueue_norm(weights_.final_norm, true, step); return;
         case Part::head: enqueue_head(step.inputs, step.sequences, false); return;
     }
 }
@@ -150,35 +148,25 @@ void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
-    const bool norm = model_.norms_in_products();
-    const LinearArgs args{.x = norm ? memory_->x.data() : memory_->normed.data(),
+    const LinearArgs args{.x = memory_->normed.data(),
                           .bias = layer.qkv_bias,
                           .out = memory_->qkv.data(),
-                          .workspace = memory_->workspace.data(),
-                          .norm_weight = layer.attention_norm.weight,
-                          .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+                          .workspace = memory_->workspace.data()};
     require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
 void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
-    const bool sum = model_.norms_in_products();
     const LinearArgs args{.x = memory_->attended.data(),
                           .bias = layer.output_bias,
-                          .residual = memory_->x.data(),
-                          .out = sum ? memory_->x.data() : memory_->delta.data(),
+                          .out = memory_->delta.data(),
                           .workspace = memory_->workspace.data()};
     require(operators_.output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
 }
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
-    const bool whole = model_.norms_in_products();
-    const FusedFfnArgs args{.x = whole ? memory_->x.data() : memory_->normed.data(),
-                            .residual = memory_->x.data(),
-                            .out = whole ? memory_->x.data() : memory_->delta.data(),
-                            .workspace = memory_->workspace.data(),
-                            .norm_weight = layer.network_norm.weight,
-                            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+    const FusedFfnArgs args{
+        .x = memory_->normed.data(), .out = memory_->delta.data(), .workspace = memory_->workspace.data()};
     require(operators_.network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
             "feed-forward network");
 }

@@ -112,15 +112,13 @@ WeightKinds kinds_of_networks(const ModelWeights& weights) {
     return kinds;
 }
 
-/// What norms in front of products write where these multiply codes with codes, a scale a row; same: they do
-/// not, or the norms are theirs.
-NormOutput output_of_norms(const Description& model, const ModelWeights& weights) {
+/// What norms in front of products write: codes with a scale a row where all of these multiply such.
+NormOutput output_of_norms(const ModelWeights& weights) {
     const checkpoints::WeightFormat& format = weights.code_format;
     const auto has_codes = [](const LayerWeights& layer) {
         return layer.qkv.is_coded && layer.up.is_coded && !layer.has_experts();
     };
-    if (model.norms_in_products() || !format.format || format.group != 0 ||
-        !std::ranges::all_of(weights.layers, has_codes))
+    if (!format.format || format.group != 0 || !std::ranges::all_of(weights.layers, has_codes))
         return NormOutput::same;
     switch (*format.format) {
         case QuantFormat::w8a8: return NormOutput::int8;
@@ -176,17 +174,17 @@ void run_side_by_side(const Preparations& preparations) {
 Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes) {
     if (weights.numbers) dense_ = runtime.prepare(linear);
     if (!weights.codes) return;
-    coded_ = runtime.prepare(QuantizedLinear{.in = linear.in,
-                                             .out = linear.out,
-                                             .max_tokens = linear.max_tokens,
-                                             .dtype = linear.dtype,
-                                             .format = *weights.format.format,
-                                             .group = weights.format.group,
-                                             .zeros = weights.format.zeros,
-                                             .quantized_x = takes_codes,
-                                             .bias = linear.bias,
-                                             .residual = linear.residual,
-                                             .norm = linear.norm});
+    coded_ = runtime.prepare(QuantizedLinear{
+        .in = linear.in,
+        .out = linear.out,
+        .max_tokens = linear.max_tokens,
+        .dtype = linear.dtype,
+        .format = *weights.format.format,
+        .group = weights.format.group,
+        .zeros = weights.format.zeros,
+        .quantized_x = takes_codes,
+        .bias = linear.bias,
+    });
 }
 
 Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args, std::int64_t tokens,
@@ -195,15 +193,14 @@ Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs 
         args.weight = weight.values;
         return dense_.run(stream, args, tokens);
     }
-    const QuantizedLinearArgs coded{.x = args.x,
-                                    .x_scales = x_scales,
-                                    .weight = weight.packed,
-                                    .bias = args.bias,
-                                    .residual = args.residual,
-                                    .out = args.out,
-                                    .workspace = args.workspace,
-                                    .norm_weight = args.norm_weight,
-                                    .epsilon = args.epsilon};
+    const QuantizedLinearArgs coded{
+        .x = args.x,
+        .x_scales = x_scales,
+        .weight = weight.packed,
+        .bias = args.bias,
+        .out = args.out,
+        .workspace = args.workspace,
+    };
     return coded_.run(stream, coded, tokens);
 }
 
@@ -221,9 +218,7 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .dtype = m.dtype,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias,
-                                          .residual = model.norms_in_products(),
-                                          .norm = model.norms_in_products()});
+                                          .bias = m.ffn_bias});
     }
     if (!weights.codes) return;
     coded_ = runtime.prepare(QuantizedFfn{.hidden = m.hidden_size,
@@ -236,9 +231,7 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .quantized_x = takes_codes,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias,
-                                          .residual = model.norms_in_products(),
-                                          .norm = model.norms_in_products()});
+                                          .bias = m.ffn_bias});
 }
 
 Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args, std::int64_t tokens,
@@ -251,18 +244,17 @@ Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs
         args.down_bias = layer.down_bias;
         return dense_.run(stream, args, tokens);
     }
-    const QuantizedFfnArgs coded{.x = args.x,
-                                 .x_scales = x_scales,
-                                 .gate = layer.gate.packed,
-                                 .up = layer.up.packed,
-                                 .down = layer.down.packed,
-                                 .up_bias = layer.up_bias,
-                                 .down_bias = layer.down_bias,
-                                 .residual = args.residual,
-                                 .out = args.out,
-                                 .workspace = args.workspace,
-                                 .norm_weight = args.norm_weight,
-                                 .epsilon = args.epsilon};
+    const QuantizedFfnArgs coded{
+        .x = args.x,
+        .x_scales = x_scales,
+        .gate = layer.gate.packed,
+        .up = layer.up.packed,
+        .down = layer.down.packed,
+        .up_bias = layer.up_bias,
+        .down_bias = layer.down_bias,
+        .out = args.out,
+        .workspace = args.workspace,
+    };
     return coded_.run(stream, coded, tokens);
 }
 
@@ -280,7 +272,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                      const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
-    const NormOutput norms = output_of_norms(model, weights);
+    const NormOutput norms = output_of_norms(weights);
     norms_write_codes = norms != NormOutput::same;
     Preparations preparations;
     const auto add = [&](auto& kernel, auto prepare) {
@@ -299,8 +291,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .out = model.qkv_width(),
                         .max_tokens = tokens,
                         .dtype = m.dtype,
-                        .bias = m.qkv_bias,
-                        .norm = model.norms_in_products()},
+                        .bias = m.qkv_bias},
                        kinds_of(weights, &LayerWeights::qkv), norms_write_codes);
     });
     add(output, [&] {
@@ -309,8 +300,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .out = m.hidden_size,
                         .max_tokens = tokens,
                         .dtype = m.dtype,
-                        .bias = m.output_bias,
-                        .residual = model.norms_in_products()},
+                        .bias = m.output_bias},
                        kinds_of(weights, &LayerWeights::output));
     });
     add(network,
@@ -339,7 +329,7 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
     add(embedding, [&] { return prepared_embedding(runtime, m, tokens); });
     add(rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
     add(first_norm, [&] { return prepared_norm(runtime, m, tokens, false); });
-    if (!model.norms_in_products()) add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
+    add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
     if (norms_write_codes) {
         add(first_coded_norm, [&] { return prepared_norm(runtime, m, tokens, false, norms); });
         add(coded_norm, [&] { return prepared_norm(runtime, m, tokens, true, norms); });

@@ -83,7 +83,7 @@ struct Operators {
     EmbeddingKernel embedding;
     EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
     NormKernel first_norm;
-    NormKernel norm;  ///< of a sum; not prepared where norms are in products
+    NormKernel norm;  ///< of a sum
     /// Norms in front of products write the codes that these multiply: no launch in between makes them.
     bool norms_write_codes = false;
     NormKernel first_coded_norm;

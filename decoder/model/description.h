@@ -36,11 +36,6 @@ struct Description {
     /// Of experts' weights what a step of so many tokens reads where all experts are as likely as each other,
     /// 0 to 1: of one token its own experts.
     [[nodiscard]] double share_of_experts(std::int64_t tokens) const;
-    /// Norms stand in front of products and sums behind them, both parts of the products' operators. Experts'
-    /// operators have neither.
-    [[nodiscard]] bool norms_in_products() const {
-        return model.norm == "rmsnorm" && !has_norms_behind() && !has_experts();
-    }
     /// What tokens' rows are multiplied by, a number of the model's dtype; 1: they are not.
     [[nodiscard]] float embedding_scale() const;
     /// What scores of attention are multiplied by; 0: the inverse of the root of head_dim.
