@@ -72,7 +72,7 @@ std::int64_t Forward::bytes_of_network(const LayerWeights& layer, std::int64_t s
 
 std::int64_t Forward::bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const {
     if (part == Part::head) return weights_.head.bytes;
-    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token();
+    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype);
     std::int64_t bytes = 0;
     for (const LayerWeights& layer : weights_.layers) {
         if (part == Part::qkv) bytes += layer.qkv.bytes;

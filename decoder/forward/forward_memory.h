@@ -32,10 +32,16 @@ struct Forward::Memory {
           drawn_on_host(gpu.driver(), elements(capacity.sequences)),
           start(runtime::create_event(gpu.driver())),
           stop(runtime::create_event(gpu.driver())) {
-        const std::int64_t rows = capacity.pages * capacity.page_size;
+        const std::int64_t cache_bytes = capacity.pages * capacity.page_size * model.kv_width() *
+                                         model.cache_element_bytes(capacity.kv_dtype);
         for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
-            keys.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
-            values.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
+            keys.emplace_back(gpu.driver(), elements(cache_bytes));
+            values.emplace_back(gpu.driver(), elements(cache_bytes));
+        }
+        if (capacity.kv_dtype == KvDtype::fp8) {
+            const std::vector<float> ones(elements(model.model.num_key_value_heads), 1);
+            kv_scales = runtime::DeviceBuffer<float>(gpu.driver(), ones.size());
+            runtime::upload(gpu.driver(), kv_scales.span(), std::span<const float>(ones));
         }
         make_angles(gpu, model, capacity);
         if (model.has_experts()) routed.emplace(gpu, model, capacity.step_tokens);
@@ -84,7 +90,8 @@ struct Forward::Memory {
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
     std::vector<Bytes> values;
-    std::optional<Routed> routed;  ///< of models with experts
+    runtime::DeviceBuffer<float> kv_scales;  ///< of a cache of codes: [kv_heads], ones
+    std::optional<Routed> routed;            ///< of models with experts
     runtime::Event start;
     runtime::Event stop;
 };

@@ -2,7 +2,9 @@
 // otherwise.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "checkpoints/pack/weight_format.h"
@@ -12,13 +14,17 @@
 
 namespace hone::decoder {
 
+/// What people call the kinds of a cache of keys and values, by KvDtype.
+inline constexpr std::array<std::string_view, 2> kv_cache_names{"same", "fp8"};
+
 /// What a forward pass has room for.
 struct Capacity {
-    std::int64_t step_tokens = 2048;  ///< tokens of a step, of all its sequences
-    std::int64_t sequences = 16;      ///< that take part in a step
-    std::int64_t context = 4096;      ///< tokens of a sequence
-    std::int64_t pages = 0;           ///< of the cache
-    std::int64_t page_size = 16;      ///< tokens of a page
+    std::int64_t step_tokens = 2048;   ///< tokens of a step, of all its sequences
+    std::int64_t sequences = 16;       ///< that take part in a step
+    std::int64_t context = 4096;       ///< tokens of a sequence
+    std::int64_t pages = 0;            ///< of the cache
+    std::int64_t page_size = 16;       ///< tokens of a page
+    KvDtype kv_dtype = KvDtype::same;  ///< of keys and values
 
     [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
 };

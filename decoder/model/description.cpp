@@ -113,8 +113,8 @@ std::size_t Description::window_of(std::int64_t layer) const {
     return static_cast<std::size_t>(std::ranges::find(all, window) - all.begin());
 }
 
-std::int64_t Description::cache_bytes_a_token() const {
-    return 2 * kv_width() * element_bytes() * model.num_hidden_layers;
+std::int64_t Description::cache_bytes_a_token(KvDtype kv_dtype) const {
+    return 2 * kv_width() * cache_element_bytes(kv_dtype) * model.num_hidden_layers;
 }
 
 Description describe(const models::Model& model, const models::RotationNumbers& rotation) {

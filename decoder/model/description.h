@@ -44,8 +44,12 @@ struct Description {
     [[nodiscard]] std::vector<std::int64_t> windows() const;
     /// Which of windows() a layer has.
     [[nodiscard]] std::size_t window_of(std::int64_t layer) const;
+    /// Bytes of an element of keys and values.
+    [[nodiscard]] std::int64_t cache_element_bytes(KvDtype kv_dtype) const {
+        return kv_dtype == KvDtype::fp8 ? 1 : element_bytes();
+    }
     /// Bytes of keys and values of a token, of all layers.
-    [[nodiscard]] std::int64_t cache_bytes_a_token() const;
+    [[nodiscard]] std::int64_t cache_bytes_a_token(KvDtype kv_dtype) const;
 };
 
 /// Throws DecoderError for a model that cannot be run: its model_type, or what of it there is no operator
