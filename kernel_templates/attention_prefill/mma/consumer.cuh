@@ -84,7 +84,7 @@ class Consumer {
     /// Nobody reads the warp's rows of shared memory any more, which starts at `base`.
     __device__ void store(const Call& call, uint32 base) {
         RowValues inverse, lse;
-        softmax_.finish(inverse, lse);
+        softmax_.finish(call, tile_.head, inverse, lse);
         scale_sums(inverse);
         stage_results(own_rows(base));
         __syncwarp();
