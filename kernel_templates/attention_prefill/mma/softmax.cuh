@@ -24,9 +24,10 @@ using RowValues = float[row_blocks][2];
 
 class Softmax {
   public:
-    __device__ explicit Softmax(const Call& call)
-        : scale_((has_softcap ? call.softcap : call.scale) * 1.4426950408889634f),
-          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.scale / call.softcap : 0.0f) {
+    __device__ Softmax(const Call& call, int head)
+        : scale_((has_softcap ? call.softcap : call.score_scale(head)) * 1.4426950408889634f),
+          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.score_scale(head) / call.softcap
+                                 : 0.0f) {
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
