@@ -84,8 +84,8 @@ class Joined {
     __device__ State state() const { return {max_, sum_}; }
     __device__ const float4& sums() const { return sums_; }
 
-    /// Writes the result: zeros, and minus infinity as log-sum-exp, for a row that saw nothing. Where there are
-    /// sinks, that of the row's head counts as one more piece, which has no value.
+    /// Writes the result: zeros, and minus infinity as log-sum-exp, for a row that saw nothing. Where there
+    /// are sinks, that of the row's head counts as one more piece, which has no value.
     __device__ void store(const Tensors& tensors, int sequence, int list, int item) const {
         const int row = first_row_of(list) + item / row_items;
         if (row >= tensors.rows()) return;

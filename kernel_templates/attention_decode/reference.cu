@@ -68,8 +68,8 @@ __device__ inline void run(const Tensors& t) {
         t.out[row * head_dim + column] =
             empty ? 0.0f : static_cast<float>(value / sum * static_cast<double>(t.v_factor(head / group)));
     if (has_lse && column == 0)
-        t.lse[t.lse_offset(sequence, query, head)] = empty ? (has_sinks ? t.sinks[head] : -infinity)
-                                                           : static_cast<float>(max + log(sum));
+        t.lse[t.lse_offset(sequence, query, head)] =
+            empty ? (has_sinks ? t.sinks[head] : -infinity) : static_cast<float>(max + log(sum));
 }
 
 }  // namespace hone::attention_decode::reference

@@ -128,8 +128,8 @@ struct Call : Arguments {
         return (static_cast<int64>(s.index) * heads + head) * q_len + i;
     }
 
-    /// By what the products of a head's queries and keys are multiplied. A scale of 0 would make NaN of what is
-    /// masked.
+    /// By what the products of a head's queries and keys are multiplied. A scale of 0 would make NaN of what
+    /// is masked.
     __device__ float score_scale(int head) const {
         return fp8_cache ? scale * fmaxf(k_scale[head / group_size], 0x1p-100f) : scale;
     }

@@ -1,6 +1,6 @@
-// A head's sink: a learned logit that counts in the sum of a row's exponentials, beside the scores, and has no
-// value. It meets a row when the row has seen all keys, for all variants; lse counts it, too, and a row that
-// sees no key has zeros for a result and the sink for lse.
+// A head's sink: a learned logit that counts in the sum of a row's exponentials, beside the scores, and has
+// no value. It meets a row when the row has seen all keys, for all variants; lse counts it, too, and a row
+// that sees no key has zeros for a result and the sink for lse.
 #pragma once
 
 #include "attention_prefill/problem.cuh"

@@ -212,8 +212,7 @@ TEST_CASE("wgmma: starts that no call may have lead to no row outside of the lin
 
 TEST_CASE("wgmma: tensor copies bring stages that stay on one page, threads all others and codes") {
     const auto by_rows = [](int page_size, int tile_n, int cache_bytes = 2) {
-        return Geometry{
-            .head_dim = 128, .tile_n = tile_n, .page_size = page_size, .cache_bytes = cache_bytes}
+        return Geometry{.head_dim = 128, .tile_n = tile_n, .page_size = page_size, .cache_bytes = cache_bytes}
             .by_rows();
     };
     CHECK(!by_rows(0, 176));
@@ -237,9 +236,9 @@ TEST_CASE("wgmma: codes have room for a block of keys and one of values, sixteen
 
 TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as ever") {
     for (const int page_size : {16, 128}) {
-        const Problem problem = problem_of(
-            "dtype=bf16 causal=yes lengths=paged page_size=" + std::to_string(page_size) +
-            " heads=32 kv_heads=8 head_dim=128 batch=4 q_len=1024 kv_len=4096");
+        const Problem problem =
+            problem_of("dtype=bf16 causal=yes lengths=paged page_size=" + std::to_string(page_size) +
+                       " heads=32 kv_heads=8 head_dim=128 batch=4 q_len=1024 kv_len=4096");
         const Variant& wgmma = *find_variant(*problem.family, "wgmma");
         const Candidate candidate{&wgmma, *wgmma.fallback(problem, h100)};
         const Plan plan = wgmma.plan(problem, candidate.config, h100);

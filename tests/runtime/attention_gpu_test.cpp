@@ -175,7 +175,8 @@ TEST_CASE("prefill from pages is right where queries are not packed") {
 
 TEST_CASE("prefill over codes is right in every order of the cache") {
     const std::string sizes = " kv_dtype=fp8_e4m3 causal=yes lse=yes heads=8 kv_heads=2 head_dim=128 batch=6";
-    for (const char* page_size : {"page_size=1", "page_size=16", "page_size=48", "page_size=128", "page_size=256"})
+    for (const char* page_size :
+         {"page_size=1", "page_size=16", "page_size=48", "page_size=128", "page_size=256"})
         check_problem(
             prefill(std::string("dtype=bf16 lengths=paged q_len=200 kv_len=600 ") + page_size + sizes), 2);
     check_problem(prefill("dtype=fp16 lengths=paged page_size=16 q_len=200 kv_len=600" + sizes), 1);
@@ -186,15 +187,19 @@ TEST_CASE("prefill over codes is right in every order of the cache") {
 }
 
 TEST_CASE("prefill over codes is right with windows, softcap, sinks and for every head dimension") {
-    const std::string codes = " kv_dtype=fp8_e4m3 lengths=paged page_size=16 lse=yes heads=4 kv_heads=1 batch=6";
+    const std::string codes =
+        " kv_dtype=fp8_e4m3 lengths=paged page_size=16 lse=yes heads=4 kv_heads=1 batch=6";
     check_problem(prefill("dtype=bf16 causal=yes window=33 head_dim=64 q_len=140 kv_len=400" + codes), 2);
     check_problem(
-        prefill("dtype=bf16 causal=yes window=70 softcap=yes sinks=yes head_dim=128 q_len=140 kv_len=400" + codes), 2);
+        prefill("dtype=bf16 causal=yes window=70 softcap=yes sinks=yes head_dim=128 q_len=140 kv_len=400" +
+                codes),
+        2);
     check_problem(prefill("dtype=fp16 softcap=yes head_dim=128 q_len=140 kv_len=400" + codes), 1);
     check_problem(prefill("dtype=fp32 causal=yes sinks=yes head_dim=64 q_len=70 kv_len=200" + codes), 1);
-    for (const char* head_dim : {"head_dim=16", "head_dim=72", "head_dim=80", "head_dim=96", "head_dim=192",
-                                 "head_dim=256"})
-        check_problem(prefill("dtype=bf16 causal=yes q_len=150 kv_len=300 " + std::string(head_dim) + codes), 1);
+    for (const char* head_dim :
+         {"head_dim=16", "head_dim=72", "head_dim=80", "head_dim=96", "head_dim=192", "head_dim=256"})
+        check_problem(prefill("dtype=bf16 causal=yes q_len=150 kv_len=300 " + std::string(head_dim) + codes),
+                      1);
 }
 
 TEST_CASE("prefill over codes is right for many short sequences, most of them single tokens") {
@@ -205,25 +210,29 @@ TEST_CASE("prefill over codes is right for many short sequences, most of them si
 }
 
 TEST_CASE("sinks count in every variant of prefill, also for rows that see nothing") {
-    const std::string sizes = " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=128 batch=2 q_len=300 kv_len=270";
+    const std::string sizes =
+        " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=128 batch=2 q_len=300 kv_len=270";
     check_problem(prefill("dtype=bf16 causal=yes" + sizes), 2);
     check_problem(prefill("dtype=fp16 causal=yes window=70 softcap=yes" + sizes), 1);
     check_problem(prefill("dtype=fp32 causal=yes" + sizes), 2);
-    check_problem(prefill("dtype=bf16 lengths=paged page_size=16 causal=yes window=128 sinks=yes lse=yes heads=8 "
-                          "kv_heads=1 head_dim=64 batch=6 q_len=200 kv_len=400"),
-                  2);
+    check_problem(
+        prefill("dtype=bf16 lengths=paged page_size=16 causal=yes window=128 sinks=yes lse=yes heads=8 "
+                "kv_heads=1 head_dim=64 batch=6 q_len=200 kv_len=400"),
+        2);
 }
 
 TEST_CASE("sinks count in every variant of decode, whole or split, also for rows that see nothing") {
     const std::string sinks = " sinks=yes lse=yes heads=8 kv_heads=2 head_dim=64";
     check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=700" + sinks), 4);
-    check_problem(decode("dtype=bf16 lengths=yes page_size=16 q_tokens=4 q_len=3 causal=yes window=128 batch=5 "
-                         "kv_len=600" +
-                         sinks),
+    check_problem(
+        decode("dtype=bf16 lengths=yes page_size=16 q_tokens=4 q_len=3 causal=yes window=128 batch=5 "
+               "kv_len=600" +
+               sinks),
+        2);
+    check_problem(
+        decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=500" + sinks), 2);
+    check_problem(decode("dtype=fp32 lengths=yes softcap=yes q_tokens=2 q_len=2 batch=3 kv_len=300" + sinks),
                   2);
-    check_problem(decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=500" + sinks),
-                  2);
-    check_problem(decode("dtype=fp32 lengths=yes softcap=yes q_tokens=2 q_len=2 batch=3 kv_len=300" + sinks), 2);
     check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=1 kv_len=9000" + sinks), 4);
 }
 

@@ -25,12 +25,12 @@ TEST_CASE("a call of few queries is one of decode, its strides filled in") {
     AttentionArgs args = usual_args();
     args.out_strides = {.batch = 5000, .token = 50, .head = 500};
     REQUIRE(attention.run(nullptr, args, {.batch = 2, .q_len = 3, .kv_len = 90}) == Status::ok);
-    CHECK(noting.launched() == std::vector<std::uint64_t>{
-                                   mebibyte(1), mebibyte(2), mebibyte(3), 0,   0,  0,           0,  //
-                                   mebibyte(4), 0,           mebibyte(5),                           //
-                                   2,           90,          3,           126, 42, 7,           5000,
-                                   50,          500,  //
-                                   1260,        14,          7,           0,   2,  bits(0.25F), bits(1.0F), 0});
+    CHECK(noting.launched() ==
+          std::vector<std::uint64_t>{
+              mebibyte(1), mebibyte(2), mebibyte(3), 0,   0,  0,           0,                    //
+              mebibyte(4), 0,           mebibyte(5),                                             //
+              2,           90,          3,           126, 42, 7,           5000,       50, 500,  //
+              1260,        14,          7,           0,   2,  bits(0.25F), bits(1.0F), 0});
 }
 
 TEST_CASE("a call from pages hands on the table, the pool, the scales and the sinks") {
@@ -72,7 +72,8 @@ TEST_CASE("a call from pages hands on the table, the pool, the scales and the si
 
 TEST_CASE("a call of more queries is one of prefill, where k and v have strides of their own") {
     namespace family = attention_prefill;
-    NotingMachine noting(std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
+    NotingMachine noting(
+        std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     const AttentionKernel attention = prepared(dispatcher, small);
     AttentionArgs args = usual_args();
@@ -90,7 +91,8 @@ TEST_CASE("a call of more queries is one of prefill, where k and v have strides 
 
 TEST_CASE("packed calls are prefill's however short they are, with the tokens of all sequences") {
     namespace family = attention_prefill;
-    NotingMachine noting(std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
+    NotingMachine noting(
+        std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.packed = true;
@@ -117,7 +119,8 @@ TEST_CASE("packed calls are prefill's however short they are, with the tokens of
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_rows);
 }
 
-TEST_CASE("packed calls over pages hand on table, pool, scales and sinks, behind all else, and no starts of keys") {
+TEST_CASE(
+    "packed calls over pages hand on table, pool, scales and sinks, behind all else, and no starts of keys") {
     namespace family = attention_prefill;
     NotingMachine noting(family::tile_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);

@@ -1,7 +1,7 @@
 // How keys and values come to shared memory, for variant mma (kernel.cu): by asynchronous copies (sm_80),
-// several stages ahead, or through registers, one stage ahead; so do codes, which become numbers there. Stages hold, in turn, the keys and the values
-// of a block of tile_n tokens, from the last block that the tile sees down to the first. All threads copy;
-// both ways have the same two calls:
+// several stages ahead, or through registers, one stage ahead; so do codes, which become numbers there.
+// Stages hold, in turn, the keys and the values of a block of tile_n tokens, from the last block that the
+// tile sees down to the first. All threads copy; both ways have the same two calls:
 //   start()  the first stages are on their way
 //   turn()   returns the shared address of the next stage when all threads may read it; from then on nobody
 //            reads the one before
@@ -37,7 +37,8 @@ static_assert(tile_n % 16 == 0, "a product takes 16 values at a time");
 static_assert(tile_n % rows_a_round == 0 && tile_m % rows_a_round == 0, "tiles are copied in whole rounds");
 static_assert(stages >= 2, "one stage is read while another is filled");
 
-/// What this thread copies of a tensor's rows: every rows_a_round-th row, of each every eighth chunk of 8 elements.
+/// What this thread copies of a tensor's rows: every rows_a_round-th row, of each every eighth chunk of 8
+/// elements.
 template <class T>
 class Rows {
   public:
@@ -142,7 +143,8 @@ class PagedItems {
         }
     }
     template <class Copy>
-    __device__ void for_chunks(int first, const CacheElement* tensor, const Strides& strides, Copy copy) const {
+    __device__ void for_chunks(int first, const CacheElement* tensor, const Strides& strides,
+                               Copy copy) const {
 #pragma unroll
         for (int round = 0; round < rounds; ++round) {
             const int row = row_of(first, round);
@@ -281,7 +283,8 @@ using Feeder = RegisterFeeder;
 
 /// The tile's queries; from where all threads may read them on depends on the way (start() or a barrier).
 __device__ inline void copy_queries(uint32 to, const Call& call, const Tile& tile) {
-    const Rows<Element> rows(call.query(tile.sequence, tile.head, 0), call.q_token_stride, 0, tile.sequence.q_len);
+    const Rows<Element> rows(call.query(tile.sequence, tile.head, 0), call.q_token_stride, 0,
+                             tile.sequence.q_len);
     rows.for_chunks<tile_m>(tile.row, [&](int, uint32 offset, const Element* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
         copy_chunk_async_or_zero(to + offset, from, exists);

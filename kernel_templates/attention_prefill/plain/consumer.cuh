@@ -50,9 +50,8 @@ class Consumer {
           queries_(memory + own_row() * geometry.query_pitch()),
           weights_(memory + geometry.weights_at() + own_row() * geometry.weight_pitch()),
           scale_((has_softcap ? call.softcap : call.score_scale(tile.head)) * 1.4426950408889634f),
-          cap_scale_(has_softcap
-                         ? 2.0f * 1.4426950408889634f * call.score_scale(tile.head) / call.softcap
-                         : 0.0f) {
+          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.score_scale(tile.head) / call.softcap
+                                 : 0.0f) {
 #pragma unroll
         for (int i = 0; i < thread_m; ++i) {
             top_[i] = minus_infinity();

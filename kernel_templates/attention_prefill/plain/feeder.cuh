@@ -84,7 +84,9 @@ class PagedRows {
     __device__ PagedRows(const Call& call, const Tile& tile) : call_(call), tile_(tile) {}
 
     __device__ const CacheElement* key(int row) const { return call_.key(tile_.sequence, tile_.head, row); }
-    __device__ const CacheElement* value(int row) const { return call_.value(tile_.sequence, tile_.head, row); }
+    __device__ const CacheElement* value(int row) const {
+        return call_.value(tile_.sequence, tile_.head, row);
+    }
 
   private:
     const Call& call_;
@@ -135,7 +137,8 @@ class Feeder {
     __device__ void load(int i, int row, int column) {
         held_[i] = {};
         if (row >= begin_ && row < end_ && column < head_dim)
-            held_[i] = load_packet<CacheElement, vector>((is_key ? rows_.key(row) : rows_.value(row)) + column);
+            held_[i] =
+                load_packet<CacheElement, vector>((is_key ? rows_.key(row) : rows_.value(row)) + column);
     }
     __device__ void store(float* to) const {
         if (step_ < key_steps) {

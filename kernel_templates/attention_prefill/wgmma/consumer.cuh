@@ -222,7 +222,8 @@ class Consumer {
 
     /// Masks only blocks that some row of the warpgroup sees in part.
     __device__ void mask(Scores& scores, const Tile& tile, int row, int block) {
-        if constexpr (has_softcap) cap_scores(scores, __fdividef(2 * log2_e * call_.score_scale(tile.head()), call_.softcap));
+        if constexpr (has_softcap)
+            cap_scores(scores, __fdividef(2 * log2_e * call_.score_scale(tile.head()), call_.softcap));
         const Sequence& sequence = tile.sequence;
         const int first_row = tile.row + warpgroup_ * block_rows;
         const int column = block * tile_n;

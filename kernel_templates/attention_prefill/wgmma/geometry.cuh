@@ -20,7 +20,7 @@ struct Geometry {
     int stages = 2;     ///< stages of keys, and as many of values
     int query_stages = 1;
     int blocks_per_sm = 1;
-    int page_size = 0;  ///< keys of a page; 0: they do not come in pages
+    int page_size = 0;    ///< keys of a page; 0: they do not come in pages
     int cache_bytes = 2;  ///< bytes of an element of keys and values; 1: codes of fp8
 
     constexpr int threads() const { return 128 * (1 + consumers); }
@@ -38,7 +38,8 @@ struct Geometry {
     constexpr bool by_rows() const { return widens() || (page_size != 0 && page_size % tile_n != 0); }
     constexpr int producer_threads() const { return by_rows() ? 128 : 1; }
 
-    /// Bytes of codes that wait to be widened, one of each of keys and values: 16 a thread and panel for 32 rows.
+    /// Bytes of codes that wait to be widened, one of each of keys and values: 16 a thread and panel for 32
+    /// rows.
     constexpr int code_bytes() const { return widens() ? (tile_n + 31) / 32 * panels() * 128 * 16 : 0; }
 
     // Offsets from the aligned base.

@@ -1,14 +1,14 @@
-// How variant wgmma (kernel.cu) fills stages where no tensor copy can: by the 128 threads of the producer, which
-// copy 16 bytes each. Keys in pages smaller than a stage come by cp.async straight to their place in the
-// stage. Codes of fp8 come by cp.async to a place that is the thread's own, a whole block ahead; then the
+// How variant wgmma (kernel.cu) fills stages where no tensor copy can: by the 128 threads of the producer,
+// which copy 16 bytes each. Keys in pages smaller than a stage come by cp.async straight to their place in
+// the stage. Codes of fp8 come by cp.async to a place that is the thread's own, a whole block ahead; then the
 // thread widens them, exactly, on their way to the stage: of keys and values one such place each.
 //
 // Row r of a pass belongs to thread r * row_threads and those next to it; a warp has warp_rows of each pass,
-// whose entries of the page table its lanes hold, read a block ahead. Rows that no query of the sequence sees,
-// and those of pages that the pool lacks, are zeros and not read: consumers need not clear them.
+// whose entries of the page table its lanes hold, read a block ahead. Rows that no query of the sequence
+// sees, and those of pages that the pool lacks, are zeros and not read: consumers need not clear them.
 //
-// Every thread arrives at a stage's full barrier: by cp.async, when its copies have landed, and then consumers
-// show them to the tensor cores; or behind its own stores and the fence that shows them.
+// Every thread arrives at a stage's full barrier: by cp.async, when its copies have landed, and then
+// consumers show them to the tensor cores; or behind its own stores and the fence that shows them.
 #pragma once
 
 #include "attention_prefill/wgmma/layout.cuh"
@@ -36,8 +36,8 @@ class RowPages {
 #pragma unroll
         for (int w = 0; w < words; ++w) {
             const int number = 32 * w + static_cast<int>(threadIdx.x) % 32;
-            const int row = number / warp_rows * pass_rows +
-                            static_cast<int>(threadIdx.x) / 32 * warp_rows + number % warp_rows;
+            const int row = number / warp_rows * pass_rows + static_cast<int>(threadIdx.x) / 32 * warp_rows +
+                            number % warp_rows;
             const int token = block * tile_n + row;
             pages_[w] = -1;
             if (row < tile_n && token >= sequence.first_key() && token < sequence.kv_len)
@@ -138,18 +138,15 @@ class CopiedRows {
     }
     __device__ void load(uint32 full, uint32 parity, uint32 stage, const RowTensor& tensor, const Tile& tile,
                          int block, const RowPages& pages) {
-        const uint32 to =
-            stage + swizzled_offset<panel_width>(static_cast<int>(threadIdx.x) / row_threads,
-                                                 static_cast<int>(threadIdx.x) % row_threads);
+        const uint32 to = stage + swizzled_offset<panel_width>(static_cast<int>(threadIdx.x) / row_threads,
+                                                               static_cast<int>(threadIdx.x) % row_threads);
         barrier_wait(Layout::empty(full), parity ^ 1);
-        for_rows(call_, tensor, tile, block, pages,
-                 [&](int pass, const CacheElement* from, bool exists) {
+        for_rows(call_, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
-                     for (int panel = 0; panel < panels; ++panel)
-                         copy_chunk_async_or_zero(
-                             to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes,
-                             from + panel * panel_width, exists && has_columns(panel));
-                 });
+            for (int panel = 0; panel < panels; ++panel)
+                copy_chunk_async_or_zero(to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes,
+                                         from + panel * panel_width, exists && has_columns(panel));
+        });
         barrier_arrive_after_copies(full);
     }
 
@@ -162,7 +159,8 @@ class CopiedRows {
     bool knows_ = false;  ///< these are the next tile's
 };
 
-/// Rows of codes. Copies are a block ahead of what is widened: keys of block b - 2 are asked for when those of b
+/// Rows of codes. Copies are a block ahead of what is widened: keys of block b - 2 are asked for when those
+/// of b
 /// - 1 have been widened, values alike, and at a tile's end the next tile's, where that is known by then.
 class WidenedRows {
   public:
@@ -233,13 +231,12 @@ class WidenedRows {
     }
     __device__ void copy(uint32 codes, const RowTensor& tensor, const Tile& tile, int block,
                          const RowPages& pages) {
-        for_rows(call_, tensor, tile, block, pages,
-                 [&](int pass, const CacheElement* from, bool exists) {
+        for_rows(call_, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
-                     for (int panel = 0; panel < panels; ++panel)
-                         copy_chunk_async_or_zero(own(codes, pass, panel), from + panel * panel_width,
-                                                  exists && has_columns(panel));
-                 });
+            for (int panel = 0; panel < panels; ++panel)
+                copy_chunk_async_or_zero(own(codes, pass, panel), from + panel * panel_width,
+                                         exists && has_columns(panel));
+        });
         commit_copies();
     }
     __device__ void widen_keys() {
