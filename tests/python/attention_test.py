@@ -25,8 +25,9 @@ PACKED_PAGES = hone.Attention(
     HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, packed=True, page_size=16
 )
 PACKED_CODES = hone.Attention(
-    HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, packed=True, page_size=16, kv_dtype="fp8", sinks=True
-)
+    HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, packed=True, page_size=16, kv_dtype="fp8",
+    sinks=True,
+)  # fmt: skip
 ATTENTIONS = (PLAIN, FULL, CODES, PACKED, PACKED_PAGES, PACKED_CODES)
 
 SPREAD = hone.RopeKvAppend(HEADS, KV_HEADS, DIM, max_tokens=64)

@@ -94,7 +94,8 @@ class Recorded:
 
 
 def by_formula(q, k, v, lengths, causal, window, scale, sinks=None):
-    """[batch, tokens, heads, head_dim]; causal is aligned at the end of each sequence. Sinks are keys without values."""
+    """[batch, tokens, heads, head_dim]; causal is aligned at the end of each sequence. Sinks are keys without
+    values."""
     out = torch.empty_like(q)
     for row in range(q.shape[0]):
         length = k.shape[1] if lengths is None else int(lengths[row])

@@ -113,10 +113,11 @@ class Heads(TorchCase):
         out, sums = self.ops.attention_with_cache_lse(q, cache, cache, None, None, True, 5, 30.0)
         self.assertEqual((tuple(out.shape), tuple(sums.shape)), ((2, 3, 4, 64), (2, 4, 3)))
         sinks = self.tensor(4, dtype=self.torch.float32)
-        self.ops.attention_with_cache(self.tensor(2, 30, 4, 64), cache, cache, *[None] * 2, True, 0, 0.0, *[None] * 4, sinks)
+        options = (None, None, True, 0, 0.0, *[None] * 4)
+        self.ops.attention_with_cache(self.tensor(2, 30, 4, 64), cache, cache, *options, sinks)
         with self.refuses(ValueError, "^sinks: "):
             few = self.tensor(2, dtype=self.torch.float32)
-            self.ops.attention_with_cache(q, cache, cache, *[None] * 2, True, 0, 0.0, *[None] * 4, few)
+            self.ops.attention_with_cache(q, cache, cache, *options, few)
         from hone._torch import attention
 
         found = [operator.description for operator, _ in attention._PREPARED.values()]

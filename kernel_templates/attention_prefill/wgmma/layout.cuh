@@ -52,6 +52,15 @@ struct Layout {
     __device__ uint32 barrier(int number) const { return base + geometry.barriers_at() + number * 8; }
 };
 
+/// What fills stages of keys and values: from where, to where, and which are next.
+struct Feed {
+    const Layout& layout;
+    const Maps& maps;
+    const Call& call;
+    Ring& keys;
+    Ring& values;
+};
+
 /// A tile on its way from the producer to a consumer; of the sequence only what the call does not say.
 __device__ inline void store_tile(uint32 address, const Tile& tile) {
     store_shared(address, uint4{static_cast<uint32>(tile.slot), static_cast<uint32>(tile.row),

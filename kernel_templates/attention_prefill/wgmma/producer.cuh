@@ -13,9 +13,9 @@ class Producer {
     __device__ Producer(Layout layout, const Maps& maps, const Call& call, const Sections& sections)
         : layout_(layout),
           maps_(maps),
+          call_(call),
           order_(call, sections),
-          deal_(call.workspace, order_.tiles()),
-          stages_(layout, maps, call) {}
+          deal_(call.workspace, order_.tiles()) {}
 
     /// In the order in which the consumers need them: values follow keys by one block, also from tile to
     /// tile.
@@ -34,13 +34,13 @@ class Producer {
         while (tile.exists()) {
             const uint64 drawn = deal_.draw();
             int block = tile.last;
-            if (block > tile.first) stages_.load_blocks(tile, block--, Tile::none());
+            if (block > tile.first) stages_.load_blocks(feed(), tile, block--, Tile::none());
             // The draw has come by now, and the next queries can go to level 2 while this tile lasts.
             const Tile after = next(drawn);
             if (after.exists()) prefetch_queries(after);
-            stages_.follow(after);
-            while (block > tile.first) stages_.load_blocks(tile, block--, after);
-            stages_.load_last_values(tile, after);
+            stages_.follow(feed(), after);
+            while (block > tile.first) stages_.load_blocks(feed(), tile, block--, after);
+            stages_.load_last_values(feed(), tile, after);
             tile = after;
             if (tile.exists()) begin(tile);
         }
@@ -63,10 +63,11 @@ class Producer {
             drawn = deal_.draw();
         }
     }
+    __device__ Feed feed() { return {layout_, maps_, call_, keys_, values_}; }
     __device__ void begin(const Tile& tile) {
-        stages_.begin(tile);
+        stages_.begin(feed(), tile);
         load_queries(tile);
-        stages_.load_first_keys(tile);
+        stages_.load_first_keys(feed(), tile);
     }
 
     /// Packed tensors are one long sequence to their maps.
@@ -106,10 +107,13 @@ class Producer {
 
     Layout layout_;
     const Maps& maps_;
+    const Call& call_;
     Order order_;
     Deal deal_;
-    Stages stages_;
     QueryRing queries_;
+    Ring keys_;
+    Ring values_;
+    Stages stages_;
 };
 
 }  // namespace hone::attention_prefill::warpgroup

@@ -100,48 +100,48 @@ __device__ inline bool has_columns(int panel) {
 /// Rows of 16-bit elements.
 class CopiedRows {
   public:
-    __device__ CopiedRows(Layout layout, const Maps&, const Call& call) : layout_(layout), call_(call) {}
-
-    __device__ void begin(const Tile& tile) {
-        if (!knows_) far_.look_up(call_, tile, tile.last);
+    __device__ void begin(const Feed& feed, const Tile& tile) {
+        if (!knows_) far_.look_up(feed.call, tile, tile.last);
         knows_ = false;
     }
-    __device__ void follow(const Tile&) {}
-    __device__ void load_first_keys(const Tile& tile) {
-        load_keys(tile, tile.last);
+    __device__ void follow(const Feed&, const Tile&) {}
+    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
+        load_keys(feed, tile, tile.last);
         near_ = far_;
-        if (tile.last > tile.first) far_.look_up(call_, tile, tile.last - 1);
+        if (tile.last > tile.first) far_.look_up(feed.call, tile, tile.last - 1);
     }
-    __device__ void load_blocks(const Tile& tile, int block, const Tile& after) {
-        load_keys(tile, block - 1);
-        load_values(tile, block);
+    __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile& after) {
+        load_keys(feed, tile, block - 1);
+        load_values(feed, tile, block);
         near_ = far_;
         if (block - 2 >= tile.first) {
-            far_.look_up(call_, tile, block - 2);
+            far_.look_up(feed.call, tile, block - 2);
         } else if (after.exists()) {
-            far_.look_up(call_, after, after.last);
+            far_.look_up(feed.call, after, after.last);
             knows_ = true;
         }
     }
-    __device__ void load_last_values(const Tile& tile, const Tile&) { load_values(tile, tile.first); }
+    __device__ void load_last_values(const Feed& feed, const Tile& tile, const Tile&) {
+        load_values(feed, tile, tile.first);
+    }
 
   private:
-    __device__ void load_keys(const Tile& tile, int block) {
-        load(layout_.full_key(keys_.stage), keys_.parity, layout_.key(keys_.stage),
-             {call_.k, call_.k_strides}, tile, block, far_);
-        keys_.advance();
+    __device__ void load_keys(const Feed& feed, const Tile& tile, int block) {
+        load(feed, feed.layout.full_key(feed.keys.stage), feed.keys.parity, feed.layout.key(feed.keys.stage),
+             {feed.call.k, feed.call.k_strides}, tile, block, far_);
+        feed.keys.advance();
     }
-    __device__ void load_values(const Tile& tile, int block) {
-        load(layout_.full_value(values_.stage), values_.parity, layout_.value(values_.stage),
-             {call_.v, call_.v_strides}, tile, block, near_);
-        values_.advance();
+    __device__ void load_values(const Feed& feed, const Tile& tile, int block) {
+        load(feed, feed.layout.full_value(feed.values.stage), feed.values.parity,
+             feed.layout.value(feed.values.stage), {feed.call.v, feed.call.v_strides}, tile, block, near_);
+        feed.values.advance();
     }
-    __device__ void load(uint32 full, uint32 parity, uint32 stage, const RowTensor& tensor, const Tile& tile,
-                         int block, const RowPages& pages) {
+    __device__ void load(const Feed& feed, uint32 full, uint32 parity, uint32 stage, const RowTensor& tensor,
+                         const Tile& tile, int block, const RowPages& pages) {
         const uint32 to = stage + swizzled_offset<panel_width>(static_cast<int>(threadIdx.x) / row_threads,
                                                                static_cast<int>(threadIdx.x) % row_threads);
         barrier_wait(Layout::empty(full), parity ^ 1);
-        for_rows(call_, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
+        for_rows(feed.call, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
             for (int panel = 0; panel < panels; ++panel)
                 copy_chunk_async_or_zero(to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes,
@@ -150,10 +150,6 @@ class CopiedRows {
         barrier_arrive_after_copies(full);
     }
 
-    Layout layout_;
-    const Call& call_;
-    Ring keys_;
-    Ring values_;
     RowPages near_;       ///< pages of the next values
     RowPages far_;        ///< pages of the next keys
     bool knows_ = false;  ///< these are the next tile's
@@ -164,74 +160,72 @@ class CopiedRows {
 /// - 1 have been widened, values alike, and at a tile's end the next tile's, where that is known by then.
 class WidenedRows {
   public:
-    __device__ WidenedRows(Layout layout, const Maps&, const Call& call) : layout_(layout), call_(call) {}
-
-    __device__ void begin(const Tile& tile) {
+    __device__ void begin(const Feed& feed, const Tile& tile) {
         if (!ahead_) {
-            far_.look_up(call_, tile, tile.last);
-            copy_keys(tile, tile.last, far_);
-            copy_values(tile, tile.last, far_);
+            far_.look_up(feed.call, tile, tile.last);
+            copy_keys(feed, tile, tile.last, far_);
+            copy_values(feed, tile, tile.last, far_);
         }
         ahead_ = false;
-        look_ahead(tile, tile.last - 1);
+        look_ahead(feed, tile, tile.last - 1);
     }
     /// The next tile is known while this one lasts.
-    __device__ void follow(const Tile& after) {
-        if (after.exists()) next_.look_up(call_, after, after.last);
+    __device__ void follow(const Feed& feed, const Tile& after) {
+        if (after.exists()) next_.look_up(feed.call, after, after.last);
     }
-    __device__ void load_first_keys(const Tile& tile) {
+    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
         wait_for_copies<1>();
-        widen_keys();
-        if (tile.last > tile.first) copy_keys(tile, tile.last - 1, far_);
+        widen_keys(feed);
+        if (tile.last > tile.first) copy_keys(feed, tile, tile.last - 1, far_);
         near_ = far_;
-        look_ahead(tile, tile.last - 2);
+        look_ahead(feed, tile, tile.last - 2);
     }
     /// Groups of copies end in their order. The block's own keys were the last to be asked for in a tile's
     /// first round, and values of the block before them in others.
-    __device__ void load_blocks(const Tile& tile, int block, const Tile& after) {
+    __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile& after) {
         if (block == tile.last) {
             wait_for_copies<0>();
         } else {
             wait_for_copies<1>();
         }
-        widen_keys();
+        widen_keys(feed);
         if (block - 2 >= tile.first) {
-            copy_keys(tile, block - 2, far_);
+            copy_keys(feed, tile, block - 2, far_);
         } else if (after.exists()) {
-            copy_keys(after, after.last, next_);
+            copy_keys(feed, after, after.last, next_);
             ahead_ = true;
         } else {
             commit_copies();
         }
         wait_for_copies<1>();
-        widen_values();
-        copy_values(tile, block - 1, near_);
+        widen_values(feed);
+        copy_values(feed, tile, block - 1, near_);
         near_ = far_;
-        look_ahead(tile, block - 3);
+        look_ahead(feed, tile, block - 3);
     }
-    __device__ void load_last_values(const Tile&, const Tile& after) {
+    __device__ void load_last_values(const Feed& feed, const Tile&, const Tile& after) {
         wait_for_copies<0>();
-        widen_values();
-        if (ahead_) copy_values(after, after.last, next_);
+        widen_values(feed);
+        if (ahead_) copy_values(feed, after, after.last, next_);
     }
 
   private:
-    __device__ void look_ahead(const Tile& tile, int block) {
-        if (block >= tile.first) far_.look_up(call_, tile, block);
+    __device__ void look_ahead(const Feed& feed, const Tile& tile, int block) {
+        if (block >= tile.first) far_.look_up(feed.call, tile, block);
     }
-    __device__ void copy_keys(const Tile& tile, int block, const RowPages& pages) {
-        copy(layout_.codes(0), {call_.k, call_.k_strides}, tile, block, pages);
+    __device__ void copy_keys(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        copy(feed, feed.layout.codes(0), {feed.call.k, feed.call.k_strides}, tile, block, pages);
     }
-    __device__ void copy_values(const Tile& tile, int block, const RowPages& pages) {
-        copy(layout_.codes(1), {call_.v, call_.v_strides}, tile, block, pages);
+    __device__ void copy_values(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        copy(feed, feed.layout.codes(1), {feed.call.v, feed.call.v_strides}, tile, block, pages);
     }
     /// The thread's place for codes.
     __device__ static uint32 own(uint32 codes, int pass, int panel) {
         return codes + ((pass * panels + panel) * 128 + threadIdx.x) * 16;
     }
-    __device__ void copy(uint32 codes, const RowTensor& tensor, const Tile& tile, int block,
+    __device__ void copy(const Feed& feed, uint32 codes, const RowTensor& tensor, const Tile& tile, int block,
                          const RowPages& pages) {
-        for_rows(call_, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
+        for_rows(feed.call, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
             for (int panel = 0; panel < panels; ++panel)
                 copy_chunk_async_or_zero(own(codes, pass, panel), from + panel * panel_width,
@@ -239,14 +233,15 @@ class WidenedRows {
         });
         commit_copies();
     }
-    __device__ void widen_keys() {
-        widen(layout_.codes(0), layout_.full_key(keys_.stage), keys_.parity, layout_.key(keys_.stage));
-        keys_.advance();
+    __device__ void widen_keys(const Feed& feed) {
+        widen(feed.layout.codes(0), feed.layout.full_key(feed.keys.stage), feed.keys.parity,
+              feed.layout.key(feed.keys.stage));
+        feed.keys.advance();
     }
-    __device__ void widen_values() {
-        widen(layout_.codes(1), layout_.full_value(values_.stage), values_.parity,
-              layout_.value(values_.stage));
-        values_.advance();
+    __device__ void widen_values(const Feed& feed) {
+        widen(feed.layout.codes(1), feed.layout.full_value(feed.values.stage), feed.values.parity,
+              feed.layout.value(feed.values.stage));
+        feed.values.advance();
     }
     __device__ static void widen(uint32 codes, uint32 full, uint32 parity, uint32 stage) {
         const int own_row = static_cast<int>(threadIdx.x) / row_threads;
@@ -270,10 +265,6 @@ class WidenedRows {
     __device__ static uint32 low(uint32 codes) { return widen_pair<Element, 0, 1>(codes); }
     __device__ static uint32 high(uint32 codes) { return widen_pair<Element, 2, 3>(codes); }
 
-    Layout layout_;
-    const Call& call_;
-    Ring keys_;
-    Ring values_;
     RowPages near_;       ///< pages of the next values to be asked for
     RowPages far_;        ///< pages of the next keys
     RowPages next_;       ///< pages of the next tile's last block
