@@ -10,6 +10,7 @@
 #include "cli/command_list.h"
 #if HONE_WITH_DECODER
 #include "cli/decoder/chain.h"
+#include "cli/decoder/weight_format.h"
 #endif
 #include "cli/devices.h"
 #include "cli/interrupt.h"
@@ -34,6 +35,9 @@ struct Options {
     double energy_seconds = 2;
     bool chain = false;
     std::int64_t kv_len = 1024;
+#if HONE_WITH_DECODER
+    KvCacheOption kv_cache;
+#endif
 };
 
 /// What all problems are measured with.
@@ -247,6 +251,7 @@ Outcome bench_step(Options options, const Console& console) {
     if (sequences.empty()) sequences = {1};
     return bench_chain({.model = target.whole_model(),
                         .quantize = target.codes(),
+                        .kv_dtype = options.kv_cache.chosen(),
                         .sequences = std::move(sequences),
                         .kv_len = options.kv_len,
                         .device = chosen_gpus(find_gpus(), options.gpu).front().ordinal,
@@ -304,6 +309,7 @@ Runner declare_bench(const Arguments& app) {
     app.add_option("--kv", options->kv_len, "With --chain: keys of each sequence (default 1024)")
         .range(1, 1 << 20)
         .needs(chain);
+    options->kv_cache.declare(app).needs(chain);
 #endif
     return [app, options](const Console& console) { return run(app, *options, console); };
 }

@@ -69,14 +69,15 @@ def _position(record_name: str, choices: typing.List[str],
 
 
 def choice(name: str, choices: str, words: str, *, default: typing.Optional[str] = None, enum: str,
-           least: typing.Optional[str] = None, only: str = "") -> Field:
-    """One of the words; `enum` is one of generate/enums.py, whose words they are, or a new one of the folder."""
+           least: typing.Optional[str] = None, only: str = "", quiet_default: bool = False) -> Field:
+    """One of the words; `enum` is one of generate/enums.py, whose words they are, or a new one of the folder.
+    `quiet_default` as for extent()."""
     named = choices.split()
     if enum in ENUMS and [value.word for value in ENUMS[enum].values][:len(named)] != named:
         raise DeclarationError(f"{_line()}: {name}: the words of {enum} are "
                                f"{' '.join(value.word for value in ENUMS[enum].values)}")
     return Field(name, "choice", words, _position(name, named, least) or 0, len(named) - 1,
-                 _position(name, named, default), named, enum, only=only)
+                 _position(name, named, default), named, enum, only=only, quiet_default=quiet_default)
 
 
 def dtype(choices: str, words: str, *, name: str = "dtype", default: typing.Optional[str] = None,
@@ -90,9 +91,10 @@ def dtype(choices: str, words: str, *, name: str = "dtype", default: typing.Opti
                  _position(name, named, default), named, "Dtype")
 
 
-def flag(name: str, words: str, *, default: bool = False, only: str = "") -> Field:
-    """no or yes."""
-    return Field(name, "choice", words, 0, 1, int(default), ["no", "yes"], "bool", only=only)
+def flag(name: str, words: str, *, default: bool = False, only: str = "", quiet_default: bool = False) -> Field:
+    """no or yes. `quiet_default` as for extent()."""
+    return Field(name, "choice", words, 0, 1, int(default), ["no", "yes"], "bool", only=only,
+                 quiet_default=quiet_default)
 
 
 def extent(name: str, least: int, most: int, words: str, *, default: typing.Optional[int] = None,
@@ -138,6 +140,10 @@ def constant(value) -> Fill:
 
 def ramp(step=1.0, first=0.0) -> Fill:
     return Fill("ramp", step, first)
+
+
+def uneven_ramp(step=1.0) -> Fill:
+    return Fill("uneven_ramp", step, 0.0)
 
 
 def permutation(scale=1.0, first=0.0) -> Fill:

@@ -45,6 +45,7 @@ enum class Fill : std::uint8_t {
     constant,     ///< every element is fill_offset
     ramp,         ///< element i is fill_offset + i * fill_scale; exact up to 2^24, as the next
     permutation,  ///< 0 to elements - 1 shuffled, times fill_scale, plus fill_offset
+    uneven_ramp,  ///< a ramp from 0 whose steps are drawn: like sums of so many rows, each put at random
 };
 
 /// Bytes. What cudaMalloc and every framework's allocator give.

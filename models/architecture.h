@@ -121,6 +121,13 @@ struct FeedForward {
     FlagKey bias = never;
 };
 
+/// How a token's experts and their weights follow from the router's logits.
+enum class Routing : std::uint8_t {
+    other,             ///< as no kernel of Hone does it: sigmoids, groups
+    softmax,           ///< the largest of a softmax over all experts
+    softmax_of_chosen  ///< the same, divided by their sum: a softmax over the chosen ones
+};
+
 /// Without `number` there are none.
 struct Experts {
     SizeKey number{{}, Otherwise::none};
@@ -132,6 +139,9 @@ struct Experts {
     bool shared_as_others = false;  ///< one, always
     bool shared_gate = false;
     bool router_bias = false;
+    Routing routing = Routing::other;
+    FlagKey renormalize = never;  ///< with Routing::softmax: weights are divided by their sum
+    bool own_network = false;  ///< an expert computes something else than a gated feed-forward network does
     Spread layers;
     Spellings dense_first;  ///< so many layers without experts come first
     Spellings dense_list;   ///< numbers of layers without experts

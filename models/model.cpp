@@ -149,6 +149,12 @@ std::vector<LayerGroup> layer_groups(const Model& model) {
     return {{kind, model.num_hidden_layers}};
 }
 
+LayerKind kind_of_layer(const Model& model, std::int64_t layer) {
+    const std::size_t group =
+        model.group_of_layer.empty() ? 0 : model.group_of_layer[static_cast<std::size_t>(layer)];
+    return layer_groups(model)[group].kind;
+}
+
 std::int64_t layers_that(const Model& model, const std::function<bool(const LayerKind&)>& are_meant) {
     std::int64_t layers = 0;
     for (const LayerGroup& group : layer_groups(model)) layers += are_meant(group.kind) ? group.count : 0;

@@ -114,6 +114,9 @@ struct Model {
     std::int64_t expert_width = 0;       ///< 0: intermediate_size
     std::int64_t shared_width = 0;       ///< width of the expert that sees all tokens; 0: none
     bool shared_gate = false;            ///< whose result a gate of one row scales
+    bool softmax_routing = false;        ///< a token's experts are the largest of a softmax over all of them
+    bool renormalized_routing = false;   ///< with softmax_routing: their weights are divided by their sum
+    bool own_expert_network = false;     ///< experts are no gated networks, or scale what they are given
     std::optional<LatentSizes> latent;   ///< with latent_attention: its products
     std::vector<std::string> warnings;   ///< keys that are not read, and other doubts, a sentence each
     /// What the file says of stored weights; checkpoints::weight_format() judges it.
@@ -127,6 +130,8 @@ struct Model {
 
 /// Kinds of the model's layers with their counts, which add up to num_hidden_layers.
 [[nodiscard]] std::vector<LayerGroup> layer_groups(const Model& model);
+/// What kind each of them is of, in their order.
+[[nodiscard]] LayerKind kind_of_layer(const Model& model, std::int64_t layer);
 /// How many of them are of a kind.
 [[nodiscard]] std::int64_t layers_that(const Model& model,
                                        const std::function<bool(const LayerKind&)>& are_meant);

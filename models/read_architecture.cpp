@@ -163,7 +163,16 @@ class Reader {
         model_.experts = experts.number.keys.empty() ? 0 : size(experts.number);
         if (model_.experts == 0) return;
         model_.experts_per_token = size(experts.per_token);
+        if (model_.experts_per_token > model_.experts) {
+            keys_.fail(experts.per_token.keys,
+                       fmt::format("is {}, allowed is 1 to {}, as many as there are experts",
+                                   model_.experts_per_token, model_.experts));
+        }
         model_.router_bias = experts.router_bias;
+        model_.softmax_routing = experts.routing != Routing::other;
+        model_.renormalized_routing =
+            experts.routing == Routing::softmax_of_chosen || holds(experts.renormalize, keys_);
+        model_.own_expert_network = experts.own_network;
         model_.expert_width =
             experts.width.empty() ? model_.intermediate_size : keys_.needed_size(experts.width);
         if (!experts.dense_width.empty()) model_.intermediate_size = keys_.needed_size(experts.dense_width);

@@ -224,9 +224,9 @@ HONE_API const char* hone_schema(const char* name);
  * -infinity as its log-sum-exp; what stands in k and v beyond a sequence's end, also NaN, changes nothing.
  *
  * One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that
- * read a KV cache at the speed of memory, others those of prefill. Packed queries over a paged cache are
- * chunks of prompts, prompts behind a cached prefix and single tokens in one call. Lengths, starts and page
- * tables are on the device: a captured graph may be replayed with others. */
+ * read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
+ * queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
+ * call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others. */
 typedef struct hone_attention {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of q and out, and of k and v */
@@ -239,7 +239,7 @@ typedef struct hone_attention {
     int64_t min_q_len;  /* fewest queries of a call, from 1: kernels for fewer are not prepared */
     int64_t window;     /* most keys that a query sees, its own included; needs causal; 0: all */
     int64_t page_size;  /* tokens of a page of the KV cache; 0: not paged */
-    int32_t kv_dtype;   /* hone_kv_dtype: element type of k and v; fp8 for max_q_len up to 16, not packed */
+    int32_t kv_dtype;   /* hone_kv_dtype: element type of k and v; fp8: codes, with k_scale and v_scale */
     int32_t causal;     /* 0 or 1 */
     int32_t lengths;    /* 0 or 1: kv_lengths says how many keys each sequence has; else all have kv_len */
     /* 0 or 1: q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with a page_size
@@ -247,9 +247,12 @@ typedef struct hone_attention {
     int32_t packed;
     int32_t softcap; /* 0 or 1: scores s become softcap * tanh(s / softcap), after scale, before the mask */
     int32_t lse;     /* 0 or 1: the log-sum-exp of the scores is written, too */
+    /* 0 or 1: a learned logit a head, beside scores times scale, counts in the softmax's sum and in lse, and
+     * has no value */
+    int32_t sinks;
 } hone_attention;
 #define HONE_ATTENTION_INIT \
-    { sizeof(hone_attention), HONE_BF16, 0, 0, 0, 64, 8192, 8192, 1, 0, 0, HONE_KV_SAME, 1, 0, 0, 0, 0 }
+    { sizeof(hone_attention), HONE_BF16, 0, 0, 0, 64, 8192, 8192, 1, 0, 0, HONE_KV_SAME, 1, 0, 0, 0, 0, 0 }
 HONE_API hone_status hone_attention_init(hone_attention* description, size_t struct_size);
 
 /* Device pointers, strides and numbers of one call. Strides are elements between neighbours of a tensor
@@ -301,11 +304,13 @@ typedef struct hone_attention_args {
     int64_t pool_pages;        /* pages of the cache; needed when it is paged */
     int64_t q_tokens;          /* tokens of all sequences of a packed call; 0: nothing is done */
     int64_t kv_tokens;         /* the same of k and v, from 1; unused when they are paged */
+    /* [heads]; natural logits, not scaled nor capped; needed when the operator has sinks */
+    const float* sinks;
 } hone_attention_args;
 #define HONE_ATTENTION_ARGS_INIT                                                                          \
     {                                                                                                     \
         sizeof(hone_attention_args), 0.0f, 0.0f, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+            NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL                        \
     }
 HONE_API hone_status hone_attention_args_init(hone_attention_args* args, size_t struct_size);
 

@@ -137,10 +137,10 @@ const (
 // sequence's end, also NaN, changes nothing.
 //
 // One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
-// kernels that read a KV cache at the speed of memory, others those of prefill. Packed queries over
-// a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
-// call. Lengths, starts and page tables are on the device: a captured graph may be replayed with
-// others.
+// kernels that read a KV cache at the speed of memory, others those of prefill, which read codes of
+// fp8, too. Packed queries over a paged cache are chunks of prompts, prompts behind a cached prefix
+// and single tokens in one call. Lengths, starts and page tables are on the device: a captured
+// graph may be replayed with others.
 type Attention struct {
 	// heads of q and out
 	Heads int64
@@ -158,7 +158,7 @@ type Attention struct {
 	MinQLen int64
 	// element type of q and out, and of k and v
 	Dtype Dtype
-	// element type of k and v; fp8 for max_q_len up to 16, not packed
+	// element type of k and v; fp8: codes, with k_scale and v_scale
 	KvDtype KvDtype
 	Causal  bool
 	// kv_lengths says how many keys each sequence has; else all have kv_len
@@ -174,6 +174,9 @@ type Attention struct {
 	Window int64
 	// tokens of a page of the KV cache; 0: not paged
 	PageSize int64
+	// a learned logit a head, beside scores times scale, counts in the softmax's sum and in lse, and
+	// has no value
+	Sinks bool
 }
 
 // NewAttention has the library's defaults.
@@ -197,6 +200,7 @@ func NewAttention() Attention {
 		Lse:      c.lse != 0,
 		Window:   int64(c.window),
 		PageSize: int64(c.page_size),
+		Sinks:    c.sinks != 0,
 	}
 }
 
@@ -219,6 +223,7 @@ func (d Attention) c() C.hone_attention {
 	c.lse = flag(d.Lse)
 	c.window = C.int64_t(d.Window)
 	c.page_size = C.int64_t(d.PageSize)
+	c.sinks = flag(d.Sinks)
 	return c
 }
 
@@ -277,6 +282,8 @@ type AttentionArgs struct {
 	KScale DevicePointer
 	// [kv_heads]; needed when the cache is fp8
 	VScale DevicePointer
+	// [heads]; natural logits, not scaled nor capped; needed when the operator has sinks
+	Sinks DevicePointer
 	// WorkspaceBytes(), aligned to 256; 0 when that is 0
 	Workspace      DevicePointer
 	QBatchStride   int64
@@ -344,6 +351,7 @@ func (args *AttentionArgs) write(c *C.hone_attention_args) {
 	setPointer(unsafe.Pointer(&c.page_table), args.PageTable)
 	setPointer(unsafe.Pointer(&c.k_scale), args.KScale)
 	setPointer(unsafe.Pointer(&c.v_scale), args.VScale)
+	setPointer(unsafe.Pointer(&c.sinks), args.Sinks)
 	setPointer(unsafe.Pointer(&c.workspace), args.Workspace)
 	c.q_batch_stride = C.int64_t(args.QBatchStride)
 	c.q_token_stride = C.int64_t(args.QTokenStride)

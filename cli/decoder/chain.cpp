@@ -71,6 +71,7 @@ std::string text_of(const Measured& measured, std::int64_t layers, const tuner::
 Outcome bench_chain(const ChainOptions& options, const Console& console) {
     const auto model = loaded_model({.made_up = options.model,
                                      .quantize = options.quantize,
+                                     .kv_dtype = options.kv_dtype,
                                      .device = options.device,
                                      .max_sequences = std::ranges::max(options.sequences),
                                      .max_context = options.kv_len},

@@ -7,6 +7,7 @@
 
 #include "checkpoints/pack/request.h"
 #include "cli/command.h"
+#include "kernel_templates/enums.h"
 #include "models/model.h"
 
 namespace hone::cli {
@@ -14,6 +15,7 @@ namespace hone::cli {
 struct ChainOptions {
     models::Model model;  ///< its shapes: the weights are made up
     std::optional<checkpoints::QuantizeRequest> quantize{};
+    KvDtype kv_dtype = KvDtype::same;
     std::vector<std::int64_t> sequences{1};
     std::int64_t kv_len = 1024;  ///< keys of each sequence
     int device = 0;

@@ -33,6 +33,7 @@ struct Options {
     std::string prompt;
     std::string prompt_file;
     WeightFormatOptions format;
+    KvCacheOption kv_cache;
     std::vector<std::string> stops;
     std::string prompt_ids;
     std::int64_t prompt_tokens = 0;
@@ -169,6 +170,7 @@ class Generation {
         const auto begin = Clock::now();
         how.folder = options_.model;
         how.quantize = options_.format.chosen();
+        how.kv_dtype = options_.kv_cache.chosen();
         how.device = options_.device;
         if (options_.made_up) how.made_up = tuner::read_model(options_.model);
         model_ = loaded_model(std::move(how), console_);
@@ -369,6 +371,7 @@ Runner declare_generate(const Arguments& app) {
         .range(0.0, 1.0);
     app.add_option("--seed", options->seed, "The same seed draws the same text");
     options->format.declare(app);
+    options->kv_cache.declare(app);
     app.add_option("--context", options->context,
                    "Tokens of a text, prompt included (default: as asked for)");
     app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);

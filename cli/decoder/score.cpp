@@ -20,6 +20,7 @@ struct Options {
     std::string model;
     std::string file;
     WeightFormatOptions format;
+    KvCacheOption kv_cache;
     int device = 0;
     std::int64_t window = 0;  ///< 0: the context
 };
@@ -30,6 +31,7 @@ Outcome run(const Options& options, const Console& console) {
     const std::vector<int> ids = tokenizer.encode(text, {.add_special_tokens = false});
     const auto model = loaded_model({.folder = options.model,
                                      .quantize = options.format.chosen(),
+                                     .kv_dtype = options.kv_cache.chosen(),
                                      .device = options.device,
                                      .max_sequences = rows_at_once,
                                      .max_context = options.window},
@@ -59,6 +61,7 @@ Runner declare_score(const Arguments& app) {
         .type_name("");
     app.add_option("FILE", options->file, "The text").required().type_name("");
     options->format.declare(app);
+    options->kv_cache.declare(app);
     app.add_option("--window", options->window,
                    "Tokens that are read together, each window on its own (default: the context)")
         .range(2, 1 << 20);

@@ -20,6 +20,7 @@ struct Options {
     std::string host = "127.0.0.1";
     int port = 8000;
     WeightFormatOptions format;
+    KvCacheOption kv_cache;
     int device = 0;
     int sequences = 64;
     std::int64_t context = 0;
@@ -47,6 +48,7 @@ decoder::ServedModel served_model(const Options& options) {
 std::unique_ptr<decoder::RunningModel> running_model(const Options& options, const Console& console) {
     decoder::ModelOptions how{.folder = options.model,
                               .quantize = options.format.chosen(),
+                              .kv_dtype = options.kv_cache.chosen(),
                               .device = options.device,
                               .max_sequences = options.sequences,
                               .max_context = options.context,
@@ -108,6 +110,7 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--port", options->port, "0: one that is free (default: 8000)").range(0, 65535);
     app.add_option("--name", options->name, "What clients call the model (default: the folder's name)");
     options->format.declare(app);
+    options->kv_cache.declare(app);
     app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
     app.add_option("--max-sequences", options->sequences, "Texts that are computed together (default: 64)")
         .range(1, 256);

@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/targets.h"
+#include "decoder/forward/operators.h"
 #include "kernel_templates/text.h"
 
 namespace hone::cli {
@@ -29,6 +30,20 @@ std::optional<checkpoints::QuantizeRequest> WeightFormatOptions::chosen() const 
         .group = group,
         .zeros = zeros,
         .lm_head = lm_head};
+}
+
+Argument KvCacheOption::declare(const Arguments& app) {
+    return app
+        .add_option(
+            "--kv-cache", kind,
+            "Keys and values: fp8, half as many bytes for a little exactness, or same, numbers of the "
+            "model's dtype (default)")
+        .type_name("KIND");
+}
+
+KvDtype KvCacheOption::chosen() const {
+    if (kind.empty()) return KvDtype::same;
+    return static_cast<KvDtype>(cli::chosen("--kv-cache", kind, decoder::kv_cache_names));
 }
 
 }  // namespace hone::cli

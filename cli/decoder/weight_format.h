@@ -1,4 +1,5 @@
-// Options of the commands that run a model: in which format the weights of its linear layers are.
+// Options of the commands that run a model: in which format the weights of its linear layers are, and its
+// cache.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 #include "checkpoints/pack/request.h"
 #include "cli/arguments.h"
+#include "kernel_templates/enums.h"
 
 namespace hone::cli {
 
@@ -20,6 +22,16 @@ struct WeightFormatOptions {
     void declare(const Arguments& app);
     /// Throws Failure for options that do not go together.
     [[nodiscard]] std::optional<checkpoints::QuantizeRequest> chosen() const;
+};
+
+/// --kv-cache of the commands that run a model.
+struct KvCacheOption {
+    std::string kind{};
+
+    /// Has to live until the command has run.
+    Argument declare(const Arguments& app);
+    /// Throws Failure for another word.
+    [[nodiscard]] KvDtype chosen() const;
 };
 
 }  // namespace hone::cli

@@ -49,6 +49,14 @@ std::optional<checkpoints::QuantizeRequest> quantize_from(const hone_decoder_opt
     return request;
 }
 
+KvDtype kv_dtype_from(const hone_decoder_options& given) {
+    if (given.kv_cache == nullptr) return KvDtype::same;
+    const auto found = std::ranges::find(kv_cache_names, std::string_view(given.kv_cache));
+    require(found != kv_cache_names.end(), "kv_cache", given.kv_cache,
+            fmt::format("{}", fmt::join(kv_cache_names, ", ")));
+    return static_cast<KvDtype>(found - kv_cache_names.begin());
+}
+
 Wishes wishes_from(const hone_decoder_request& given) {
     // NaN holds nowhere.
     require(given.temperature >= 0 && given.temperature <= 100, "temperature", given.temperature, "0 to 100");
@@ -96,6 +104,7 @@ ModelOptions options_from(const char* folder, const hone_decoder_options& given)
             "above 0, to 1");
     ModelOptions options{.folder = folder,
                          .quantize = quantize_from(given),
+                         .kv_dtype = kv_dtype_from(given),
                          .device = given.device,
                          .max_sequences = given.max_sequences,
                          .max_context = given.max_context,

@@ -56,10 +56,12 @@ typedef struct hone_decoder_options {
     /* Gets one sentence when something only degrades, on a thread of the library. It must not call Hone.
      * NULL: a line on stderr. */
     void (*on_warning)(void* user, const char* text);
-    void* user; /* handed to on_warning */
+    void* user;           /* handed to on_warning */
+    const char* kv_cache; /* "fp8": keys and values are codes of 8 bits, half as many bytes; NULL or "same":
+                             numbers of the model's dtype */
 } hone_decoder_options;
 #define HONE_DECODER_OPTIONS_INIT \
-    { sizeof(hone_decoder_options), 0, 0, 16, 0, 2048, 0.9, NULL, -1, 0, 0, NULL, NULL, NULL }
+    { sizeof(hone_decoder_options), 0, 0, 16, 0, 2048, 0.9, NULL, -1, 0, 0, NULL, NULL, NULL, NULL }
 HONE_API hone_status hone_decoder_options_init(hone_decoder_options* options, size_t struct_size);
 
 /* Reads the folder (config.json, safetensors, a tokenizer) and brings its weights to the GPU; compiles what

@@ -38,8 +38,11 @@ void require(bool holds, std::string_view name, std::int64_t value, std::string_
 /// What lies between the operators of a step, about.
 std::int64_t step_bytes(const Description& model, const Capacity& capacity) {
     const models::Model& m = model.model;
+    const std::int64_t of_experts =
+        model.has_experts() ? m.experts + m.experts_per_token * (model.expert_width() + m.hidden_size + 2)
+                            : 0;
     const std::int64_t row =
-        3 * m.hidden_size + model.qkv_width() + model.q_width() + 3 * m.intermediate_size;
+        3 * m.hidden_size + model.qkv_width() + model.q_width() + 3 * m.intermediate_size + of_experts;
     return model.element_bytes() * (capacity.step_tokens * row + capacity.sequences * m.vocab_size);
 }
 
@@ -77,8 +80,10 @@ RunningModel::RunningModel(const ModelOptions& options, const Read& read)
 
 Capacity RunningModel::capacity_for(const ModelOptions& options) const {
     const std::int64_t known = description_.model.max_position_embeddings;
-    Capacity capacity{
-        .step_tokens = options.max_step_tokens, .sequences = options.max_sequences, .page_size = page_size};
+    Capacity capacity{.step_tokens = options.max_step_tokens,
+                      .sequences = options.max_sequences,
+                      .page_size = page_size,
+                      .kv_dtype = options.kv_dtype};
     capacity.context = options.max_context > 0 ? options.max_context
                        : known > 0             ? std::min(known, usual_context)
                                                : usual_context;
@@ -88,7 +93,7 @@ Capacity RunningModel::capacity_for(const ModelOptions& options) const {
             capacity.step_tokens, fmt::format("{} (sequences) to 65536", capacity.sequences));
     require(known == 0 || capacity.context <= known, "context", capacity.context,
             fmt::format("1 to {}, as many positions as the model knows", known));
-    const std::int64_t page_bytes = description_.cache_bytes_a_token() * page_size;
+    const std::int64_t page_bytes = description_.cache_bytes_a_token(capacity.kv_dtype) * page_size;
     const std::int64_t wanted = capacity.sequences * capacity.pages_a_sequence();
     const std::int64_t free_bytes =
         runtime::free_memory_bytes(gpu_.driver()) - step_bytes(description_, capacity);
@@ -106,7 +111,8 @@ Capacity RunningModel::capacity_for(const ModelOptions& options) const {
 }
 
 std::int64_t RunningModel::floor_bytes(std::int64_t sequences, std::int64_t kv_len) const {
-    return weights_->bytes_a_step() + sequences * kv_len * description_.cache_bytes_a_token();
+    return weights_->bytes_a_step(description_.share_of_experts(sequences)) +
+           sequences * kv_len * description_.cache_bytes_a_token(capacity_.kv_dtype);
 }
 
 }  // namespace hone::decoder

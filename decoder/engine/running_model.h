@@ -15,6 +15,9 @@ struct ModelOptions {
     /// What codes are made of linear layers: its format, group, zeros and lm_head count. Of a folder with
     /// codes: what these have to be.
     std::optional<checkpoints::QuantizeRequest> quantize{};
+    /// fp8: keys and values are cached as codes, worth code * 1: of 16 bits those up to 448 in size, rounded
+    /// to 4 bits; larger ones become 448.
+    KvDtype kv_dtype = KvDtype::same;
     int device = 0;
     std::int64_t max_sequences = 16;  ///< that are computed together
     std::int64_t max_context = 0;     ///< tokens of a text; 0: as many as the model knows, at most 8192

@@ -8,7 +8,7 @@
 namespace hone::decoder {
 namespace {
 
-constexpr std::array<std::string_view, 12> part_names{"embedding",
+constexpr std::array<std::string_view, 13> part_names{"embedding",
                                                       "norm of attention",
                                                       "queries, keys, values",
                                                       "rotation and append",
@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, 12> part_names{"embedding",
                                                       "output of attention",
                                                       "norm behind attention",
                                                       "norm of network",
+                                                      "routing to experts",
                                                       "network",
                                                       "norm behind network",
                                                       "last norm",
@@ -63,14 +64,21 @@ double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repeti
     return median(std::move(times));
 }
 
+std::int64_t Forward::bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const {
+    const std::int64_t all = layer.gate.bytes + layer.up.bytes + layer.down.bytes;
+    if (!layer.has_experts()) return all;
+    return static_cast<std::int64_t>(model_.share_of_experts(sequences) * static_cast<double>(all));
+}
+
 std::int64_t Forward::bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const {
     if (part == Part::head) return weights_.head.bytes;
-    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token();
+    if (part == Part::attention) return sequences * kv_len * model_.cache_bytes_a_token(capacity_.kv_dtype);
     std::int64_t bytes = 0;
     for (const LayerWeights& layer : weights_.layers) {
         if (part == Part::qkv) bytes += layer.qkv.bytes;
         if (part == Part::output) bytes += layer.output.bytes;
-        if (part == Part::network) bytes += layer.gate.bytes + layer.up.bytes + layer.down.bytes;
+        if (part == Part::routing) bytes += layer.router.bytes;
+        if (part == Part::network) bytes += bytes_of_network(layer, sequences);
     }
     return bytes;
 }
@@ -84,9 +92,7 @@ ChainTimes Forward::chain_times(std::int64_t sequences, std::int64_t kv_len, int
     graphs.push_back(runtime::instantiate(driver, capture_step(step)));
     for (std::size_t i = 0; i < part_names.size(); ++i) {
         const auto part = static_cast<Part>(i);
-        const bool is_behind = part == Part::behind_attention || part == Part::behind_network;
-        const bool is_in_front = part == Part::attention_norm || part == Part::network_norm;
-        if (is_behind ? !model_.has_norms_behind() : is_in_front && model_.norms_in_products()) continue;
+        if (!has(part)) continue;
         step.without = part;
         graphs.push_back(runtime::instantiate(driver, capture_step(step)));
         found.parts.push_back({.part = part, .bytes = bytes_of(part, room, kv_len)});

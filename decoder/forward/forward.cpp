@@ -8,17 +8,18 @@
 #include "decoder/forward/forward_memory.h"
 
 namespace hone::decoder {
+
+void require(Status status, const char* what) {
+    if (status == Status::ok) return;
+    throw DecoderError(fmt::format("{}: {}", what, describe(status)));
+}
+
 namespace {
 
 /// Sequences that a graph is made for: a step takes the next one that has room.
 constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
 /// Lengths that a graph's attention is chosen for. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
-
-void require(Status status, const char* what) {
-    if (status == Status::ok) return;
-    throw DecoderError(fmt::format("{}: {}", what, describe(status)));
-}
 
 }  // namespace
 
@@ -36,7 +37,8 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
     const std::int64_t queries = std::min(tokens, capacity.context);
     std::int64_t workspace =
         std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
-                  operators_.network.workspace_bytes(tokens), operators_.head.workspace_bytes(sequences)});
+                  operators_.network.workspace_bytes(tokens), operators_.experts.workspace_bytes(tokens),
+                  operators_.head.workspace_bytes(sequences)});
     for (const AttentionKernel& kernel : operators_.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity.context}));
     for (const AttentionKernel& kernel : operators_.any_queries)
@@ -59,39 +61,50 @@ Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t s
 
 void Forward::enqueue_layers(const Step& step) {
     const auto enqueue = [&](Part part, std::int64_t layer) {
-        if (part != step.without) enqueue_part(part, layer, step);
+        if (has(part) && part != step.without) enqueue_part(part, layer, step);
     };
     enqueue(Part::embedding, 0);
     for (std::int64_t layer = 0; layer < model_.model.num_hidden_layers; ++layer) {
-        if (!model_.norms_in_products()) enqueue(Part::attention_norm, layer);
+        enqueue(Part::attention_norm, layer);
         enqueue(Part::qkv, layer);
         enqueue(Part::append, layer);
         enqueue(Part::attention, layer);
         enqueue(Part::output, layer);
-        if (model_.has_norms_behind()) enqueue(Part::behind_attention, layer);
-        if (!model_.norms_in_products()) enqueue(Part::network_norm, layer);
+        enqueue(Part::behind_attention, layer);
+        enqueue(Part::network_norm, layer);
+        if (model_.has_experts(layer)) enqueue(Part::routing, layer);
         enqueue(Part::network, layer);
-        if (model_.has_norms_behind()) enqueue(Part::behind_network, layer);
+        enqueue(Part::behind_network, layer);
     }
     enqueue(Part::last_norm, 0);
+}
+
+bool Forward::has(Part part) const {
+    switch (part) {
+        case Part::behind_attention:
+        case Part::behind_network: return model_.has_norms_behind();
+        case Part::routing: return model_.has_experts();
+        default: return true;
+    }
 }
 
 void Forward::enqueue_part(Part part, std::int64_t number, const Step& step) {
     const LayerWeights& layer = weights_.layers[elements(number)];
     switch (part) {
         case Part::embedding: enqueue_embedding(step); return;
-        case Part::attention_norm: enqueue_norm(layer.attention_norm, number > 0, step); return;
+        case Part::attention_norm: enqueue_norm_in_front(layer.attention_norm, number > 0, step); return;
         case Part::qkv: enqueue_qkv(layer, step); return;
         case Part::append: enqueue_append(number, step); return;
         case Part::attention: enqueue_attention(number, step); return;
         case Part::output: enqueue_output(layer, step); return;
         case Part::behind_attention: enqueue_norm_behind(layer.behind_attention, step); return;
-        case Part::network_norm: enqueue_norm(layer.network_norm, true, step); return;
-        case Part::network: enqueue_network(layer, step); return;
-        case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
-        case Part::last_norm:
-            enqueue_norm(weights_.final_norm, !model_.norms_in_products(), step);
+        case Part::network_norm: enqueue_norm_in_front(layer.network_norm, true, step); return;
+        case Part::routing: enqueue_routing(layer, step); return;
+        case Part::network:
+            layer.has_experts() ? enqueue_experts(layer, step) : enqueue_network(layer, step);
             return;
+        case Part::behind_network: enqueue_norm_behind(layer.behind_network, step); return;
+        case Part::last_norm: enqueue_norm(weights_.final_norm, true, step); return;
         case Part::head: enqueue_head(step.inputs, step.sequences, false); return;
     }
 }
@@ -110,50 +123,52 @@ void Forward::enqueue_embedding(const Step& step) {
     require(operators_.embedding.run(gpu_.stream(), embedding, step.tokens), "embedding");
 }
 
-/// Of the residual stream, to which `delta` has to be added first where it is a sum's.
+/// Arguments of a norm of the residual stream, to which `delta` has to be added first where it is a sum's.
+NormArgs Forward::norm_args(const NormWeight& weight, bool of_sum) const {
+    return {.x = of_sum ? memory_->delta.data() : memory_->x.data(),
+            .residual = memory_->x.data(),
+            .weight = weight.weight,
+            .bias = weight.bias,
+            .out = memory_->normed.data(),
+            .sum = memory_->x.data(),
+            .scale = memory_->normed_scales.data(),
+            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
+}
+
 void Forward::enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step) {
-    const NormArgs norm{.x = of_sum ? memory_->delta.data() : memory_->x.data(),
-                        .residual = memory_->x.data(),
-                        .weight = weight.weight,
-                        .bias = weight.bias,
-                        .out = memory_->normed.data(),
-                        .sum = memory_->x.data(),
-                        .epsilon = static_cast<float>(model_.model.norm_epsilon)};
     const NormKernel& kernel = of_sum ? operators_.norm : operators_.first_norm;
-    require(kernel.run(gpu_.stream(), norm, step.tokens), "norm");
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum), step.tokens), "norm");
+}
+
+/// The norm whose results a product takes, as numbers or as codes with scales.
+void Forward::enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step) {
+    if (!operators_.norms_write_codes) return enqueue_norm(weight, of_sum, step);
+    const NormKernel& kernel = of_sum ? operators_.coded_norm : operators_.first_coded_norm;
+    require(kernel.run(gpu_.stream(), norm_args(weight, of_sum), step.tokens), "norm");
 }
 
 void Forward::enqueue_qkv(const LayerWeights& layer, const Step& step) {
-    const bool norm = model_.norms_in_products();
-    const LinearArgs args{.x = norm ? memory_->x.data() : memory_->normed.data(),
+    const LinearArgs args{.x = memory_->normed.data(),
                           .bias = layer.qkv_bias,
                           .out = memory_->qkv.data(),
-                          .workspace = memory_->workspace.data(),
-                          .norm_weight = layer.attention_norm.weight,
-                          .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens),
+                          .workspace = memory_->workspace.data()};
+    require(operators_.qkv.run(gpu_.stream(), layer.qkv, args, step.tokens, memory_->normed_scales.data()),
             "projection of queries, keys and values");
 }
 
 void Forward::enqueue_output(const LayerWeights& layer, const Step& step) {
-    const bool sum = model_.norms_in_products();
     const LinearArgs args{.x = memory_->attended.data(),
                           .bias = layer.output_bias,
-                          .residual = memory_->x.data(),
-                          .out = sum ? memory_->x.data() : memory_->delta.data(),
+                          .out = memory_->delta.data(),
                           .workspace = memory_->workspace.data()};
     require(operators_.output.run(gpu_.stream(), layer.output, args, step.tokens), "projection of attention");
 }
 
 void Forward::enqueue_network(const LayerWeights& layer, const Step& step) {
-    const bool whole = model_.norms_in_products();
-    const FusedFfnArgs args{.x = whole ? memory_->x.data() : memory_->normed.data(),
-                            .residual = memory_->x.data(),
-                            .out = whole ? memory_->x.data() : memory_->delta.data(),
-                            .workspace = memory_->workspace.data(),
-                            .norm_weight = layer.network_norm.weight,
-                            .epsilon = static_cast<float>(model_.model.norm_epsilon)};
-    require(operators_.network.run(gpu_.stream(), layer, args, step.tokens), "feed-forward network");
+    const FusedFfnArgs args{
+        .x = memory_->normed.data(), .out = memory_->delta.data(), .workspace = memory_->workspace.data()};
+    require(operators_.network.run(gpu_.stream(), layer, args, step.tokens, memory_->normed_scales.data()),
+            "feed-forward network");
 }
 
 void Forward::enqueue_norm_behind(const NormWeight& weight, const Step& step) {
@@ -182,6 +197,8 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
                           .v_cache = memory.values[elements(layer)].data(),
                           .cos = memory.angles.data(),
                           .sin = memory.angles.data() + half_table,
+                          .k_scale = memory.kv_scales.data(),
+                          .v_scale = memory.kv_scales.data(),
                           .q_weight = weights.q_norm,
                           .k_weight = weights.k_norm,
                           .q_strides = row,
@@ -213,6 +230,8 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
                        .out = memory.attended.data(),
                        .kv_lengths = in.kv_lengths,
                        .page_table = in.pages,
+                       .k_scale = memory.kv_scales.data(),
+                       .v_scale = memory.kv_scales.data(),
                        .workspace = memory.workspace.data(),
                        .page_table_stride = step.inputs.pages_a_sequence(),
                        .pool_pages = capacity_.pages,

@@ -22,7 +22,7 @@ struct Draw {
     std::int64_t counter = 0;  ///< of the token within its text
 };
 
-/// What a step is made of, in its order; the norms behind are those of some models.
+/// What a step is made of, in its order; the norms behind, and routing to experts, are those of some models.
 enum class Part : std::uint8_t {
     embedding,
     attention_norm,
@@ -32,6 +32,7 @@ enum class Part : std::uint8_t {
     output,
     behind_attention,
     network_norm,
+    routing,
     network,
     behind_network,
     last_norm,
@@ -97,20 +98,26 @@ class Forward {
     void enqueue_part(Part part, std::int64_t layer, const Step& step);
     void enqueue_embedding(const Step& step);
     void enqueue_norm(const NormWeight& weight, bool of_sum, const Step& step);
+    void enqueue_norm_in_front(const NormWeight& weight, bool of_sum, const Step& step);
+    [[nodiscard]] NormArgs norm_args(const NormWeight& weight, bool of_sum) const;
     void enqueue_qkv(const LayerWeights& layer, const Step& step);
     void enqueue_output(const LayerWeights& layer, const Step& step);
     void enqueue_network(const LayerWeights& layer, const Step& step);
+    void enqueue_routing(const LayerWeights& layer, const Step& step);
+    void enqueue_experts(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
+    [[nodiscard]] bool has(Part part) const;
     void capture_graphs();
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] double replay_us(CUgraphExec graph);
     [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
+    [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;
     [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;

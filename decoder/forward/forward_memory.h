@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "hone/rope_table.h"
 
 namespace hone::decoder {
+
+/// Throws DecoderError where an operator refuses a call.
+void require(Status status, const char* what);
 
 [[nodiscard]] inline std::size_t elements(std::int64_t count) { return static_cast<std::size_t>(count); }
 
@@ -18,6 +22,7 @@ struct Forward::Memory {
         : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
+          normed_scales(gpu.driver(), elements(capacity.step_tokens)),
           qkv(gpu.driver(), row_bytes(model, capacity.step_tokens, model.qkv_width())),
           attended(gpu.driver(), row_bytes(model, capacity.step_tokens, model.q_width())),
           picked(gpu.driver(), row_bytes(model, capacity.sequences, model.model.hidden_size)),
@@ -27,13 +32,37 @@ struct Forward::Memory {
           drawn_on_host(gpu.driver(), elements(capacity.sequences)),
           start(runtime::create_event(gpu.driver())),
           stop(runtime::create_event(gpu.driver())) {
-        const std::int64_t rows = capacity.pages * capacity.page_size;
+        const std::int64_t cache_bytes = capacity.pages * capacity.page_size * model.kv_width() *
+                                         model.cache_element_bytes(capacity.kv_dtype);
         for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
-            keys.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
-            values.emplace_back(gpu.driver(), row_bytes(model, rows, model.kv_width()));
+            keys.emplace_back(gpu.driver(), elements(cache_bytes));
+            values.emplace_back(gpu.driver(), elements(cache_bytes));
+        }
+        if (capacity.kv_dtype == KvDtype::fp8) {
+            const std::vector<float> ones(elements(model.model.num_key_value_heads), 1);
+            kv_scales = runtime::DeviceBuffer<float>(gpu.driver(), ones.size());
+            runtime::upload(gpu.driver(), kv_scales.span(), std::span<const float>(ones));
         }
         make_angles(gpu, model, capacity);
+        if (model.has_experts()) routed.emplace(gpu, model, capacity.step_tokens);
     }
+
+    /// What a layer of experts leaves between its operators.
+    struct Routed {
+        Routed(const Gpu& gpu, const Description& model, std::int64_t tokens)
+            : logits(gpu.driver(), row_bytes(model, tokens, model.model.experts)),
+              weights(gpu.driver(), elements(tokens * model.model.experts_per_token)),
+              starts(gpu.driver(), elements(model.model.experts + 1)),
+              rows(gpu.driver(), elements(tokens * model.model.experts_per_token)),
+              between(gpu.driver(),
+                      row_bytes(model, tokens * model.model.experts_per_token, model.expert_width())) {}
+
+        Bytes logits;
+        runtime::DeviceBuffer<float> weights;
+        runtime::DeviceBuffer<std::int32_t> starts;
+        runtime::DeviceBuffer<std::int32_t> rows;
+        Bytes between;
+    };
 
     static std::size_t row_bytes(const Description& model, std::int64_t rows, std::int64_t width) {
         return elements(rows * width * model.element_bytes());
@@ -49,7 +78,8 @@ struct Forward::Memory {
 
     Bytes x;
     Bytes delta;
-    Bytes normed;
+    Bytes normed;                                ///< numbers, or codes of a byte
+    runtime::DeviceBuffer<float> normed_scales;  ///< of rows that are codes
     Bytes qkv;
     Bytes attended;
     Bytes picked;
@@ -60,6 +90,8 @@ struct Forward::Memory {
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
     std::vector<Bytes> values;
+    runtime::DeviceBuffer<float> kv_scales;  ///< of a cache of codes: [kv_heads], ones
+    std::optional<Routed> routed;            ///< of models with experts
     runtime::Event start;
     runtime::Event stop;
 };

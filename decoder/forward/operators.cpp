@@ -8,14 +8,19 @@
 namespace hone::decoder {
 namespace {
 
-NormKernel prepared_norm(Runtime& runtime, const models::Model& model, std::int64_t rows, bool residual) {
+NormKernel prepared_norm(Runtime& runtime, const models::Model& model, std::int64_t rows, bool residual,
+                         NormOutput output = NormOutput::same) {
     if (model.norm == "rmsnorm") {
-        return runtime.prepare(RmsNorm{
-            .hidden = model.hidden_size, .max_rows = rows, .dtype = model.dtype, .residual = residual});
+        return runtime.prepare(RmsNorm{.hidden = model.hidden_size,
+                                       .max_rows = rows,
+                                       .dtype = model.dtype,
+                                       .output = output,
+                                       .residual = residual});
     }
     return runtime.prepare(LayerNorm{.hidden = model.hidden_size,
                                      .max_rows = rows,
                                      .dtype = model.dtype,
+                                     .output = output,
                                      .residual = residual,
                                      .bias = model.norm_bias});
 }
@@ -29,6 +34,7 @@ RopeKvAppendKernel prepared_append(Runtime& runtime, const models::Model& model,
                      .rotary_dim = model.rotary_dim,
                      .max_tokens = tokens,
                      .dtype = model.dtype,
+                     .kv_dtype = capacity.kv_dtype,
                      .style = model.interleaved_rotary ? RopeStyle::interleaved : RopeStyle::half,
                      .norm = model.qk_norm,
                      .slots = slots,
@@ -42,6 +48,7 @@ Attention attention_of(const models::Model& model, const Capacity& capacity, std
             .max_batch = capacity.sequences,
             .max_kv_len = capacity.context,
             .dtype = model.dtype,
+            .kv_dtype = capacity.kv_dtype,
             .softcap = model.softcap > 0,
             .window = window,
             .page_size = capacity.page_size};
@@ -85,13 +92,74 @@ SampleKernel prepared_sample(Runtime& runtime, const models::Model& model, std::
                                   .softcap = static_cast<std::int64_t>(model.logit_cap)});
 }
 
+/// Layers without such a weight do not count.
 WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*weight) {
     WeightKinds kinds{.format = weights.code_format};
     for (const LayerWeights& layer : weights.layers) {
+        if ((layer.*weight).rows == 0) continue;
         kinds.numbers |= !(layer.*weight).is_coded;
         kinds.codes |= (layer.*weight).is_coded;
     }
     return kinds;
+}
+
+/// Of the networks of layers without experts.
+WeightKinds kinds_of_networks(const ModelWeights& weights) {
+    WeightKinds kinds{.format = weights.code_format};
+    for (const LayerWeights& layer : weights.layers) {
+        if (layer.has_experts()) continue;
+        kinds.numbers |= !layer.up.is_coded;
+        kinds.codes |= layer.up.is_coded;
+    }
+    return kinds;
+}
+
+/// What norms in front of products write: codes with a scale a row where all of these multiply such.
+NormOutput output_of_norms(const ModelWeights& weights) {
+    const checkpoints::WeightFormat& format = weights.code_format;
+    const auto has_codes = [](const LayerWeights& layer) {
+        return layer.qkv.is_coded && layer.up.is_coded && !layer.has_experts();
+    };
+    if (!format.format || format.group != 0 || !std::ranges::all_of(weights.layers, has_codes))
+        return NormOutput::same;
+    switch (*format.format) {
+        case QuantFormat::w8a8: return NormOutput::int8;
+        case QuantFormat::fp8: return NormOutput::fp8;
+        default: return NormOutput::same;
+    }
+}
+
+ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
+    return {.experts = model.model.experts,
+            .top_k = model.model.experts_per_token,
+            .max_tokens = tokens,
+            .dtype = model.model.dtype};
+}
+
+ExpertLinearKernel prepared_experts_up(Runtime& runtime, const Description& model, std::int64_t tokens) {
+    ExpertLinear up = experts_of(model, tokens);
+    up.in = model.model.hidden_size;
+    up.out = model.expert_width();
+    up.activation = model.activation();
+    up.gated = true;
+    up.gather = true;
+    return runtime.prepare(up);
+}
+
+ExpertLinearKernel prepared_experts_down(Runtime& runtime, const Description& model, std::int64_t tokens) {
+    ExpertLinear down = experts_of(model, tokens);
+    down.in = model.expert_width();
+    down.out = model.model.hidden_size;
+    down.combine = true;
+    return runtime.prepare(down);
+}
+
+ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
+    return runtime.prepare(ExpertRouting{.experts = model.experts,
+                                         .top_k = model.experts_per_token,
+                                         .max_tokens = tokens,
+                                         .dtype = model.dtype,
+                                         .renormalize = model.renormalized_routing});
 }
 
 using Preparations = std::vector<std::function<void()>>;
@@ -105,35 +173,36 @@ void run_side_by_side(const Preparations& preparations) {
 
 }  // namespace
 
-Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights) {
+Product::Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes) {
     if (weights.numbers) dense_ = runtime.prepare(linear);
     if (!weights.codes) return;
-    coded_ = runtime.prepare(QuantizedLinear{.in = linear.in,
-                                             .out = linear.out,
-                                             .max_tokens = linear.max_tokens,
-                                             .dtype = linear.dtype,
-                                             .format = *weights.format.format,
-                                             .group = weights.format.group,
-                                             .zeros = weights.format.zeros,
-                                             .bias = linear.bias,
-                                             .residual = linear.residual,
-                                             .norm = linear.norm});
+    coded_ = runtime.prepare(QuantizedLinear{
+        .in = linear.in,
+        .out = linear.out,
+        .max_tokens = linear.max_tokens,
+        .dtype = linear.dtype,
+        .format = *weights.format.format,
+        .group = weights.format.group,
+        .zeros = weights.format.zeros,
+        .quantized_x = takes_codes,
+        .bias = linear.bias,
+    });
 }
 
-Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
-                    std::int64_t tokens) const {
+Status Product::run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args, std::int64_t tokens,
+                    const float* x_scales) const {
     if (!weight.is_coded) {
         args.weight = weight.values;
         return dense_.run(stream, args, tokens);
     }
-    const QuantizedLinearArgs coded{.x = args.x,
-                                    .weight = weight.packed,
-                                    .bias = args.bias,
-                                    .residual = args.residual,
-                                    .out = args.out,
-                                    .workspace = args.workspace,
-                                    .norm_weight = args.norm_weight,
-                                    .epsilon = args.epsilon};
+    const QuantizedLinearArgs coded{
+        .x = args.x,
+        .x_scales = x_scales,
+        .weight = weight.packed,
+        .bias = args.bias,
+        .out = args.out,
+        .workspace = args.workspace,
+    };
     return coded_.run(stream, coded, tokens);
 }
 
@@ -142,7 +211,7 @@ std::int64_t Product::workspace_bytes(std::int64_t tokens) const {
 }
 
 Network::Network(Runtime& runtime, const Description& model, std::int64_t max_tokens,
-                 const WeightKinds& weights) {
+                 const WeightKinds& weights, bool takes_codes) {
     const models::Model& m = model.model;
     if (weights.numbers) {
         dense_ = runtime.prepare(FusedFfn{.hidden = m.hidden_size,
@@ -151,9 +220,7 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .dtype = m.dtype,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias,
-                                          .residual = model.norms_in_products(),
-                                          .norm = model.norms_in_products()});
+                                          .bias = m.ffn_bias});
     }
     if (!weights.codes) return;
     coded_ = runtime.prepare(QuantizedFfn{.hidden = m.hidden_size,
@@ -163,15 +230,14 @@ Network::Network(Runtime& runtime, const Description& model, std::int64_t max_to
                                           .format = *weights.format.format,
                                           .group = weights.format.group,
                                           .zeros = weights.format.zeros,
+                                          .quantized_x = takes_codes,
                                           .activation = model.activation(),
                                           .gated = m.gated_ffn,
-                                          .bias = m.ffn_bias,
-                                          .residual = model.norms_in_products(),
-                                          .norm = model.norms_in_products()});
+                                          .bias = m.ffn_bias});
 }
 
-Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
-                    std::int64_t tokens) const {
+Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args, std::int64_t tokens,
+                    const float* x_scales) const {
     if (!layer.up.is_coded) {
         args.gate = layer.gate.values;
         args.up = layer.up.values;
@@ -180,17 +246,17 @@ Status Network::run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs
         args.down_bias = layer.down_bias;
         return dense_.run(stream, args, tokens);
     }
-    const QuantizedFfnArgs coded{.x = args.x,
-                                 .gate = layer.gate.packed,
-                                 .up = layer.up.packed,
-                                 .down = layer.down.packed,
-                                 .up_bias = layer.up_bias,
-                                 .down_bias = layer.down_bias,
-                                 .residual = args.residual,
-                                 .out = args.out,
-                                 .workspace = args.workspace,
-                                 .norm_weight = args.norm_weight,
-                                 .epsilon = args.epsilon};
+    const QuantizedFfnArgs coded{
+        .x = args.x,
+        .x_scales = x_scales,
+        .gate = layer.gate.packed,
+        .up = layer.up.packed,
+        .down = layer.down.packed,
+        .up_bias = layer.up_bias,
+        .down_bias = layer.down_bias,
+        .out = args.out,
+        .workspace = args.workspace,
+    };
     return coded_.run(stream, coded, tokens);
 }
 
@@ -198,10 +264,18 @@ std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
     return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
 }
 
+std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
+    if (!up) return 0;
+    return std::max({router.workspace_bytes(tokens), routing.workspace_bytes(tokens),
+                     up.workspace_bytes(tokens), down.workspace_bytes(tokens)});
+}
+
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
+    const NormOutput norms = output_of_norms(weights);
+    norms_write_codes = norms != NormOutput::same;
     Preparations preparations;
     const auto add = [&](auto& kernel, auto prepare) {
         preparations.emplace_back([&kernel, prepare] { kernel = prepare(); });
@@ -219,9 +293,8 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .out = model.qkv_width(),
                         .max_tokens = tokens,
                         .dtype = m.dtype,
-                        .bias = m.qkv_bias,
-                        .norm = model.norms_in_products()},
-                       kinds_of(weights, &LayerWeights::qkv));
+                        .bias = m.qkv_bias},
+                       kinds_of(weights, &LayerWeights::qkv), norms_write_codes);
     });
     add(output, [&] {
         return Product(runtime,
@@ -229,11 +302,21 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .out = m.hidden_size,
                         .max_tokens = tokens,
                         .dtype = m.dtype,
-                        .bias = m.output_bias,
-                        .residual = model.norms_in_products()},
+                        .bias = m.output_bias},
                        kinds_of(weights, &LayerWeights::output));
     });
-    add(network, [&] { return Network(runtime, model, tokens, kinds_of(weights, &LayerWeights::up)); });
+    add(network,
+        [&] { return Network(runtime, model, tokens, kinds_of_networks(weights), norms_write_codes); });
+    if (model.has_experts()) {
+        add(experts.router, [&] {
+            return Product(runtime,
+                           {.in = m.hidden_size, .out = m.experts, .max_tokens = tokens, .dtype = m.dtype},
+                           kinds_of(weights, &LayerWeights::router));
+        });
+        add(experts.routing, [&] { return prepared_routing(runtime, m, tokens); });
+        add(experts.up, [&] { return prepared_experts_up(runtime, model, tokens); });
+        add(experts.down, [&] { return prepared_experts_down(runtime, model, tokens); });
+    }
     add(head, [&] {
         return Product(runtime,
                        {.in = m.hidden_size,
@@ -248,7 +331,11 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
     add(embedding, [&] { return prepared_embedding(runtime, m, tokens); });
     add(rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
     add(first_norm, [&] { return prepared_norm(runtime, m, tokens, false); });
-    if (!model.norms_in_products()) add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
+    add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
+    if (norms_write_codes) {
+        add(first_coded_norm, [&] { return prepared_norm(runtime, m, tokens, false, norms); });
+        add(coded_norm, [&] { return prepared_norm(runtime, m, tokens, true, norms); });
+    }
     add(append, [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
     add(append_anyhow, [&] { return prepared_append(runtime, m, capacity, tokens, true); });
     add(sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });

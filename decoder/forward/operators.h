@@ -2,7 +2,9 @@
 // otherwise.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "checkpoints/pack/weight_format.h"
@@ -12,13 +14,17 @@
 
 namespace hone::decoder {
 
+/// What people call the kinds of a cache of keys and values, by KvDtype.
+inline constexpr std::array<std::string_view, 2> kv_cache_names{"same", "fp8"};
+
 /// What a forward pass has room for.
 struct Capacity {
-    std::int64_t step_tokens = 2048;  ///< tokens of a step, of all its sequences
-    std::int64_t sequences = 16;      ///< that take part in a step
-    std::int64_t context = 4096;      ///< tokens of a sequence
-    std::int64_t pages = 0;           ///< of the cache
-    std::int64_t page_size = 16;      ///< tokens of a page
+    std::int64_t step_tokens = 2048;   ///< tokens of a step, of all its sequences
+    std::int64_t sequences = 16;       ///< that take part in a step
+    std::int64_t context = 4096;       ///< tokens of a sequence
+    std::int64_t pages = 0;            ///< of the cache
+    std::int64_t page_size = 16;       ///< tokens of a page
+    KvDtype kv_dtype = KvDtype::same;  ///< of keys and values
 
     [[nodiscard]] std::int64_t pages_a_sequence() const { return (context + page_size - 1) / page_size; }
 };
@@ -35,11 +41,12 @@ struct WeightKinds {
 class Product {
   public:
     Product() = default;
-    Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights);
+    /// `takes_codes`: x comes as codes with a scale each row, which weights of codes are multiplied with.
+    Product(Runtime& runtime, const Linear& linear, const WeightKinds& weights, bool takes_codes = false);
 
-    /// `args` without a weight.
+    /// `args` without a weight; x_scales are those of x that comes as codes.
     [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
-                             std::int64_t tokens) const;
+                             std::int64_t tokens, const float* x_scales = nullptr) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 
   private:
@@ -51,16 +58,27 @@ class Product {
 class Network {
   public:
     Network() = default;
-    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights);
+    Network(Runtime& runtime, const Description& model, std::int64_t max_tokens, const WeightKinds& weights,
+            bool takes_codes);
 
-    /// `args` without weights and biases.
+    /// `args` without weights and biases; x_scales as a product's.
     [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
-                             std::int64_t tokens) const;
+                             std::int64_t tokens, const float* x_scales = nullptr) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 
   private:
     FusedFfnKernel dense_;
     QuantizedFfnKernel coded_;
+};
+
+/// Layers of experts: which a token goes to, and both halves of their networks.
+struct ExpertOperators {
+    Product router;
+    ExpertRoutingKernel routing;
+    ExpertLinearKernel up;    ///< gated; gathers rows of tokens
+    ExpertLinearKernel down;  ///< adds up a token's experts
+
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
 
 struct Operators {
@@ -71,7 +89,11 @@ struct Operators {
     EmbeddingKernel embedding;
     EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
     NormKernel first_norm;
-    NormKernel norm;  ///< of a sum; not prepared where norms are in products
+    NormKernel norm;  ///< of a sum
+    /// Norms in front of products write the codes that these multiply: no launch in between makes them.
+    bool norms_write_codes = false;
+    NormKernel first_coded_norm;
+    NormKernel coded_norm;
     Product qkv;
     RopeKvAppendKernel append;         ///< one new token of each sequence
     RopeKvAppendKernel append_anyhow;  ///< any of them
@@ -80,6 +102,7 @@ struct Operators {
     std::vector<AttentionKernel> any_queries;
     Product output;
     Network network;
+    ExpertOperators experts;  ///< as network prepared where layers have them
     Product head;
     SampleKernel sample;
     SampleKernel filtered_sample;

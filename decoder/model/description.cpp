@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "decoder/error.h"
@@ -15,10 +16,23 @@ namespace {
 
 constexpr double most_cap = 65536;  ///< Sample::softcap
 
-bool differ_in_windows(const models::Model& model) {
+bool differ_in_what_is_run(const models::Model& model) {
     return std::ranges::all_of(model.layers, [&](const models::LayerGroup& group) {
-        return group.kind == models::LayerKind{.window = group.kind.window};
+        return group.kind == models::LayerKind{.window = group.kind.window, .experts = group.kind.experts};
     });
+}
+
+/// What of its experts, in words; nothing: the operators have it all.
+std::vector<std::string> lacking_of_experts(const models::Model& model, const TensorNames& names) {
+    if (names.router.empty()) return {"a mixture of experts"};
+    std::vector<std::string> lacks;
+    if (!model.softmax_routing || model.experts_per_token == 0)
+        lacks.emplace_back("experts that are not chosen by a softmax over all of them");
+    if (model.router_bias) lacks.emplace_back("a router with a bias");
+    if (model.shared_width > 0) lacks.emplace_back("an expert that sees all tokens");
+    if (model.own_expert_network || !model.gated_ffn)
+        lacks.emplace_back("experts that are no gated networks");
+    return lacks;
 }
 
 /// What of a model the decoder has no operators for, in words.
@@ -32,8 +46,8 @@ std::vector<std::string> lacking(const models::Model& model, const TensorNames& 
                              (model.norms == models::NormPlaces::around && !names.behind_attention.empty());
     lack(!knows_norms, "norms elsewhere than in front");
     lack(model.parallel, "parallel blocks");
-    lack(!differ_in_windows(model), "layers that differ in more than their windows");
-    lack(model.experts > 1, "a mixture of experts");
+    lack(!differ_in_what_is_run(model), "layers that differ in more than windows and experts");
+    if (model.experts > 1) std::ranges::move(lacking_of_experts(model, names), std::back_inserter(lacks));
     lack(model.latent_attention, "latent attention");
     lack(model.alibi, "ALiBi");
     lack(model.sinks, "attention sinks");
@@ -74,19 +88,33 @@ float Description::score_scale() const {
     return model.query_scalar > 0 ? static_cast<float>(1 / std::sqrt(model.query_scalar)) : 0;
 }
 
+bool Description::has_experts(std::int64_t layer) const {
+    return models::kind_of_layer(model, layer).experts;
+}
+
+double Description::share_of_experts(std::int64_t tokens) const {
+    if (!has_experts()) return 1;
+    const double of_one = static_cast<double>(model.experts_per_token) / static_cast<double>(model.experts);
+    return 1 - std::pow(1 - of_one, static_cast<double>(tokens));
+}
+
 std::vector<std::int64_t> Description::windows() const {
-    if (model.layers.empty()) return {model.sliding_window};
     std::vector<std::int64_t> windows;
-    for (const models::LayerGroup& group : model.layers) windows.push_back(group.kind.window);
+    for (const models::LayerGroup& group : models::layer_groups(model)) {
+        if (std::ranges::find(windows, group.kind.window) == windows.end())
+            windows.push_back(group.kind.window);
+    }
     return windows;
 }
 
 std::size_t Description::window_of(std::int64_t layer) const {
-    return model.group_of_layer.empty() ? 0 : model.group_of_layer[static_cast<std::size_t>(layer)];
+    const std::vector<std::int64_t> all = windows();
+    const std::int64_t window = models::kind_of_layer(model, layer).window;
+    return static_cast<std::size_t>(std::ranges::find(all, window) - all.begin());
 }
 
-std::int64_t Description::cache_bytes_a_token() const {
-    return 2 * kv_width() * element_bytes() * model.num_hidden_layers;
+std::int64_t Description::cache_bytes_a_token(KvDtype kv_dtype) const {
+    return 2 * kv_width() * cache_element_bytes(kv_dtype) * model.num_hidden_layers;
 }
 
 Description describe(const models::Model& model, const models::RotationNumbers& rotation) {

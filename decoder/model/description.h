@@ -14,8 +14,8 @@
 
 namespace hone::decoder {
 
-/// All layers are alike but for windows of attention: norm, attention, sum, norm, feed-forward network, sum;
-/// with norms around, another one in front of each sum.
+/// All layers are alike but for windows of attention and experts in place of one network: norm, attention,
+/// sum, norm, feed-forward network, sum; with norms around, another one in front of each sum.
 struct Description {
     models::Model model;
     models::RotationNumbers rotation;
@@ -27,18 +27,29 @@ struct Description {
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(model.dtype); }
     [[nodiscard]] Activation activation() const;
     [[nodiscard]] bool has_norms_behind() const { return model.norms == models::NormPlaces::around; }
-    /// Norms stand in front of products and sums behind them, both parts of the products' operators.
-    [[nodiscard]] bool norms_in_products() const { return model.norm == "rmsnorm" && !has_norms_behind(); }
+    [[nodiscard]] bool has_experts() const { return model.experts > 1; }
+    [[nodiscard]] bool has_experts(std::int64_t layer) const;
+    /// Elements between the halves of an expert.
+    [[nodiscard]] std::int64_t expert_width() const {
+        return model.expert_width > 0 ? model.expert_width : model.intermediate_size;
+    }
+    /// Of experts' weights what a step of so many tokens reads where all experts are as likely as each other,
+    /// 0 to 1: of one token its own experts.
+    [[nodiscard]] double share_of_experts(std::int64_t tokens) const;
     /// What tokens' rows are multiplied by, a number of the model's dtype; 1: they are not.
     [[nodiscard]] float embedding_scale() const;
     /// What scores of attention are multiplied by; 0: the inverse of the root of head_dim.
     [[nodiscard]] float score_scale() const;
-    /// Keys that a query sees, of each kind of layer; 0: all.
+    /// Keys that a query sees, each number once; 0: all.
     [[nodiscard]] std::vector<std::int64_t> windows() const;
     /// Which of windows() a layer has.
     [[nodiscard]] std::size_t window_of(std::int64_t layer) const;
+    /// Bytes of an element of keys and values.
+    [[nodiscard]] std::int64_t cache_element_bytes(KvDtype kv_dtype) const {
+        return kv_dtype == KvDtype::fp8 ? 1 : element_bytes();
+    }
     /// Bytes of keys and values of a token, of all layers.
-    [[nodiscard]] std::int64_t cache_bytes_a_token() const;
+    [[nodiscard]] std::int64_t cache_bytes_a_token(KvDtype kv_dtype) const;
 };
 
 /// Throws DecoderError for a model that cannot be run: its model_type, or what of it there is no operator

@@ -30,9 +30,15 @@ const std::vector<TensorNames>& entries() {
          .root_scale = true},
         {.model_type = "llama"},
         {.model_type = "mistral"},
+        {.model_type = "mixtral",
+         .router = "block_sparse_moe.gate",
+         .experts = "block_sparse_moe.experts",
+         .expert_up = {"w1", "w3"},
+         .expert_down = "w2"},
         {.model_type = "phi3", .qkv = {"self_attn.qkv_proj"}, .up = {"mlp.gate_up_proj"}},
         {.model_type = "qwen2"},
         {.model_type = "qwen3"},
+        {.model_type = "qwen3_moe", .router = "mlp.gate", .experts = "mlp.experts"},
     };
     return all;
 }

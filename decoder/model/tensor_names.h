@@ -27,6 +27,12 @@ struct TensorNames {
     /// Rows of the gate first, where there is one.
     std::vector<std::string_view> up{"mlp.gate_proj", "mlp.up_proj"};
     std::string_view down = "mlp.down_proj";
+    /// Of models with experts: what chooses them; then what stands in front of an expert's number, and
+    /// behind it the gate first.
+    std::string_view router = {};
+    std::string_view experts = {};
+    std::vector<std::string_view> expert_up{"gate_proj", "up_proj"};
+    std::string_view expert_down = "down_proj";
     std::string_view final_norm = "model.norm";
     std::string_view head = "lm_head";
     std::string_view optional_prefix = {};  ///< that some checkpoints have in front of all names

@@ -50,6 +50,7 @@ class WeightLoader {
     }
 
     void load() {
+        refuse_codes_of_experts();
         check_all();
         check_room();
         load_tables();
@@ -96,6 +97,14 @@ class WeightLoader {
         checking_ = false;
     }
 
+    void refuse_codes_of_experts() const {
+        if (!description_.has_experts() || !makes_codes_) return;
+        throw DecoderError(fmt::format(
+            "--format {}: {} has experts, whose operator takes weights of 16 and 32 bits alone; allowed: no "
+            "--format",
+            name(*weights_.code_format.format), model_.name));
+    }
+
     void check_room() const {
         const std::int64_t free_bytes = runtime::free_memory_bytes(gpu_.driver());
         if (planned_bytes_ <= free_bytes) return;
@@ -136,6 +145,10 @@ class WeightLoader {
         if (description_.has_norms_behind()) {
             made.behind_attention = norm(name(names().behind_attention));
             made.behind_network = norm(name(names().behind_network));
+        }
+        if (description_.has_experts(layer)) {
+            load_experts(layer, made);
+            return made;
         }
         load_up(layer, made);
         made.down = linear({linear_tensor(name(names().down), hidden, between)});
@@ -183,6 +196,37 @@ class WeightLoader {
         }
         made.gate = linear({linear_tensor(first, between, model_.hidden_size)});
         made.up = linear({linear_tensor(in_layer(layer, parts[1]), between, model_.hidden_size)});
+    }
+
+    void load_experts(std::int64_t layer, LayerWeights& made) {
+        const std::int64_t hidden = model_.hidden_size;
+        const std::int64_t width = description_.expert_width();
+        made.router = linear({linear_tensor(in_layer(layer, names().router), model_.experts, hidden)});
+        const std::int64_t before = weights_.bytes_a_step_;
+        made.gate = of_experts(layer, names().expert_up[0], width, hidden);
+        made.up = of_experts(layer, names().expert_up[1], width, hidden);
+        made.down = of_experts(layer, names().expert_down, hidden, width);
+        weights_.expert_bytes_ += weights_.bytes_a_step_ - before;
+    }
+
+    /// Of all experts one after the other.
+    MatrixWeight of_experts(std::int64_t layer, std::string_view name, std::int64_t rows,
+                            std::int64_t columns) {
+        std::vector<WantedTensor> tensors;
+        for (std::int64_t expert = 0; expert < model_.experts; ++expert) {
+            const std::string part = fmt::format("{}.{}.{}", names().experts, expert, name);
+            tensors.push_back(linear_tensor(in_layer(layer, part), rows, columns));
+        }
+        const auto is_coded = [&](const WantedTensor& tensor) {
+            return source_.coded(tensor.name) != nullptr;
+        };
+        if (std::ranges::any_of(tensors, is_coded)) {
+            throw DecoderError(fmt::format(
+                "{} has codes, and the operator of experts takes weights of 16 and 32 bits alone; allowed: a "
+                "checkpoint whose experts are numbers (hone quantize --skip experts leaves them out)",
+                std::ranges::find_if(tensors, is_coded)->name));
+        }
+        return linear(tensors);
     }
 
     /// The operator of a network takes codes of all its weights or of none.
@@ -337,35 +381,37 @@ class WeightLoader {
             all_bytes_ += count * width();
             return nullptr;
         }
+        std::vector<Piece> pieces;
         std::int64_t begin = 0;  // of the tensor, among all elements
         for (const WantedTensor& tensor : tensors) {
             const std::int64_t from = std::max(first, begin);
             const std::int64_t end = std::min(first + count, begin + tensor.elements());
-            if (from < end) {
-                const auto place = static_cast<std::size_t>((from - first) * width());
-                read_part(tensor, from - begin, end - from,
-                          to.subspan(place, static_cast<std::size_t>((end - from) * width())));
-            }
+            const std::int64_t step = piece_bytes / width();
+            for (std::int64_t at = from; at < end; at += step)
+                pieces.push_back({&tensor, at - begin, std::min(step, end - at), at - first});
             begin += tensor.elements();
         }
+        runtime::for_each_piece(static_cast<std::int64_t>(pieces.size()), reading_threads,
+                                [&](std::int64_t i) { read(pieces[static_cast<std::size_t>(i)], to); });
         return to.data();
     }
 
-    void read_part(const WantedTensor& tensor, std::int64_t first, std::int64_t count,
-                   runtime::DeviceSpan<std::byte> to) {
-        const std::int64_t step = piece_bytes / width();
-        const auto piece = [&](std::int64_t number) {
-            const runtime::CurrentContext current(gpu_.driver(), gpu_.context());
-            const std::int64_t begin = number * step;
-            const std::int64_t elements = std::min(step, count - begin);
-            std::vector<std::byte> bytes(static_cast<std::size_t>(elements * width()));
-            source_.read(tensor, model_.dtype, first + begin, elements, bytes);
-            runtime::upload(gpu_.driver(),
-                            to.subspan(static_cast<std::size_t>(begin * width()), bytes.size()),
-                            std::span<const std::byte>(bytes));
-            report(static_cast<std::int64_t>(bytes.size()));
-        };
-        runtime::for_each_piece((count + step - 1) / step, reading_threads, piece);
+    /// Elements of a tensor that a thread reads at once.
+    struct Piece {
+        const WantedTensor* tensor;
+        std::int64_t first;
+        std::int64_t count;
+        std::int64_t place;  ///< of the first, among all that are read
+    };
+
+    void read(const Piece& piece, runtime::DeviceSpan<std::byte> to) {
+        const runtime::CurrentContext current(gpu_.driver(), gpu_.context());
+        std::vector<std::byte> bytes(static_cast<std::size_t>(piece.count * width()));
+        source_.read(*piece.tensor, model_.dtype, piece.first, piece.count, bytes);
+        runtime::upload(gpu_.driver(),
+                        to.subspan(static_cast<std::size_t>(piece.place * width()), bytes.size()),
+                        std::span<const std::byte>(bytes));
+        report(static_cast<std::int64_t>(bytes.size()));
     }
 
     void report(std::int64_t bytes) {

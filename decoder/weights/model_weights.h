@@ -41,11 +41,15 @@ struct LayerWeights {
     const void* output_bias = nullptr;
     NormWeight network_norm;
     NormWeight behind_network;
-    MatrixWeight gate;  ///< of gated networks
+    MatrixWeight router;  ///< [experts, hidden], of layers with experts: gate, up and down are then those of
+                          ///< all experts, one after the other
+    MatrixWeight gate;    ///< of gated networks
     MatrixWeight up;
     const void* up_bias = nullptr;
     MatrixWeight down;
     const void* down_bias = nullptr;
+
+    [[nodiscard]] bool has_experts() const { return router.rows > 0; }
 };
 
 /// Weights read so far, and of how many bytes.
@@ -70,14 +74,18 @@ class ModelWeights {
 
     /// Of all that is on the GPU.
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-    /// What each step of a single token reads: linear layers, norms.
-    [[nodiscard]] std::int64_t bytes_a_step() const { return bytes_a_step_; }
+    /// What each step reads of linear layers: all, but of experts the share that it needs.
+    [[nodiscard]] std::int64_t bytes_a_step(double share_of_experts) const {
+        return bytes_a_step_ - expert_bytes_ +
+               static_cast<std::int64_t>(share_of_experts * static_cast<double>(expert_bytes_));
+    }
 
   private:
     friend class WeightLoader;
     std::vector<Bytes> memory_;
     std::int64_t bytes_ = 0;
-    std::int64_t bytes_a_step_ = 0;
+    std::int64_t bytes_a_step_ = 0;  ///< with all experts
+    std::int64_t expert_bytes_ = 0;
 };
 
 }  // namespace hone::decoder

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "kernel_templates/attention_decode/declaration.h"
 #include "kernel_templates/kit/ceil_div.h"
@@ -34,5 +35,14 @@ struct DecodeProblem : Fields {
 
 /// Elements of an access of 16 bytes of the cache, of which heads must be whole; 8 at least: accesses to q.
 [[nodiscard]] inline std::int64_t wide_access(const DecodeProblem& p) { return p.fp8_cache() ? 16 : 8; }
+
+/// What sinks are comes behind all other parameters of a kernel: so that those of problems without stand
+/// where they stood, and the kernels' machine code is the same, before there were any.
+inline constexpr KernelArg later_args[] = {pointer_arg(sinks, "sinks")};
+template <std::size_t count>
+[[nodiscard]] consteval auto later_last(const std::array<KernelArg, count>& args) {
+    return with_last(args, later_args);
+}
+inline constexpr auto kernel_args = later_last(std::to_array(call_args));
 
 }  // namespace hone::attention_decode

@@ -44,6 +44,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
          .fill_scale = 0.25,
          .fill_offset = 0.75,
          .present = p.fp8_cache()},
+        {.name = "sinks", .role = Role::weight, .shape = {1, 1, p.heads, 1}, .present = p.sinks},
         {.name = "out",
          .role = Role::output,
          .dtype = p.dtype,

@@ -20,6 +20,7 @@ enum Pointer : int {
     page_table,
     k_scale,  ///< scales of codes, which count about as much as other elements when tuning
     v_scale,
+    sinks,  ///< logits, beside scores times scale
     out,
     lse,
     workspace,
@@ -87,6 +88,13 @@ inline constexpr Field fields[] = {
      .min = 0,
      .default_value = 0,
      .choices = yes_no},
+    {.name = "sinks",
+     .kind = Field::Kind::choice,
+     .meaning = "a learned logit a head counts in the sum of exponentials, and has no value",
+     .min = 0,
+     .default_value = 0,
+     .choices = yes_no,
+     .quiet_default = true},
     {.name = "lengths",
      .kind = Field::Kind::choice,
      .meaning = "every sequence has its own length, kept on the device",
@@ -130,6 +138,7 @@ struct Fields {
     std::int64_t window = 0;
     bool softcap = false;
     bool lse = false;
+    bool sinks = false;
     bool lengths = false;
     std::int64_t page_size = 0;
     std::int64_t heads = 0;
@@ -147,15 +156,16 @@ struct Fields {
             .window = problem[3],
             .softcap = problem[4] != 0,
             .lse = problem[5] != 0,
-            .lengths = problem[6] != 0,
-            .page_size = problem[7],
-            .heads = problem[8],
-            .kv_heads = problem[9],
-            .head_dim = problem[10],
-            .q_tokens = problem[11],
-            .batch = problem[12],
-            .kv_len = problem[13],
-            .q_len = problem[14]};
+            .sinks = problem[6] != 0,
+            .lengths = problem[7] != 0,
+            .page_size = problem[8],
+            .heads = problem[9],
+            .kv_heads = problem[10],
+            .head_dim = problem[11],
+            .q_tokens = problem[12],
+            .batch = problem[13],
+            .kv_len = problem[14],
+            .q_len = problem[15]};
 }
 
 /// The whole call, as most kernels take it.
@@ -167,6 +177,7 @@ inline constexpr KernelArg call_args[] = {
     pointer_arg(page_table, "page_table"),
     pointer_arg(k_scale, "k_scale"),
     pointer_arg(v_scale, "v_scale"),
+    pointer_arg(sinks, "sinks"),
     pointer_arg(out, "out"),
     pointer_arg(lse, "lse"),
     pointer_arg(workspace, "workspace"),

@@ -59,7 +59,7 @@ Work work(const Problem& problem) {
     return {.bytes = bytes, .flops = 4.0 * products};
 }
 
-constexpr Kernel reference_kernels[] = {{"attention_decode_reference", call_args}};
+constexpr Kernel reference_kernels[] = {{"attention_decode_reference", kernel_args}};
 
 Plan reference_plan(const Problem& problem) {
     const DecodeProblem p(problem);

@@ -84,11 +84,27 @@ class Joined {
     __device__ State state() const { return {max_, sum_}; }
     __device__ const float4& sums() const { return sums_; }
 
-    /// Writes the result: zeros, and minus infinity as log-sum-exp, for a row that saw nothing.
+    /// Writes the result: zeros, and minus infinity as log-sum-exp, for a row that saw nothing. Where there
+    /// are sinks, that of the row's head counts as one more piece, which has no value.
     __device__ void store(const Tensors& tensors, int sequence, int list, int item) const {
         const int row = first_row_of(list) + item / row_items;
-        const int column = item % row_items * 4;
         if (row >= tensors.rows()) return;
+        if constexpr (has_sinks) {
+            const State sink{tensors.sinks[head_of(list, row)] * log2_e, 1.0f};
+            Joined all;
+            all.include(state());
+            all.include(sink);
+            all.add(state(), sums_);
+            all.add(sink, {0.0f, 0.0f, 0.0f, 0.0f});
+            all.write(tensors, sequence, list, row, item);
+        } else {
+            write(tensors, sequence, list, row, item);
+        }
+    }
+
+  private:
+    __device__ void write(const Tensors& tensors, int sequence, int list, int row, int item) const {
+        const int column = item % row_items * 4;
         const int head = head_of(list, row);
         const float scale = sum_ > 0.0f ? tensors.v_factor(kv_head_of(list)) / sum_ : 0.0f;
         const float values[4] = {sums_.x * scale, sums_.y * scale, sums_.z * scale, sums_.w * scale};
@@ -105,7 +121,6 @@ class Joined {
                 sum_ > 0.0f ? (max_ + fast_log2(sum_)) * (1.0f / log2_e) : -infinity;
     }
 
-  private:
     float max_ = -infinity;
     float sum_ = 0.0f;
     float4 sums_ = {0.0f, 0.0f, 0.0f, 0.0f};

@@ -16,8 +16,8 @@ struct PlainConfig {
     std::int64_t blocks_per_sm = 1;
 };
 
-inline constexpr Kernel plain_kernels[] = {{"attention_decode_plain", call_args},
-                                           {"attention_decode_combine", call_args}};
+inline constexpr Kernel plain_kernels[] = {{"attention_decode_plain", kernel_args},
+                                           {"attention_decode_combine", kernel_args}};
 
 [[nodiscard]] Cut cut(const DecodeProblem&, const PlainConfig&);
 [[nodiscard]] Plan plain_plan(const DecodeProblem&, const PlainConfig&, const DeviceTraits&);

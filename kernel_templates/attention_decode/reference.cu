@@ -61,12 +61,15 @@ __device__ inline void run(const Tensors& t) {
         }
     }
     const bool empty = visible.first >= visible.last;
+    // Relative to the greatest score, as the other exponentials.
+    if (has_sinks && !empty) sum += exp(static_cast<double>(t.sinks[head]) - max);
     const int64 row = (static_cast<int64>(sequence) * t.q_len + query) * heads + head;
     if (column < head_dim)
         t.out[row * head_dim + column] =
             empty ? 0.0f : static_cast<float>(value / sum * static_cast<double>(t.v_factor(head / group)));
     if (has_lse && column == 0)
-        t.lse[t.lse_offset(sequence, query, head)] = empty ? -infinity : static_cast<float>(max + log(sum));
+        t.lse[t.lse_offset(sequence, query, head)] =
+            empty ? (has_sinks ? t.sinks[head] : -infinity) : static_cast<float>(max + log(sum));
 }
 
 }  // namespace hone::attention_decode::reference

@@ -16,8 +16,8 @@ struct RegistersConfig {
     std::int64_t blocks_per_sm = 1;
 };
 
-inline constexpr Kernel registers_kernels[] = {{"attention_decode_registers", call_args},
-                                               {"attention_decode_combine", call_args}};
+inline constexpr Kernel registers_kernels[] = {{"attention_decode_registers", kernel_args},
+                                               {"attention_decode_combine", kernel_args}};
 
 [[nodiscard]] Cut cut(const DecodeProblem&, const RegistersConfig&);
 [[nodiscard]] Plan registers_plan(const DecodeProblem&, const RegistersConfig&, const DeviceTraits&);

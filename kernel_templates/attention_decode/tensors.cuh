@@ -29,6 +29,9 @@ inline constexpr bool paged = Shape::page_size != 0;
 inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
 inline constexpr bool has_lengths = Shape::lengths != 0;
 inline constexpr bool has_lse = Shape::lse != 0;
+/// A logit a head counts in the sum of exponentials, and has no value; in lse, too, which is the sink where a
+/// row sees nothing.
+inline constexpr bool has_sinks = Shape::sinks != 0;
 /// Query heads that share a key-value head.
 inline constexpr int group = heads / kv_heads;
 static_assert(heads % kv_heads == 0, "query heads share key-value heads evenly");

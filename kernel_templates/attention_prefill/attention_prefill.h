@@ -23,6 +23,10 @@ struct AttentionProblem : Fields {
     /// Pages that hold kv_len tokens; without pages 1.
     [[nodiscard]] std::int64_t pages() const { return paged() ? ceil_div(kv_len, page_size) : 1; }
     [[nodiscard]] std::int64_t element_bytes() const { return size_bytes(dtype); }
+    [[nodiscard]] bool fp8_cache() const { return kv_dtype == KvDtype::fp8; }
+    /// Element type of keys and values.
+    [[nodiscard]] Dtype cache_dtype() const { return fp8_cache() ? Dtype::fp8_e4m3 : dtype; }
+    [[nodiscard]] std::int64_t cache_element_bytes() const { return size_bytes(cache_dtype()); }
     /// Heads of all sequences.
     [[nodiscard]] std::int64_t slots() const { return batch * heads; }
     /// Whether causal tiles differ in length: a window makes them equal.
@@ -48,14 +52,16 @@ struct AttentionProblem : Fields {
     }
 };
 
-/// What says where pages are comes behind all other parameters of a kernel: so that those of problems without
-/// pages stand where they stood, and the kernels' machine code is the same, before there were any.
-inline constexpr KernelArg page_args[] = {pointer_arg(page_table, "page_table"),
-                                          scalar_arg(page_table_stride, "page_table_stride"),
-                                          scalar_arg(pool_pages, "pool_pages")};
+/// What says where pages are, what codes count and what sinks are comes behind all other parameters of a
+/// kernel: so that those of problems without stand where they stood, and the kernels' machine code is the
+/// same, before there were any.
+inline constexpr KernelArg later_args[] = {
+    pointer_arg(page_table, "page_table"), scalar_arg(page_table_stride, "page_table_stride"),
+    scalar_arg(pool_pages, "pool_pages"),  pointer_arg(k_scale, "k_scale"),
+    pointer_arg(v_scale, "v_scale"),       pointer_arg(sinks, "sinks")};
 template <std::size_t count>
-[[nodiscard]] consteval auto pages_last(const std::array<KernelArg, count>& args) {
-    return with_last(args, page_args);
+[[nodiscard]] consteval auto later_last(const std::array<KernelArg, count>& args) {
+    return with_last(args, later_args);
 }
 
 }  // namespace hone::attention_prefill

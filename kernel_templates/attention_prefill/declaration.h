@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel_templates/enums.h"
 #include "kernel_templates/family.h"
 
 namespace hone::attention_prefill {
@@ -19,6 +20,9 @@ enum Pointer : int {
     kv_starts,
     kv_lengths,
     page_table,
+    k_scale,  ///< scales of codes, which count about as much as other elements when tuning
+    v_scale,
+    sinks,  ///< logits, beside scores times scale
     out,
     lse,  ///< natural logarithms; [heads, q_tokens] where packed
     workspace,
@@ -56,6 +60,7 @@ enum class Lengths : std::int64_t { none, kv, cumulative, paged };
 inline constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
 inline constexpr std::string_view yes_no[] = {"no", "yes"};
 inline constexpr std::string_view lengths_choices[] = {"none", "kv", "cumulative", "paged"};
+inline constexpr std::string_view kv_dtype_choices[] = {"same", "fp8_e4m3"};
 
 inline constexpr Field fields[] = {
     {.name = "dtype",
@@ -104,6 +109,20 @@ inline constexpr Field fields[] = {
      .max = 65536,
      .default_value = 0,
      .quiet_default = true},
+    {.name = "kv_dtype",
+     .kind = Field::Kind::choice,
+     .meaning = "element type of k and v; fp8 has a scale for each head",
+     .min = 0,
+     .default_value = 0,
+     .choices = kv_dtype_choices,
+     .quiet_default = true},
+    {.name = "sinks",
+     .kind = Field::Kind::choice,
+     .meaning = "a learned logit a head counts in the sum of exponentials, and has no value",
+     .min = 0,
+     .default_value = 0,
+     .choices = yes_no,
+     .quiet_default = true},
     {.name = "heads", .kind = Field::Kind::extent, .meaning = "heads of q and out", .max = 1024},
     {.name = "kv_heads", .kind = Field::Kind::extent, .meaning = "heads of k and v", .max = 1024},
     {.name = "head_dim", .kind = Field::Kind::extent, .meaning = "elements of a row", .max = 256},
@@ -128,6 +147,8 @@ struct Fields {
     bool lse = false;
     Lengths lengths = Lengths::none;
     std::int64_t page_size = 0;
+    KvDtype kv_dtype = KvDtype::same;
+    bool sinks = false;
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_dim = 0;
@@ -143,12 +164,14 @@ struct Fields {
             .lse = problem[4] != 0,
             .lengths = static_cast<Lengths>(problem[5]),
             .page_size = problem[6],
-            .heads = problem[7],
-            .kv_heads = problem[8],
-            .head_dim = problem[9],
-            .batch = problem[10],
-            .q_len = problem[11],
-            .kv_len = problem[12]};
+            .kv_dtype = static_cast<KvDtype>(problem[7]),
+            .sinks = problem[8] != 0,
+            .heads = problem[9],
+            .kv_heads = problem[10],
+            .head_dim = problem[11],
+            .batch = problem[12],
+            .q_len = problem[13],
+            .kv_len = problem[14]};
 }
 
 /// The whole call, as most kernels take it.
@@ -160,6 +183,9 @@ inline constexpr KernelArg call_args[] = {
     pointer_arg(kv_starts, "kv_starts"),
     pointer_arg(kv_lengths, "kv_lengths"),
     pointer_arg(page_table, "page_table"),
+    pointer_arg(k_scale, "k_scale"),
+    pointer_arg(v_scale, "v_scale"),
+    pointer_arg(sinks, "sinks"),
     pointer_arg(out, "out"),
     pointer_arg(lse, "lse"),
     pointer_arg(workspace, "workspace"),

@@ -75,7 +75,7 @@ Work work(const Problem& problem) {
     return {.bytes = bytes_of(declared_arguments(problem)), .flops = 4.0 * products};
 }
 
-constexpr auto reference_args = pages_last(std::to_array(call_args));
+constexpr auto reference_args = later_last(std::to_array(call_args));
 constexpr Kernel reference_kernels[] = {{"attention_prefill_reference", reference_args}};
 
 Plan reference_plan(const Problem& problem) {

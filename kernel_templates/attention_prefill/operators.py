@@ -17,6 +17,10 @@ attention_prefill = family(
                default="none", enum="Lengths"),
         extent("page_size", 0, 65536, "tokens of a page of k and v; 0: they do not come in pages", default=0,
                quiet_default=True),
+        choice("kv_dtype", "same fp8_e4m3", "element type of k and v; fp8 has a scale for each head", default="same",
+               enum="KvDtype", quiet_default=True),
+        flag("sinks", "a learned logit a head counts in the sum of exponentials, and has no value",
+             quiet_default=True),
         extent("heads", 1, 1024, "heads of q and out"),
         extent("kv_heads", 1, 1024, "heads of k and v"),
         extent("head_dim", 1, 256, "elements of a row"),
@@ -26,14 +30,20 @@ attention_prefill = family(
     ],
     pointers=[
         read("q", "p.tensors(), p.tensor_tokens(q_len), heads, head_dim", strided="batch token head"),
-        read("k", "p.kv_tensors(), p.kv_tensor_tokens(), kv_heads, head_dim", strided="batch token head"),
-        read("v", "p.kv_tensors(), p.kv_tensor_tokens(), kv_heads, head_dim", strided="batch token head"),
+        read("k", "p.kv_tensors(), p.kv_tensor_tokens(), kv_heads, head_dim", "p.cache_dtype()",
+             strided="batch token head"),
+        read("v", "p.kv_tensors(), p.kv_tensor_tokens(), kv_heads, head_dim", "p.cache_dtype()",
+             strided="batch token head"),
         read("q_starts", "batch + 1, 1", "int32", when="p.packed()", fill=ramp("q_len"),
              words="first tokens of the sequences, and the end"),
         read("kv_starts", "batch + 1, 1", "int32", when="p.packs_keys()", fill=ramp("kv_len")),
         read("kv_lengths", "batch, 1", "int32", when="p.has_kv_lengths()",
              fill=ramp("-p.tuning_step()", "kv_len")),
         read("page_table", "batch, p.pages(), 1", "int32", when="p.paged()", fill=permutation()),
+        weight("k_scale", "kv_heads, 1", "fp32", when="p.fp8_cache()", fill=uniform(0.25, 0.75),
+               words="scales of codes, which count about as much as other elements when tuning"),
+        weight("v_scale", "kv_heads, 1", "fp32", when="p.fp8_cache()", fill=uniform(0.25, 0.75)),
+        weight("sinks", "heads, 1", "fp32", when="sinks", words="logits, beside scores times scale"),
         write("out", "p.tensors(), p.tensor_tokens(q_len), heads, head_dim", strided="batch token head"),
         write("lse", "p.tensors(), heads, p.tensor_tokens(q_len), 1", "fp32", when="lse",
               words="natural logarithms; [heads, q_tokens] where packed"),
@@ -62,7 +72,7 @@ attention = operator(
          "that sees no key gets zeros, and -infinity as its log-sum-exp; what stands in k and v beyond a "
          "sequence's end, also NaN, changes nothing.\n\n"
          "One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take "
-         "kernels that read a KV cache at the speed of memory, others those of prefill. Packed queries over a "
+         "kernels that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed queries over a "
          "paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one call. "
          "Lengths, starts and page tables are on the device: a captured graph may be replayed with others.",
     fields=[
@@ -74,7 +84,7 @@ attention = operator(
         integer("max_kv_len", 8192, "most keys of a sequence: its capacity in a cache"),
         integer("min_q_len", 1, "fewest queries of a call, from 1: kernels for fewer are not prepared"),
         dtype_field("element type of q and out, and of k and v"),
-        choice_field("kv_dtype", "KvDtype", "same", "element type of k and v; fp8 for max_q_len up to 16, not packed"),
+        choice_field("kv_dtype", "KvDtype", "same", "element type of k and v; fp8: codes, with k_scale and v_scale"),
         flag_field("causal", default=True),
         flag_field("lengths", "kv_lengths says how many keys each sequence has; else all have kv_len"),
         flag_field("packed", "q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with "
@@ -83,6 +93,8 @@ attention = operator(
         flag_field("lse", "the log-sum-exp of the scores is written, too"),
         integer("window", 0, "most keys that a query sees, its own included; needs causal; 0: all"),
         integer("page_size", 0, "tokens of a page of the KV cache; 0: not paged"),
+        flag_field("sinks", "a learned logit a head, beside scores times scale, counts in the softmax's sum and in "
+                            "lse, and has no value"),
     ],
     call=call(
         "Attention",
@@ -124,6 +136,8 @@ attention = operator(
             tensor("v_scale", "[kv_heads]", "needed when the cache is fp8", element="fp32",
                    when="kv_dtype != same",
                    role="weight"),
+            tensor("sinks", "[heads]", "natural logits, not scaled nor capped; needed when the operator has sinks",
+                   element="fp32", when="sinks", role="weight"),
             workspace_argument(),
             strides_argument("q", "batch token head"),
             strides_argument("k", "batch token head"),
@@ -139,7 +153,7 @@ attention = operator(
         run="q_len and kv_len are those of every sequence; where lengths or starts are on the device, the "
             "most that any has. kv_len from 1; with batch or q_len 0 nothing is done.",
         python="q k v",
-        keywords="kv_lengths page_table q_starts kv_starts q_len kv_len k_scale v_scale scale softcap out lse "
+        keywords="kv_lengths page_table q_starts kv_starts q_len kv_len k_scale v_scale sinks scale softcap out lse "
                  "workspace",
         python_says="Returns out, or (out, lse) where the operator has an lse.\n\n"
                     "q and out are [batch, q_len, heads, head_dim]; k and v [batch, kv_len, kv_heads, "
@@ -154,7 +168,7 @@ attention = operator(
                     "keys of every sequence, or the most of any where the lengths are on the device; None: "
                     "as many as k has room for. Of a packed call the most of any, q_len and where there are no "
                     "pages kv_len, have to be given. Lengths, starts and tables are int32 on the device; k_scale and v_scale are "
-                    "fp32 [kv_heads], of an fp8 cache. scale: None is head_dim^-0.5.\n\n"
+                    "fp32 [kv_heads], of an fp8 cache; sinks fp32 [heads]. scale: None is head_dim^-0.5.\n\n"
                     "lse is fp32 [batch, heads, q_len], packed [heads, q_tokens], without gaps, in natural "
                     "logarithms. workspace is any memory of workspace_bytes(batch, q_len, kv_len), aligned "
                     "to 256, that no other call uses meanwhile. out, lse and workspace are made by PyTorch "

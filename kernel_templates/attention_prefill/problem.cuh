@@ -12,6 +12,9 @@
 namespace hone::attention_prefill {
 
 using Element = DtypeOf<Shape::dtype>::type;
+/// Keys and values are codes, worth code * k_scale[head of keys] and code * v_scale[head of keys].
+inline constexpr bool fp8_cache = Shape::kv_dtype != 0;
+using CacheElement = Conditional<fp8_cache, fp8, Element>::type;
 
 /// none: all sequences have q_len queries and kv_len keys. kv: kv_lengths[sequence] keys. cumulative: tensors
 /// are packed [tokens, heads, head_dim], sequence i has tokens starts[i] to starts[i + 1]. paged: queries are
@@ -30,6 +33,8 @@ inline constexpr bool windowed = window != 0;
 /// Scores become cap * tanh(score / cap) before they are masked.
 inline constexpr bool has_softcap = Shape::softcap != 0;
 inline constexpr bool has_lse = Shape::lse != 0;
+/// A logit a head counts in the sum of exponentials, and has no value (sink.cuh).
+inline constexpr bool has_sinks = Shape::sinks != 0;
 inline constexpr Lengths lengths = static_cast<Lengths>(Shape::lengths);
 /// Keys and values are packed.
 inline constexpr bool packs_keys = lengths == Lengths::cumulative;
@@ -108,10 +113,10 @@ struct Call : Arguments {
         return q + offset(q_strides, s.index, s.q_start, head, i);
     }
     /// The row of key `j` that the head sees, and that of its value.
-    __device__ const Element* key(const Sequence& s, int head, int j) const {
+    __device__ const CacheElement* key(const Sequence& s, int head, int j) const {
         return k + kv_offset(k_strides, s, head / group_size, j);
     }
-    __device__ const Element* value(const Sequence& s, int head, int j) const {
+    __device__ const CacheElement* value(const Sequence& s, int head, int j) const {
         return v + kv_offset(v_strides, s, head / group_size, j);
     }
     __device__ auto* result(const Sequence& s, int head, int i) const {
@@ -122,6 +127,14 @@ struct Call : Arguments {
         if constexpr (packed) return head * q_tokens + s.q_start + i;
         return (static_cast<int64>(s.index) * heads + head) * q_len + i;
     }
+
+    /// By what the products of a head's queries and keys are multiplied. A scale of 0 would make NaN of what
+    /// is masked.
+    __device__ float score_scale(int head) const {
+        return fp8_cache ? scale * fmaxf(k_scale[head / group_size], 0x1p-100f) : scale;
+    }
+    /// What a code among a head's values counts.
+    __device__ float value_scale(int head) const { return fp8_cache ? v_scale[head / group_size] : 1.0f; }
 
   private:
     /// Never more than there is room for in a row of the page table.

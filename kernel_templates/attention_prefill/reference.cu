@@ -87,7 +87,7 @@ class Block {
         }
         for (int i = 0; i < 4; ++i) {
             for (int j = 0; j < 4; ++j) {
-                scores[i][j] = static_cast<float>(sums[i][j] * call_.scale);
+                scores[i][j] = static_cast<float>(sums[i][j] * call_.score_scale(head_));
                 if (has_softcap) scores[i][j] = call_.softcap * tanhf(scores[i][j] / call_.softcap);
             }
         }
@@ -148,17 +148,23 @@ class Block {
             const int64 token =
                 packed ? sequence_.q_start + row : static_cast<int64>(sequence_.index) * call_.q_len + row;
             const bool empty = greatest_[i] == minus_infinity();
+            // All relative to the greatest score, or to the sink where there is none.
+            const double top = empty && has_sinks ? call_.sinks[head_] : greatest_[i];
+            double sum = sum_[i];
+            if constexpr (has_sinks) sum += exp(call_.sinks[head_] - top);
             for (int panel = 0; panel < panels; ++panel) {
                 for (int j = 0; j < 4; ++j) {
                     const int column = panel * tile + own_column(j);
                     if (column >= head_dim) continue;
                     call_.out[(token * heads + head_) * head_dim + column] =
-                        empty ? 0.0f : static_cast<float>(results_[panel][i][j] / sum_[i]);
+                        empty ? 0.0f
+                              : static_cast<float>(results_[panel][i][j] / sum * call_.value_scale(head_));
                 }
             }
             if (has_lse && threadIdx.x % 16 == 0)
                 *call_.lse_of(sequence_, head_, row) =
-                    empty ? minus_infinity() : static_cast<float>(greatest_[i] + log(sum_[i]));
+                    empty ? (has_sinks ? call_.sinks[head_] : minus_infinity())
+                          : static_cast<float>(top + log(sum));
         }
     }
 

@@ -7,7 +7,7 @@
 namespace hone::attention_prefill {
 
 /// What both kernels take: the call, and how many heads a section has (tile.cuh).
-inline constexpr auto tile_args = pages_last(join(call_args, {narrow_value_arg(0, "section")}));
+inline constexpr auto tile_args = later_last(join(call_args, {narrow_value_arg(0, "section")}));
 
 struct TileLaunch {
     std::int64_t tile_m = 0;  ///< queries of a block, all of one head

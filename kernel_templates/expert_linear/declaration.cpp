@@ -12,7 +12,7 @@ std::vector<Argument> declared_arguments(const Problem& problem) {
         {.name = "starts",
          .dtype = index_dtype,
          .shape = {1, 1, p.experts + 1, 1},
-         .fill = Fill::ramp,
+         .fill = Fill::uneven_ramp,
          .fill_scale = static_cast<double>(p.rows_an_expert())},
         {.name = "rows",
          .dtype = index_dtype,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "kernel_templates/expert_linear/declaration.h"
@@ -26,16 +27,23 @@ struct ExpertProblem : Fields {
     [[nodiscard]] bool maps_rows() const { return gather || combine; }
     [[nodiscard]] bool gated_bias() const { return gated && bias; }
 
-    // Of a balanced routing, as tuning has it.
+    // Of a routing without favourites.
     [[nodiscard]] double rows_an_expert() const {
         return static_cast<double>(places()) / static_cast<double>(experts);
     }
     /// Experts that have rows, and how many of them.
     [[nodiscard]] std::int64_t active() const { return std::min(experts, places()); }
     [[nodiscard]] std::int64_t rows_an_active() const { return ceil_div(places(), active()); }
-    /// Tiles of `rows` rows.
+    /// Tiles of `rows` rows, as many as to expect: rows of an expert scatter by their root.
     [[nodiscard]] std::int64_t tiles(std::int64_t rows) const {
-        return active() * ceil_div(rows_an_active(), rows);
+        const double mean = static_cast<double>(places()) / static_cast<double>(active());
+        if (mean <= 1) return active();
+        const double width = std::sqrt(2 * mean);
+        double tiles = 1;
+        for (double full = static_cast<double>(rows); full < mean + 4 * width;
+             full += static_cast<double>(rows))
+            tiles += 0.5 * std::erfc((full + 0.5 - mean) / width);
+        return std::llround(tiles * static_cast<double>(active()));
     }
     /// Tiles that any routing needs at most.
     [[nodiscard]] std::int64_t most_tiles(std::int64_t rows) const {

@@ -24,6 +24,7 @@ constexpr int fill_normal = 0;
 constexpr int fill_constant = 2;
 constexpr int fill_ramp = 3;
 constexpr int fill_permutation = 4;
+constexpr int fill_uneven_ramp = 5;
 
 // Slots of one compared output.
 constexpr int slot_diff2 = 0;       // double: sum of (out - ref)^2
@@ -68,6 +69,14 @@ __device__ inline float draw(uint64 seed, uint64 index, int fill) {
     return sqrtf(-2.0f * __logf(u)) * __cosf(6.2831853f * v);  // Box-Muller
 }
 
+/// Element i of a ramp whose ends are exact and whose other elements are off by as much as makes steps differ
+/// as those of rows do that are put at random (a variance of `step`), as far as the ramp never falls.
+__device__ inline float uneven(uint64 seed, uint64 i, uint64 elements, float step) {
+    const float off = fminf(1.22f * sqrtf(step), 0.5f * step);
+    const bool is_end = i == 0 || i == elements - 1;
+    return step * static_cast<float>(i) + (is_end ? 0.0f : off * draw(seed, i, fill_constant));
+}
+
 __device__ inline uint64 first_index() { return static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ inline uint64 stride() { return static_cast<uint64>(gridDim.x) * blockDim.x; }
 
@@ -100,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(256)
         if (fill == fill_ramp) value = static_cast<float>(i);
         if (fill == fill_permutation) value = static_cast<float>(permuted(seed, i, elements));
         if (fill < fill_constant) value = draw(seed, i, fill);
-        store(data, i, dtype, fmaf(scale, value, offset));
+        const bool is_uneven = fill == fill_uneven_ramp;
+        store(data, i, dtype, is_uneven ? uneven(seed, i, elements, scale) : fmaf(scale, value, offset));
     }
 }
 

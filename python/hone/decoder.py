@@ -129,7 +129,8 @@ class Decoder:
     :func:`hone.prepare`; `format` ("w4a16", "w8a16", "w8a8", "fp8", with `group`, `zeros` and `lm_head`) makes codes of
     the weights while they are read. Up to `max_sequences` texts are computed together, of up to `max_context` tokens
     each, prompt included (None: as many as the model knows, at most 8192), `max_step_tokens` in a step; `memory_share`
-    of the GPU's free memory is for keys and values at most.
+    of the GPU's free memory is for keys and values at most, which are codes of 8 bits with `kv_cache` "fp8" (None: numbers
+    of the model's dtype).
 
     Raises BadArgumentError for what cannot be read, run or does not fit, NoGpuError, CompileError and
     MissingLibraryError. close(), the end of a `with` block, and the last reference give the GPU's memory back.
@@ -139,6 +140,7 @@ class Decoder:
         self, folder: Union[str, os.PathLike[str]], *, device: Any = None, format: Optional[str] = None,
         group: Optional[int] = None, zeros: bool = False, lm_head: bool = False, max_sequences: int = 16,
         max_context: Optional[int] = None, max_step_tokens: int = 2048, memory_share: float = 0.9,
+        kv_cache: Optional[str] = None,
     ) -> None:
         self._library = decoder_library()
         self._lock = threading.Lock()
@@ -157,6 +159,7 @@ class Decoder:
             zeros=bool(zeros),
             lm_head=bool(lm_head),
             on_warning=on_warning,
+            kv_cache=None if kv_cache is None else _bytes_of("kv_cache", kv_cache),
         )
         handle = c_void_p()
         path = _bytes_of("folder", os.fsdecode(folder), os.fsencode)

@@ -45,9 +45,9 @@ class Attention(OfAttention):
     nothing.
 
     One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
-    that read a KV cache at the speed of memory, others those of prefill. Packed queries over a paged cache
-    are chunks of prompts, prompts behind a cached prefix and single tokens in one call. Lengths, starts and
-    page tables are on the device: a captured graph may be replayed with others.
+    that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
+    queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
+    call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
     """
 
     heads: int  # heads of q and out
@@ -58,7 +58,7 @@ class Attention(OfAttention):
     max_kv_len: int = 8192  # most keys of a sequence: its capacity in a cache
     min_q_len: int = 1  # fewest queries of a call, from 1: kernels for fewer are not prepared
     dtype: str = "bf16"  # element type of q and out, and of k and v; fp32, fp16 or bf16, or a torch.dtype
-    kv_dtype: str = "same"  # element type of k and v; fp8 for max_q_len up to 16, not packed; "same", "fp8"
+    kv_dtype: str = "same"  # element type of k and v; fp8: codes, with k_scale and v_scale; "same", "fp8"
     causal: bool = True
     lengths: bool = False  # kv_lengths says how many keys each sequence has; else all have kv_len
     # q_starts and kv_starts cut packed tensors into sequences, not with lengths; with a page_size only q is
@@ -68,6 +68,9 @@ class Attention(OfAttention):
     lse: bool = False  # the log-sum-exp of the scores is written, too
     window: int = 0  # most keys that a query sees, its own included; needs causal; 0: all
     page_size: int = 0  # tokens of a page of the KV cache; 0: not paged
+    # a learned logit a head, beside scores times scale, counts in the softmax's sum and in lse, and has no
+    # value
+    sinks: bool = False
 
     C_NAME = "attention"
     STRUCT = structs.Attention

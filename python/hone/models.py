@@ -145,16 +145,17 @@ def _attention_of(family: str, fields: Dict[str, str], max_rows: int) -> Attenti
             "max_q_len": int(fields["q_tokens"]),
             "max_kv_len": _CACHE,
             "page_size": int(fields["page_size"]),
-            "kv_dtype": _kv_dtype(fields),
         }
     return Attention(
         *_heads(fields),
         **sizes,
+        kv_dtype=_kv_dtype(fields),
         dtype=fields["dtype"],
         causal=fields["causal"] == "yes",
         window=int(fields["window"]),
         softcap=fields["softcap"] == "yes",
         lse=fields["lse"] == "yes",
+        sinks=fields.get("sinks") == "yes",  # said only where there are some
         lengths=lengths in ("yes", "kv"),
     )
 
@@ -178,4 +179,4 @@ def _heads(fields: Dict[str, str]) -> Tuple[int, int, int]:
 
 
 def _kv_dtype(fields: Dict[str, str]) -> str:
-    return "fp8" if fields["kv_dtype"] == "fp8_e4m3" else "same"
+    return "fp8" if fields.get("kv_dtype") == "fp8_e4m3" else "same"

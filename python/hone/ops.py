@@ -89,12 +89,13 @@ def attention_with_cache(
     q: Tensor, k_cache: Tensor, v_cache: Tensor, kv_lengths: Optional[Tensor] = None,
     page_table: Optional[Tensor] = None, causal: bool = True, window: int = 0, softcap: float = 0.0,
     scale: Optional[float] = None, kv_len: Optional[int] = None, k_scale: Optional[Tensor] = None,
-    v_scale: Optional[Tensor] = None,
+    v_scale: Optional[Tensor] = None, sinks: Optional[Tensor] = None,
 ) -> Tensor:  # fmt: skip
     """Attention of q [batch, tokens, heads, head_dim] over a cache [batch, room, kv_heads, head_dim], or pages
     of one with a page_table; help(hone.ops) says what the others are."""
     return _calls.attention_with_cache(
-        q, k_cache, v_cache, kv_lengths, page_table, causal, window, softcap, scale, kv_len, k_scale, v_scale
+        q, k_cache, v_cache, kv_lengths, page_table, causal, window, softcap, scale, kv_len, k_scale, v_scale,
+        sinks,
     )
 
 
@@ -102,11 +103,12 @@ def attention_with_cache_lse(
     q: Tensor, k_cache: Tensor, v_cache: Tensor, kv_lengths: Optional[Tensor] = None,
     page_table: Optional[Tensor] = None, causal: bool = True, window: int = 0, softcap: float = 0.0,
     scale: Optional[float] = None, kv_len: Optional[int] = None, k_scale: Optional[Tensor] = None,
-    v_scale: Optional[Tensor] = None,
+    v_scale: Optional[Tensor] = None, sinks: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Tensor]:  # fmt: skip
     """The same, and the log-sum-exp of the scores, fp32 [batch, heads, tokens]."""
     return _calls.attention_with_cache_lse(
-        q, k_cache, v_cache, kv_lengths, page_table, causal, window, softcap, scale, kv_len, k_scale, v_scale
+        q, k_cache, v_cache, kv_lengths, page_table, causal, window, softcap, scale, kv_len, k_scale, v_scale,
+        sinks,
     )
 
 

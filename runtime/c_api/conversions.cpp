@@ -63,7 +63,8 @@ Attention from_c(const hone_attention& given) {
             .softcap = flag_from("softcap", given.softcap),
             .lse = flag_from("lse", given.lse),
             .window = given.window,
-            .page_size = given.page_size};
+            .page_size = given.page_size,
+            .sinks = flag_from("sinks", given.sinks)};
 }
 
 Embedding from_c(const hone_embedding& given) {

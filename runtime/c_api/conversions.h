@@ -43,6 +43,7 @@ namespace hone::c_api {
             .page_table = args.page_table,
             .k_scale = args.k_scale,
             .v_scale = args.v_scale,
+            .sinks = args.sinks,
             .workspace = args.workspace,
             .q_strides = {args.q_batch_stride, args.q_token_stride, args.q_head_stride},
             .k_strides = {args.k_batch_stride, args.k_token_stride, args.k_head_stride},

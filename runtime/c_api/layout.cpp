@@ -4,7 +4,7 @@
 
 #include "runtime/hone.h"
 
-static_assert(sizeof(hone_attention) == 104);
+static_assert(sizeof(hone_attention) == 112);
 static_assert(offsetof(hone_attention, struct_size) == 0);
 static_assert(offsetof(hone_attention, dtype) == 4);
 static_assert(offsetof(hone_attention, heads) == 8);
@@ -22,7 +22,8 @@ static_assert(offsetof(hone_attention, lengths) == 88);
 static_assert(offsetof(hone_attention, packed) == 92);
 static_assert(offsetof(hone_attention, softcap) == 96);
 static_assert(offsetof(hone_attention, lse) == 100);
-static_assert(sizeof(hone_attention_args) == 240);
+static_assert(offsetof(hone_attention, sinks) == 104);
+static_assert(sizeof(hone_attention_args) == 248);
 static_assert(offsetof(hone_attention_args, struct_size) == 0);
 static_assert(offsetof(hone_attention_args, scale) == 4);
 static_assert(offsetof(hone_attention_args, softcap) == 8);
@@ -55,6 +56,7 @@ static_assert(offsetof(hone_attention_args, page_table_stride) == 208);
 static_assert(offsetof(hone_attention_args, pool_pages) == 216);
 static_assert(offsetof(hone_attention_args, q_tokens) == 224);
 static_assert(offsetof(hone_attention_args, kv_tokens) == 232);
+static_assert(offsetof(hone_attention_args, sinks) == 240);
 static_assert(sizeof(hone_embedding) == 40);
 static_assert(offsetof(hone_embedding, struct_size) == 0);
 static_assert(offsetof(hone_embedding, dtype) == 4);

@@ -25,9 +25,9 @@ namespace hone {
 /// nothing.
 ///
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
-/// that read a KV cache at the speed of memory, others those of prefill. Packed queries over a paged cache
-/// are chunks of prompts, prompts behind a cached prefix and single tokens in one call. Lengths, starts and
-/// page tables are on the device: a captured graph may be replayed with others.
+/// that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
+/// queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
+/// call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
 struct Attention {
     std::int64_t heads = 0;          ///< heads of q and out
     std::int64_t kv_heads = 0;       ///< heads of k and v, a divisor of `heads`; 0: as many
@@ -37,7 +37,7 @@ struct Attention {
     std::int64_t max_kv_len = 8192;  ///< most keys of a sequence: its capacity in a cache
     std::int64_t min_q_len = 1;      ///< fewest queries of a call, from 1: kernels for fewer are not prepared
     Dtype dtype = Dtype::bf16;       ///< element type of q and out, and of k and v
-    KvDtype kv_dtype = KvDtype::same;  ///< element type of k and v; fp8 for max_q_len up to 16, not packed
+    KvDtype kv_dtype = KvDtype::same;  ///< element type of k and v; fp8: codes, with k_scale and v_scale
     bool causal = true;
     bool lengths = false;  ///< kv_lengths says how many keys each sequence has; else all have kv_len
     /// q_starts and kv_starts cut packed tensors into sequences, not with `lengths`; with a page_size only q
@@ -47,6 +47,9 @@ struct Attention {
     bool lse = false;         ///< the log-sum-exp of the scores is written, too
     std::int64_t window = 0;  ///< most keys that a query sees, its own included; needs causal; 0: all
     std::int64_t page_size = 0;  ///< tokens of a page of the KV cache; 0: not paged
+    /// a learned logit a head, beside scores times scale, counts in the softmax's sum and in lse, and has no
+    /// value
+    bool sinks = false;
 };
 
 /// How much one call is of.
@@ -84,7 +87,9 @@ struct AttentionArgs {
     const std::int32_t* page_table = nullptr;
     const float* k_scale = nullptr;  ///< [kv_heads]; needed when the cache is fp8
     const float* v_scale = nullptr;  ///< [kv_heads]; needed when the cache is fp8
-    void* workspace = nullptr;       ///< workspace_bytes(), aligned to 256; nullptr when that is 0
+    /// [heads]; natural logits, not scaled nor capped; needed when the operator has sinks
+    const float* sinks = nullptr;
+    void* workspace = nullptr;  ///< workspace_bytes(), aligned to 256; nullptr when that is 0
     AttentionStrides q_strides{};
     AttentionStrides k_strides{};
     AttentionStrides v_strides{};

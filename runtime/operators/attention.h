@@ -34,6 +34,7 @@ namespace hone::runtime {
     call.pointers[attention_decode::page_table] = pointer(args.page_table);
     call.pointers[attention_decode::k_scale] = pointer(args.k_scale);
     call.pointers[attention_decode::v_scale] = pointer(args.v_scale);
+    call.pointers[attention_decode::sinks] = pointer(args.sinks);
     call.pointers[attention_decode::out] = pointer(args.out);
     call.pointers[attention_decode::lse] = pointer(args.lse);
     call.pointers[attention_decode::workspace] = pointer(args.workspace);
@@ -87,6 +88,9 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
     call.pointers[attention_prefill::kv_starts] = pointer(args.kv_starts);
     call.pointers[attention_prefill::kv_lengths] = pointer(args.kv_lengths);
     call.pointers[attention_prefill::page_table] = pointer(args.page_table);
+    call.pointers[attention_prefill::k_scale] = pointer(args.k_scale);
+    call.pointers[attention_prefill::v_scale] = pointer(args.v_scale);
+    call.pointers[attention_prefill::sinks] = pointer(args.sinks);
     call.pointers[attention_prefill::out] = pointer(args.out);
     call.pointers[attention_prefill::lse] = pointer(args.lse);
     call.pointers[attention_prefill::workspace] = pointer(args.workspace);

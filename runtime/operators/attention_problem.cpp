@@ -12,24 +12,8 @@
 namespace hone::runtime {
 namespace {
 
-/// Codes are for decode alone.
-void check_cache(const Attention& attention) {
-    if (attention.kv_dtype == KvDtype::same) return;
-    if (attention.packed) {
-        throw std::invalid_argument(
-            "packed is true; allowed with an fp8 cache: false; packed calls read k and v themselves, or a "
-            "cache of their own dtype");
-    }
-    if (attention.max_q_len <= most_decode_queries) return;
-    throw std::invalid_argument(fmt::format(
-        "max_q_len is {}; allowed with an fp8 cache: 1 to {}; prepare another operator, which reads k and v "
-        "before they go into the cache, for longer calls",
-        attention.max_q_len, most_decode_queries));
-}
-
 void check_description(const Attention& attention) {
     static_cast<void>(word(attention.kv_dtype));
-    check_cache(attention);
     if (attention.max_q_len < 1)
         throw std::invalid_argument(fmt::format("max_q_len is {}; allowed: from 1", attention.max_q_len));
     if (attention.min_q_len < 1 || attention.min_q_len > attention.max_q_len) {

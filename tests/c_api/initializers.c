@@ -28,7 +28,8 @@ static int attention_differs(void) {
            made.lengths != wanted.lengths ||
            made.packed != wanted.packed ||
            made.softcap != wanted.softcap ||
-           made.lse != wanted.lse;
+           made.lse != wanted.lse ||
+           made.sinks != wanted.sinks;
 }
 
 static int attention_args_differs(void) {
@@ -67,7 +68,8 @@ static int attention_args_differs(void) {
            made.page_table_stride != wanted.page_table_stride ||
            made.pool_pages != wanted.pool_pages ||
            made.q_tokens != wanted.q_tokens ||
-           made.kv_tokens != wanted.kv_tokens;
+           made.kv_tokens != wanted.kv_tokens ||
+           made.sinks != wanted.sinks;
 }
 
 static int embedding_differs(void) {

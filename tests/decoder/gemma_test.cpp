@@ -107,6 +107,23 @@ TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms ar
     CHECK(count(machine, before, "sample") == 1);
 }
 
+TEST_CASE("norms in front of products of codes write them, so that only two launches a layer make codes") {
+    const FakeMachine machine;
+    CodedFolder folder = gemma_folder();
+    folder.config["quantization_config"] = {{"quant_method", "fp8"}};
+    folder.all_layers([&](const auto& name, auto out, auto in) { folder.fp8(name, out, in, 1, in); });
+    RunningModel model(options_of(folder));
+    const std::vector<int> tokens{1, 2, 3};
+    const std::vector<int> pages{0};
+    const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
+    const int before = machine.launch_count();
+    CHECK(model.forward().step({&part, 1}, std::vector<Draw>{{}}).front() == 0);
+    CHECK(count(machine, before, "quantized_linear_quantize") ==
+          2 * static_cast<int>(layers));  // what comes of attention, and between a network's halves
+    CHECK(count(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
 TEST_CASE("what of a Gemma 2 does not go is refused by its name") {
     const FakeMachine machine;
     CodedFolder folder = gemma_folder();

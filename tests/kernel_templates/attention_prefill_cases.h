@@ -31,6 +31,8 @@ inline const std::vector<std::string> shapes{
     "dtype=fp32 causal=yes heads=32 kv_heads=32 head_dim=128",
     "dtype=fp32 lengths=kv heads=3 kv_heads=1 head_dim=77",
     "dtype=bf16 causal=yes heads=5 kv_heads=5 head_dim=50",
+    "dtype=bf16 causal=yes lengths=kv kv_dtype=fp8_e4m3 heads=32 kv_heads=8 head_dim=128",
+    "dtype=bf16 causal=yes window=128 sinks=yes heads=64 kv_heads=8 head_dim=64",
 };
 inline const std::vector<std::string> sizes{
     "batch=1 q_len=1 kv_len=1",       "batch=3 q_len=17 kv_len=1000",    "batch=1 q_len=512 kv_len=512",

@@ -121,13 +121,17 @@ TEST_CASE("pages of attention_prefill are shuffled when tuning, sequences over t
     CHECK_FALSE(arguments[kv_starts].present);
 }
 
-TEST_CASE("what says where pages are comes behind all other parameters of attention_prefill's kernels") {
+TEST_CASE("pages, scales and sinks come behind all other parameters of attention_prefill's kernels") {
     const Family& family = *find_family("attention_prefill");
     for (const Variant* variant : family.variants) {
         for (const Kernel& kernel : variant->kernels) {
-            REQUIRE(kernel.args.size() > 3);
-            CHECK(std::string(kernel.args[kernel.args.size() - 3].name) == "page_table");
-            CHECK(std::ranges::count(kernel.args, std::string("page_table"), &KernelArg::name) == 1);
+            const auto& last = attention_prefill::later_args;
+            REQUIRE(kernel.args.size() > std::size(last));
+            for (std::size_t i = 0; i < std::size(last); ++i) {
+                const std::string name = last[i].name;
+                CHECK(kernel.args[kernel.args.size() - std::size(last) + i].name == name);
+                CHECK(std::ranges::count(kernel.args, name, &KernelArg::name) == 1);
+            }
         }
     }
 }

@@ -61,8 +61,8 @@ TEST_CASE("wgmma covers 16-bit attention whose rows have whole chunks, and is it
     for_every_problem_and_device([](const Problem& problem, const DeviceTraits& traits) {
         const auto p = attention_prefill::AttentionProblem(problem);
         const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-        const bool covered =
-            p.dtype != Dtype::fp32 && p.head_dim % 8 == 0 && traits.arch() == Arch{9, 0, true};
+        const bool covered = p.dtype != Dtype::fp32 && p.head_dim % (p.fp8_cache() ? 16 : 8) == 0 &&
+                             traits.arch() == Arch{9, 0, true};
         const bool offered = wgmma.fallback(problem, traits).has_value();
         // Wider rows may leave too few registers for a cap beside a mask.
         CHECK((p.head_dim <= 192 ? offered == covered : covered || !offered));
@@ -106,8 +106,10 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, packed ones with the 
             CHECK(map.extents[2] == (i == 0 ? p.heads : p.kv_heads));
             CHECK(map.stride_scalars[0] == first_stride + 1);
             CHECK(map.stride_scalars[1] == first_stride + 2);
+            const bool by_rows = i != 0 && geometry_of(problem, candidate).by_rows();
+            CHECK(map.dtype == (i == 0 ? p.dtype : p.cache_dtype()));
             CHECK(map.box[0] * 2 == map.swizzle_bytes);
-            CHECK(map.box[1] == (i == 0 ? 64 : tunable(candidate, "tile_n")));
+            CHECK(map.box[1] == (i == 0 ? 64 : by_rows ? 1 : tunable(candidate, "tile_n")));
             if (p.packed()) {
                 CHECK(map.extent_scalars[1] == (i == 0 ? q_tokens : kv_tokens));
                 CHECK(map.extents[3] == 1);
@@ -208,40 +210,51 @@ TEST_CASE("wgmma: starts that no call may have lead to no row outside of the lin
     }
 }
 
-TEST_CASE("wgmma takes pages that fill stages or that stages fill, in multiples of 8") {
-    const auto boxes = [](int page_size, int tile_n) {
-        const Geometry g{.head_dim = 128, .tile_n = tile_n, .page_size = page_size};
-        return g.has_boxes() ? g.boxes() : 0;
+TEST_CASE("wgmma: tensor copies bring stages that stay on one page, threads all others and codes") {
+    const auto by_rows = [](int page_size, int tile_n, int cache_bytes = 2) {
+        return Geometry{.head_dim = 128, .tile_n = tile_n, .page_size = page_size, .cache_bytes = cache_bytes}
+            .by_rows();
     };
-    CHECK(boxes(0, 176) == 1);
-    CHECK(boxes(16, 176) == 11);
-    CHECK(boxes(8, 176) == 22);
-    CHECK(boxes(64, 64) == 1);
-    CHECK(boxes(256, 128) == 1);
-    CHECK(boxes(48, 96) == 2);
-    CHECK(boxes(48, 128) == 0);
-    CHECK(boxes(4, 64) == 0);
-    CHECK(boxes(1, 64) == 0);
-    CHECK(boxes(192, 128) == 0);
+    CHECK(!by_rows(0, 176));
+    CHECK(!by_rows(64, 64));
+    CHECK(!by_rows(256, 128));
+    for (const int page_size : {1, 4, 16, 48, 64, 192}) CHECK(by_rows(page_size, 128));
+    CHECK(by_rows(0, 128, 1));
+    CHECK(by_rows(256, 128, 1));
 }
 
-TEST_CASE("wgmma: keys in pages are mapped by pages, boxes stay on one, and queries are packed as ever") {
-    const Problem problem = problem_of(
-        "dtype=bf16 causal=yes lengths=paged page_size=16 heads=32 kv_heads=8 head_dim=128 batch=4 "
-        "q_len=1024 kv_len=4096");
-    const Variant& wgmma = *find_variant(*problem.family, "wgmma");
-    const Candidate candidate{&wgmma, *wgmma.fallback(problem, h100)};
-    const Plan plan = wgmma.plan(problem, candidate.config, h100);
-    REQUIRE(plan.tensor_map_count == 3);
-    CHECK(plan.tensor_maps[0].extents[3] == 1);
-    CHECK(plan.tensor_maps[0].extent_scalars[1] == attention_prefill::q_tokens);
-    for (const std::size_t map : {1U, 2U}) {
-        CHECK(plan.tensor_maps[map].extents[1] == 16);
-        CHECK(plan.tensor_maps[map].extent_scalars[3] == attention_prefill::pool_pages);
-        CHECK(plan.tensor_maps[map].extent_scalars[1] == TensorMap::fixed);
-        CHECK(plan.tensor_maps[map].box[1] == 16);
+TEST_CASE("wgmma: codes have room for a block of keys and one of values, sixteen bytes a thread and panel") {
+    const Geometry same{.head_dim = 128, .tile_n = 128, .page_size = 16};
+    Geometry codes = same;
+    codes.cache_bytes = 1;
+    CHECK(codes.shared_bytes() - same.shared_bytes() == 2 * 128 * 128);
+    CHECK(codes.codes_at() % 16 == 0);
+    codes.tile_n = 80;  // three passes of 32 rows
+    codes.head_dim = 72;
+    CHECK(codes.code_bytes() == 3 * 2 * 128 * 16);
+}
+
+TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as ever") {
+    for (const int page_size : {16, 128}) {
+        const Problem problem =
+            problem_of("dtype=bf16 causal=yes lengths=paged page_size=" + std::to_string(page_size) +
+                       " heads=32 kv_heads=8 head_dim=128 batch=4 q_len=1024 kv_len=4096");
+        const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+        const Candidate candidate{&wgmma, *wgmma.fallback(problem, h100)};
+        const Plan plan = wgmma.plan(problem, candidate.config, h100);
+        REQUIRE(plan.tensor_map_count == 3);
+        CHECK(plan.tensor_maps[0].extents[3] == 1);
+        CHECK(plan.tensor_maps[0].extent_scalars[1] == attention_prefill::q_tokens);
+        const bool copies = !geometry_of(problem, candidate).by_rows();
+        CHECK(copies == (page_size == 128));
+        for (const std::size_t map : {1U, 2U}) {
+            CHECK(plan.tensor_maps[map].extents[1] == static_cast<std::uint32_t>(page_size));
+            CHECK(plan.tensor_maps[map].extent_scalars[3] == attention_prefill::pool_pages);
+            CHECK(plan.tensor_maps[map].extent_scalars[1] == TensorMap::fixed);
+            CHECK(plan.tensor_maps[map].box[1] == (copies ? tunable(candidate, "tile_n") : 1));
+        }
+        CHECK(plan.tensor_maps[1].stride_scalars[2] == attention_prefill::k_batch_stride);
     }
-    CHECK(plan.tensor_maps[1].stride_scalars[2] == attention_prefill::k_batch_stride);
 }
 
 TEST_CASE("wgmma: the cost model is near measured times, and orders what was measured") {

@@ -91,13 +91,14 @@ TEST_CASE("rows of x and out are tokens where they are gathered or combined, els
     CHECK(rows_of("combine=yes", out) == 5);
 }
 
-TEST_CASE("starts of tuning are a balanced routing of all places") {
+TEST_CASE("starts of tuning share all places out, as unevenly as where they fall at random") {
     for (const char* sizes : {"experts=128 top_k=8 tokens=4096", "experts=8 top_k=2 tokens=1",
                               "experts=7 top_k=3 tokens=100", "experts=512 top_k=32 tokens=524288"}) {
         const Problem problem = problem_of(std::string("dtype=bf16 in=8 out=8 ") + sizes);
         const ExpertProblem p(problem);
         const Argument argument = problem.family->arguments(problem)[starts];
-        // As the harness rounds them: products in float32.
+        CHECK(argument.fill == Fill::uneven_ramp);
+        // As the harness rounds them before it makes them uneven: products in float32.
         const auto start = [&](std::int64_t e) {
             return std::lrintf(static_cast<float>(argument.fill_scale) * static_cast<float>(e));
         };
@@ -105,6 +106,27 @@ TEST_CASE("starts of tuning are a balanced routing of all places") {
         CHECK(start(p.experts) == p.places());
         for (std::int64_t e = 0; e < p.experts; ++e)
             CHECK(start(e + 1) - start(e) <= ceil_div(p.places(), p.experts) + 1);
+    }
+}
+
+TEST_CASE("tiles to expect are those of random routings") {
+    std::mt19937 random(3);
+    for (const char* sizes : {"experts=8 top_k=2 tokens=16", "experts=8 top_k=2 tokens=256",
+                              "experts=128 top_k=8 tokens=300", "experts=128 top_k=8 tokens=4096"}) {
+        const ExpertProblem p(problem_of(std::string("dtype=bf16 in=8 out=8 ") + sizes));
+        for (const std::int64_t rows : {8, 16, 64, 96, 128, 256}) {
+            CAPTURE(sizes);
+            CAPTURE(rows);
+            constexpr int routings = 200;
+            double tiles = 0;
+            for (int i = 0; i < routings; ++i) {
+                std::vector<std::int64_t> counts(static_cast<std::size_t>(p.experts), 0);
+                for (std::int64_t place = 0; place < p.places(); ++place)
+                    ++counts[random() % static_cast<std::uint32_t>(p.experts)];
+                for (const std::int64_t count : counts) tiles += static_cast<double>(ceil_div(count, rows));
+            }
+            CHECK(static_cast<double>(p.tiles(rows)) == doctest::Approx(tiles / routings).epsilon(0.06));
+        }
     }
 }
 

@@ -24,7 +24,11 @@ PACKED = hone.Attention(
 PACKED_PAGES = hone.Attention(
     HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, packed=True, page_size=16
 )
-ATTENTIONS = (PLAIN, FULL, CODES, PACKED, PACKED_PAGES)
+PACKED_CODES = hone.Attention(
+    HEADS, KV_HEADS, DIM, max_batch=4, max_q_len=32, max_kv_len=64, packed=True, page_size=16, kv_dtype="fp8",
+    sinks=True,
+)  # fmt: skip
+ATTENTIONS = (PLAIN, FULL, CODES, PACKED, PACKED_PAGES, PACKED_CODES)
 
 SPREAD = hone.RopeKvAppend(HEADS, KV_HEADS, DIM, max_tokens=64)
 PAGES = hone.RopeKvAppend(HEADS, KV_HEADS, DIM, max_tokens=64, kv_dtype="fp8", norm=True, page_size=16)
@@ -61,6 +65,8 @@ def attention_shapes(description: hone.Attention) -> Shapes:
         found.update(k_scale=((KV_HEADS,), "fp32"), v_scale=((KV_HEADS,), "fp32"))
     if description.softcap:
         found["softcap"] = 30.0
+    if description.sinks:
+        found["sinks"] = ((HEADS,), "fp32")
     if description.lse:
         found["lse"] = (lse, "fp32")
     return found
@@ -239,6 +245,7 @@ class Mistakes(AttentionCase):
             (PACKED, "kv_starts", (4,), "3"),
             (PACKED_PAGES, "k", (9, 32, KV_HEADS, DIM), "pool_pages, 16, 2, 64"),
             (PACKED_PAGES, "kv_lengths", (3,), "2"),
+            (PACKED_CODES, "sinks", (KV_HEADS,), "4"),
             (SPREAD, "k", (2, 4, KV_HEADS, DIM), "2, 3, 2, 64"),
             (SPREAD, "v_cache", (2, 41, KV_HEADS, DIM), "2, 40, 2, 64"),
             (SPREAD, "sin", (99, 32), "100, 32"),
@@ -273,6 +280,8 @@ class Mistakes(AttentionCase):
             (PACKED, "kv_starts", "packed=True and no page_size"),
             (PACKED_PAGES, "kv_lengths", "packed=True and a page_size"),
             (PACKED_PAGES, "page_table", "a page_size"),
+            (PACKED_CODES, "sinks", "sinks=True"),
+            (PACKED_CODES, "k_scale", "kv_dtype='fp8'"),
             (SPREAD, "cos", "a rotary_dim above 0"),
             (SPREAD, "kv_lengths", "slots=False"),
             (PAGES, "page_table", "slots=False and a page_size"),
@@ -285,7 +294,7 @@ class Mistakes(AttentionCase):
                 operator(**{**given, name: None}, **workspace)
         something = self.exporter(2, dtype="int32")
         for description, names in (
-            (PLAIN, ("kv_lengths", "page_table", "q_starts", "q_len", "k_scale", "softcap", "lse")),
+            (PLAIN, ("kv_lengths", "page_table", "q_starts", "q_len", "k_scale", "softcap", "sinks", "lse")),
             (PACKED_PAGES, ("kv_starts", "k_scale")),
             (SPREAD, ("page_table", "positions", "slots", "k_scale", "q_weight")),
             (COPY, ("cos", "kv_lengths", "positions", "page_table")),

@@ -76,11 +76,11 @@ class Recorded:
             raise AssertionError("there are no biases and no residual")
         return (ACTIVATIONS[activation](x @ gate.T) * (x @ up.T)) @ down.T
 
-    def attention_with_cache(self, q, k, v, lengths, table, causal, window, softcap, scale):
+    def attention_with_cache(self, q, k, v, lengths, table, causal, window, softcap, scale, sinks=None):
         self.calls.append(("attention_with_cache", causal, window, softcap, scale))
         if table is not None:  # pages
             k, v = (cache[table.long().clamp(min=0)].flatten(1, 2) for cache in (k, v))
-        return by_formula(q, k, v, lengths, causal, window, scale)
+        return by_formula(q, k, v, lengths, causal, window, scale, sinks)
 
     def rope_kv_append(self, q, k, v, k_cache, v_cache, cos, sin, style, lengths, table):
         self.calls.append("rope_kv_append")
@@ -93,8 +93,9 @@ class Recorded:
         return q.clone()
 
 
-def by_formula(q, k, v, lengths, causal, window, scale):
-    """[batch, tokens, heads, head_dim]; causal is aligned at the end of each sequence."""
+def by_formula(q, k, v, lengths, causal, window, scale, sinks=None):
+    """[batch, tokens, heads, head_dim]; causal is aligned at the end of each sequence. Sinks are keys without
+    values."""
     out = torch.empty_like(q)
     for row in range(q.shape[0]):
         length = k.shape[1] if lengths is None else int(lengths[row])
@@ -104,7 +105,10 @@ def by_formula(q, k, v, lengths, causal, window, scale):
         scores = q[row].transpose(0, 1) @ one_k.transpose(1, 2) * (q.shape[-1] ** -0.5 if scale is None else scale)
         behind = torch.arange(length) - (torch.arange(q.shape[1])[:, None] + length - q.shape[1])
         hidden = (behind > 0) & causal | ((behind <= -window) if window else torch.tensor(False))
-        out[row] = (scores.masked_fill(hidden, float("-inf")).softmax(-1) @ one_v).transpose(0, 1)
+        scores = scores.masked_fill(hidden, float("-inf"))
+        if sinks is not None:
+            scores = torch.cat((scores, sinks[:, None, None].expand(-1, q.shape[1], 1)), -1)
+        out[row] = (scores.softmax(-1)[..., :length] @ one_v).transpose(0, 1)
     return out
 
 
@@ -314,7 +318,7 @@ class Flash(Case):
     def test_what_no_kernel_does_is_refused(self) -> None:
         q = torch.randn(1, 3, 4, 64)
         starts = torch.tensor([0, 3])
-        for wish in ({"dropout_p": 0.1}, {"s_aux": torch.zeros(4)}, {"alibi_slopes": torch.zeros(4)}):
+        for wish in ({"dropout_p": 0.1}, {"alibi_slopes": torch.zeros(4)}):
             (name,) = wish
             with self.assertRaisesRegex(ValueError, f"^{name}: it is given"):
                 flash.flash_attn_func(q, q, q, **wish)
@@ -349,11 +353,21 @@ class Flash(Case):
                 q, kv, kv, starts, starts, 3, torch.tensor(3), causal=True, window_size=(1, 1)
             )
         kind, (tensors, options) = seen
-        self.assertEqual(tuple(kind), (4, 2, 64, "bf16", True, 2, False))
+        self.assertEqual(tuple(kind), (4, 2, 64, "bf16", True, 2, False, False))
+        self.assertIsNone(options["sinks"])
         self.assertEqual((options["q_len"], options["kv_len"], options["softcap"]), (3, 3, None))
         self.assertEqual(options["kv_starts"].dtype, torch.int32)
         described = flash._describe(kind, (64, 8192, 8192))
         self.assertEqual((described.packed, described.page_size, described.window), (True, 0, 2))
+
+    def test_sinks_are_those_of_s_aux(self) -> None:
+        recorded = self.record(flash)
+        torch.manual_seed(3)
+        q, k, v = torch.randn(2, 5, 4, 64), torch.randn(2, 9, 2, 64), torch.randn(2, 9, 2, 64)
+        sinks = torch.tensor([-1.0, 0.5, 2.0, 4.0])
+        out = flash.flash_attn_func(q, k, v, causal=True, s_aux=sinks.to(torch.bfloat16))
+        torch.testing.assert_close(out, by_formula(q, k, v, None, True, 0, None, sinks))
+        self.assertEqual(len(recorded.calls), 1)
 
     def test_a_cache_gets_the_new_keys_first(self) -> None:
         recorded = self.record(flash)

@@ -153,10 +153,10 @@ class Batch:
             out_cache_loc=torch.tensor(places), token_to_kv_pool=pool, forward_mode=Mode(decodes), spec_info=None,
         )  # fmt: skip
 
-    def wanted(self, window: int = 0, softcap: float = 0.0) -> torch.Tensor:
+    def wanted(self, window: int = 0, softcap: float = 0.0, sinks: Any = None) -> torch.Tensor:
         parts = [
             attended(self.q[begin : begin + count].view(-1, HEADS, SIZE), *text, SIZE**-0.5, window, softcap,
-                     length - count)
+                     length - count, sinks)
             for (count, length), begin, text in zip(self.sequences, self.starts, self.texts)
         ]  # fmt: skip
         return torch.cat(parts).flatten(1)
@@ -175,11 +175,13 @@ class Case(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def run_batch(self, runner: Any, one: Batch, decodes: bool, **layer: Any) -> torch.Tensor:
+    def run_batch(
+        self, runner: Any, one: Batch, decodes: bool, others: Dict[str, Any] = {}, **layer: Any
+    ) -> torch.Tensor:
         made = backend.HoneAttnBackend(runner)
         made.init_forward_metadata(one.forward)
         forward = made.forward_decode if decodes else made.forward_extend
-        return forward(one.q, one.k, one.v, layer_of(**layer), one.forward)
+        return forward(one.q, one.k, one.v, layer_of(**layer), one.forward, **others)
 
 
 class Registering(unittest.TestCase):
@@ -229,6 +231,13 @@ class Attention(Case):
             found = self.run_batch(runner, one, decodes, logit_cap=2.0)
             torch.testing.assert_close(found, one.wanted(softcap=2.0), rtol=1e-4, atol=1e-5)
 
+    def test_sinks_count(self) -> None:
+        runner, sinks = runner_of(16), torch.tensor([-1.0, 0.5, 2.0, 4.0]).to(torch.bfloat16)
+        for decodes, sequences in ((True, [(1, 40), (1, 9)]), (False, [(12, 40), (3, 3)])):
+            one = Batch(runner, sequences, decodes)
+            found = self.run_batch(runner, one, decodes, {"sinks": sinks})
+            torch.testing.assert_close(found, one.wanted(sinks=sinks.float()), rtol=1e-4, atol=1e-5)
+
     def test_a_graph_reads_what_the_next_step_has(self) -> None:
         for page_size in (1, 16):
             runner = runner_of(page_size)
@@ -258,8 +267,8 @@ class Attention(Case):
         with self.assertRaisesRegex(ValueError, "has not been called"):
             made.forward_decode(one.q, one.k, one.v, layer_of(), one.forward)
         made.init_forward_metadata(one.forward)
-        with self.assertRaisesRegex(NotImplementedError, "^sinks: it is given"):
-            made.forward_decode(one.q, one.k, one.v, layer_of(), one.forward, sinks=torch.zeros(4))
+        with self.assertRaisesRegex(NotImplementedError, "^something_new: it is given"):
+            made.forward_decode(one.q, one.k, one.v, layer_of(), one.forward, something_new=torch.zeros(4))
         with self.assertRaisesRegex(NotImplementedError, "^kv cache: its dtype is torch.float8_e4m3fn"):
             one.forward.token_to_kv_pool = Pool(REQUESTS * CONTEXT, torch.float8_e4m3fn)
             made.forward_decode(one.q, one.k, one.v, layer_of(), one.forward, save_kv_cache=False)

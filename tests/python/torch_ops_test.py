@@ -112,12 +112,18 @@ class Heads(TorchCase):
         q, cache = self.tensor(2, 3, 4, 64), self.tensor(2, 40, 2, 64)
         out, sums = self.ops.attention_with_cache_lse(q, cache, cache, None, None, True, 5, 30.0)
         self.assertEqual((tuple(out.shape), tuple(sums.shape)), ((2, 3, 4, 64), (2, 4, 3)))
-        self.ops.attention_with_cache(self.tensor(2, 30, 4, 64), cache, cache)
+        sinks = self.tensor(4, dtype=self.torch.float32)
+        options = (None, None, True, 0, 0.0, *[None] * 4)
+        self.ops.attention_with_cache(self.tensor(2, 30, 4, 64), cache, cache, *options, sinks)
+        with self.refuses(ValueError, "^sinks: "):
+            few = self.tensor(2, dtype=self.torch.float32)
+            self.ops.attention_with_cache(q, cache, cache, *options, few)
         from hone._torch import attention
 
         found = [operator.description for operator, _ in attention._PREPARED.values()]
         self.assertEqual([(one.window, one.softcap, one.lse) for one in found], [(5, True, True), (0, False, False)])
         self.assertEqual([(one.min_q_len, one.max_q_len) for one in found], [(3, 4), (17, 8192)])
+        self.assertEqual([one.sinks for one in found], [False, True])
 
 
 def refuse_care(kernel) -> None:

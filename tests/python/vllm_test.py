@@ -88,14 +88,14 @@ class Step:
                 cache[self.table[row, place // BLOCK], :, place % BLOCK] = self.texts[row][:, place].to(dtype)
         return cache
 
-    def wanted(self, window: int = 0, softcap: float = 0.0, through: Any = None) -> Tensor:
+    def wanted(self, window: int = 0, softcap: float = 0.0, through: Any = None, sinks: Any = None) -> Tensor:
         """The step's attention, of texts and not of caches. `through`: what a cache makes of keys and values."""
         out = torch.zeros(self.tokens, HEADS, SIZE)
         for row, (count, length) in enumerate(self.sequences):
             begin = int(self.starts[row])
             k, v = self.texts[row] if through is None else through(self.texts[row])
             out[begin : begin + count] = attended(
-                self.query[begin : begin + count], k, v, SIZE**-0.5, window, softcap, length - count
+                self.query[begin : begin + count], k, v, SIZE**-0.5, window, softcap, length - count, sinks
             )
         return out
 
@@ -220,7 +220,7 @@ class Refusals(Case):
         for change in (
             {}, {"kv_cache_dtype": "fp8"}, {"kv_cache_dtype": "fp8_e4m3"}, {"kv_cache_dtype": "bfloat16"},
             {"dtype": torch.float16}, {"dtype": torch.float32}, {"head_size": 64}, {"head_size": 80},
-            {"head_size": 256}, {"block_size": 32}, {"block_size": 256}, {"kv_cache_dtype": None},
+            {"head_size": 256}, {"block_size": 32}, {"block_size": 256}, {"kv_cache_dtype": None}, {"has_sink": True},
             {"device_capability": vllm_modules.DeviceCapability(7, 5)},
         ):  # fmt: skip
             self.assertEqual(self.reasons(**change), [], change)
@@ -235,7 +235,6 @@ class Refusals(Case):
             ({"kv_cache_dtype": "fp8", "head_size": 72}, "head size 72 with a KV cache of fp8"),
             ({"block_size": 8}, "block_size"),
             ({"use_mla": True}, "MLA"),
-            ({"has_sink": True}, "sink"),
             ({"use_sparse": True}, "sparse"),
             ({"use_mm_prefix": True}, "multimodal"),
             ({"attn_type": "encoder_only"}, "attention type"),
@@ -248,12 +247,14 @@ class Refusals(Case):
 
     def test_layers_that_are_none_of_ours_are_refused(self) -> None:
         for options, word in (
-            ({"alibi_slopes": [1.0]}, "alibi_slopes"), ({"sinks": torch.zeros(4)}, "sinks"),
+            ({"alibi_slopes": [1.0]}, "alibi_slopes"),
             ({"attn_type": "encoder"}, "attn_type"), ({"something_new": 3}, "something_new"),
         ):  # fmt: skip
             with self.assertRaisesRegex(NotImplementedError, f"^{word}: "):
                 self.impl(**options)
         self.impl(sinks=None)
+        with self.assertRaisesRegex(ValueError, r"^sinks: their shape is \[3\]; allowed is \[4\]"):
+            self.impl(sinks=torch.zeros(3))
 
     def test_steps_that_are_none_of_ours_are_refused(self) -> None:
         impl, step = self.impl(), Step([(1, 5)])
@@ -319,7 +320,18 @@ class Attention(Case):
         found = self.run_step(step, self.impl(logits_soft_cap=2.0), step.cache())
         torch.testing.assert_close(found, step.wanted(softcap=2.0), rtol=1e-4, atol=1e-5)
 
-    def test_an_fp8_cache_is_read_in_pieces_with_its_scales(self) -> None:
+    def test_sinks_count_in_every_part_of_a_step(self) -> None:
+        sinks = torch.tensor([-1.0, 0.5, 2.0, 4.0]).to(torch.bfloat16)
+        step = Step([(1, 40), (4, 30), (25, 60)])
+        for word in ("auto", "fp8"):
+            impl, cache = self.impl(sinks=sinks, kv_cache_dtype=word), step.cache()
+            through = (lambda text: text.to(FP8).float()) if impl.fp8 else None
+            found = self.run_step(step, impl, cache.to(FP8).view(torch.uint8) if impl.fp8 else cache)
+            wanted = step.wanted(through=through, sinks=sinks.float())
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+            self.assertFalse(torch.allclose(found, step.wanted(through=through), rtol=1e-2, atol=1e-2))
+
+    def test_an_fp8_cache_is_read_with_its_scales(self) -> None:
         step = Step([(1, 40), (37, 60), (16, 16)])
         impl, layer = self.impl(kv_cache_dtype="fp8"), layer_of(_k_scale=0.5, _v_scale=0.25)
         scales = torch.tensor([0.5, 0.25])[:, None, None, None]
@@ -331,22 +343,10 @@ class Attention(Case):
         codes = (cache / scales).to(FP8).view(torch.uint8)
         found = self.run_step(step, impl, codes, layer=layer)
         torch.testing.assert_close(found, step.wanted(through=through), rtol=1e-4, atol=1e-5)
-        decode, pieces = self.calls(hone.Attention)
-        self.assertEqual((decode["q"].shape[:2], pieces["q"].shape[:2]), ((1, 1), (4, 16)))
-        self.assertEqual(pieces["kv_lengths"].tolist(), [60, 44, 28, 16])
-
-    def test_a_cut_has_every_query_once(self) -> None:
-        generator = random.Random(1)
-        for _ in range(200):
-            lengths = [generator.choice((0, 1, 15, 16, 17, generator.randint(0, 70))) for _ in range(5)]
-            starts = [sum(lengths[:i]) for i in range(6)]
-            first = generator.randint(0, 5)
-            sequences, behind, tokens, used = batch.cut(starts, first)
-            self.assertEqual(sorted(tokens[place] for place in used), list(range(starts[first], starts[-1])))
-            self.assertEqual(len(tokens), 16 * len(sequences))
-            for piece, (sequence, queries_behind) in enumerate(zip(sequences, behind)):
-                self.assertEqual(tokens[16 * piece + 15], starts[sequence + 1] - 1 - queries_behind)
-            self.assertLessEqual(len(sequences), batch.Limits(5, sum(lengths), 0, 1, 16).pieces)
+        decode, packed = self.calls(hone.Attention)
+        self.assertEqual((decode["q"].shape[:2], packed["q"].shape[:1]), ((1, 1), (53,)))
+        self.assertEqual((packed["q_starts"].tolist(), packed["q_len"]), ([0, 37, 53], 37))
+        self.assertEqual(packed["kv_lengths"].tolist(), [60, 16])
 
     def test_memory_is_measured_without_metadata(self) -> None:
         impl, output = self.impl(), torch.ones(3, HEADS * SIZE)
@@ -390,25 +390,20 @@ class Builder(Case):
             for kv_dtype in ("same", "fp8"):
                 heads = operators.Heads(64, 8, 128, "bf16", kv_dtype)
                 Operator(operators.decode_description(heads, batch.Limits(*limits, 1, BLOCK)))
-            heads = heads._replace(kv_dtype="same")
-            packed = operators.packed_description(heads, batch.Limits(*limits, 1, BLOCK))
-            self.assertLessEqual(min(limits[0], 256), packed.max_batch)
-            Operator(packed)
+                packed = operators.packed_description(heads, batch.Limits(*limits, 1, BLOCK))
+                self.assertLessEqual(min(limits[0], 256), packed.max_batch)
+                Operator(packed)
 
     def test_a_step_of_more_sequences_than_an_operator_takes_is_several_calls(self) -> None:
         few = 2 * LIMITS.kv_len * KV_HEADS * SIZE
-        step = Step([*[(1, 20)] * 5, (37, 60)])
-        for word, most in (("auto", 3), ("fp8", 3 + 2)):
+        step = Step([(1, 20)] * 5)
+        for word in ("auto", "fp8"):
             with mock.patch.object(operators, "_MOST_ELEMENTS", few):
                 impl, cache = self.impl(kv_cache_dtype=word), step.cache()
-                if word == "auto":
-                    one = Step([(1, 20)] * 5)
-                    found, wanted = self.run_step(one, impl, one.cache()), one.wanted()
-                else:
-                    found = self.run_step(step, impl, cache.to(FP8).view(torch.uint8))
-                    wanted = step.wanted(through=lambda text: text.to(FP8).float())
-            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
-            self.assertEqual(len(self.calls(hone.Attention, packed=False)), most)
+                through = (lambda text: text.to(FP8).float()) if impl.fp8 else None
+                found = self.run_step(step, impl, cache.to(FP8).view(torch.uint8) if impl.fp8 else cache)
+            torch.testing.assert_close(found, step.wanted(through=through), rtol=1e-4, atol=1e-5)
+            self.assertEqual(len(self.calls(hone.Attention, packed=False)), 3)
             self.made.clear()
 
     def test_graphs_of_uniform_batches(self) -> None:

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -157,6 +158,7 @@ class AttentionCase {
                                                             {"page_table", batch * pages_each()},
                                                             {"k_scale", value("kv_heads")},
                                                             {"v_scale", value("kv_heads")},
+                                                            {"sinks", value("heads")},
                                                             {"workspace", 0}};
         for (const Argument& argument : arguments_) {
             const bool is_row = argument.name == "q" || argument.name == "out" || is_keys(argument.name);
@@ -167,11 +169,18 @@ class AttentionCase {
                                         is_row ? value("head_dim") : 1, is_row ? row_stride() : 1));
         }
         fill_indices();
-        for (std::int64_t h = 0; decodes() && value("kv_dtype") != 0 && h < value("kv_heads"); ++h) {
+        for (std::int64_t h = 0; value("kv_dtype") != 0 && h < value("kv_heads"); ++h) {
             tensors_.at("k_scale").set(h, 0, 0.02 + 0.003 * static_cast<double>(h));
             tensors_.at("v_scale").set(h, 0, 0.03 - 0.001 * static_cast<double>(h));
         }
+        // From far below the scores to above them; the last counts nothing.
+        for (std::int64_t h = 0; value("sinks") != 0 && h < value("heads"); ++h)
+            tensors_.at("sinks").set(h, 0, sink(h));
         fill_rows();
+    }
+    [[nodiscard]] double sink(std::int64_t head) const {
+        if (head > 0 && head + 1 == value("heads")) return -std::numeric_limits<double>::infinity();
+        return head == 2 ? 30.0 : -4.0 + 3.0 * static_cast<double>(head);
     }
     [[nodiscard]] static bool is_keys(std::string_view name) {
         return name == "k" || name == "v" || name == "k_cache" || name == "v_cache";
@@ -217,7 +226,7 @@ class AttentionCase {
     [[nodiscard]] HostTensor& keys() { return tensors_.at(decodes() ? "k_cache" : "k"); }
     [[nodiscard]] HostTensor& values() { return tensors_.at(decodes() ? "v_cache" : "v"); }
     [[nodiscard]] double scale_of(const char* name, std::int64_t head) const {
-        return decodes() && value("kv_dtype") != 0 ? tensors_.at(name).at(head, 0) : 1.0;
+        return value("kv_dtype") != 0 ? tensors_.at(name).at(head, 0) : 1.0;
     }
 
     [[nodiscard]] std::array<Scalar, max_call_scalars> scalars() const {
@@ -297,6 +306,7 @@ class AttentionCase {
         }
         double total = 0;
         for (const double one : scores) total += std::exp(one);
+        if (value("sinks") != 0) total += std::exp(sink(h));
         ExpectedRow& out = out_.emplace_back(q_row(b, i, h), dim);
         for (std::int64_t j = begin; j < end; ++j) {
             const double weight = std::exp(scores[static_cast<std::size_t>(j - begin)]) / total;

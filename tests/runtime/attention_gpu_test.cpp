@@ -52,6 +52,17 @@ TEST_CASE("small calls from pages are right in every variant of prefill") {
                   1);
 }
 
+TEST_CASE("small calls over codes and with sinks are right in every variant") {
+    const std::string codes = " kv_dtype=fp8_e4m3 lse=yes heads=4 kv_heads=2 head_dim=64 q_len=70 kv_len=150";
+    check_problem(prefill("dtype=bf16 causal=yes lengths=paged page_size=16 batch=6" + codes), 2);
+    check_problem(prefill("dtype=fp16 causal=yes lengths=kv batch=2" + codes), 1);
+    const std::string sinks = " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=64 batch=2";
+    check_problem(prefill("dtype=bf16 causal=yes lengths=kv q_len=70 kv_len=100" + sinks), 1);
+    check_problem(prefill("dtype=fp32 causal=yes lengths=cumulative q_len=70 kv_len=100" + sinks), 1);
+    check_problem(decode("dtype=bf16 lengths=yes q_tokens=2 q_len=2 kv_len=200" + sinks), 2);
+    check_problem(decode("dtype=fp32 lengths=yes q_tokens=1 q_len=1 kv_len=200" + sinks), 1);
+}
+
 TEST_CASE("prefill of 16-bit elements is right with and without a mask, at sizes that no tile divides") {
     for (const char* dtype : {"dtype=bf16", "dtype=fp16"}) {
         const std::string dims = std::string(dtype) + " head_dim=64 ";
@@ -160,6 +171,69 @@ TEST_CASE("prefill from pages is right where queries are not packed") {
     check_problem(prefill("dtype=bf16 causal=yes" + sizes), 2, {.padding = 8, .heads_first = true});
     check_problem(prefill("dtype=fp16 window=33 causal=yes" + sizes), 1);
     check_problem(prefill("dtype=fp32 lengths=kv lse=yes" + sizes), 2, {.padding = 4, .heads_first = true});
+}
+
+TEST_CASE("prefill over codes is right in every order of the cache") {
+    const std::string sizes = " kv_dtype=fp8_e4m3 causal=yes lse=yes heads=8 kv_heads=2 head_dim=128 batch=6";
+    for (const char* page_size :
+         {"page_size=1", "page_size=16", "page_size=48", "page_size=128", "page_size=256"})
+        check_problem(
+            prefill(std::string("dtype=bf16 lengths=paged q_len=200 kv_len=600 ") + page_size + sizes), 2);
+    check_problem(prefill("dtype=fp16 lengths=paged page_size=16 q_len=200 kv_len=600" + sizes), 1);
+    check_problem(prefill("dtype=bf16 lengths=kv q_len=140 kv_len=700" + sizes), 2);
+    check_problem(prefill("dtype=bf16 lengths=cumulative q_len=200 kv_len=400" + sizes), 2);
+    check_problem(prefill("dtype=fp16 lengths=none q_len=130 kv_len=257" + sizes), 2,
+                  {.padding = 16, .heads_first = true});
+}
+
+TEST_CASE("prefill over codes is right with windows, softcap, sinks and for every head dimension") {
+    const std::string codes =
+        " kv_dtype=fp8_e4m3 lengths=paged page_size=16 lse=yes heads=4 kv_heads=1 batch=6";
+    check_problem(prefill("dtype=bf16 causal=yes window=33 head_dim=64 q_len=140 kv_len=400" + codes), 2);
+    check_problem(
+        prefill("dtype=bf16 causal=yes window=70 softcap=yes sinks=yes head_dim=128 q_len=140 kv_len=400" +
+                codes),
+        2);
+    check_problem(prefill("dtype=fp16 softcap=yes head_dim=128 q_len=140 kv_len=400" + codes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes sinks=yes head_dim=64 q_len=70 kv_len=200" + codes), 1);
+    for (const char* head_dim :
+         {"head_dim=16", "head_dim=72", "head_dim=80", "head_dim=96", "head_dim=192", "head_dim=256"})
+        check_problem(prefill("dtype=bf16 causal=yes q_len=150 kv_len=300 " + std::string(head_dim) + codes),
+                      1);
+}
+
+TEST_CASE("prefill over codes is right for many short sequences, most of them single tokens") {
+    const std::string sizes =
+        " kv_dtype=fp8_e4m3 causal=yes lengths=paged lse=yes heads=8 kv_heads=2 head_dim=128 page_size=16";
+    check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 2);
+    check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 2);
+}
+
+TEST_CASE("sinks count in every variant of prefill, also for rows that see nothing") {
+    const std::string sizes =
+        " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=128 batch=2 q_len=300 kv_len=270";
+    check_problem(prefill("dtype=bf16 causal=yes" + sizes), 2);
+    check_problem(prefill("dtype=fp16 causal=yes window=70 softcap=yes" + sizes), 1);
+    check_problem(prefill("dtype=fp32 causal=yes" + sizes), 2);
+    check_problem(
+        prefill("dtype=bf16 lengths=paged page_size=16 causal=yes window=128 sinks=yes lse=yes heads=8 "
+                "kv_heads=1 head_dim=64 batch=6 q_len=200 kv_len=400"),
+        2);
+}
+
+TEST_CASE("sinks count in every variant of decode, whole or split, also for rows that see nothing") {
+    const std::string sinks = " sinks=yes lse=yes heads=8 kv_heads=2 head_dim=64";
+    check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=700" + sinks), 4);
+    check_problem(
+        decode("dtype=bf16 lengths=yes page_size=16 q_tokens=4 q_len=3 causal=yes window=128 batch=5 "
+               "kv_len=600" +
+               sinks),
+        2);
+    check_problem(
+        decode("dtype=fp16 kv_dtype=fp8_e4m3 lengths=yes q_tokens=1 q_len=1 batch=3 kv_len=500" + sinks), 2);
+    check_problem(decode("dtype=fp32 lengths=yes softcap=yes q_tokens=2 q_len=2 batch=3 kv_len=300" + sinks),
+                  2);
+    check_problem(decode("dtype=bf16 lengths=yes q_tokens=1 q_len=1 batch=1 kv_len=9000" + sinks), 4);
 }
 
 TEST_CASE("prefill takes any strides, and leaves what stands between rows alone") {

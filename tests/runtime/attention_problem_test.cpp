@@ -65,6 +65,24 @@ TEST_CASE("pages are read by prefill, too: by packed queries with lengths of the
     CHECK(prompts[5].find("lengths=kv page_size=48") != std::string::npos);
 }
 
+TEST_CASE("codes and sinks are for all calls, and problems without them have their old texts") {
+    const std::vector<std::string> codes = texts({.heads = 2, .head_dim = 64, .kv_dtype = KvDtype::fp8});
+    REQUIRE(codes.size() == 6);
+    CHECK(codes[4].find("kv_dtype=fp8_e4m3") != std::string::npos);
+    CHECK(codes[5] ==
+          "attention_prefill dtype=bf16 causal=yes window=0 softcap=no lse=no lengths=none kv_dtype=fp8_e4m3 "
+          "heads=2 kv_heads=2 head_dim=64 batch=64 q_len=8192 kv_len=8192");
+    const std::vector<std::string> packed =
+        texts({.heads = 2, .head_dim = 64, .kv_dtype = KvDtype::fp8, .packed = true, .page_size = 16});
+    REQUIRE(packed.size() == 1);
+    CHECK(packed[0].find("lengths=paged page_size=16 kv_dtype=fp8_e4m3 heads") != std::string::npos);
+    const std::vector<std::string> sinks = texts({.heads = 2, .head_dim = 64, .sinks = true});
+    REQUIRE(sinks.size() == 6);
+    for (const std::string& text : sinks) CHECK(text.find("sinks=yes") != std::string::npos);
+    for (const std::string& text : texts({.heads = 2, .head_dim = 64}))
+        CHECK(text.find("sinks") == std::string::npos);
+}
+
 TEST_CASE("descriptions that no kernel could serve are refused by name") {
     const auto refused = [](Attention attention, const char* text) {
         CHECK_THROWS_WITH(static_cast<void>(attention_problems(attention)), doctest::Contains(text));
@@ -85,15 +103,6 @@ TEST_CASE("descriptions that no kernel could serve are refused by name") {
     refused({.heads = 2, .head_dim = 64, .lengths = true, .packed = true}, "lengths is true");
     refused({.heads = 2, .head_dim = 64, .page_size = -1}, "'page_size' has the value '-1'");
     refused({.heads = 2, .head_dim = 64, .packed = true, .page_size = 65537}, "'page_size' has the value");
-    refused({.heads = 2, .head_dim = 64, .max_q_len = 17, .kv_dtype = KvDtype::fp8},
-            "max_q_len is 17; allowed with an fp8 cache: 1 to 16");
-    refused({.heads = 2,
-             .head_dim = 64,
-             .max_q_len = 4,
-             .kv_dtype = KvDtype::fp8,
-             .packed = true,
-             .page_size = 16},
-            "packed is true; allowed with an fp8 cache: false");
 }
 
 }  // namespace

@@ -19,29 +19,29 @@ using namespace hone::test;
 
 TEST_CASE("a call of few queries is one of decode, its strides filled in") {
     namespace family = attention_decode;
-    NotingMachine noting(family::call_args);
+    NotingMachine noting(family::kernel_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     const AttentionKernel attention = prepared(dispatcher, small);
     AttentionArgs args = usual_args();
     args.out_strides = {.batch = 5000, .token = 50, .head = 500};
     REQUIRE(attention.run(nullptr, args, {.batch = 2, .q_len = 3, .kv_len = 90}) == Status::ok);
-    CHECK(noting.launched() == std::vector<std::uint64_t>{
-                                   mebibyte(1), mebibyte(2), mebibyte(3), 0,   0,  0,           0,  //
-                                   mebibyte(4), 0,           mebibyte(5),                           //
-                                   2,           90,          3,           126, 42, 7,           5000,
-                                   50,          500,  //
-                                   1260,        14,          7,           0,   2,  bits(0.25F), bits(1.0F)});
+    CHECK(noting.launched() ==
+          std::vector<std::uint64_t>{
+              mebibyte(1), mebibyte(2), mebibyte(3), 0,   0,  0,           0,                    //
+              mebibyte(4), 0,           mebibyte(5),                                             //
+              2,           90,          3,           126, 42, 7,           5000,       50, 500,  //
+              1260,        14,          7,           0,   2,  bits(0.25F), bits(1.0F), 0});
 }
 
-TEST_CASE("a call from pages hands on the table, the pool and the scales") {
+TEST_CASE("a call from pages hands on the table, the pool, the scales and the sinks") {
     namespace family = attention_decode;
-    NotingMachine noting(family::call_args);
+    NotingMachine noting(family::kernel_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.max_q_len = 1;
     described.kv_dtype = KvDtype::fp8;
     described.page_size = 16;
-    described.lengths = described.lse = described.softcap = true;
+    described.lengths = described.lse = described.softcap = described.sinks = true;
     const AttentionKernel attention = prepared(dispatcher, described);
     AttentionArgs args = usual_args();
     args.kv_lengths = address<std::int32_t>(6);
@@ -53,6 +53,9 @@ TEST_CASE("a call from pages hands on the table, the pool and the scales") {
     args.scale = 0.0F;
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_pages);
     args.pool_pages = 77;
+    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::null_pointer);
+    CHECK(attention.refusal(args, {4, 1, 90}).find("sinks") != std::string::npos);
+    args.sinks = address<float>(11);
     REQUIRE(attention.run(nullptr, args, {4, 1, 90}) == Status::ok);
     CHECK(noting.launched() ==
           std::vector<std::uint64_t>{mebibyte(1), mebibyte(2), mebibyte(3),
@@ -64,12 +67,13 @@ TEST_CASE("a call from pages hands on the table, the pool and the scales") {
                                      7,  //
                                      224,         14,          7,
                                      6,           77,          bits(1.0F / std::sqrt(7.0F)),
-                                     bits(30.0F)});
+                                     bits(30.0F), mebibyte(11)});
 }
 
 TEST_CASE("a call of more queries is one of prefill, where k and v have strides of their own") {
     namespace family = attention_prefill;
-    NotingMachine noting(std::span(family::tile_args).first(std::size(family::call_args) - 3));
+    NotingMachine noting(
+        std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     const AttentionKernel attention = prepared(dispatcher, small);
     AttentionArgs args = usual_args();
@@ -87,7 +91,8 @@ TEST_CASE("a call of more queries is one of prefill, where k and v have strides 
 
 TEST_CASE("packed calls are prefill's however short they are, with the tokens of all sequences") {
     namespace family = attention_prefill;
-    NotingMachine noting(std::span(family::tile_args).first(std::size(family::call_args) - 3));
+    NotingMachine noting(
+        std::span(family::tile_args).first(std::size(family::call_args) - std::size(family::later_args)));
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.packed = true;
@@ -114,13 +119,15 @@ TEST_CASE("packed calls are prefill's however short they are, with the tokens of
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_rows);
 }
 
-TEST_CASE("packed calls over pages hand on the table and the pool, behind all else, and no starts of keys") {
+TEST_CASE(
+    "packed calls over pages hand on table, pool, scales and sinks, behind all else, and no starts of keys") {
     namespace family = attention_prefill;
     NotingMachine noting(family::tile_args);
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
-    described.packed = true;
+    described.packed = described.sinks = true;
     described.page_size = 16;
+    described.kv_dtype = KvDtype::fp8;
     const AttentionKernel attention = prepared(dispatcher, described);
     AttentionArgs args = usual_args();
     args.q_tokens = 3;
@@ -130,6 +137,10 @@ TEST_CASE("packed calls over pages hand on the table and the pool, behind all el
     args.pool_pages = 77;
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::null_pointer);
     args.kv_lengths = address<std::int32_t>(7);
+    for (const float** needed : {&args.k_scale, &args.v_scale, &args.sinks}) {
+        CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::null_pointer);
+        *needed = address<float>(needed == &args.k_scale ? 9 : needed == &args.v_scale ? 10 : 11);
+    }
     args.page_table_stride = -1;
     CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_pages);
     CHECK(attention.refusal(args, {4, 1, 90}).find("page_table_stride") != std::string::npos);
@@ -137,7 +148,7 @@ TEST_CASE("packed calls over pages hand on the table and the pool, behind all el
     CHECK(noting.launched().empty());
     REQUIRE(attention.run(nullptr, args, {4, 1, 90}) == Status::ok);
     const std::vector<std::uint64_t> launched = noting.launched();
-    const std::uint64_t section = launched.at(launched.size() - 4);
+    const std::uint64_t section = launched.at(launched.size() - 7);
     CHECK(launched ==
           std::vector<std::uint64_t>{mebibyte(1), mebibyte(2), mebibyte(3), mebibyte(6), 0,
                                      mebibyte(7), mebibyte(4), 0,           mebibyte(5),  //
@@ -145,7 +156,8 @@ TEST_CASE("packed calls over pages hand on the table and the pool, behind all el
                                      126,         42,          7,           224,         14,
                                      7,           224,         14,          7,           126,
                                      42,          7,           bits(0.25F), bits(1.0F),  section,  //
-                                     mebibyte(8), 6,           77});
+                                     mebibyte(8), 6,           77,          mebibyte(9), mebibyte(10),
+                                     mebibyte(11)});
 }
 
 TEST_CASE("calls of more than 16 queries from pages are prefill's, those of fewer are decode's") {

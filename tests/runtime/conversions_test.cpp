@@ -44,6 +44,7 @@ TEST_CASE("hone_attention: every member arrives, and numbers that are none are r
     c.lse = 1;
     c.window = 9;
     c.page_size = 10;
+    c.sinks = 1;
     const Attention description = from_c(c);
     CHECK(description.heads == 2);
     CHECK(description.kv_heads == 3);
@@ -61,6 +62,7 @@ TEST_CASE("hone_attention: every member arrives, and numbers that are none are r
     CHECK(description.lse == true);
     CHECK(description.window == 9);
     CHECK(description.page_size == 10);
+    CHECK(description.sinks == true);
     CHECK(refuses(c, &hone_attention::dtype));
     CHECK(refuses(c, &hone_attention::kv_dtype));
     CHECK(refuses(c, &hone_attention::causal));
@@ -68,6 +70,7 @@ TEST_CASE("hone_attention: every member arrives, and numbers that are none are r
     CHECK(refuses(c, &hone_attention::packed));
     CHECK(refuses(c, &hone_attention::softcap));
     CHECK(refuses(c, &hone_attention::lse));
+    CHECK(refuses(c, &hone_attention::sinks));
 }
 
 TEST_CASE("hone_embedding: every member arrives, and numbers that are none are refused") {
@@ -447,25 +450,26 @@ TEST_CASE("hone_attention_args: every member arrives") {
     c.page_table = at<int32_t>(10);
     c.k_scale = at<float>(11);
     c.v_scale = at<float>(12);
-    c.workspace = at(13);
-    c.q_batch_stride = 14;
-    c.q_token_stride = 15;
-    c.q_head_stride = 16;
-    c.k_batch_stride = 17;
-    c.k_token_stride = 18;
-    c.k_head_stride = 19;
-    c.v_batch_stride = 20;
-    c.v_token_stride = 21;
-    c.v_head_stride = 22;
-    c.out_batch_stride = 23;
-    c.out_token_stride = 24;
-    c.out_head_stride = 25;
-    c.page_table_stride = 26;
-    c.pool_pages = 27;
-    c.q_tokens = 28;
-    c.kv_tokens = 29;
-    c.scale = 30.5F;
-    c.softcap = 31.5F;
+    c.sinks = at<float>(13);
+    c.workspace = at(14);
+    c.q_batch_stride = 15;
+    c.q_token_stride = 16;
+    c.q_head_stride = 17;
+    c.k_batch_stride = 18;
+    c.k_token_stride = 19;
+    c.k_head_stride = 20;
+    c.v_batch_stride = 21;
+    c.v_token_stride = 22;
+    c.v_head_stride = 23;
+    c.out_batch_stride = 24;
+    c.out_token_stride = 25;
+    c.out_head_stride = 26;
+    c.page_table_stride = 27;
+    c.pool_pages = 28;
+    c.q_tokens = 29;
+    c.kv_tokens = 30;
+    c.scale = 31.5F;
+    c.softcap = 32.5F;
     const AttentionArgs args = from_c(c);
     CHECK(args.q == at(2));
     CHECK(args.k == at(3));
@@ -478,25 +482,26 @@ TEST_CASE("hone_attention_args: every member arrives") {
     CHECK(args.page_table == at<int32_t>(10));
     CHECK(args.k_scale == at<float>(11));
     CHECK(args.v_scale == at<float>(12));
-    CHECK(args.workspace == at(13));
-    CHECK(args.q_strides.batch == 14);
-    CHECK(args.q_strides.token == 15);
-    CHECK(args.q_strides.head == 16);
-    CHECK(args.k_strides.batch == 17);
-    CHECK(args.k_strides.token == 18);
-    CHECK(args.k_strides.head == 19);
-    CHECK(args.v_strides.batch == 20);
-    CHECK(args.v_strides.token == 21);
-    CHECK(args.v_strides.head == 22);
-    CHECK(args.out_strides.batch == 23);
-    CHECK(args.out_strides.token == 24);
-    CHECK(args.out_strides.head == 25);
-    CHECK(args.page_table_stride == 26);
-    CHECK(args.pool_pages == 27);
-    CHECK(args.q_tokens == 28);
-    CHECK(args.kv_tokens == 29);
-    CHECK(args.scale == 30.5F);
-    CHECK(args.softcap == 31.5F);
+    CHECK(args.sinks == at<float>(13));
+    CHECK(args.workspace == at(14));
+    CHECK(args.q_strides.batch == 15);
+    CHECK(args.q_strides.token == 16);
+    CHECK(args.q_strides.head == 17);
+    CHECK(args.k_strides.batch == 18);
+    CHECK(args.k_strides.token == 19);
+    CHECK(args.k_strides.head == 20);
+    CHECK(args.v_strides.batch == 21);
+    CHECK(args.v_strides.token == 22);
+    CHECK(args.v_strides.head == 23);
+    CHECK(args.out_strides.batch == 24);
+    CHECK(args.out_strides.token == 25);
+    CHECK(args.out_strides.head == 26);
+    CHECK(args.page_table_stride == 27);
+    CHECK(args.pool_pages == 28);
+    CHECK(args.q_tokens == 29);
+    CHECK(args.kv_tokens == 30);
+    CHECK(args.scale == 31.5F);
+    CHECK(args.softcap == 32.5F);
 }
 
 TEST_CASE("hone_embedding_args: every member arrives") {

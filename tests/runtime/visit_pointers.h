@@ -19,6 +19,7 @@ void visit_pointers(AttentionArgs& args, const Visit& visit) {
     visit("page_table", args.page_table);
     visit("k_scale", args.k_scale);
     visit("v_scale", args.v_scale);
+    visit("sinks", args.sinks);
     visit("workspace", args.workspace);
 }
 

@@ -45,6 +45,9 @@ class ProblemDraw {
         if (field.name == "window") return known(problem, "causal") == 0 ? 0 : draw_(0, 1) * extent(field);
         if (field.name == "group") return draw_(0, 1) * (std::int64_t{32} << draw_(0, 2));
         if (field.name == "page_size") return draw_(0, 1) * (std::int64_t{1} << draw_(3, 7));
+        if (field.name == "experts") return std::int64_t{1} << draw_(1, 9);
+        if (field.name == "top_k")
+            return draw_(1, draw_(0, 3) == 0 ? 32 : std::min<std::int64_t>(8, known(problem, "experts")));
         if (field.name == "q_tokens") return std::int64_t{1} << draw_(0, 4);
         return is_static(field) ? extent(field) : count(field);
     }

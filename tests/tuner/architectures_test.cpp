@@ -280,15 +280,39 @@ TEST_CASE("windows are where the reference has them") {
 
 TEST_CASE("experts are in the layers that have them") {
     const Published qwen = published("qwen3-30b-a3b");
-    CHECK(has(lines_of(changed(qwen, "mlp_only_layers", {0, 1})), "46 fused_moe"));
+    CHECK(has(lines_of(changed(qwen, "mlp_only_layers", {0, 1})), "46 expert_linear combine=yes"));
     CHECK(has(lines_of(changed(qwen, "mlp_only_layers", {0, 1})), "2 linear activation=silu"));
-    CHECK(has(lines_of(changed(qwen, "decoder_sparse_step", 2)), "24 fused_moe"));
+    CHECK(has(lines_of(changed(qwen, "decoder_sparse_step", 2)), "24 expert_linear combine=yes"));
     CHECK(has(lines_of(changed(published("llama-4-scout"), "moe_layers", {3})), "1 fused_moe"));
-    CHECK(has(lines_of(changed(published("deepseek-v3"), "first_k_dense_replace", 0)), "61 fused_moe"));
+    CHECK(has(lines_of(changed(published("deepseek-v3"), "first_k_dense_replace", 0)), "61 expert_linear"));
     const std::vector<ModelOperator> list = operators(model_of(qwen.config()), {});
-    const auto experts = std::ranges::find(list, "experts", &ModelOperator::role);
+    const auto experts = std::ranges::find(list, "gate and up of experts", &ModelOperator::role);
     REQUIRE(experts != list.end());
     CHECK(experts->shape == "2048 -> 768, 128 experts, 8 a token");
+}
+
+TEST_CASE("experts are tuned at the model's token counts, with its routing, and with codes have no kernel") {
+    const Published qwen = published("qwen3-30b-a3b");
+    const Workload workload = model_workload(model_of(qwen.config()), {.tokens = {1, 64}});
+    std::map<std::string_view, int> problems;
+    for (const Problem& problem : workload.problems) ++problems[problem.family->name];
+    CHECK(problems["expert_routing"] == 2);
+    CHECK(problems["expert_linear"] == 4);
+    CHECK(workload.without_family.empty());
+    CHECK(has(lines_of(changed(qwen, "norm_topk_prob", false)), "expert_routing experts=128 renormalize=no"));
+    CHECK(has(lines_of(changed(qwen, "norm_topk_prob", "absent")), "renormalize=no"));
+    CHECK(error_of(changed(qwen, "num_experts_per_tok", 129)) ==
+          "config.json:1: num_experts_per_tok is 129, allowed is 1 to 128, as many as there are experts");
+    const Workload two = model_workload(model_of(qwen.config()), {.tokens = {1}, .tensor_parallel = 2});
+    CHECK(std::ranges::any_of(two.problems, [](const Problem& problem) {
+        return to_string(problem).find("combine=yes experts=128 top_k=8 in=384 out=2048") !=
+               std::string::npos;
+    }));
+    const Workload codes =
+        model_workload(model_of(qwen.config()),
+                       {.tokens = {1}, .weights = checkpoints::WeightFormat{.format = QuantFormat::fp8}});
+    REQUIRE(codes.without_family.size() == 1);
+    CHECK(codes.without_family[0].role == "experts with codes");
 }
 
 TEST_CASE("what a switch turns off is not there") {

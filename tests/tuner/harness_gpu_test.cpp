@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -67,6 +68,22 @@ TEST_CASE("lengths, starts and page tables are filled with constants, ramps and 
     CHECK_FALSE(std::ranges::is_sorted(pages));
     std::ranges::sort(pages);
     for (std::int32_t i = 0; i < 1000; ++i) CHECK(pages[static_cast<std::size_t>(i)] == i);
+}
+
+TEST_CASE("an uneven ramp never falls, and its steps differ as numbers of rows do that are put at random") {
+    const RealHarness gpu;
+    for (const double step : {0.25, 1.0, 3.0, 64.0, 1000.0}) {
+        const std::vector<std::int32_t> starts = gpu.filled(Fill::uneven_ramp, step, 0);
+        CHECK(starts.front() == 0);
+        CHECK(starts.back() == std::lrint(step * 999));
+        CHECK(std::ranges::is_sorted(starts));
+        double squares = 0;
+        for (std::size_t i = 1; i < starts.size(); ++i) {
+            const double off = starts[i] - starts[i - 1] - step;
+            squares += off * off / 999;
+        }
+        if (step > 8) CHECK(squares == doctest::Approx(step).epsilon(0.2));
+    }
 }
 
 TEST_CASE("an infinity has to stand where the reference has the same one") {

@@ -405,8 +405,9 @@ TEST_CASE("operators without a family are listed, with their shape") {
     experts.experts = 8;
     CHECK(by_role(operators(experts, {}), "experts").family == "fused_moe");
     const Workload workload = model_workload(experts, {});
-    REQUIRE(workload.without_family.size() == 1);
-    CHECK(workload.without_family[0].shape == "4096 -> 14336, 8 experts");
+    REQUIRE(workload.without_family.size() == 2);
+    CHECK(workload.without_family[0].family == "other_routing");
+    CHECK(workload.without_family[1].shape == "4096 -> 14336, 8 experts");
 }
 
 TEST_CASE("one operator: its fields, at all token counts or at the one given") {

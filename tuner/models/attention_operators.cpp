@@ -105,10 +105,7 @@ class AttentionOperators {
     void add_attention(const Part& part, std::vector<ModelOperator>& list) const {
         if (const std::string_view family = uncovered(part); !family.empty()) {
             Part named = part;
-            named.role = std::string(model_.alibi   ? "attention with ALiBi"
-                                     : model_.sinks ? "attention with sinks"
-                                                    : "attention") +
-                         part.role;
+            named.role = std::string(model_.alibi ? "attention with ALiBi" : "attention") + part.role;
             list.push_back(untuned(named, std::string(family)));
             return;
         }
@@ -121,7 +118,6 @@ class AttentionOperators {
     /// The name of attention that no family computes; empty: attention_prefill and attention_decode do.
     std::string_view uncovered(const Part& part) const {
         if (model_.alibi) return "attention_alibi";
-        if (model_.sinks) return "attention_sinks";
         if (part.chunk > 0) return "attention_chunked";
         if (model_.encoder && part.window > 0) return "attention_around";
         return {};
@@ -174,8 +170,8 @@ class AttentionOperators {
         named.role = fmt::format("attention over a {}{}{}", model_.encoder ? "text" : "prompt", part.role,
                                  layout.name);
         return tuned(named, "attention_prefill",
-                     fmt::format("causal={} window={} softcap={} {}", yes_no(!model_.encoder), part.window,
-                                 yes_no(model_.softcap != 0), layout.prompt),
+                     fmt::format("causal={} window={} softcap={} {}{}", yes_no(!model_.encoder), part.window,
+                                 yes_no(model_.softcap != 0), layout.prompt, sinks()),
                      std::move(sizes));
     }
 
@@ -184,10 +180,12 @@ class AttentionOperators {
         Part named = part;
         named.role = fmt::format("attention over one token{}{}", part.role, layout.name);
         return tuned(named, "attention_decode",
-                     fmt::format("causal={} window={} softcap={} q_tokens=1 {}", yes_no(part.window > 0),
-                                 part.window, yes_no(model_.softcap != 0), layout.decode),
+                     fmt::format("causal={} window={} softcap={} q_tokens=1 {}{}", yes_no(part.window > 0),
+                                 part.window, yes_no(model_.softcap != 0), layout.decode, sinks()),
                      decode_sizes());
     }
+
+    std::string_view sinks() const { return model_.sinks ? " sinks=yes" : ""; }
 
     std::vector<std::string> decode_sizes() const {
         const std::int64_t longest = std::min(positions(longest_cache), longest_cache);

@@ -126,17 +126,61 @@ class LinearOperators {
     void add_experts(std::int64_t layers) {
         const LinearShape router{.in = model_.hidden_size, .out = model_.experts, .bias = model_.router_bias};
         list_.push_back(linear("router", layers, router, {}));
-        const std::int64_t width = model_.expert_width > 0 ? model_.expert_width : model_.intermediate_size;
-        std::string shape = fmt::format("{} -> {}, {} experts", model_.hidden_size,
-                                        divide("the experts' width", width, part_.parts), model_.experts);
-        if (model_.experts_per_token > 0) shape += fmt::format(", {} a token", model_.experts_per_token);
-        list_.push_back(without_kernel("experts", "fused_moe", layers, std::move(shape)));
+        add_routing(layers);
+        const std::int64_t whole = model_.expert_width > 0 ? model_.expert_width : model_.intermediate_size;
+        const std::int64_t width = divide("the experts' width", whole, part_.parts);
+        if (model_.own_expert_network || model_.experts_per_token == 0 || part_.weights.format) {
+            list_.push_back(
+                without_kernel(part_.weights.format ? "experts with codes" : "experts", "fused_moe", layers,
+                               fmt::format("{} -> {}, {}", model_.hidden_size, width, experts_of_a_token())));
+        } else {
+            add_product_of_experts("gate and up of experts", layers, model_.hidden_size, width,
+                                   fmt::format("activation={} gated={} gather=yes", model_.activation,
+                                               yes_no(model_.gated_ffn)));
+            add_product_of_experts("down of experts", layers, width, model_.hidden_size, "combine=yes");
+        }
         if (model_.shared_width == 0) return;
         add_feed_forward("shared expert",
                          divide("the shared expert's width", model_.shared_width, part_.parts), layers);
         if (!model_.shared_gate) return;
         const LinearShape gate{.in = model_.hidden_size, .out = 1};
         list_.push_back(linear("gate of shared expert", layers, gate, {}));
+    }
+
+    [[nodiscard]] std::string experts_of_a_token() const {
+        std::string words = fmt::format("{} experts", model_.experts);
+        if (model_.experts_per_token > 0) words += fmt::format(", {} a token", model_.experts_per_token);
+        return words;
+    }
+
+    /// Every GPU routes all tokens.
+    void add_routing(std::int64_t layers) {
+        if (!model_.softmax_routing || model_.experts_per_token == 0) {
+            list_.push_back(without_kernel("routing", "other_routing", layers, experts_of_a_token()));
+            return;
+        }
+        add_of_experts("routing", "expert_routing", layers,
+                       fmt::format("renormalize={}", yes_no(model_.renormalized_routing)),
+                       experts_of_a_token());
+    }
+
+    /// Weights of the model's dtype.
+    void add_product_of_experts(std::string role, std::int64_t layers, std::int64_t in, std::int64_t out,
+                                std::string_view options) {
+        add_of_experts(std::move(role), "expert_linear", layers,
+                       fmt::format("{} in={} out={}", options, in, out),
+                       fmt::format("{} -> {}, {}", in, out, experts_of_a_token()));
+    }
+
+    void add_of_experts(std::string role, std::string_view family, std::int64_t layers,
+                        std::string_view fields, std::string shape) {
+        list_.push_back({.role = std::move(role),
+                         .family = std::string(family),
+                         .fields = fmt::format("dtype={} {} experts={} top_k={}", name(part_.dtype), fields,
+                                               model_.experts, model_.experts_per_token),
+                         .sizes = sizes_at(family, part_.tokens),
+                         .count = layers,
+                         .shape = std::move(shape)});
     }
 
     void add_head_transform() {

@@ -18,9 +18,10 @@ struct RingConfig {
     std::int64_t blocks_per_sm = 1;
 };
 
-inline constexpr auto ring_args = join(call_args, {tensor_map_arg(0, "k_map"), tensor_map_arg(1, "v_map")});
+inline constexpr auto ring_args =
+    later_last(join(call_args, {tensor_map_arg(0, "k_map"), tensor_map_arg(1, "v_map")}));
 inline constexpr Kernel ring_kernels[] = {{"attention_decode_ring", ring_args},
-                                          {"attention_decode_combine", call_args}};
+                                          {"attention_decode_combine", kernel_args}};
 
 [[nodiscard]] Ring shape(const DecodeProblem&, const RingConfig&);
 [[nodiscard]] Cut cut(const DecodeProblem&, const RingConfig&);

@@ -20,7 +20,7 @@ class Consumer {
   public:
     /// `base`: of shared memory.
     __device__ Consumer(const Call& call, const Tile& tile, uint32 base)
-        : softmax_(call),
+        : softmax_(call, tile.head),
           tile_(tile),
           row_(tile.row + static_cast<int>(threadIdx.x) / 32 * geometry.warp_rows) {
         const int lane = threadIdx.x % 32;
@@ -84,7 +84,11 @@ class Consumer {
     /// Nobody reads the warp's rows of shared memory any more, which starts at `base`.
     __device__ void store(const Call& call, uint32 base) {
         RowValues inverse, lse;
-        softmax_.finish(inverse, lse);
+        softmax_.finish(call, tile_.head, inverse, lse);
+        if constexpr (fp8_cache) {
+#pragma unroll
+            for (int i = 0; i < 2 * row_blocks; ++i) inverse[i / 2][i % 2] *= call.value_scale(tile_.head);
+        }
         scale_sums(inverse);
         stage_results(own_rows(base));
         __syncwarp();

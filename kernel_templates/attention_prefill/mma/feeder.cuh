@@ -1,7 +1,7 @@
 // How keys and values come to shared memory, for variant mma (kernel.cu): by asynchronous copies (sm_80),
-// several stages ahead, or through registers, one stage ahead. Stages hold, in turn, the keys and the values
-// of a block of tile_n tokens, from the last block that the tile sees down to the first. All threads copy;
-// both ways have the same two calls:
+// several stages ahead, or through registers, one stage ahead; so do codes, which become numbers there.
+// Stages hold, in turn, the keys and the values of a block of tile_n tokens, from the last block that the
+// tile sees down to the first. All threads copy; both ways have the same two calls:
 //   start()  the first stages are on their way
 //   turn()   returns the shared address of the next stage when all threads may read it; from then on nobody
 //            reads the one before
@@ -12,6 +12,7 @@
 #include "device/packet.cuh"
 #include "device/shared_tile.cuh"
 #include "device/sync.cuh"
+#include "device/widen_fp8.cuh"
 
 namespace hone::attention_prefill::warp_mma {
 
@@ -36,12 +37,14 @@ static_assert(tile_n % 16 == 0, "a product takes 16 values at a time");
 static_assert(tile_n % rows_a_round == 0 && tile_m % rows_a_round == 0, "tiles are copied in whole rounds");
 static_assert(stages >= 2, "one stage is read while another is filled");
 
-/// What this thread copies of a tensor's rows: every rows_a_round-th row, of each every eighth chunk.
+/// What this thread copies of a tensor's rows: every rows_a_round-th row, of each every eighth chunk of 8
+/// elements.
+template <class T>
 class Rows {
   public:
     /// `from`: row 0. Rows outside [begin, end) are zeros: what no query of the tile sees may be anything,
     /// NaN too.
-    __device__ Rows(const Element* from, int64 stride, int begin, int end)
+    __device__ Rows(const T* from, int64 stride, int begin, int end)
         : from_(from + chunk() * 8), stride_(stride), begin_(begin), end_(end) {}
 
     /// Calls copy(round, offset, from, exists) for `count` rows from `first` on; offset: in shared memory, of
@@ -52,7 +55,7 @@ class Rows {
         for (int round = 0; round < count / rows_a_round; ++round) {
             const int row = first + static_cast<int>(threadIdx.x) / 8 + round * rows_a_round;
             const bool exists = row >= begin_ && row < end_;
-            const Element* from = from_ + (exists ? row * stride_ : 0);
+            const T* from = from_ + (exists ? row * stride_ : 0);
 #pragma unroll
             for (int i = 0; i < geometry.chunk_rounds(); ++i) {
                 if (chunk() + 8 * i >= geometry.chunks()) continue;
@@ -66,7 +69,7 @@ class Rows {
     __device__ static int chunk() { return threadIdx.x % 8; }
     __device__ static uint32 place() { return threadIdx.x / 8 * pitch + chunk() * 16; }
 
-    const Element* from_;
+    const T* from_;
     int64 stride_;
     int begin_;
     int end_;
@@ -85,13 +88,13 @@ class TokenItems {
     template <class Copy>
     __device__ void for_chunks(int item, Copy copy) const {
         if (item >= count_) return;
-        const Rows rows = item % 2 == 0 ? keys_ : values_;
+        const Rows<CacheElement> rows = item % 2 == 0 ? keys_ : values_;
         rows.for_chunks<tile_n>((last_ - item / 2) * tile_n, copy);
     }
 
   private:
-    Rows keys_;
-    Rows values_;
+    Rows<CacheElement> keys_;
+    Rows<CacheElement> values_;
     int last_;
     int count_;
 };
@@ -140,12 +143,13 @@ class PagedItems {
         }
     }
     template <class Copy>
-    __device__ void for_chunks(int first, const Element* tensor, const Strides& strides, Copy copy) const {
+    __device__ void for_chunks(int first, const CacheElement* tensor, const Strides& strides,
+                               Copy copy) const {
 #pragma unroll
         for (int round = 0; round < rounds; ++round) {
             const int row = row_of(first, round);
             const int64 offset = pages_[round] * strides.batch + row % page_size * strides.token;
-            const Element* from = tensor + (exists(row) ? offset : 0);
+            const CacheElement* from = tensor + (exists(row) ? offset : 0);
 #pragma unroll
             for (int i = 0; i < geometry.chunk_rounds(); ++i) {
                 if (threadIdx.x % 8 + 8 * i >= geometry.chunks()) continue;
@@ -158,8 +162,8 @@ class PagedItems {
 
     const Call& call_;
     const Tile& tile_;
-    const Element* keys_;  ///< the head's first token of page 0, and this thread's chunk of it
-    const Element* values_;
+    const CacheElement* keys_;  ///< the head's first token of page 0, and this thread's chunk of it
+    const CacheElement* values_;
     int begin_;
     int end_;
     int last_;
@@ -195,7 +199,7 @@ class AsyncFeeder {
 
   private:
     __device__ void copy(uint32 slot) {
-        items_.for_chunks(next_++, [&](int, uint32 offset, const Element* from, bool exists) {
+        items_.for_chunks(next_++, [&](int, uint32 offset, const CacheElement* from, bool exists) {
             copy_chunk_async_or_zero(ring_ + slot + offset, from, exists);
         });
         commit_copies();
@@ -206,22 +210,48 @@ class AsyncFeeder {
     uint32 before_ = (stages - 1) * geometry.stage_bytes();  ///< slot of the stage that was read last
     int next_ = 0;
 };
-using Feeder = AsyncFeeder;
-#else
+#endif
+
+/// A chunk on its way: 8 elements, or as many codes.
+struct HeldElements {
+    uint4 word;
+
+    __device__ void load(const Element* from, bool exists) {
+        word = exists ? load_word<LoadHint::normal, 16>(from) : uint4{0, 0, 0, 0};
+    }
+    __device__ uint4 elements() const { return word; }
+};
+struct HeldCodes {
+    uint2 word;
+
+    __device__ void load(const fp8* from, bool exists) {
+        word = exists ? load_word<LoadHint::normal, 8>(from) : uint2{0, 0};
+    }
+    __device__ uint4 elements() const {
+        return {widen_pair<Element, 0, 1>(word.x), widen_pair<Element, 2, 3>(word.x),
+                widen_pair<Element, 0, 1>(word.y), widen_pair<Element, 2, 3>(word.y)};
+    }
+};
+
 /// While stage t is multiplied, stage t + 1 comes into registers, where these suffice; the turn to it stores
 /// it, into the slot of stage t - 1 or an earlier one, which nobody reads since the turn to t.
 class RegisterFeeder {
   public:
     __device__ RegisterFeeder(uint32 ring, Items& items) : items_(items), ring_(ring) {}
 
+    /// Queries may be on their way by asynchronous copies.
     __device__ void start() {
         if constexpr (ahead) load();
+#if __CUDA_ARCH__ >= 800
+        commit_copies();
+        wait_for_copies<0>();
+#endif
     }
     __device__ uint32 turn() {
         const uint32 stage = ring_ + slot_;
         if constexpr (!ahead) load();
-        items_.for_chunks(next_ - 1, [&](int i, uint32 offset, const Element*, bool) {
-            store_shared(stage + offset, held_[i]);
+        items_.for_chunks(next_ - 1, [&](int i, uint32 offset, const CacheElement*, bool) {
+            store_shared(stage + offset, held_[i].elements());
         });
         __syncthreads();
         if constexpr (ahead) load();
@@ -233,8 +263,8 @@ class RegisterFeeder {
     static constexpr bool ahead = geometry.loads_ahead();
 
     __device__ void load() {
-        items_.for_chunks(next_++, [&](int i, uint32, const Element* from, bool exists) {
-            held_[i] = exists ? load_word<LoadHint::normal, 16>(from) : uint4{0, 0, 0, 0};
+        items_.for_chunks(next_++, [&](int i, uint32, const CacheElement* from, bool exists) {
+            held_[i].load(from, exists);
         });
     }
 
@@ -242,14 +272,19 @@ class RegisterFeeder {
     uint32 ring_;
     uint32 slot_ = 0;
     int next_ = 0;
-    uint4 held_[geometry.rounds() * geometry.chunk_rounds()];
+    Conditional<fp8_cache, HeldCodes, HeldElements>::type held_[geometry.rounds() * geometry.chunk_rounds()];
 };
+
+#if __CUDA_ARCH__ >= 800
+using Feeder = Conditional<fp8_cache, RegisterFeeder, AsyncFeeder>::type;
+#else
 using Feeder = RegisterFeeder;
 #endif
 
 /// The tile's queries; from where all threads may read them on depends on the way (start() or a barrier).
 __device__ inline void copy_queries(uint32 to, const Call& call, const Tile& tile) {
-    const Rows rows(call.query(tile.sequence, tile.head, 0), call.q_token_stride, 0, tile.sequence.q_len);
+    const Rows<Element> rows(call.query(tile.sequence, tile.head, 0), call.q_token_stride, 0,
+                             tile.sequence.q_len);
     rows.for_chunks<tile_m>(tile.row, [&](int, uint32 offset, const Element* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
         copy_chunk_async_or_zero(to + offset, from, exists);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "attention_prefill/mma/feeder.cuh"
+#include "attention_prefill/sink.cuh"
 #include "device/math.cuh"
 #include "device/mma.cuh"
 
@@ -23,9 +24,10 @@ using RowValues = float[row_blocks][2];
 
 class Softmax {
   public:
-    __device__ explicit Softmax(const Call& call)
-        : scale_((has_softcap ? call.softcap : call.scale) * 1.4426950408889634f),
-          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.scale / call.softcap : 0.0f) {
+    __device__ Softmax(const Call& call, int head)
+        : scale_((has_softcap ? call.softcap : call.score_scale(head)) * 1.4426950408889634f),
+          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.score_scale(head) / call.softcap
+                                 : 0.0f) {
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
@@ -96,7 +98,7 @@ class Softmax {
     }
 
     /// 1 / sum of each row, 0 where nothing is visible, and the logarithm of the sum of its exponentials.
-    __device__ void finish(RowValues& inverse, RowValues& lse) const {
+    __device__ void finish(const Call& call, int head, RowValues& inverse, RowValues& lse) const {
 #pragma unroll
         for (int b = 0; b < row_blocks; ++b) {
 #pragma unroll
@@ -105,6 +107,14 @@ class Softmax {
                 sum += __shfl_xor_sync(0xffffffffu, sum, 1);
                 sum += __shfl_xor_sync(0xffffffffu, sum, 2);
                 const float reference = reference_[b][half];
+                if constexpr (has_sinks) {
+                    float top = reference * scale_;
+                    const float factor = include_sink(call, head, top, sum);
+                    const bool empty = top == minus_infinity();
+                    inverse[b][half] = empty ? 0.0f : factor * fast_reciprocal(sum);
+                    lse[b][half] = empty ? top : (top + fast_log2(sum)) * 0.6931471805599453f;
+                    continue;
+                }
                 const bool empty = reference == minus_infinity();
                 inverse[b][half] = empty ? 0.0f : fast_reciprocal(sum);
                 lse[b][half] =

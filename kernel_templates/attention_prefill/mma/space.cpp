@@ -22,12 +22,17 @@ constexpr auto tunables = tunables_of({
 });
 constexpr int most_blocks = 3;
 
+/// Stages come by asynchronous copies, and not through registers.
+bool copies_ahead(const AttentionProblem& p, const DeviceTraits& traits) {
+    return traits.has_async_copy() && !p.fp8_cache();
+}
+
 /// 0: not even one.
 std::int64_t resident_blocks(const AttentionProblem& p, Geometry g, const DeviceTraits& traits) {
     const std::int64_t reserved = traits.compute_major >= 8 ? 1024 : 0;  // of shared memory, a block
     if (g.shared_bytes() > traits.max_shared_bytes_per_block) return 0;
     // Copies through registers, what is out of the ordinary, and the newest chips take some more.
-    const int more = (traits.has_async_copy() ? 0 : 32) + (traits.compute_major >= 10 ? 4 : 0) +
+    const int more = (copies_ahead(p, traits) ? 0 : 32) + (traits.compute_major >= 10 ? 4 : 0) +
                      (p.window > 0 ? 8 : 0) + (p.softcap ? 4 : 0) + (p.packed() ? 4 : 0) +
                      (p.paged() ? g.rounds() + 8 : 0);
     std::int64_t blocks = 0;
@@ -48,8 +53,10 @@ constexpr Constraint constraints[] = {
          }),
     rule("rows must start at multiples of 16 bytes: head_dim is a multiple of 8",
          [](const AttentionProblem& p) { return p.head_dim % 8 == 0; }),
-    rule("more stages than two need asynchronous copies: sm_80",
-         [](const MmaConfig& c, const DeviceTraits& t) { return c.stages == 2 || t.has_async_copy(); }),
+    rule("more stages than two need asynchronous copies: sm_80, and no codes, which come through registers",
+         [](const AttentionProblem& p, const MmaConfig& c, const DeviceTraits& t) {
+             return c.stages == 2 || copies_ahead(p, t);
+         }),
     programmatic_needs_sm_90<MmaConfig>,
     rule("a stage is copied in whole rounds of eight threads a row",
          [](const AttentionProblem& p, const MmaConfig& c) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention_prefill/plain/feeder.cuh"
+#include "attention_prefill/sink.cuh"
 #include "device/math.cuh"
 
 namespace hone::attention_prefill::cuda_cores {
@@ -48,8 +49,9 @@ class Consumer {
           lane_(threadIdx.x % lanes),
           queries_(memory + own_row() * geometry.query_pitch()),
           weights_(memory + geometry.weights_at() + own_row() * geometry.weight_pitch()),
-          scale_((has_softcap ? call.softcap : call.scale) * 1.4426950408889634f),
-          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.scale / call.softcap : 0.0f) {
+          scale_((has_softcap ? call.softcap : call.score_scale(tile.head)) * 1.4426950408889634f),
+          cap_scale_(has_softcap ? 2.0f * 1.4426950408889634f * call.score_scale(tile.head) / call.softcap
+                                 : 0.0f) {
 #pragma unroll
         for (int i = 0; i < thread_m; ++i) {
             top_[i] = minus_infinity();
@@ -162,9 +164,15 @@ class Consumer {
 #pragma unroll
         for (int i = 0; i < thread_m; ++i) {
             const int query = row_ + 2 * i + own_row() % 2;
-            const float sum = row_sum(sum_[i]);
-            const bool empty = top_[i] == minus_infinity();
-            const float inverse = empty ? 0.0f : 1.0f / sum;
+            float sum = row_sum(sum_[i]);
+            float top = top_[i];
+            float factor = 1.0f;
+            if constexpr (has_sinks) {
+                top *= scale_;
+                factor = include_sink(call, tile.head, top, sum);
+            }
+            const bool empty = top == minus_infinity();
+            const float inverse = empty ? 0.0f : factor * call.value_scale(tile.head) / sum;
             if (query >= sequence_.q_len) continue;
             Element* out = call.result(sequence_, tile.head, query);
 #pragma unroll
@@ -172,7 +180,7 @@ class Consumer {
                 store_columns(out, (g * lanes + lane_) * width, results_[i][g], inverse);
             if (has_lse && lane_ == 0)
                 *call.lse_of(sequence_, tile.head, query) =
-                    empty ? top_[i] : (top_[i] * scale_ + log2f(sum)) * 0.6931471805599453f;
+                    empty ? top : ((has_sinks ? top : top * scale_) + log2f(sum)) * 0.6931471805599453f;
         }
     }
 

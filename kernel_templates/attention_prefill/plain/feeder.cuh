@@ -47,7 +47,8 @@ struct Packets {
 using KeyPackets = Packets<tile_n, geometry.key_packets()>;
 using ValuePackets = Packets<value_rows, geometry.value_packets()>;
 
-__device__ inline void store_floats(float* to, const Packet<Element, vector>& packet) {
+template <class T>
+__device__ inline void store_floats(float* to, const Packet<T, vector>& packet) {
     float values[vector];
     unpack(packet, values);
     if constexpr (vector == 4) {
@@ -67,12 +68,12 @@ class TokenRows {
           key_stride_(call.k_token_stride),
           value_stride_(call.v_token_stride) {}
 
-    __device__ const Element* key(int row) const { return keys_ + row * key_stride_; }
-    __device__ const Element* value(int row) const { return values_ + row * value_stride_; }
+    __device__ const CacheElement* key(int row) const { return keys_ + row * key_stride_; }
+    __device__ const CacheElement* value(int row) const { return values_ + row * value_stride_; }
 
   private:
-    const Element* keys_;
-    const Element* values_;
+    const CacheElement* keys_;
+    const CacheElement* values_;
     int64 key_stride_;
     int64 value_stride_;
 };
@@ -82,8 +83,10 @@ class PagedRows {
   public:
     __device__ PagedRows(const Call& call, const Tile& tile) : call_(call), tile_(tile) {}
 
-    __device__ const Element* key(int row) const { return call_.key(tile_.sequence, tile_.head, row); }
-    __device__ const Element* value(int row) const { return call_.value(tile_.sequence, tile_.head, row); }
+    __device__ const CacheElement* key(int row) const { return call_.key(tile_.sequence, tile_.head, row); }
+    __device__ const CacheElement* value(int row) const {
+        return call_.value(tile_.sequence, tile_.head, row);
+    }
 
   private:
     const Call& call_;
@@ -134,7 +137,8 @@ class Feeder {
     __device__ void load(int i, int row, int column) {
         held_[i] = {};
         if (row >= begin_ && row < end_ && column < head_dim)
-            held_[i] = load_packet<Element, vector>((is_key ? rows_.key(row) : rows_.value(row)) + column);
+            held_[i] =
+                load_packet<CacheElement, vector>((is_key ? rows_.key(row) : rows_.value(row)) + column);
     }
     __device__ void store(float* to) const {
         if (step_ < key_steps) {
@@ -155,7 +159,7 @@ class Feeder {
     int step_ = 0;
     int parity_ = 0;
     float* buffers_;
-    Packet<Element, vector> held_[geometry.rounds()];
+    Packet<CacheElement, vector> held_[geometry.rounds()];
 };
 
 /// The tile's queries, as floats; all threads may read them behind the next barrier.

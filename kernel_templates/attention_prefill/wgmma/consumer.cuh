@@ -26,7 +26,7 @@ class Consumer {
         Sums sums;
         fence_accumulators(scores);
         fence_accumulators(sums);
-        barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
+        await_stage(layout_.full_key(keys_.stage), keys_.parity);
         take_queries();
         wgmma_fence();
         multiply_keys(scores);
@@ -41,6 +41,7 @@ class Consumer {
     /// Returns the next one.
     __device__ Tile attend(Scores& scores, Sums& sums, const Tile& tile) {
         const int row = tile.row + warpgroup_ * block_rows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+        softmax_.start(call_, tile.head());
         wgmma_wait<0>();
         fence_accumulators(scores);
         release_keys(tile.blocks() == 1);
@@ -50,7 +51,7 @@ class Consumer {
         uint32 weights[tile_n / 4];
         round_weights(scores, weights);
         for (int block = tile.last - 1; block >= tile.first; --block) {
-            barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
+            await_stage(layout_.full_key(keys_.stage), keys_.parity);
             clear_hidden_values(tile, block + 1);
             await_turn();
             wgmma_fence();
@@ -90,14 +91,18 @@ class Consumer {
         wgmma_commit();
         const Tile next = await_queries();
         const bool more = next.exists();
-        if (more) barrier_wait(layout_.full_key(keys_.stage), keys_.parity);
+        if (more) await_stage(layout_.full_key(keys_.stage), keys_.parity);
         take_queries();
         wgmma_fence();
         multiply_keys(scores);
         wgmma_commit();
         if (more || warpgroup_ != consumers - 1) pass_turn();
         float inverse[2], lse[2];
-        softmax_.finish(inverse, lse);
+        softmax_.finish(call_, tile.head(), inverse, lse);
+        if constexpr (fp8_cache) {
+            inverse[0] *= call_.value_scale(tile.head());
+            inverse[1] *= call_.value_scale(tile.head());
+        }
         wgmma_wait<1>();
         fence_accumulators(sums);
         fence_fragments(weights);
@@ -183,7 +188,12 @@ class Consumer {
     __device__ void await_values(const Ring& ring) {
         const uint32 full = layout_.full_value(ring.stage);
         if constexpr (softmax_first) look_at(full, ring.parity, 10'000'000 + softmax_.finished());
-        barrier_wait(full, ring.parity);
+        await_stage(full, ring.parity);
+    }
+    /// Keys or values: what threads have copied by cp.async is shown to the tensor cores.
+    __device__ static void await_stage(uint32 full, uint32 parity) {
+        barrier_wait(full, parity);
+        if constexpr (by_rows && !fp8_cache) fence_async_proxy();
     }
     __device__ static void look_at(uint32 barrier, uint32 parity, uint32 limit_ns) {
         asm volatile(
@@ -196,7 +206,7 @@ class Consumer {
     /// too, or before its first key may be infinite or NaN. All consumers clear such rows of the values, each
     /// before its own products.
     __device__ void clear_hidden_values(const Tile& tile, int block) {
-        if constexpr (windowed || paged || lengths != Lengths::none) {
+        if constexpr (!by_rows && (windowed || paged || lengths != Lengths::none)) {
             const int begin = tile.sequence.first_key() - block * tile_n;
             const int end = tile.sequence.kv_len - block * tile_n;
             if (begin <= 0 && end >= tile_n) return;
@@ -212,7 +222,8 @@ class Consumer {
 
     /// Masks only blocks that some row of the warpgroup sees in part.
     __device__ void mask(Scores& scores, const Tile& tile, int row, int block) {
-        if constexpr (has_softcap) cap_scores(scores, __fdividef(2 * log2_e * call_.scale, call_.softcap));
+        if constexpr (has_softcap)
+            cap_scores(scores, __fdividef(2 * log2_e * call_.score_scale(tile.head()), call_.softcap));
         const Sequence& sequence = tile.sequence;
         const int first_row = tile.row + warpgroup_ * block_rows;
         const int column = block * tile_n;

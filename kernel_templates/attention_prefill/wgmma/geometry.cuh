@@ -20,7 +20,8 @@ struct Geometry {
     int stages = 2;     ///< stages of keys, and as many of values
     int query_stages = 1;
     int blocks_per_sm = 1;
-    int page_size = 0;  ///< keys of a page; 0: they do not come in pages
+    int page_size = 0;    ///< keys of a page; 0: they do not come in pages
+    int cache_bytes = 2;  ///< bytes of an element of keys and values; 1: codes of fp8
 
     constexpr int threads() const { return 128 * (1 + consumers); }
     constexpr int tile_m() const { return consumers * block_rows; }
@@ -30,17 +31,16 @@ struct Geometry {
     constexpr int panel_bytes() const { return tile_n * row_bytes; }
     constexpr int stage_bytes() const { return panels() * panel_bytes(); }
 
-    /// Keys of one tensor copy, and the copies of a stage's panel: a copy stays on a page.
-    constexpr int box_rows() const { return page_size == 0 || page_size > tile_n ? tile_n : page_size; }
-    constexpr int boxes() const { return tile_n / box_rows(); }
-    /// Copies fill stages, are whole swizzle patterns of 8 rows, and do not reach from one page into the
-    /// next.
-    constexpr bool has_boxes() const {
-        return tile_n % box_rows() == 0 && box_rows() % 8 == 0 &&
-               (page_size == 0 || page_size % box_rows() == 0);
-    }
-    /// Threads of the producer: a lane knows the page of a copy.
-    constexpr int producer_threads() const { return page_size == 0 ? 1 : 32; }
+    /// Codes, which are widened on their way: by all threads of the producer.
+    constexpr bool widens() const { return cache_bytes == 1; }
+    /// Whether threads copy keys and values row by row; else one tensor copy brings a panel of a stage, which
+    /// must not reach from one page into the next.
+    constexpr bool by_rows() const { return widens() || (page_size != 0 && page_size % tile_n != 0); }
+    constexpr int producer_threads() const { return by_rows() ? 128 : 1; }
+
+    /// Bytes of codes that wait to be widened, one of each of keys and values: 16 a thread and panel for 32
+    /// rows.
+    constexpr int code_bytes() const { return widens() ? (tile_n + 31) / 32 * panels() * 128 * 16 : 0; }
 
     // Offsets from the aligned base.
     constexpr int keys_at() const { return consumers * query_stages * query_bytes(); }
@@ -49,15 +49,14 @@ struct Geometry {
     constexpr int barriers() const { return 2 * (consumers * query_stages + 2 * stages); }
     /// The tiles whose queries stand in the stages.
     constexpr int tiles_at() const { return barriers_at() + barriers() * 8; }
+    constexpr int codes_at() const { return tiles_at() + consumers * query_stages * tile_bytes; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
-    constexpr int shared_bytes() const {
-        return tiles_at() + consumers * query_stages * tile_bytes + alignment;
-    }
+    constexpr int shared_bytes() const { return codes_at() + 2 * code_bytes() + alignment; }
 
     /// Registers a thread at the start, and after the roles have shared them out; in steps of 8.
     constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }
     constexpr bool moves_registers() const { return launch_registers() < 240; }
-    constexpr int producer_registers() const { return 40; }
+    constexpr int producer_registers() const { return by_rows() ? 56 : 40; }
     constexpr int consumer_registers() const {
         const int each = (launch_registers() * (1 + consumers) - producer_registers()) / consumers / 8 * 8;
         return each < 240 ? each : 240;

@@ -31,7 +31,7 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
     constexpr int half = geometry.barriers() / 2;
     for (int i = 0; i < half; ++i) {
         const bool of_queries = i < consumers * query_stages;
-        barrier_init(layout.barrier(i), 1);
+        barrier_init(layout.barrier(i), by_rows && !of_queries ? 128 : 1);
         barrier_init(layout.barrier(half + i), of_queries ? 4 : 4 * consumers);
     }
     fence_barrier_init();

@@ -11,7 +11,8 @@ Geometry geometry(const AttentionProblem& p, const WgmmaConfig& c) {
             .stages = static_cast<int>(c.stages),
             .query_stages = static_cast<int>(c.query_stages),
             .blocks_per_sm = static_cast<int>(c.blocks_per_sm),
-            .page_size = static_cast<int>(p.page_size)};
+            .page_size = static_cast<int>(p.page_size),
+            .cache_bytes = static_cast<int>(p.cache_element_bytes())};
 }
 
 Sections sections(const AttentionProblem& p, const WgmmaConfig& c) {
@@ -68,9 +69,11 @@ TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, bool packe
     return map;
 }
 
-/// k or v: a tensor like q, or {head_dim, page_size, kv_heads, pages}.
+/// k or v: a tensor like q, or {head_dim, page_size, kv_heads, pages}. Where threads copy, nothing reads
+/// the map, but it must be a valid one.
 TensorMap kv_map(const AttentionProblem& p, const Mapped& mapped, const Geometry& g) {
-    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.box_rows());
+    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.by_rows() ? 1 : g.tile_n);
+    map.dtype = p.cache_dtype();
     if (p.paged()) map.extent_scalars[3] = pool_pages;
     return map;
 }

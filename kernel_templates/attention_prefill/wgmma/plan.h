@@ -22,7 +22,7 @@ struct WgmmaConfig {
 };
 
 inline constexpr auto kernel_args =
-    pages_last(join(call_args, {tensor_map_arg(0, "q_map"), tensor_map_arg(1, "k_map"),
+    later_last(join(call_args, {tensor_map_arg(0, "q_map"), tensor_map_arg(1, "k_map"),
                                 tensor_map_arg(2, "v_map"), narrow_value_arg(0, "section_rows"),
                                 narrow_value_arg(1, "section_heads"), narrow_value_arg(2, "section_count")}));
 inline constexpr Kernel kernels[] = {{"attention_prefill_wgmma", kernel_args}};
@@ -38,8 +38,9 @@ inline constexpr Kernel kernels[] = {{"attention_prefill_wgmma", kernel_args}};
 [[nodiscard]] std::int64_t places(const WgmmaConfig&, const DeviceTraits&);
 
 [[nodiscard]] Plan plan(const AttentionProblem&, const WgmmaConfig&, const DeviceTraits&);
-[[nodiscard]] constexpr std::int64_t access_elements(const AttentionProblem&, const WgmmaConfig&) {
-    return 8;
+/// 16 bytes of each tensor.
+[[nodiscard]] inline std::int64_t access_elements(const AttentionProblem& p, const WgmmaConfig&) {
+    return p.fp8_cache() ? 16 : 8;
 }
 
 }  // namespace hone::attention_prefill::warpgroup

@@ -12,7 +12,8 @@ inline constexpr Geometry geometry{.head_dim = head_dim,
                                    .stages = static_cast<int>(Tuned::stages),
                                    .query_stages = static_cast<int>(Tuned::query_stages),
                                    .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
-                                   .page_size = static_cast<int>(Shape::page_size)};
+                                   .page_size = static_cast<int>(Shape::page_size),
+                                   .cache_bytes = sizeof(CacheElement)};
 
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int tile_m = geometry.tile_m();
@@ -25,12 +26,14 @@ inline constexpr bool query_in_registers = Tuned::query_in_registers != 0;
 inline constexpr bool softmax_first = Tuned::softmax_first != 0;
 inline constexpr bool dynamic = Tuned::dynamic != 0;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
+/// Threads copy keys and values, and widen codes.
+inline constexpr bool by_rows = geometry.by_rows();
 
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,
               "keys are the columns of one product, the terms of the other");
-static_assert(geometry.has_boxes() && geometry.boxes() <= 32,
-              "a tensor copy stays on a page, a lane knows it");
+static_assert(!by_rows || !dynamic, "threads that copy count the block's tiles each for itself");
+static_assert(!fp8_cache || head_dim % 16 == 0, "rows of 16-byte chunks of codes");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 

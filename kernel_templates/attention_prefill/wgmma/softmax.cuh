@@ -7,6 +7,7 @@
 // exponent: the result is the same, and the sums of products hardly ever have to be rescaled.
 #pragma once
 
+#include "attention_prefill/sink.cuh"
 #include "attention_prefill/wgmma/schedule.cuh"
 
 namespace hone::attention_prefill::warpgroup {
@@ -66,6 +67,11 @@ class Softmax {
     __device__ explicit Softmax(const Call& call)
         : scale_((has_softcap ? call.softcap : call.scale) * log2_e) {}
 
+    /// Codes have a scale for each head.
+    __device__ void start(const Call& call, int head) {
+        if constexpr (fp8_cache && !has_softcap) scale_ = call.score_scale(head) * log2_e;
+    }
+
     /// The row's first block: scores become p.
     __device__ void begin(Scores& scores) {
 #pragma unroll
@@ -99,11 +105,18 @@ class Softmax {
     }
 
     /// 1 / sum of a row, 0 where nothing is visible, and the logarithm of the sum of its exponentials.
-    __device__ void finish(float (&inverse)[2], float (&lse)[2]) {
+    __device__ void finish(const Call& call, int head, float (&inverse)[2], float (&lse)[2]) {
         constexpr float log_2 = 0.693147180559945f;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const float sum = quad_sum(sum_[half]);
+            float sum = quad_sum(sum_[half]);
+            if constexpr (has_sinks) {
+                float top = reference_[half] * scale_;
+                const float factor = include_sink(call, head, top, sum);
+                inverse[half] = top == minus_infinity() ? 0.0f : __fdividef(factor, sum);
+                lse[half] = top == minus_infinity() ? top : (top + log2_approximate(sum)) * log_2;
+                continue;
+            }
             const bool empty = reference_[half] == minus_infinity();
             inverse[half] = empty ? 0.0f : __fdividef(1.0f, sum);
             lse[half] =

@@ -25,9 +25,9 @@ constexpr auto tunables = tunables_of({
 });
 
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
-int working_registers(const AttentionProblem& p) {
+int working_registers(const AttentionProblem& p, const Geometry& g) {
     const bool has_hidden_keys = p.window > 0 || p.paged() || p.lengths != Lengths::none;
-    return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys ? 8 : 0);
+    return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys && !g.by_rows() ? 8 : 0);
 }
 
 /// Up to four rounds of tiles.
@@ -38,10 +38,13 @@ bool is_short(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrait
 constexpr Constraint constraints[] = {
     rule("tensor cores multiply fp16 and bf16",
          [](const AttentionProblem& p) { return p.dtype != Dtype::fp32; }),
-    rule("rows must have whole 16-byte chunks: head_dim is a multiple of 8",
-         [](const AttentionProblem& p) { return p.head_dim % 8 == 0; }),
-    rule("pages are multiples of 8 keys that fill stages, or that stages fill: a tensor copy stays on one",
-         [](const AttentionProblem& p, const WgmmaConfig& c) { return geometry(p, c).has_boxes(); }),
+    rule("rows must have whole 16-byte chunks: head_dim is a multiple of 8, of 16 where keys are codes",
+         [](const AttentionProblem& p) { return p.head_dim % (p.fp8_cache() ? 16 : 8) == 0; }),
+    rule("where threads copy keys and values, each block has its own tiles: drawing costs registers that "
+         "they lack",
+         [](const AttentionProblem& p, const WgmmaConfig& c) {
+             return c.dynamic == 0 || !geometry(p, c).by_rows();
+         }),
     rule("the resident blocks' queries, keys and values must fit shared memory",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              const Geometry g = geometry(p, c);
@@ -50,7 +53,7 @@ constexpr Constraint constraints[] = {
     rule("scores, weights and sums must fit a thread's registers",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              const Geometry g = geometry(p, c);
-             return g.held_registers(c.query_in_registers != 0) + working_registers(p) <=
+             return g.held_registers(c.query_in_registers != 0) + working_registers(p, g) <=
                     g.consumer_registers();
          }),
     rule("queries in registers leave their stage free at once: one is enough",

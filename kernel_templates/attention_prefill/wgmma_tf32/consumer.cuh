@@ -222,7 +222,7 @@ class Consumer {
     /// Four lanes write 32 bytes of a row: every sector of level 2 as a whole.
     __device__ void store(const Sums& sums) const {
         float inverse[2], lse[2];
-        softmax_.finish(inverse, lse);
+        softmax_.finish(call_, tile_.head, inverse, lse);
         const int lane = threadIdx.x % 4;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {

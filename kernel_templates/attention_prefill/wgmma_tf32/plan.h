@@ -15,7 +15,7 @@ struct WgmmaTf32Config {
     std::int64_t programmatic = 0;
 };
 
-inline constexpr auto kernel_args = pages_last(std::to_array(call_args));
+inline constexpr auto kernel_args = later_last(std::to_array(call_args));
 inline constexpr Kernel kernels[] = {{"attention_prefill_wgmma_tf32", kernel_args}};
 
 [[nodiscard]] Geometry geometry(const AttentionProblem&, const WgmmaTf32Config&);

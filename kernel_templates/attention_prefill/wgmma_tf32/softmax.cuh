@@ -5,6 +5,7 @@
 // the difference.
 #pragma once
 
+#include "attention_prefill/sink.cuh"
 #include "attention_prefill/wgmma_tf32/tile.cuh"
 
 namespace hone::attention_prefill::tf32 {
@@ -71,14 +72,17 @@ class Softmax {
     }
 
     /// 1 / sum of a row, 0 where nothing is visible, and the logarithm of the sum of its exponentials.
-    __device__ void finish(float (&inverse)[2], float (&lse)[2]) const {
+    __device__ void finish(const Call& call, int head, float (&inverse)[2], float (&lse)[2]) const {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const float sum = quad_sum(sum_[half]);
-            const bool empty = reference_[half] == minus_infinity();
-            inverse[half] = empty ? 0.0f : 1.0f / sum;
+            float sum = quad_sum(sum_[half]);
+            float top = reference_[half];
+            float factor = 1.0f;
+            if constexpr (has_sinks) factor = include_sink(call, head, top, sum);
+            const bool empty = top == minus_infinity();
+            inverse[half] = empty ? 0.0f : factor / sum;
             constexpr float log_2 = 0.693147180559945f;
-            lse[half] = empty ? minus_infinity() : reference_[half] * log_2 + logf(sum);
+            lse[half] = empty ? minus_infinity() : top * log_2 + logf(sum);
         }
     }
 

@@ -21,7 +21,8 @@ constexpr auto tunables = tunables_of({
 constexpr Constraint constraints[] = {
     rule("pairs of tf32 numbers are for fp32: other types have variant wgmma",
          [](const AttentionProblem& p) { return p.dtype == Dtype::fp32; }),
-    rule("keys and values do not come in pages", [](const AttentionProblem& p) { return !p.paged(); }),
+    rule("keys and values are fp32 themselves, and do not come in pages",
+         [](const AttentionProblem& p) { return !p.paged() && !p.fp8_cache(); }),
     rule("head_dim is a multiple of 4, for rows of 16-byte chunks, and at most 128, for the registers",
          [](const AttentionProblem& p) { return p.head_dim % 4 == 0 && p.head_dim <= 128; }),
     rule("queries and the stages must fit shared memory",

@@ -5,6 +5,7 @@
 #include "kernel_templates/expert_linear/wgmma/plan.h"
 #include "kernel_templates/kit/clock.h"
 #include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/linear/wgmma/rank.h"
 #include "kernel_templates/linear/wgmma/rules.h"
 
 namespace hone::expert_linear {
@@ -73,8 +74,7 @@ double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits&
     const double rounds = std::ceil(tiles / places);
     const double together =
         std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
-    const double products = static_cast<double>(c.tile_m) * static_cast<double>(c.tile_n) * 64 / (0.8 * 2048);
-    const double step = std::max(products * together, 1000.0 / g.stages());
+    const double step = std::max(linear::gemm::stage_cycles(g) * together, 1000.0 / g.stages());
     const double steps = std::ceil(static_cast<double>(p.in) / 64);
     const double gathered = p.gather ? 0.04 * static_cast<double>(tile_rows(c)) * together : 0.0;
     const double epilogue = 1200 + 0.04 * static_cast<double>(c.tile_m * c.tile_n);

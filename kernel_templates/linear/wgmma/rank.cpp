@@ -50,15 +50,6 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
 
 namespace {
 
-/// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
-/// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
-double stage_cycles(const Geometry& g) {
-    const double instructions = 4.0 * g.tile_m / block_rows;
-    const double multiply = instructions * g.tile_n / 2;
-    const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
-    return std::max(1.1 * multiply, 0.95 * port);  // power keeps the clock of busy tensor cores down
-}
-
 /// Microseconds between the last product of a tile and the first of the block's next one.
 double epilogue_us(const LinearProblem& p, const Geometry& g) {
     const double size = static_cast<double>(g.result_rows() * g.result_columns()) / (128.0 * 256.0);
@@ -129,6 +120,13 @@ double rest_us(const LinearProblem& p, const WgmmaConfig& c, const Filling& f, d
 }
 
 }  // namespace
+
+double stage_cycles(const Geometry& g) {
+    const double instructions = 4.0 * g.tile_m / block_rows;
+    const double multiply = instructions * g.tile_n / 2;
+    const double port = (g.stage_bytes() + instructions * (2048.0 + 32.0 * g.tile_n)) / 128;
+    return std::max(1.1 * multiply, 0.95 * port);  // power keeps the clock of busy tensor cores down
+}
 
 /// Rounds of tiles, each as long as its stages take to multiply, against the time that memory needs for the
 /// weights; plus what a call costs before and after. Fitted to measurements of 33 problems on an

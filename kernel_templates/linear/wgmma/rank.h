@@ -14,6 +14,10 @@ namespace hone::linear::gemm {
 /// Proven shapes of tiles, for a fallback to choose from.
 [[nodiscard]] std::vector<WgmmaConfig> proven_configs(const LinearProblem&);
 
+/// Cycles of one stage: the tensor cores' own, and those of shared memory's port, 128 bytes each, which takes
+/// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
+[[nodiscard]] double stage_cycles(const Geometry&);
+
 /// Microseconds of a call.
 [[nodiscard]] double predict(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
 

@@ -36,6 +36,7 @@ class DecoderOptions(ctypes.Structure):
         ("cache_file", c_char_p),
         ("on_warning", WARNING_CALLBACK),
         ("user", c_void_p),
+        ("kv_cache", c_char_p),
     ]
 
 

@@ -39,7 +39,7 @@ class Attention(ctypes.Structure):
         ("dtype", c_int32),
         *members(c_int64, "heads kv_heads head_dim max_batch max_q_len max_kv_len min_q_len window"),
         *members(c_int64, "page_size"),
-        *members(c_int32, "kv_dtype causal lengths packed softcap lse"),
+        *members(c_int32, "kv_dtype causal lengths packed softcap lse sinks"),
     ]
 
 
@@ -56,6 +56,7 @@ class AttentionArgs(ctypes.Structure):
         *members(c_int64, "k_head_stride v_batch_stride v_token_stride v_head_stride out_batch_stride"),
         *members(c_int64, "out_token_stride out_head_stride page_table_stride pool_pages q_tokens"),
         *members(c_int64, "kv_tokens"),
+        ("sinks", c_void_p),
     ]
 
 

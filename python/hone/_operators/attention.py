@@ -37,6 +37,7 @@ class AttentionOperator(AttentionCall):
             *((name, "packed=True", packed) for name in ("q_starts", "q_len")),
             ("kv_starts", "packed=True and no page_size" if packed else "packed=True", self._packs_keys),
             *self._scales(),
+            ("sinks", "sinks=True", description.sinks),
             ("softcap", "softcap=True", description.softcap),
         )
         self._limits = tuple(
@@ -72,6 +73,8 @@ class AttentionOperator(AttentionCall):
         if self._quantized:
             for name in ("k_scale", "v_scale"):
                 values[name] = arguments.compact(getattr(given, name), name, FLOATS, self._kv_row[:1])
+        if self.description.sinks:
+            values["sinks"] = arguments.compact(given.sinks, "sinks", FLOATS, self._q_shape[-2:-1])
         values["scale"] = check_number(given.scale, "scale")
         values["softcap"] = check_number(given.softcap, "softcap")
         return sizes, values, self._read_results(arguments, q_shape, given, values)

@@ -53,7 +53,7 @@ def _options(description: Any) -> Iterator[str]:
 def _attention_name(description: Attention) -> str:
     words = "attention" if description.max_q_len > MOST_DECODED else "attention_decode"
     words += f"_window_{description.window}" if description.window else ""
-    return _joined(words, description, "softcap", "lse", "lengths", "packed")
+    return _joined(words, description, "softcap", "sinks", "lse", "lengths", "packed")
 
 
 def _joined(name: str, description: Any, *options: str) -> str:

@@ -6,7 +6,6 @@ import functools
 from typing import Any, NamedTuple
 
 from .. import descriptions
-from .._operators.description import MOST_DECODED
 from .._operators.prepare import prepare_operator
 
 
@@ -26,11 +25,6 @@ class Limits(NamedTuple):
     decoded: int  # queries of a sequence that is decoded: 1, or with speculation more
     page_size: int
 
-    @property
-    def pieces(self) -> int:
-        """Pieces of a step, decoding sequences included."""
-        return self.sequences + -(-self.tokens // MOST_DECODED)
-
 
 class Heads(NamedTuple):
     """What the attention of a layer is."""
@@ -42,19 +36,18 @@ class Heads(NamedTuple):
     kv_dtype: str  # "same" or "fp8"
     window: int = 0
     softcap: bool = False
+    sinks: bool = False
 
 
 def decode_description(heads: Heads, limits: Limits) -> descriptions.Attention:
-    """Sequences of a few queries over pages. With an fp8 cache the pieces of prompts, too. Of very long contexts
-    fewer than the limits say: a step may take several calls."""
-    fp8 = heads.kv_dtype == "fp8"
-    sequences, queries = (limits.pieces, MOST_DECODED) if fp8 else (limits.sequences, limits.decoded)
-    rows = heads.heads // heads.kv_heads * (1 << (queries - 1).bit_length())
+    """Sequences of a few queries over pages. Of very long contexts fewer than the limits say: a step may take several
+    calls."""
+    rows = heads.heads // heads.kv_heads * (1 << (limits.decoded - 1).bit_length())
     units = heads.kv_heads * -(-rows // 4) * -(-limits.kv_len // 16)
     most = min(_most_sequences(heads, limits), max(1, _MOST_UNITS // units))
     return descriptions.Attention(
         **heads._asdict(), lengths=True, page_size=limits.page_size, max_kv_len=limits.kv_len,
-        max_batch=min(sequences, most), max_q_len=queries,
+        max_batch=min(limits.sequences, most), max_q_len=limits.decoded,
     )  # fmt: skip
 
 

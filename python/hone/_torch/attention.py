@@ -36,7 +36,7 @@ Pair = Tuple[Tensor, Tensor]
 # or 16; 0: of others.
 _Kind = namedtuple(
     "_Kind",
-    "heads kv_heads head_dim dtype kv_dtype causal window softcap lse lengths page_size decoded",
+    "heads kv_heads head_dim dtype kv_dtype causal window softcap sinks lse lengths page_size decoded",
 )
 
 
@@ -56,7 +56,7 @@ _PREPARED = PreparedBySize("attention", _describe, (64, 8192, 8192))
 SCHEMA = (  # of q and a cache
     "(Tensor q, Tensor k_cache, Tensor v_cache, Tensor? kv_lengths=None, Tensor? page_table=None,"
     " bool causal=True, int window=0, float softcap=0.0, float? scale=None, SymInt? kv_len=None,"
-    " Tensor? k_scale=None, Tensor? v_scale=None)"
+    " Tensor? k_scale=None, Tensor? v_scale=None, Tensor? sinks=None)"
 )
 _Options = options_of(SCHEMA)
 
@@ -95,14 +95,15 @@ def _run(q: Tensor, k: Tensor, v: Tensor, options: Any, lse: bool) -> Pair:
         return _results(q)
     if not k.numel():
         out, sums = _results(q)
-        return out.zero_(), sums.fill_(-math.inf)
+        sums.fill_(-math.inf)
+        return out.zero_(), sums if options.sinks is None else sums.copy_(options.sinks[:, None])
     batch, q_len, heads, head_dim = q.shape
     page_size = 0 if options.page_table is None else k.shape[1]
     kv_len = _room(k, options) if options.kv_len is None else options.kv_len
     decoded = 0 if q_len > MOST_DECODED else 1 << (q_len - 1).bit_length()
     kind = _Kind(
         heads, k.shape[2], head_dim, DTYPES[q.dtype], "fp8" if k.dtype == FP8 else "same", options.causal,
-        options.window, options.softcap > 0, lse, options.kv_lengths is not None, page_size, decoded,
+        options.window, options.softcap > 0, options.sinks is not None, lse, options.kv_lengths is not None, page_size, decoded,
     )  # fmt: skip
     with on(q.get_device()):
         operator = _PREPARED.for_call(kind, q.get_device(), (batch, q_len, kv_len))
@@ -112,7 +113,8 @@ def _run(q: Tensor, k: Tensor, v: Tensor, options: Any, lse: bool) -> Pair:
         found = operator(
             readable_heads(q), k, v, kv_lengths=compact(options.kv_lengths),
             page_table=compact(options.page_table), kv_len=kv_len, k_scale=compact(options.k_scale),
-            v_scale=compact(options.v_scale), scale=options.scale, softcap=options.softcap or None,
+            v_scale=compact(options.v_scale), sinks=compact(options.sinks), scale=options.scale,
+            softcap=options.softcap or None,
         )  # fmt: skip
     return found if lse else (found, found)
 
@@ -166,6 +168,7 @@ def _check_cached(q: Tensor, k: Tensor, v: Tensor, options: Any) -> None:
     check_scales(q, k, options.k_scale, options.v_scale, k.shape[2])
     check_option(q, "kv_lengths", options.kv_lengths, None, "", (batch,), torch.int32)
     check_option(q, "page_table", options.page_table, None, "", (batch, "pages"), torch.int32)
+    check_option(q, "sinks", options.sinks, None, "", (heads,), torch.float32)
     if options.kv_len is not None and not 0 <= options.kv_len <= _room(k, options):
         raise ValueError(f"kv_len: {options.kv_len}; allowed are 0 to {_room(k, options)}, its room")
     if options.window < 0 or (options.window and not options.causal):

@@ -35,7 +35,8 @@ def attention_forward(
     heads, head_dim]. A mask of None means that a window, if there is one, leaves nothing out."""
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = bool(causal) and query.shape[2] > 1
-    refused = attention_mask is not None or dropout or others.get("s_aux") is not None
+    sinks = others.get("s_aux")
+    refused = attention_mask is not None or dropout or needs_gradient(sinks)
     if refused or (causal and query.shape[2] > key.shape[2]) or not _runs_natively(query, key, value):
         return _by_pytorch(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, softcap=softcap,
@@ -44,7 +45,8 @@ def attention_forward(
     if causal:  # as PyTorch's, aligned at the beginning: nobody sees later keys
         key, value = key[:, :, : query.shape[2]], value[:, :, : query.shape[2]]
     q, k, v = (tensor.transpose(1, 2) for tensor in (query, key, value))
-    return calls.attention_with_cache(q, k, v, None, None, causal, 0, softcap or 0.0, scaling), None
+    sinks = None if sinks is None else sinks.float().contiguous()
+    return calls.attention_with_cache(q, k, v, None, None, causal, 0, softcap or 0.0, scaling, sinks=sinks), None
 
 
 def _runs_natively(*tensors: Tensor) -> bool:

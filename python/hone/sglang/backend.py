@@ -1,5 +1,5 @@
 """Hone's attention for SGLang: prompts behind any prefix, and decoding, also in CUDA graphs, over SGLang's pool of keys
-and values. Refused by NotImplementedError: speculation, codes in the pool, latent attention, encoders, sinks."""
+and values. Refused by NotImplementedError: speculation, codes in the pool, latent attention, encoders."""
 
 from __future__ import annotations
 
@@ -96,6 +96,7 @@ class HoneAttnBackend(AttentionBackend):
         pool, step = forward_batch.token_to_kv_pool, self.step
         if step is None:
             raise ValueError("init_forward_metadata() has not been called")
+        sinks = others.pop("sinks", None)
         _refuse(layer, others)
         if saves and k is not None:
             pool.set_kv_buffer(layer, forward_batch.out_cache_loc, k, v)
@@ -105,8 +106,10 @@ class HoneAttnBackend(AttentionBackend):
         queries = q.view(-1, layer.tp_q_head_num, layer.head_dim)
         given = {"kv_lengths": step.kv_lengths, "page_table": step.page_table, "kv_len": self._kv_len(step)}
         numbers = {"scale": layer.scaling, "softcap": layer.logit_cap or None}
+        if sinks is not None:
+            numbers["sinks"] = sinks.float()
         describe = operators.packed_description if prompts else operators.decode_description
-        operator = operators.prepared(describe(_heads(layer, q.dtype), self.limits), q.get_device())
+        operator = operators.prepared(describe(_heads(layer, q.dtype, sinks is not None), self.limits), q.get_device())
         if prompts:
             found = operator(queries, *caches, **given, **numbers, q_starts=step.q_starts, q_len=step.q_len)
         else:
@@ -117,13 +120,13 @@ class HoneAttnBackend(AttentionBackend):
         return min(step.kv_len, step.page_table.shape[1] * self.page_size)
 
 
-def _heads(layer: Any, dtype: torch.dtype) -> Heads:
+def _heads(layer: Any, dtype: torch.dtype, sinks: bool) -> Heads:
     """SGLang's window leaves a query's own key out of its count, -1 is none."""
     window = getattr(layer, "sliding_window_size", -1)
     window = 0 if window is None or window < 0 else window + 1
     return Heads(
         layer.tp_q_head_num, layer.tp_k_head_num, layer.head_dim, DTYPES[dtype], "same", window,
-        bool(layer.logit_cap),
+        bool(layer.logit_cap), sinks,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ thread of a process, as vLLM's are.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Union
+from typing import Any, ClassVar, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ from .._serving import operators
 from .._serving.operators import Heads, Limits
 from .._torch.heads import FP8
 from .._torch.prepared import DTYPES
-from .batch import Decode, HoneMetadata, Pieces, limits_of, metadata_of, slots_for
+from .batch import HoneMetadata, limits_of, metadata_of, slots_for
 
 MOST_HEAD_SIZE = 256
 OLDEST_GPU = (7, 5)
@@ -75,6 +75,10 @@ class HoneAttentionBackend(AttentionBackend):
         return 0, 1, 2, 3, 4
 
     @classmethod
+    def supports_sink(cls) -> bool:
+        return True
+
+    @classmethod
     def supports_head_size(cls, head_size: int) -> bool:
         return 0 < head_size <= MOST_HEAD_SIZE and head_size % 8 == 0
 
@@ -120,7 +124,6 @@ class HoneMetadataBuilder(AttentionMetadataBuilder):
         self.slots = torch.zeros(self.limits.tokens, dtype=torch.int32, device=device)
         layers = vllm_config.compilation_config.static_forward_context
         impls = [layers[name].impl for name in layer_names]
-        self.fp8 = any(impl.fp8 for impl in impls)
         for impl in impls:
             impl.prepare(self.limits, vllm_config.model_config.dtype, device)
 
@@ -133,10 +136,10 @@ class HoneMetadataBuilder(AttentionMetadataBuilder):
         return cls._cudagraph_support if few else AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE
 
     def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> HoneMetadata:
-        return metadata_of(common_attn_metadata, self.limits, self.slots, self.fp8, captured=False)
+        return metadata_of(common_attn_metadata, self.limits, self.slots, captured=False)
 
     def build_for_cudagraph_capture(self, common_attn_metadata: Any) -> HoneMetadata:
-        return metadata_of(common_attn_metadata, self.limits, self.slots, self.fp8, captured=True)
+        return metadata_of(common_attn_metadata, self.limits, self.slots, captured=True)
 
     def use_cascade_attention(self, *arguments: Any, **named: Any) -> bool:
         return False
@@ -149,7 +152,7 @@ class HoneAttentionImpl(AttentionImpl):
         self, num_heads: int, head_size: int, scale: float, num_kv_heads: Optional[int] = None,
         alibi_slopes: Optional[List[float]] = None, sliding_window: Optional[int] = None,
         kv_cache_dtype: str = "auto", logits_soft_cap: Optional[float] = None, attn_type: str = "decoder",
-        kv_sharing_target_layer_name: Optional[str] = None, **others: Any,
+        kv_sharing_target_layer_name: Optional[str] = None, sinks: Optional[Tensor] = None, **others: Any,
     ) -> None:  # fmt: skip
         _refuse(attn_type, alibi_slopes=alibi_slopes, **others)
         self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)
@@ -159,17 +162,21 @@ class HoneAttentionImpl(AttentionImpl):
         self.softcap = logits_soft_cap or 0.0
         self.kv_sharing_target_layer_name = kv_sharing_target_layer_name
         self.fp8 = kv_cache_dtype in _FP8_WORDS
+        if sinks is not None and tuple(sinks.shape) != (num_heads,):
+            raise ValueError(f"sinks: their shape is {list(sinks.shape)}; allowed is [{num_heads}], one a head")
+        self._given_sinks, self._sinks = sinks, sinks
         self._limits: Optional[Limits] = None
 
     def prepare(self, limits: Limits, dtype: torch.dtype, device: torch.device) -> None:
         """Makes everything ready that steps within these limits need, but for rotations, of which it knows
-        nothing."""
+        nothing. Weights have been loaded by now: sinks are read here."""
         self._limits = limits
         heads, ordinal = self._heads(dtype), _ordinal(device)
         operators.prepared(operators.decode_description(heads, limits), ordinal)
         operators.prepared(operators.append_description(heads, limits), ordinal)
-        if not self.fp8:
-            operators.prepared(operators.packed_description(heads, limits), ordinal)
+        operators.prepared(operators.packed_description(heads, limits), ordinal)
+        if self._given_sinks is not None:
+            self._sinks = self._given_sinks.detach().to(device, torch.float32).contiguous()
 
     def forward(
         self, layer: Any, query: Tensor, key: Tensor, value: Tensor, kv_cache: Tensor,
@@ -189,7 +196,6 @@ class HoneAttentionImpl(AttentionImpl):
         cache = {**dict(zip(("k", "v"), self.caches(kv_cache))), **self._scales(layer)}
         self._decode(q, out, cache, attn_metadata)
         self._packed(q, out, cache, attn_metadata)
-        self._pieces(q, out, cache, attn_metadata)
         return output
 
     def do_kv_cache_update(
@@ -236,13 +242,10 @@ class HoneAttentionImpl(AttentionImpl):
             return
         tokens = part.sequences * part.q_len
         batch = (part.sequences, part.q_len, self.num_heads, self.head_size)
-        self._few(q[:tokens].view(batch), out[:tokens].view(batch), cache, step, part)
-
-    def _few(self, q: Tensor, out: Tensor, cache: Scales, step: HoneMetadata, part: Union[Decode, Pieces]) -> None:
-        """Sequences of a few queries, in as many calls as the operator needs."""
+        q, out = q[:tokens].view(batch), out[:tokens].view(batch)
         operator = self._operator(operators.decode_description, q, cache["k"])
         most = operator.description.max_batch
-        for first in range(0, q.shape[0], most):
+        for first in range(0, part.sequences, most):  # as many calls as the operator needs
             rows = slice(first, first + most)
             operator(
                 q[rows], **cache, kv_lengths=part.kv_lengths[rows], page_table=part.page_table[rows],
@@ -259,21 +262,12 @@ class HoneAttentionImpl(AttentionImpl):
             page_table=part.page_table, kv_len=step.kv_len, out=out[part.first :], **self._numbers(),
         )  # fmt: skip
 
-    def _pieces(self, q: Tensor, out: Tensor, cache: Scales, step: HoneMetadata) -> None:
-        part = step.pieces
-        if part is None:
-            return
-        queries = q[part.tokens].view(-1, MOST_DECODED, self.num_heads, self.head_size)
-        found = torch.empty_like(queries)
-        self._few(queries, found, cache, step, part)
-        out[part.tokens[part.used]] = found.flatten(0, 1)[part.used]
-
     # What they have in common.
 
     def _heads(self, dtype: torch.dtype) -> Heads:
         return Heads(
             self.num_heads, self.num_kv_heads, self.head_size, DTYPES[dtype], "fp8" if self.fp8 else "same",
-            self.window, self.softcap > 0,
+            self.window, self.softcap > 0, self._given_sinks is not None,
         )  # fmt: skip
 
     def _operator(self, describe: Any, x: Tensor, cache: Tensor, *more: Any) -> Any:
@@ -301,7 +295,7 @@ class HoneAttentionImpl(AttentionImpl):
         return {name: scale.float().expand(self.num_kv_heads).contiguous() for name, scale in scales.items()}
 
     def _numbers(self) -> Dict[str, Any]:
-        return {"scale": self.scale, "softcap": self.softcap or None}
+        return {"scale": self.scale, "softcap": self.softcap or None, "sinks": self._sinks}
 
     @staticmethod
     def _slots(layer: Any, slot_mapping: Tensor) -> Tensor:

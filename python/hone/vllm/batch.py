@@ -3,9 +3,7 @@ tensors. Functions of shapes and metadata alone; nothing here imports vLLM or ne
 
 A step's tokens lie one sequence after another, q [tokens, heads, head_dim]. The first sequences that have one number
 of queries each, at most `Limits.decoded`, are the `decode` part, [sequences, q_len, heads, head_dim] over pages: vLLM
-puts decoding sequences first. The others are `packed`: queries of any lengths over pages. A cache of fp8 has no
-packed operator: there each such sequence is cut into `pieces` of 16 queries, and each piece is a sequence that ends
-with its last query.
+puts decoding sequences first. The others are `packed`: queries of any lengths over pages.
 """
 
 from __future__ import annotations
@@ -39,15 +37,6 @@ class Packed(NamedTuple):
     page_table: Tensor
 
 
-class Pieces(NamedTuple):
-    """The same as pieces of MOST_DECODED queries, the first of a sequence with unused ones before it."""
-
-    tokens: Tensor  # [pieces * MOST_DECODED]: the token of each query; an unused one has any
-    used: Tensor  # places of the queries that are used
-    kv_lengths: Tensor
-    page_table: Tensor
-
-
 @dataclass
 class HoneMetadata:
     """One step, for all layers of a group."""
@@ -58,7 +47,6 @@ class HoneMetadata:
     slots: Tensor  # the same, int32
     decode: Optional[Decode] = None
     packed: Optional[Packed] = None
-    pieces: Optional[Pieces] = None
 
 
 def limits_of(config: Any, page_size: int) -> Limits:
@@ -95,7 +83,7 @@ def slots_for(slot_mapping: Tensor, metadata: Optional[HoneMetadata]) -> Tensor:
     return slot_mapping.to(torch.int32)
 
 
-def metadata_of(common: Any, limits: Limits, slots: Tensor, fp8: bool, captured: bool) -> HoneMetadata:
+def metadata_of(common: Any, limits: Limits, slots: Tensor, captured: bool) -> HoneMetadata:
     """Of vLLM's CommonAttentionMetadata. `slots`: memory for int32 slots that stays where it is. `captured`: a graph
     that is made now will be replayed with other lengths. Raises NotImplementedError and ValueError."""
     if not getattr(common, "causal", True):
@@ -109,11 +97,11 @@ def metadata_of(common: Any, limits: Limits, slots: Tensor, fp8: bool, captured:
     kv_len = limits.kv_len if captured else common.max_seq_len
     step = HoneMetadata(common.num_actual_tokens, max(1, min(kv_len, room)), slot_mapping, slots)
     starts = common.query_start_loc_cpu[: common.num_reqs + 1].tolist()
-    _fill(step, common, limits, starts, fp8)
+    _fill(step, common, limits, starts)
     return step
 
 
-def _fill(step: HoneMetadata, common: Any, limits: Limits, starts: List[int], fp8: bool) -> None:
+def _fill(step: HoneMetadata, common: Any, limits: Limits, starts: List[int]) -> None:
     """The parts of a step."""
     lengths = [end - start for start, end in zip(starts, starts[1:])]
     kv_lengths = common.seq_lens[: common.num_reqs].to(torch.int32)
@@ -123,37 +111,8 @@ def _fill(step: HoneMetadata, common: Any, limits: Limits, starts: List[int], fp
         step.decode = Decode(count, q_len, kv_lengths[:count], table[:count])
     if not sum(lengths[count:]):  # nothing behind them, or sequences without queries that fill a graph's batch
         return
-    if fp8:
-        step.pieces = _pieces(starts, count, kv_lengths, table)
-        return
     q_starts = common.query_start_loc[count : common.num_reqs + 1].to(torch.int32)
     if starts[count]:
         q_starts = q_starts - starts[count]
     step.packed = Packed(starts[count], max(lengths[count:]), q_starts, kv_lengths[count:], table[count:])
 
-
-def cut(starts: Sequence[int], first: int) -> Tuple[List[int], List[int], List[int], List[int]]:
-    """Pieces of the sequences from `first` on: of each its sequence and the queries of the sequence behind it; then
-    of each query of a piece its token, and the places of those that are used. A piece ends where the next begins,
-    counted from the sequence's end, so that its last query is the last token of what it sees."""
-    sequences: List[int] = []
-    behind: List[int] = []
-    tokens: List[int] = []
-    used: List[int] = []
-    for sequence in range(first, len(starts) - 1):
-        begin, end = starts[sequence], starts[sequence + 1]
-        for last in range(end, begin, -MOST_DECODED):
-            place = len(tokens)
-            sequences.append(sequence)
-            behind.append(end - last)
-            tokens += [max(token, begin) for token in range(last - MOST_DECODED, last)]
-            unused = max(0, begin - (last - MOST_DECODED))
-            used += range(place + unused, place + MOST_DECODED)
-    return sequences, behind, tokens, used
-
-
-def _pieces(starts: List[int], first: int, kv_lengths: Tensor, table: Tensor) -> Pieces:
-    lists = cut(starts, first)
-    sequences, behind, tokens, used = (torch.tensor(one).to(kv_lengths.device) for one in lists)
-    lengths = kv_lengths[sequences] - behind.to(torch.int32)
-    return Pieces(tokens, used, lengths, table[sequences])

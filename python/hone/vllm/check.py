@@ -137,7 +137,7 @@ def check_attention(name: str, problem: Problem, fp8: bool) -> Row:
     one = torch.ones(1, device=device)
     layer = types.SimpleNamespace(layer_name=name, _k_scale=one, _v_scale=one)
     slots = torch.zeros(problem.limits.tokens, dtype=torch.int32, device=device)
-    step: HoneMetadata = metadata_of(common, problem.limits, slots, fp8, captured=False)
+    step: HoneMetadata = metadata_of(common, problem.limits, slots, captured=False)
     impl.do_kv_cache_update(layer, problem.key, problem.value, problem.cache, common.slot_mapping)
     k_cache, v_cache = impl.caches(problem.cache)
     if fp8:  # vLLM's may take no codes beside queries of 16 bits: it gets their values

@@ -73,9 +73,11 @@ class Operator:
 
     def attend(
         self, q, k, v, kv_lengths, page_table, kv_len, scale, softcap, q_starts=None, q_len=None, out=None,
-        k_scale=None, v_scale=None,
+        k_scale=None, v_scale=None, sinks=None,
     ):
         described = self.description
+        assert (sinks is not None) == described.sinks
+        assert sinks is None or (sinks.dtype == torch.float32 and sinks.shape == (described.heads,))
         self.check(q, k, [kv_lengths, page_table, *([] if q_starts is None else [q_starts])], [k_scale, v_scale])
         assert k.stride() == v.stride() and (softcap is not None) == described.softcap
         assert kv_len <= min(described.max_kv_len, page_table.shape[1] * described.page_size)
@@ -100,7 +102,7 @@ class Operator:
                 for cache, one in ((k, k_scale), (v, v_scale))
             )
             found[begin:end] = attended(
-                flat[begin:end], keys, values, scale, described.window, softcap, length - (end - begin)
+                flat[begin:end], keys, values, scale, described.window, softcap, length - (end - begin), sinks
             ).to(q.dtype)
         found = found.view(q.shape)
         return found if out is None else out.copy_(found)
@@ -124,9 +126,11 @@ class Operator:
         return q.clone() if out is None else out.copy_(q)
 
 
-def attended(q: Tensor, k: Tensor, v: Tensor, scale: float, window: int, softcap: Any, behind: int) -> Tensor:
+def attended(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, window: int, softcap: Any, behind: int, sinks: Any = None
+) -> Tensor:
     """q [tokens, heads, size] over k and v [length, kv_heads, size]: query i sees key j up to i + behind. One that
-    sees none gets zeros."""
+    sees none gets zeros. A head's sink is one more score, whose value is zero."""
     out = torch.zeros(q.shape)
     for i in range(q.shape[0]):
         last = i + behind + 1
@@ -137,7 +141,9 @@ def attended(q: Tensor, k: Tensor, v: Tensor, scale: float, window: int, softcap
             mine = head // (q.shape[1] // k.shape[1])
             scores = k[first:last, mine] @ q[i, head].float() * scale
             scores = softcap * torch.tanh(scores / softcap) if softcap else scores
-            out[i, head] = scores.softmax(0) @ v[first:last, mine]
+            if sinks is not None:
+                scores = torch.cat((scores, sinks[head].view(1)))
+            out[i, head] = scores.softmax(0)[: last - first] @ v[first:last, mine]
     return out
 
 

@@ -127,8 +127,25 @@ class Values(AttentionCase):
         self.assertFalse(out.any())
         self.assertTrue(torch.isneginf(lse).all())
 
+    def test_sinks(self):
+        sinks = torch.tensor([-1.0, 0.5, 3.0, -torch.inf], device=DEVICE)
+        for dtype in DTYPES.values():
+            for q_len in (1, 3, 40):
+                q, k, v = inputs(q_len, 96, dtype=dtype)
+                wanted, wanted_lse = attention(q, k, v, lengths=int32(96, 50), sinks=sinks, window=37)
+                out, lse = ops.attention_with_cache_lse(q, k, v, int32(96, 50), window=37, sinks=sinks)
+                self.assert_attends(out, wanted)
+                torch.testing.assert_close(lse.double(), wanted_lse, rtol=1e-4, atol=5e-3)
+        out, lse = ops.attention_with_cache_lse(q, k[:, :0], v[:, :0], sinks=sinks)
+        self.assertFalse(out.any())
+        torch.testing.assert_close(lse, sinks[:, None].expand_as(lse))
+
     def test_a_cache_of_codes(self):
-        q, k, v = inputs(1, 96)
+        for q_len in (1, 40):
+            self.check_codes(q_len)
+
+    def check_codes(self, q_len: int) -> None:
+        q, k, v = inputs(q_len, 96)
         k_scale, v_scale = (torch.tensor(values, device=DEVICE) for values in ([0.02, 0.5], [0.25, 0.03]))
         codes, read = [], []
         for cache, scale in ((k, k_scale), (v, v_scale)):

@@ -144,7 +144,7 @@ class Plugins(Case):
             impl.do_kv_cache_update(layer, first.key, first.value, first.cache, first.common.slot_mapping)
             impl.forward(layer, first.query, first.key, first.value, first.cache, step, out)
 
-        captured = check.metadata_of(first.common, first.limits, slots, False, captured=True)
+        captured = check.metadata_of(first.common, first.limits, slots, captured=True)
         run(captured)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -153,7 +153,7 @@ class Plugins(Case):
             getattr(first, name).copy_(getattr(second, name))
         for name in ("seq_lens", "block_table_tensor", "slot_mapping"):
             getattr(first.common, name).copy_(getattr(second.common, name))
-        check.metadata_of(first.common, first.limits, slots, False, captured=False)
+        check.metadata_of(first.common, first.limits, slots, captured=False)
         graph.replay()
         self.close(out, check.by_formula(first, *impl.caches(first.cache)))
 

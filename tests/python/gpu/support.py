@@ -101,10 +101,10 @@ def fused_ffn(
 
 def attention(
     q: Tensor, k: Tensor, v: Tensor, causal: bool = True, window: int = 0, softcap: float = 0.0,
-    lengths: Optional[Tensor] = None, scale: Optional[float] = None,
+    lengths: Optional[Tensor] = None, scale: Optional[float] = None, sinks: Optional[Tensor] = None,
 ) -> Tuple[Tensor, Tensor]:  # fmt: skip
     """[batch, tokens, heads, head_dim] -> (out, lse [batch, heads, q_len]), in float64; causal is aligned at
-    the end of each sequence."""
+    the end of each sequence. Sinks [heads] are keys without values, which everybody sees."""
     group, q_len, kv_len = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
     keys, values = (t.double().repeat_interleave(group, 2).transpose(1, 2) for t in (k, v))
     lengths = torch.full((len(q),), kv_len, device=q.device) if lengths is None else lengths
@@ -120,7 +120,9 @@ def attention(
     scores = q.double().transpose(1, 2) @ keys.transpose(2, 3) * (scale or q.shape[-1] ** -0.5)
     scores = softcap * torch.tanh(scores / softcap) if softcap else scores
     scores = scores.masked_fill(~seen.expand(-1, q_len, -1)[:, None], -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
+    if sinks is not None:
+        scores = torch.cat((scores, sinks.double()[:, None, None].expand(len(q), -1, q_len, 1)), -1)
+    weights = scores.softmax(-1).nan_to_num(0.0)[..., :kv_len]
     return (weights @ values).transpose(1, 2), scores.logsumexp(-1)
 
 

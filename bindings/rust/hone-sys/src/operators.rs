@@ -75,6 +75,7 @@ pub struct hone_attention {
     pub packed: i32,
     pub softcap: i32,
     pub lse: i32,
+    pub sinks: i32,
 }
 
 impl Default for hone_attention {
@@ -120,6 +121,7 @@ pub struct hone_attention_args {
     pub pool_pages: i64,
     pub q_tokens: i64,
     pub kv_tokens: i64,
+    pub sinks: *const f32,
 }
 
 impl Default for hone_attention_args {

@@ -15,7 +15,7 @@ macro_rules! at {
 
 #[test]
 fn attention() {
-    assert_eq!(size_of::<hone_attention>(), 104);
+    assert_eq!(size_of::<hone_attention>(), 112);
     at!(hone_attention, struct_size, 0);
     at!(hone_attention, dtype, 4);
     at!(hone_attention, heads, 8);
@@ -33,13 +33,14 @@ fn attention() {
     at!(hone_attention, packed, 92);
     at!(hone_attention, softcap, 96);
     at!(hone_attention, lse, 100);
+    at!(hone_attention, sinks, 104);
     let made = hone_attention::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_attention>());
 }
 
 #[test]
 fn attention_args() {
-    assert_eq!(size_of::<hone_attention_args>(), 240);
+    assert_eq!(size_of::<hone_attention_args>(), 248);
     at!(hone_attention_args, struct_size, 0);
     at!(hone_attention_args, scale, 4);
     at!(hone_attention_args, softcap, 8);
@@ -72,6 +73,7 @@ fn attention_args() {
     at!(hone_attention_args, pool_pages, 216);
     at!(hone_attention_args, q_tokens, 224);
     at!(hone_attention_args, kv_tokens, 232);
+    at!(hone_attention_args, sinks, 240);
     let made = hone_attention_args::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_attention_args>());
 }

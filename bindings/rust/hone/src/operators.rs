@@ -152,10 +152,10 @@ impl IndexType {
 /// sequence's end, also NaN, changes nothing.
 ///
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
-/// kernels that read a KV cache at the speed of memory, others those of prefill. Packed queries
-/// over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in
-/// one call. Lengths, starts and page tables are on the device: a captured graph may be replayed
-/// with others.
+/// kernels that read a KV cache at the speed of memory, others those of prefill, which read codes
+/// of fp8, too. Packed queries over a paged cache are chunks of prompts, prompts behind a cached
+/// prefix and single tokens in one call. Lengths, starts and page tables are on the device: a
+/// captured graph may be replayed with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attention {
     /// heads of q and out
@@ -174,7 +174,7 @@ pub struct Attention {
     pub min_q_len: i64,
     /// element type of q and out, and of k and v
     pub dtype: Dtype,
-    /// element type of k and v; fp8 for max_q_len up to 16, not packed
+    /// element type of k and v; fp8: codes, with k_scale and v_scale
     pub kv_dtype: KvDtype,
     pub causal: bool,
     /// kv_lengths says how many keys each sequence has; else all have kv_len
@@ -190,6 +190,9 @@ pub struct Attention {
     pub window: i64,
     /// tokens of a page of the KV cache; 0: not paged
     pub page_size: i64,
+    /// a learned logit a head, beside scores times scale, counts in the softmax's sum and in lse,
+    /// and has no value
+    pub sinks: bool,
 }
 
 impl Default for Attention {
@@ -212,6 +215,7 @@ impl Default for Attention {
             lse: made.lse != 0,
             window: made.window,
             page_size: made.page_size,
+            sinks: made.sinks != 0,
         }
     }
 }
@@ -235,6 +239,7 @@ impl Attention {
             lse: self.lse as i32,
             window: self.window,
             page_size: self.page_size,
+            sinks: self.sinks as i32,
             ..sys::hone_attention::default()
         }
     }

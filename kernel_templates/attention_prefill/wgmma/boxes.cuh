@@ -1,0 +1,77 @@
+// How variant wgmma (kernel.cu) fills stages by tensor copies, one a panel, issued by one thread: keys and
+// values of any order, and those in pages that whole stages fill.
+#pragma once
+
+#include "attention_prefill/wgmma/layout.cuh"
+
+namespace hone::attention_prefill::warpgroup {
+
+class Boxes {
+  public:
+    /// The entry of the page table is read before the wait for a stage of queries.
+    __device__ void begin(const Feed& feed, const Tile& tile) {
+        if constexpr (paged) key_page_ = look_up(feed, tile, tile.last);
+    }
+    __device__ void follow(const Feed&, const Tile&) {}
+    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
+        load_keys(feed, tile, tile.last);
+        turn_pages(feed, tile, tile.last - 1);
+    }
+    __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile&) {
+        load_keys(feed, tile, block - 1);
+        load_values(feed, tile, block);
+        turn_pages(feed, tile, block - 2);
+    }
+    __device__ void load_last_values(const Feed& feed, const Tile& tile, const Tile&) {
+        load_values(feed, tile, tile.first);
+    }
+
+  private:
+    /// Packed tensors are one long sequence to their maps.
+    __device__ static Coordinates key_at(const Tile& tile, int panel, int block) {
+        return {panel * panel_width, tile.sequence.kv_start + block * tile_n, tile.head() / group_size,
+                packs_keys ? 0 : tile.sequence.index};
+    }
+    __device__ void load_keys(const Feed& feed, const Tile& tile, int block) {
+        load_stage(feed, feed.maps.key, tile, block, feed.layout.key(feed.keys.stage),
+                   feed.layout.full_key(feed.keys.stage), feed.keys.parity, key_page_);
+        feed.keys.advance();
+    }
+    __device__ void load_values(const Feed& feed, const Tile& tile, int block) {
+        load_stage(feed, feed.maps.value, tile, block, feed.layout.value(feed.values.stage),
+                   feed.layout.full_value(feed.values.stage), feed.values.parity, value_page_);
+        feed.values.advance();
+    }
+    __device__ void load_stage(const Feed& feed, const TensorMap& map, const Tile& tile, int block, uint32 to,
+                               uint32 full, uint32 parity, int page) {
+        barrier_wait(Layout::empty(full), parity ^ 1);
+        barrier_arrive_expecting(full, geometry.stage_bytes());
+        for (int panel = 0; panel < panels; ++panel) {
+            Coordinates from = key_at(tile, panel, block);
+            if constexpr (paged) {
+                from.token = block * tile_n % page_size;
+                from.batch = page;
+            }
+            load_box<L2Hint::normal>(to + panel * geometry.panel_bytes(), map, from, full);
+        }
+    }
+    /// The next values are those of the keys just loaded, and the next keys those of `block`, if there are
+    /// any.
+    __device__ void turn_pages(const Feed& feed, const Tile& tile, int block) {
+        value_page_ = key_page_;
+        if constexpr (paged) key_page_ = look_up(feed, tile, max(block, tile.first));
+    }
+    /// The page of a block. One without a key that some query of the sequence sees has none: its rows are
+    /// zeros, as those of pages that the pool lacks, and its bytes count.
+    __device__ static int look_up(const Feed& feed, const Tile& tile, int block) {
+        const Sequence& sequence = tile.sequence;
+        const int first = block * tile_n;
+        if (first >= sequence.kv_len || first + tile_n <= sequence.first_key()) return -1;
+        return feed.call.page_table[sequence.index * feed.call.page_table_stride + first / page_size];
+    }
+
+    int key_page_ = -1;    ///< the page of the next keys, read while those before them are waited for
+    int value_page_ = -1;  ///< that of the next values
+};
+
+}  // namespace hone::attention_prefill::warpgroup

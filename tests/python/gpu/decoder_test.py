@@ -1,0 +1,106 @@
+"""`hone generate` beside transformers: folders of small models with random weights, written by save_pretrained, in float32.
+
+Each of 200 tokens has to be the likeliest for transformers after those before it, which is what equal greedy texts mean.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import unittest
+from typing import Any, Dict, List
+
+from support import DEVICE
+
+import torch
+
+from hone.program import find_program
+
+try:
+    import transformers
+except ModuleNotFoundError:
+    raise unittest.SkipTest("transformers is not installed") from None
+
+NEW_TOKENS, PROMPT = 200, 77
+SIZES: Dict[str, Any] = {
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "vocab_size": 1024,
+    "max_position_embeddings": 1024,
+    "tie_word_embeddings": False,
+}
+QWEN: Dict[str, Any] = {
+    "head_dim": 64,
+    "moe_intermediate_size": 96,
+    "num_experts": 16,
+    "num_experts_per_tok": 4,
+}
+CONFIGS: Dict[str, Any] = {
+    "llama": lambda: transformers.LlamaConfig(**SIZES),
+    "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
+    "mixtral": lambda: transformers.MixtralConfig(**SIZES, num_local_experts=8, num_experts_per_tok=2, sliding_window=None),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(**SIZES, **QWEN, norm_topk_prob=True),
+    "qwen3_moe, weights as they are, one layer without experts": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, **QWEN, norm_topk_prob=False, mlp_only_layers=[2]
+    ),
+    "qwen3_moe, experts in every other layer": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, **QWEN, norm_topk_prob=True, decoder_sparse_step=2
+    ),
+}
+
+
+def made(config: Any) -> Any:
+    """Weights large enough that attention and experts are not all alike, and norms that scale."""
+    torch.manual_seed(7)
+    config._attn_implementation = "eager"
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).to(DEVICE).eval()
+    if hasattr(model, "set_experts_implementation"):  # the one that is plain loops over experts
+        model.set_experts_implementation("eager")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1:
+                parameter.uniform_(0.5, 1.5)
+            elif "embed" in name:
+                parameter.normal_(0, 1)
+            else:
+                parameter.normal_(0, 1.5 * parameter.shape[-1] ** -0.5)
+    return model
+
+
+def texts(folder: str, prompt: List[int], *options: str) -> List[List[int]]:
+    """What `hone generate` makes of it."""
+    words = [find_program(), "generate", folder, "--prompt-ids", ",".join(map(str, prompt)), "--ignore-end", "--json"]
+    ended = subprocess.run([*words, "-n", str(NEW_TOKENS), *options], capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise AssertionError(ended.stdout + ended.stderr)
+    return json.loads(ended.stdout)["data"]["tokens"]
+
+
+class Greedy(unittest.TestCase):
+    def test_each_token_is_the_likeliest_for_transformers(self):
+        prompt = torch.randint(SIZES["vocab_size"], (PROMPT,), generator=torch.Generator().manual_seed(3)).tolist()
+        for name, config in CONFIGS.items():
+            with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
+                model = made(config())
+                model.save_pretrained(folder)
+                (text,) = texts(folder, prompt)
+                self.assertEqual(len(text), NEW_TOKENS)
+                self.assertGreater(len(set(text)), 20, "it says the same over and over")
+                with torch.no_grad():
+                    logits = model(torch.tensor([prompt + text], device=DEVICE)).logits[0, PROMPT - 1 : -1]
+                likeliest = logits.argmax(-1).tolist()
+                wrong = [i for i in range(NEW_TOKENS) if likeliest[i] != text[i]]
+                gaps = [(logits[i].max() - logits[i, text[i]]).item() for i in wrong]
+                self.assertEqual(wrong, [], f"tokens that are not the likeliest, by {gaps}")
+                print(f"{name}: {NEW_TOKENS} tokens, {len(set(text))} different ones", flush=True)
+                for other in texts(folder, prompt, "--sequences", "5"):
+                    same = next((i for i in range(NEW_TOKENS) if other[i] != text[i]), NEW_TOKENS)
+                    self.assertEqual(same, NEW_TOKENS, "five texts side by side are not the one alone")
+
+
+if __name__ == "__main__":
+    unittest.main()
