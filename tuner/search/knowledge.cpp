@@ -90,7 +90,7 @@ void Knowledge::remember(const Trial& trial) {
     if (trial.toolchain != device_.toolchain || trial.provenance != provenance_) return;
     const std::string name = problem_name(trial.key);
     trials_[name].insert_or_assign(trial.candidate, trial);
-    if (trial.stage == cache::Stage::final_round) finalists_[name].push_back(trial);
+    if (trial.stage != cache::Stage::screened) raced_[name].push_back(trial);
 }
 
 std::optional<Trial> Knowledge::finished_winner(const Problem& problem) const {
@@ -130,8 +130,8 @@ std::optional<Trial> Knowledge::stored_runner_up(const Problem& problem, const T
 }
 
 cache::Ties Knowledge::stored_ties(const Problem& problem, const Trial& winner) const {
-    const auto found = finalists_.find(problem_name(tuning_key(problem, device_.gpu)));
-    return found == finalists_.end() ? cache::Ties{} : cache::ties_of(winner, found->second);
+    const auto found = raced_.find(problem_name(tuning_key(problem, device_.gpu)));
+    return found == raced_.end() ? cache::Ties{} : cache::ties_of(winner, found->second);
 }
 
 std::vector<MeasuredKernel> Knowledge::raced_kernels(const Problem& problem) const {
