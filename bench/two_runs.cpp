@@ -401,11 +401,13 @@ void compare_runs(const Arguments& arguments) {
     std::erase_if(workload.problems,
                   [&](const Problem& problem) { return !truths.contains(to_string(problem)); });
     TuneOptions options{.effort = arguments.effort, .budget = {}};
+    std::vector<cache::Trial> known;
     for (const std::string& bundle : arguments.bundles) {
         for (cache::Trial& trial :
              cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle))
-            options.lower_trials.push_back(std::move(trial));
+            known.push_back(std::move(trial));
     }
+    options.lower_trials = [&] { return known; };
     std::vector<FinishedRun> runs;
     for (int run = 0; run < arguments.runs; ++run) {
         NoisyReplay measurer(recording, truths, moves, arguments.noise, static_cast<std::uint64_t>(run) + 1);

@@ -142,10 +142,12 @@ TEST_CASE("a problem that was raced on such a GPU before is looked at once, one 
     std::ranges::stable_sort(before, {}, [](const cache::Trial& trial) { return !trial.winner; });
     for (const bool is_here : {true, false}) {
         TuneOptions options{.effort = Effort::quick, .budget = {}};
+        std::vector<cache::Trial> known;
         for (cache::Trial trial : before) {
             if (!is_here) trial.key.gpu.name = "another";
-            options.lower_trials.push_back(trial);
+            known.push_back(trial);
         }
+        options.lower_trials = [&] { return known; };
         const Scratch fresh;
         auto other_cache = fresh.cache();
         Workload list{

@@ -59,20 +59,22 @@ cache::TuningKey tuning_key(const Problem& problem, const cache::GpuKey& gpu) {
             .dynamic_fields = dynamic_text(problem)};
 }
 
-Knowledge::Knowledge(const cache::Cache& cache, const std::vector<Trial>& lower_trials,
-                     const DeviceInfo& device, Provenance provenance)
+Knowledge::Knowledge(const cache::Cache& cache, const DeviceInfo& device, Provenance provenance)
     : device_(device),
       provenance_(provenance),
       winners_(cache.past_winners()),
       past_races_(device.gpu),
       abandoned_(cache.abandoned()) {
     past_races_.add(winners_, cache.raced_trials());
-    const auto [lower_winners, lower_raced] = parted(lower_trials);
-    past_races_.add(lower_winners, lower_raced);
     for (const Trial& trial :
          cache.trials({.gpu = device.gpu, .family = {}, .static_fields = {}, .dynamic_fields = {}})) {
         remember(trial);
     }
+}
+
+void Knowledge::add_lower(const std::vector<Trial>& trials) {
+    const auto [winners, raced] = parted(trials);
+    past_races_.add(winners, raced);
 }
 
 void Knowledge::learn(const Trial& trial) {

@@ -59,6 +59,7 @@ Trial new_trial(const Problem& problem, const Candidate& candidate, const Measur
 }  // namespace
 
 std::optional<Trial> predicted_answer(const Problem& problem, const RunContext& run) {
+    if (run.measurer.provenance() != cache::Provenance::predicted) return std::nullopt;
     const CandidateList candidates = list_candidates(problem, run);
     const std::optional<Predicted> best = best_predicted(problem, candidates, run.measurer);
     if (!best) return std::nullopt;

@@ -49,7 +49,7 @@ class Run {
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),
-          knowledge_(cache, options.lower_trials, measurer.device(), measurer.provenance()),
+          knowledge_(cache, measurer.device(), measurer.provenance()),
           predictions_(measurer.device().traits),
           asked_(measurer.device().traits.arch()),
           context_{options,
@@ -68,6 +68,7 @@ class Run {
         const std::chrono::nanoseconds waited_before = context_.images.waited();
         progress_.problems_total = workload_.problems.size();
         find_open_problems();
+        if (options_.lower_trials && !open_problems().empty()) knowledge_.add_lower(options_.lower_trials());
         estimate_candidates();
         time_left_.emplace(open_problems());
         for (const std::size_t index : turns_) {
