@@ -2,34 +2,78 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace hone::cache {
 namespace {
 
-double distance(const Trial& winner, const Trial& other) {
-    return std::abs(other.timing.median_us / winner.timing.median_us - 1);
+bool is_measured_alike(const Trial& a, const Trial& b) {
+    return a.key == b.key && a.toolchain == b.toolchain && a.provenance == b.provenance;
+}
+
+/// A heat or a final: all that ran in it were stored with its time.
+using Batch = std::pair<Stage, std::int64_t>;
+
+Batch batch_of(const Trial& trial) { return {trial.stage, trial.created_at}; }
+
+/// The winner's own times where others can be held against it: in the heat before its final, in that, and
+/// since then.
+std::map<Batch, Timing> own_times(const Trial& winner, std::span<const Trial> trials) {
+    std::map<Batch, Timing> own{{batch_of(winner), winner.timing}};
+    const Trial* heat = nullptr;
+    for (const Trial& trial : trials) {
+        const bool has_time =
+            trial.status == TrialStatus::ok && trial.stage != Stage::screened && trial.timing.median_us > 0;
+        if (!has_time || trial.candidate != winner.candidate || !is_measured_alike(trial, winner)) continue;
+        if (trial.created_at > winner.created_at) {
+            own.emplace(batch_of(trial), trial.timing);
+        } else if (trial.stage == Stage::raced && (heat == nullptr || trial.created_at >= heat->created_at)) {
+            heat = &trial;
+        }
+    }
+    if (heat != nullptr) own.emplace(batch_of(*heat), heat->timing);
+    return own;
+}
+
+double lead(const Timing& own, const Timing& other) { return other.median_us / own.median_us - 1; }
+
+bool ties(const Timing& own, const Timing& other) {
+    const double behind = lead(own, other);
+    const bool is_level_at_best = own.p10_us <= other.p10_us;
+    return behind <= tie_limit && (behind >= -held_limit || is_level_at_best);
 }
 
 }  // namespace
 
 bool of_one_final(const Trial& a, const Trial& b) {
-    return a.stage == Stage::final_round && b.stage == Stage::final_round && a.created_at == b.created_at &&
-           a.key == b.key && a.toolchain == b.toolchain && a.provenance == b.provenance;
+    return a.stage == Stage::final_round && batch_of(a) == batch_of(b) && is_measured_alike(a, b);
 }
 
 Ties ties_of(const Trial& winner, std::span<const Trial> trials) {
-    Ties ties;
-    if (!(winner.timing.median_us > 0)) return ties;
+    if (winner.stage != Stage::final_round || !(winner.timing.median_us > 0)) return {};
+    const std::map<Batch, Timing> own = own_times(winner, trials);
+    std::map<std::string, std::pair<const Trial*, const Timing*>> beside;  // the last of each candidate
     for (const Trial& trial : trials) {
-        const bool is_another = !trial.winner && trial.status == TrialStatus::ok;
-        if (!is_another || !of_one_final(winner, trial) || distance(winner, trial) > tie_limit) continue;
-        ties.others.push_back(trial);
-        ties.within = std::max(ties.within, distance(winner, trial));
+        const bool is_another =
+            !trial.winner && trial.status == TrialStatus::ok && trial.candidate != winner.candidate;
+        const auto batch = own.find(batch_of(trial));
+        if (is_another && batch != own.end() && is_measured_alike(trial, winner))
+            beside[trial.candidate] = {&trial, &batch->second};
     }
-    std::ranges::stable_sort(ties.others, {}, [&](const Trial& trial) { return distance(winner, trial); });
-    return ties;
+    std::vector<std::pair<double, const Trial*>> tied;
+    for (const auto& [_, pair] : beside) {
+        const auto& [trial, timing] = pair;
+        if (ties(*timing, trial->timing)) tied.emplace_back(std::abs(lead(*timing, trial->timing)), trial);
+    }
+    std::ranges::stable_sort(tied, {}, &std::pair<double, const Trial*>::first);
+    Ties found;
+    for (const auto& [distance, trial] : tied) found.others.push_back(*trial);
+    if (!tied.empty()) found.within = tied.back().first;
+    return found;
 }
 
 std::string describe_ties(std::size_t others, double within) {

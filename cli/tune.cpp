@@ -2,6 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "cache/layers.h"
 #include "cli/command_list.h"
@@ -245,6 +250,18 @@ Outcome describe(const Share& share, const std::vector<TuneRun>& runs, const Tun
     return outcome;
 }
 
+/// The layers below the user's, read when they are first asked for.
+std::function<std::vector<cache::Trial>()> read_once(const Console& console) {
+    struct Read {
+        std::once_flag once;
+        std::vector<cache::Trial> trials;
+    };
+    return [&console, read = std::make_shared<Read>()] {
+        std::call_once(read->once, [&] { read->trials = lower_trials(console); });
+        return read->trials;
+    };
+}
+
 Outcome tune(const TuneCommandOptions& options, const Console& console) {
     options.check();
     const Workload whole = options.target.workload();
@@ -255,7 +272,7 @@ Outcome tune(const TuneCommandOptions& options, const Console& console) {
     const TuneContext context{.options = options,
                               .console = console,
                               .stop = stop_on_interrupt(),
-                              .lower_trials = lower_trials(console)};
+                              .lower_trials = read_once(console)};
     return describe(share, run(share.workload, context), options, console);
 }
 

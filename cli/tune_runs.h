@@ -26,7 +26,8 @@ struct TuneContext {
     const TuneCommandOptions& options;
     const Console& console;
     const std::atomic<bool>& stop;
-    std::vector<cache::Trial> lower_trials;  ///< tuner::TuneOptions has them
+    /// As tuner::TuneOptions has it; may be called by several threads.
+    std::function<std::vector<cache::Trial>()> lower_trials;
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 
     /// The options with lower_trials and what is left of the budget; nothing when it has ended.

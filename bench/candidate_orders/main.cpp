@@ -113,7 +113,8 @@ Order order_of(const Problem& problem, ReplayMeasurer& measurer, Knowledge& know
 void print_orders(const char* file, const std::vector<cache::Trial>& known) {
     ReplayMeasurer measurer(read_recording(file));
     EmptyCache cache;
-    Knowledge knowledge(cache.get(), known, measurer.device(), cache::Provenance::measured);
+    Knowledge knowledge(cache.get(), measurer.device(), cache::Provenance::measured);
+    knowledge.add_lower(known);
     LeftOutFamilies families;
     for (const auto& [text, recorded] : measurer.recording().problems) {
         const std::optional<Problem> parsed = parse_problem(text);  // none: of a kernel that is no more

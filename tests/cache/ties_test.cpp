@@ -1,4 +1,4 @@
-// Who ties with a winner, from what is stored of its final.
+// Who ties with a winner, from what is stored of the heats and finals that it ran in.
 #include "cache/ties.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,8 @@ Trial finalist(const Trial& winner, const std::string& candidate, double ratio) 
     Trial trial = winner;
     trial.winner = false;
     trial.candidate = candidate;
-    trial.timing.median_us = winner.timing.median_us * ratio;
+    for (double Timing::*us : {&Timing::median_us, &Timing::p10_us, &Timing::p90_us})
+        trial.timing.*us *= ratio;
     return trial;
 }
 
@@ -36,15 +37,61 @@ std::vector<std::string> names(const Ties& ties) {
 
 }  // namespace
 
-TEST_CASE("finalists within 1 % tie, faster and slower ones, the closest first") {
+TEST_CASE("finalists up to 1 % behind and 2 % ahead tie, the closest first") {
     const Trial winner = final_winner();
-    const std::vector<Trial> trials{finalist(winner, "slower", 1.006), winner,
+    const std::vector<Trial> trials{finalist(winner, "slower", 1.006),   winner,
                                     finalist(winner, "too slow", 1.011), finalist(winner, "faster", 0.996),
-                                    finalist(winner, "too fast", 0.989)};
+                                    finalist(winner, "ahead", 0.981),    finalist(winner, "too fast", 0.979)};
     const Ties ties = ties_of(winner, trials);
-    CHECK(names(ties) == std::vector<std::string>{"faster", "slower"});
-    CHECK(ties.within == doctest::Approx(0.006));
-    CHECK(describe_ties(ties.others.size(), ties.within) == "2 others within 0.6 %");
+    CHECK(names(ties) == std::vector<std::string>{"faster", "slower", "ahead"});
+    CHECK(ties.within == doctest::Approx(0.019));
+    CHECK(describe_ties(ties.others.size(), ties.within) == "3 others within 1.9 %");
+}
+
+TEST_CASE("one that is further ahead ties where its fastest tenth is not") {
+    const Trial winner = final_winner();
+    Trial other = finalist(winner, "other", 0.95);
+    other.timing.p10_us = winner.timing.p10_us;
+    CHECK(ties_of(winner, {&other, 1}).others.size() == 1);
+    other.timing.p10_us = winner.timing.p10_us * 0.99;
+    CHECK(ties_of(winner, {&other, 1}).others.empty());
+}
+
+TEST_CASE("who ran beside the winner in the heat before its final ties by the times of the heat") {
+    const Trial winner = final_winner();
+    const auto in_heat = [&](const std::string& candidate, double ratio, std::int64_t before) {
+        Trial trial = finalist(winner, candidate, ratio);
+        trial.stage = Stage::raced;
+        trial.created_at -= before;
+        return trial;
+    };
+    // The clock was higher in the heat: all took 5 % less.
+    const std::vector<Trial> trials{in_heat(winner.candidate, 0.95, 10), in_heat("level", 0.955, 10),
+                                    in_heat("behind", 1.0, 10), finalist(winner, "behind", 1.02)};
+    CHECK(names(ties_of(winner, trials)) == std::vector<std::string>{"level"});
+    SUBCASE("the final says more than its heat") {
+        std::vector<Trial> more = trials;
+        more.push_back(finalist(winner, "level", 1.02));
+        CHECK(ties_of(winner, more).others.empty());
+    }
+    SUBCASE("an earlier heat says nothing") {
+        std::vector<Trial> more{in_heat(winner.candidate, 1, 20), in_heat("of an earlier heat", 1, 20)};
+        more.insert(more.end(), trials.begin(), trials.end());
+        CHECK(names(ties_of(winner, more)) == std::vector<std::string>{"level"});
+    }
+    SUBCASE("what it has met since does") {
+        std::vector<Trial> more = trials;
+        for (const Stage stage : {Stage::raced, Stage::final_round}) {
+            const std::string name(hone::cache::name(stage));
+            for (Trial trial : {finalist(winner, winner.candidate, 2), finalist(winner, name, 1.97),
+                                finalist(winner, "far behind in " + name, 2.1)}) {
+                trial.stage = stage;
+                trial.created_at += 7;
+                more.push_back(trial);
+            }
+        }
+        CHECK(ties_of(winner, more).others.size() == 3);
+    }
 }
 
 TEST_CASE("who did not come to the winner's own final does not tie with it, however close it is") {

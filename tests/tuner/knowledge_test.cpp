@@ -32,7 +32,8 @@ std::vector<std::string> precedents(const std::vector<cache::Trial>& known,
     const test::Scratch scratch;
     cache::Cache cache = scratch.cache();
     cache.store(known);
-    const Knowledge knowledge(cache, lower, device, cache::Provenance::measured);
+    Knowledge knowledge(cache, device, cache::Provenance::measured);
+    knowledge.add_lower(lower);
     std::vector<std::string> texts;
     for (const Precedent& precedent : knowledge.precedents(norm_problem(64)))
         texts.push_back(to_string(precedent.race->kernels.front().candidate));
@@ -94,7 +95,7 @@ TEST_CASE("a precedent has the kernels that raced its winner, each with its last
     const test::Scratch scratch;
     cache::Cache cache = scratch.cache();
     cache.store(std::vector{raced, final_time, winner});
-    const Knowledge knowledge(cache, {}, device, cache::Provenance::measured);
+    const Knowledge knowledge(cache, device, cache::Provenance::measured);
     const std::vector<Precedent> found = knowledge.precedents(norm_problem(64));
     REQUIRE(found.size() == 1);
     REQUIRE(found[0].race->kernels.size() == 2);
@@ -112,7 +113,8 @@ TEST_CASE("a prediction is no race") {
 
 TEST_CASE("a race of this run stands beside what was stored of the same problem") {
     const test::Scratch scratch;
-    Knowledge knowledge(scratch.cache(), {won(64, 1)}, device, cache::Provenance::measured);
+    Knowledge knowledge(scratch.cache(), device, cache::Provenance::measured);
+    knowledge.add_lower({won(64, 1)});
     knowledge.learn(won(64, 2));
     knowledge.learn(won(64, 3));
     const std::vector<Precedent> found = knowledge.precedents(norm_problem(64));
@@ -124,7 +126,8 @@ TEST_CASE("a race of this run stands beside what was stored of the same problem"
 
 TEST_CASE("a lower layer's winner does not finish a problem, the cache's does") {
     const test::Scratch scratch;
-    Knowledge knowledge(scratch.cache(), {won(64, 1)}, device, cache::Provenance::measured);
+    Knowledge knowledge(scratch.cache(), device, cache::Provenance::measured);
+    knowledge.add_lower({won(64, 1)});
     CHECK_FALSE(knowledge.finished_winner(norm_problem(64)));
     CHECK(knowledge.valid_trial(norm_problem(64),
                                 ranked_space(norm_problem(64), device.traits)[1].candidate) == nullptr);

@@ -38,16 +38,15 @@ TEST_CASE("the final takes who is within its limit, the fastest first") {
     CHECK(finalists({{.us = 16}}) == Indices{0});
 }
 
-TEST_CASE("after the fastest, seats go by the fixed order to those who tie with the best, then by time") {
-    const std::vector<Runner> runners{{.us = 16, .registers = 45},   {.us = 16.1, .registers = 50},
-                                      {.us = 16.2, .registers = 40}, {.us = 16.3, .registers = 30},
-                                      {.us = 17, .registers = 20},   {.us = 17.01, .registers = 10},
-                                      {.us = 17.5, .registers = 5}};
-    CHECK(finalists(runners, 8, 2) == Indices{0, 1, 4, 3, 2, 5, 6});
-    CHECK(finalists(runners, 4, 2) == Indices{0, 1, 4, 3});
-    CHECK(finalists(runners, 6, 5) == Indices{0, 1, 2, 3, 4, 5});
-    CHECK(finalists(runners, 6, 6) == Indices{0, 1, 2, 3, 4, 5});  // more seats than tie
-    CHECK(finalists(runners, 7, 0) == Indices{4, 3, 2, 0, 1, 5, 6});
+TEST_CASE(
+    "after the fastest, seats go by the order of entry to those who are level with the best, then by time") {
+    const std::vector<Runner> runners{{.us = 17}, {.us = 16.3},  {.us = 16.2}, {.us = 16.1},
+                                      {.us = 16}, {.us = 17.01}, {.us = 17.5}};
+    CHECK(finalists(runners, 8, 2) == Indices{4, 3, 0, 1, 2, 5, 6});
+    CHECK(finalists(runners, 4, 2) == Indices{4, 3, 0, 1});
+    CHECK(finalists(runners, 6, 5) == Indices{4, 3, 2, 1, 0, 5});
+    CHECK(finalists(runners, 6, 6) == Indices{4, 3, 2, 1, 0, 5});  // more seats than are level
+    CHECK(finalists(runners, 7, 0) == Indices{0, 1, 2, 3, 4, 5, 6});
 }
 
 TEST_CASE("of two that are equally slow, the one that entered first has the last seat") {
@@ -65,26 +64,27 @@ TEST_CASE("who holds the place has a seat of its own within the limit, the incum
     CHECK(finalists({{.is_default = true, .verified = TrialStatus::crashed}, {.us = 16}}) == Indices{1});
 }
 
-TEST_CASE("rounds go on while an interval reaches the edge of the tie band, from either side") {
-    CHECK(rounds({{}, in_final({17})}) == all_rounds);
-    CHECK(rounds({{}, in_final({16.99})}) == none);
-    CHECK(rounds({{}, in_final({17.01})}) == none);
-    CHECK(rounds({{}, in_final({16, 17})}) == all_rounds);
-    CHECK(rounds({{}, in_final({16, 16.99})}) == none);
-    CHECK(rounds({{}, in_final({17, 18})}) == all_rounds);
-    CHECK(rounds({{}, in_final({17.01, 18})}) == none);
-    CHECK(rounds({{}, in_final({16, 18})}) == all_rounds);
-    CHECK(rounds({{}, in_final({16}), in_final({17}), in_final({18})}) == all_rounds);
+TEST_CASE("rounds go on while an interval reaches the edge of the band, from either side") {
+    CHECK(rounds({in_final({17}), {}}) == all_rounds);
+    CHECK(rounds({in_final({16.99}), {}}) == none);
+    CHECK(rounds({in_final({17.01}), {}}) == none);
+    CHECK(rounds({in_final({16, 17}), {}}) == all_rounds);
+    CHECK(rounds({in_final({16, 16.99}), {}}) == none);
+    CHECK(rounds({in_final({17, 18}), {}}) == all_rounds);
+    CHECK(rounds({in_final({17.01, 18}), {}}) == none);
+    CHECK(rounds({in_final({16, 18}), {}}) == all_rounds);
+    CHECK(rounds({in_final({18}), in_final({17}), {}}) == all_rounds);
 }
 
-TEST_CASE("while the incumbent holds its place, nobody else's interval matters; once it is beaten, all do") {
+TEST_CASE("behind the first that surely holds nobody's interval matters") {
+    CHECK(rounds({{}, in_final({17})}) == none);
     Runner incumbent{.us = 16.5, .is_incumbent = true};
-    CHECK(rounds({incumbent, {}, in_final({17})}) == none);
+    CHECK(rounds({in_final({17}), {}, incumbent}) == none);
     incumbent.us = 17;
     CHECK(rounds({incumbent, {}}) == all_rounds);
     incumbent.us = 17.5;
     CHECK(rounds({incumbent, {}}) == none);
-    CHECK(rounds({incumbent, {}, in_final({17})}) == all_rounds);
+    CHECK(rounds({in_final({17}), {}, incumbent}) == all_rounds);
 }
 
 TEST_CASE("one finalist alone is decided by the heat, and nobody needs no round") {
@@ -95,24 +95,24 @@ TEST_CASE("one finalist alone is decided by the heat, and nobody needs no round"
 TEST_CASE("rounds are asked for in batches, the last with what is left") {
     RaceRules rules = exact_rules();
     rules.final_rounds = 10;
-    CHECK(rounds({{}, in_final({17})}, rules) == std::vector<int>{4, 4, 2});
+    CHECK(rounds({in_final({17}), {}}, rules) == std::vector<int>{4, 4, 2});
     rules.final_us = 6 * 33;
-    CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{4, 2});
+    CHECK(rounds({{.us = 17}, {.us = 16}}, rules) == std::vector<int>{4, 2});
     rules.final_us = 6 * 33 - 0.01;
-    CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{4, 1});
+    CHECK(rounds({{.us = 17}, {.us = 16}}, rules) == std::vector<int>{4, 1});
     rules.final_us = 1;
-    CHECK(rounds({{.us = 16}, {.us = 17}}, rules) == std::vector<int>{3});
+    CHECK(rounds({{.us = 17}, {.us = 16}}, rules) == std::vector<int>{3});
 }
 
 TEST_CASE("who fails in the final is out, whatever it takes before and after, and nobody waits for it") {
     const std::vector<double> fast{1};
     const Answer crash{.us = fast, .status = TrialStatus::crashed};
-    ScriptedRace race({{.us = 16}, {.us = 17, .answers = {{}, {}, crash}}});
+    ScriptedRace race({{.us = 17, .answers = {{}, {}, crash}}, {.us = 16}});
     const Decision decision = race.run();
-    CHECK(decision.winner == 0);
+    CHECK(decision.winner == 1);
     CHECK_FALSE(decision.runner_up);
     CHECK(race.rounds == std::vector<int>{4});
-    ScriptedRace longer({{.us = 16}, {.us = 17}, {.answers = {{}, {}, crash, {.us = fast}}}});
+    ScriptedRace longer({{.us = 17}, {.us = 16}, {.answers = {{}, {}, crash, {.us = fast}}}});
     CHECK(longer.run().winner == 0);
     CHECK(longer.rounds == all_rounds);
     CHECK(longer.standing(2).verdict.status == TrialStatus::crashed);
@@ -122,8 +122,8 @@ TEST_CASE("who fails in the final is out, whatever it takes before and after, an
 }
 
 TEST_CASE("the samples of the heat and of the final count in it, those of the screening do not") {
-    ScriptedRace race({{}, in_final({17})});
+    ScriptedRace race({in_final({17}), {}});
     (void)race.run();
-    CHECK(race.standing(1).us == std::vector<double>(12, 17.0));
-    CHECK(race.standing(1).stage == cache::Stage::final_round);
+    CHECK(race.standing(0).us == std::vector<double>(12, 17.0));
+    CHECK(race.standing(0).stage == cache::Stage::final_round);
 }

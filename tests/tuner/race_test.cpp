@@ -200,12 +200,3 @@ TEST_CASE("a candidate that an interrupted run found slow is not measured again"
     CHECK(measurer.verified.count(to_string(list[1])) == 0);
     CHECK(measurer.verified.count(to_string(list[2])) == 1);
 }
-
-TEST_CASE("the fixed order looks at resources and text, never at times") {
-    const auto list = candidates(2);
-    const Contestant few{.image = {.candidate = list[0]}, .resources = {.registers = 20}, .known_us = 99.0};
-    const Contestant many{.image = {.candidate = list[1]}, .resources = {.registers = 40}, .known_us = 1.0};
-    CHECK(comes_first(few, many));
-    CHECK_FALSE(comes_first(many, few));
-    CHECK_FALSE(comes_first(few, few));
-}

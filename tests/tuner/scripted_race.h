@@ -1,6 +1,6 @@
 // A race whose every sample is written down. The rules are fractions of two and the fastest takes 16 us, so
-// that a time which is said to be equal to a limit is equal to it: 17 us ties, 18 us meets the final, 24 us
-// runs in the heat.
+// that a time which is said to be equal to a limit is equal to it: 17 us is level, 18 us meets the final, 24
+// us runs in the heat.
 #pragma once
 
 #include <array>
@@ -25,9 +25,7 @@ namespace hone::test {
             .final_rounds = 8,
             .long_replay_us = 1e12,
             .holding_band = 1.0 / 16,
-            .challenge_band = 1.0 / 16,
-            .tie_band = 1.0 / 16,
-            .smallest_gap = 1.0 / 64};
+            .challenge_band = 1.0 / 16};
 }
 
 /// What the measurer says when it is asked once more for a runner's times.
@@ -56,6 +54,8 @@ class ScriptedRace final : public Measurer, public RaceObserver {
   public:
     int calls = 1;             ///< of one replay
     int stop_after = 1 << 30;  ///< launches
+    int begun_anew = 0;        ///< how often a challenge has asked for other buffers
+    bool can_begin_anew = true;
     std::vector<std::string> heard;
     std::map<std::size_t, std::vector<int>> replays;  ///< asked for, of each runner
     std::vector<std::size_t> heat;                    ///< who ran in it
@@ -82,7 +82,9 @@ class ScriptedRace final : public Measurer, public RaceObserver {
         for (std::size_t i = 0; i < runners_.size(); ++i) enter(i);
         return race_.finish();
     }
-    std::optional<Decision> challenge() { return race_.challenge(); }
+    std::optional<Decision> challenge() {
+        return race_.challenge([this] { return ++begun_anew, can_begin_anew; });
+    }
     [[nodiscard]] const Standing& standing(std::size_t i) const { return race_.standings().at(i); }
 
     [[nodiscard]] const DeviceInfo& device() const override { return device_; }

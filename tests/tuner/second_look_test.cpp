@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/support/scratch.h"
 #include "tests/tuner/made_up_measurer.h"
@@ -69,7 +70,9 @@ TEST_CASE(
     for (const Candidate& candidate : near) {
         const Scratch scratch;
         auto cache = scratch.cache();
-        measurer.true_us = fastest_is(to_string(candidate));
+        measurer.true_us = [&](const std::string& name) {
+            return name == to_string(candidate) ? 10.0 : name == to_string(winner) ? 15.0 : 20.0;
+        };
         const TuneResult result = tune_sizes({64}, measurer, cache);
         const bool won = result.problems.at(0).winner->candidate == to_string(candidate);
         CHECK(won == tried_at(cache, problem).contains(to_string(candidate)));
@@ -89,13 +92,12 @@ TEST_CASE("a kernel that wins at other sizes is tried where it was not thought o
     const std::vector<std::int64_t> sizes{16, 64, 256, 1024};
     (void)tune_sizes(sizes, measurer, cache);
     int found = 0;
-    for (const Candidate& candidate :
-         neighbours_of(winner_of(tune_sizes({32}, measurer, cache).problems.at(0)), test::norm_problem(32))) {
-        const std::string name = to_string(candidate);
+    for (const std::string& name : tried_at(cache, test::norm_problem(16))) {
+        const Candidate candidate = *parse_candidate(*test::norm_problem(16).family, name);
         const auto tried_first = [&](std::int64_t rows) {
             return tried_at(cache, test::norm_problem(rows)).contains(name);
         };
-        if (!tried_first(16) || tried_first(1024)) continue;
+        if (tried_first(1024)) continue;
         if (!allowed(test::norm_problem(1024), candidate, measurer.device().traits)) continue;
         const Scratch fresh;
         auto other_cache = fresh.cache();
@@ -114,7 +116,12 @@ TEST_CASE("a winner that nobody beats by the band keeps its place, its final and
     for (const ProblemResult& problem : result.problems) {
         REQUIRE(problem.winner);
         const cache::Ties ties = cache::ties_of(*problem.winner, cache.trials());
-        CHECK(ties.others.size() == 4);  // five finalists of the first race
+        std::set<std::string> raced;  // in both looks
+        for (const cache::Trial& trial : cache.trials()) {
+            const bool is_here = trial.key.dynamic_fields == dynamic_text(problem.problem);
+            if (is_here && trial.stage != cache::Stage::screened) raced.insert(trial.candidate);
+        }
+        CHECK(ties.others.size() == raced.size() - 1);
         CHECK(problem.ties.others == ties.others);
     }
     CHECK(cache.in_flight().empty());
@@ -122,6 +129,61 @@ TEST_CASE("a winner that nobody beats by the band keeps its place, its final and
     int winners = 0;
     for (const cache::Trial& trial : cache.trials()) winners += trial.winner ? 1 : 0;
     CHECK(winners == 2);
+}
+
+TEST_CASE("a problem that was raced on such a GPU before is looked at once, one of another GPU's twice") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    (void)tune_sizes({64}, measurer, cache);
+    REQUIRE(measurer.problems == 2);
+    std::vector<cache::Trial> before = cache.trials();
+    std::erase_if(before, [](const cache::Trial& trial) { return trial.stage == cache::Stage::screened; });
+    std::ranges::stable_sort(before, {}, [](const cache::Trial& trial) { return !trial.winner; });
+    for (const bool is_here : {true, false}) {
+        TuneOptions options{.effort = Effort::quick, .budget = {}};
+        std::vector<cache::Trial> known;
+        for (cache::Trial trial : before) {
+            if (!is_here) trial.key.gpu.name = "another";
+            known.push_back(trial);
+        }
+        options.lower_trials = [&] { return known; };
+        const Scratch fresh;
+        auto other_cache = fresh.cache();
+        Workload list{
+            .name = "test", .problems = {test::norm_problem(64)}, .tuned = {}, .without_family = {}};
+        test::NoImages images;
+        measurer.problems = 0;
+        (void)tune(list, options, measurer, images, other_cache, {}, never);
+        CHECK(measurer.problems == (is_here ? 1 : 2));
+    }
+}
+
+TEST_CASE("whichever of two that are level wins, the same neighbours are looked at") {
+    const Problem problem = test::norm_problem(64);
+    const Scratch before;
+    auto first_cache = before.cache();
+    MadeUpMeasurer measurer;
+    (void)tune_sizes({64}, measurer, first_cache);
+    std::vector<std::string> finalists;
+    for (const cache::Trial& trial : first_cache.trials()) {
+        if (trial.stage == cache::Stage::final_round && !trial.is_default)
+            finalists.push_back(trial.candidate);
+    }
+    REQUIRE(finalists.size() >= 2);
+    std::vector<std::set<std::string>> tried;
+    std::set<std::string> winners;
+    for (const auto& [first_us, second_us] : {std::pair(10.0, 10.15), std::pair(10.15, 10.0)}) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        measurer.true_us = [&](const std::string& name) {
+            return name == finalists[0] ? first_us : name == finalists[1] ? second_us : 20.0;
+        };
+        winners.insert(tune_sizes({64}, measurer, cache).problems.at(0).winner->candidate);
+        tried.push_back(tried_at(cache, problem));
+    }
+    CHECK(winners == std::set<std::string>{finalists[0], finalists[1]});
+    CHECK(tried[0] == tried[1]);
 }
 
 TEST_CASE("other efforts look once") {
@@ -157,7 +219,7 @@ TEST_CASE("a winner that computes wrong numbers when it is looked at again loses
     REQUIRE(result.problems.at(0).winner);
     CHECK(result.problems[0].winner->candidate != first_winner);
     CHECK(cache.winners().at(0).candidate == result.problems[0].winner->candidate);
-    CHECK(measurer.problems == 3);  // raced once more, without it
+    CHECK(measurer.problems == 4);  // the challengers' final, then raced once more, without it
 }
 
 TEST_CASE("a run that is stopped in its second look has finished") {
@@ -189,6 +251,26 @@ TEST_CASE("a challenge ends for the incumbent without a winner, else with all th
         const bool is_said = std::ranges::any_of(
             race.heard, [](const std::string& heard) { return heard.ends_with(", wins"); });
         CHECK(is_said == one.wins);
+        CHECK(race.begun_anew == (one.wins ? 1 : 0));
         if (decision) CHECK(decision->winner == 1);
     }
+}
+
+TEST_CASE("a challenger has to be ahead in the heat, and again in a final in other buffers") {
+    const auto challenge = [](const std::vector<double>& in_the_final, bool can_begin_anew) {
+        const test::Answer again{.us = in_the_final};
+        test::ScriptedRace race(
+            {{.us = 16, .is_incumbent = true}, {.us = 14, .answers = {{}, {}, again, again}}});
+        race.can_begin_anew = can_begin_anew;
+        for (std::size_t i = 0; i < 2; ++i) race.enter(i);
+        const bool wins = race.challenge().has_value();
+        CHECK(race.begun_anew == 1);
+        if (can_begin_anew)
+            CHECK(race.standing(1).us.front() == in_the_final.front());  // those of the heat are gone
+        return wins;
+    };
+    CHECK(challenge({14}, true));
+    CHECK_FALSE(challenge({14}, false));
+    CHECK_FALSE(challenge({15.5}, true));
+    CHECK_FALSE(challenge({16.5}, true));
 }

@@ -184,8 +184,9 @@ TEST_CASE("effort known measures a winner of a lower layer, which is not believe
     won.winner = true;
     const Scratch other;
     auto empty = other.cache();
-    const TuneResult result = tune_quickly(workload({64}), measurer, empty,
-                                           {.effort = Effort::known, .budget = {}, .lower_trials = {won}});
+    const TuneResult result = tune_quickly(
+        workload({64}), measurer, empty,
+        {.effort = Effort::known, .budget = {}, .lower_trials = [&] { return std::vector{won}; }});
     CHECK(measurer.verified.contains(to_string(last)));
     CHECK_FALSE(result.problems[0].reused);
     CHECK(result.problems[0].candidates == 2);
@@ -212,7 +213,7 @@ TEST_CASE("a problem with a shortlist races that and little else; a winner alone
         auto cache = scratch.cache();
         measurer.verified.clear();
         return tune_quickly(workload({64}), measurer, cache,
-                            {.effort = Effort::quick, .budget = {}, .lower_trials = std::move(lower)})
+                            {.effort = Effort::quick, .budget = {}, .lower_trials = [&] { return lower; }})
             .problems[0]
             .candidates;
     };

@@ -20,6 +20,13 @@ struct Portions {
     std::size_t most = SIZE_MAX;
 };
 
+/// A race of this very problem, with kernels enough for a shortlist: a winner alone is none.
+bool is_known(const Precedent& nearest) {
+    constexpr std::size_t enough_kernels = 4;
+    return nearest.same_shape && nearest.doublings == 0 && nearest.race->is_current() &&
+           nearest.race->kernels.size() >= enough_kernels;
+}
+
 /// The kernels of a race at these very sizes say nearly all; those of other sizes or shapes leave a part to
 /// predictions. docs/how-we-measure.md has the figures behind the numbers.
 Portions quick_portions(const std::vector<Precedent>& stored) {
@@ -28,10 +35,8 @@ Portions quick_portions(const std::vector<Precedent>& stored) {
     if (!nearest.same_shape) {
         return {.nearest_race = 4, .other_shape = 4, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
     }
-    constexpr std::size_t enough_kernels = 4;  // a winner alone is no shortlist
-    const bool is_known = nearest.doublings == 0 && nearest.race->is_current() &&
-                          nearest.race->kernels.size() >= enough_kernels;
-    if (is_known) return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
+    if (is_known(nearest))
+        return {.nearest_race = 8, .winners_of_run = 2, .predictions = {2, 1, 1.25}, .most = 9};
     return {.nearest_race = 8, .winners_of_run = 4, .predictions = {8, 1}, .most = 12};
 }
 
@@ -129,6 +134,12 @@ std::size_t expected_candidates(Effort effort) {
 void prepare_list(const Problem& problem, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
     run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions);
+}
+
+bool was_raced_here(const Problem& problem, const RunContext& run) {
+    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
+    return !stored.empty() && is_known(stored.front()) &&
+           stored.front().race->gpu == run.measurer.device().gpu;
 }
 
 CandidateList list_candidates(const Problem& problem, const RunContext& run) {

@@ -69,7 +69,7 @@ void crown(const Candidate& candidate, RunContext& run, ProblemResult& result) {
     run.cache.store(winner);
     run.knowledge.learn(winner);
     result.runner_up = std::exchange(result.winner, std::move(winner));
-    result.ties = {};
+    result.ties = run.knowledge.stored_ties(result.problem, *result.winner);
 }
 
 void choose(const std::vector<ProblemResult*>& sizes, std::size_t limit, RunContext& run,

@@ -59,20 +59,22 @@ cache::TuningKey tuning_key(const Problem& problem, const cache::GpuKey& gpu) {
             .dynamic_fields = dynamic_text(problem)};
 }
 
-Knowledge::Knowledge(const cache::Cache& cache, const std::vector<Trial>& lower_trials,
-                     const DeviceInfo& device, Provenance provenance)
+Knowledge::Knowledge(const cache::Cache& cache, const DeviceInfo& device, Provenance provenance)
     : device_(device),
       provenance_(provenance),
       winners_(cache.past_winners()),
       past_races_(device.gpu),
       abandoned_(cache.abandoned()) {
     past_races_.add(winners_, cache.raced_trials());
-    const auto [lower_winners, lower_raced] = parted(lower_trials);
-    past_races_.add(lower_winners, lower_raced);
     for (const Trial& trial :
          cache.trials({.gpu = device.gpu, .family = {}, .static_fields = {}, .dynamic_fields = {}})) {
         remember(trial);
     }
+}
+
+void Knowledge::add_lower(const std::vector<Trial>& trials) {
+    const auto [winners, raced] = parted(trials);
+    past_races_.add(winners, raced);
 }
 
 void Knowledge::learn(const Trial& trial) {
@@ -90,7 +92,7 @@ void Knowledge::remember(const Trial& trial) {
     if (trial.toolchain != device_.toolchain || trial.provenance != provenance_) return;
     const std::string name = problem_name(trial.key);
     trials_[name].insert_or_assign(trial.candidate, trial);
-    if (trial.stage == cache::Stage::final_round) finalists_[name].push_back(trial);
+    if (trial.stage != cache::Stage::screened) raced_[name].push_back(trial);
 }
 
 std::optional<Trial> Knowledge::finished_winner(const Problem& problem) const {
@@ -130,8 +132,8 @@ std::optional<Trial> Knowledge::stored_runner_up(const Problem& problem, const T
 }
 
 cache::Ties Knowledge::stored_ties(const Problem& problem, const Trial& winner) const {
-    const auto found = finalists_.find(problem_name(tuning_key(problem, device_.gpu)));
-    return found == finalists_.end() ? cache::Ties{} : cache::ties_of(winner, found->second);
+    const auto found = raced_.find(problem_name(tuning_key(problem, device_.gpu)));
+    return found == raced_.end() ? cache::Ties{} : cache::ties_of(winner, found->second);
 }
 
 std::vector<MeasuredKernel> Knowledge::raced_kernels(const Problem& problem) const {

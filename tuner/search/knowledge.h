@@ -21,10 +21,9 @@ namespace hone::tuner {
 
 class Knowledge {
   public:
-    /// `lower_trials` are winners and contenders of the layers below the cache: candidates to try, never
-    /// results.
-    Knowledge(const cache::Cache& cache, const std::vector<cache::Trial>& lower_trials,
-              const DeviceInfo& device, cache::Provenance provenance);
+    Knowledge(const cache::Cache& cache, const DeviceInfo& device, cache::Provenance provenance);
+    /// Winners and contenders of the layers below the cache: candidates to try, never results.
+    void add_lower(const std::vector<cache::Trial>& trials);
 
     /// A stored winner that makes measuring this problem again pointless: same GPU kind, template and
     /// toolchain, its race ran to the end, and its times have a provenance as good as this run's.
@@ -73,8 +72,8 @@ class Knowledge {
     std::vector<cache::Trial> winners_;  ///< the cache's, for all GPUs; of each key the best first
     PastRaces past_races_;
     std::map<ProblemName, std::map<std::string, cache::Trial>>
-        trials_;  ///< this GPU; newest valid by candidate text
-    std::map<ProblemName, std::vector<cache::Trial>> finalists_;  ///< the same, of all finals
+        trials_;                                              ///< this GPU; newest valid by candidate text
+    std::map<ProblemName, std::vector<cache::Trial>> raced_;  ///< the same, of all heats and finals
     std::vector<cache::InFlight> abandoned_;
 };
 

@@ -59,6 +59,7 @@ Trial new_trial(const Problem& problem, const Candidate& candidate, const Measur
 }  // namespace
 
 std::optional<Trial> predicted_answer(const Problem& problem, const RunContext& run) {
+    if (run.measurer.provenance() != cache::Provenance::predicted) return std::nullopt;
     const CandidateList candidates = list_candidates(problem, run);
     const std::optional<Predicted> best = best_predicted(problem, candidates, run.measurer);
     if (!best) return std::nullopt;
@@ -100,11 +101,17 @@ std::optional<ProblemResult> ProblemTuner::challenge() {
     if (run_.measurer.begin_problem(problem_).status != TrialStatus::ok) return std::nullopt;
     Race race(run_.measurer, *this);
     enter_all(race);
-    const std::optional<Decision> decision = race.challenge();
+    const std::optional<Decision> decision = race.challenge([this] { return begin_anew(); });
     run_.measurer.end_problem();
     if (!decision) return std::nullopt;
     conclude(race, *decision);
     return result_;
+}
+
+/// Other buffers, filled anew: what a kernel owes to where its buffers lay is gone.
+bool ProblemTuner::begin_anew() {
+    run_.measurer.end_problem();
+    return run_.measurer.begin_problem(problem_).status == TrialStatus::ok;
 }
 
 void ProblemTuner::enter_all(Race& race) {
@@ -253,15 +260,19 @@ void ProblemTuner::end_in_flight(const std::string& candidate) {
     }
 }
 
+/// Later than all before it, so that the order of heats and finals can be told from their times.
+std::int64_t ProblemTuner::batch_time(cache::Stage stage) {
+    const auto [batch, is_new] = batch_at_.try_emplace(stage);
+    if (is_new) batch->second = run_.latest_batch_ms = std::max(cache::now_ms(), run_.latest_batch_ms + 1);
+    return batch->second;
+}
+
 void ProblemTuner::settled(const Standing& standing, bool winner) {
     if (standing.stage == cache::Stage::screened && !winner) ++launched_;
     Trial trial = trial_of(standing.contestant.image.candidate);
     trial.status = standing.verdict.status;
     trial.stage = standing.stage;
-    if (trial.stage == cache::Stage::final_round) {
-        if (final_at_ == 0) final_at_ = trial.created_at;
-        trial.created_at = final_at_;
-    }
+    if (trial.stage != cache::Stage::screened) trial.created_at = batch_time(trial.stage);
     trial.winner = winner;
     trial.resources = standing.contestant.resources;
     trial.detail = standing.verdict.detail;

@@ -27,6 +27,7 @@ struct RunContext {
     AskedImages& asked;
     std::function<bool()> stop;                          ///< budget used up, or interrupted
     std::function<void(double best_us)> candidate_done;  ///< for the progress bar
+    std::int64_t latest_batch_ms = 0;                    ///< no two heats or finals of a run have one time
 };
 
 /// The candidate of the best prediction as a winner that nothing was compiled for; nothing where only
@@ -50,6 +51,7 @@ class ProblemTuner final : public RaceObserver {
     void settled(const Standing& standing, bool winner) override;
     [[nodiscard]] bool stop() const override { return run_.stop(); }
 
+    [[nodiscard]] bool begin_anew();
     void enter_all(Race& race);
     void try_candidate(Race& race, const Candidate& candidate);
     [[nodiscard]] bool known_to_fail(const Candidate& candidate);
@@ -62,6 +64,7 @@ class ProblemTuner final : public RaceObserver {
     [[nodiscard]] bool is_default(const Candidate& candidate) const {
         return candidates_.fallback == candidate;
     }
+    [[nodiscard]] std::int64_t batch_time(cache::Stage stage);
     void end_in_flight(const std::string& candidate);
     void conclude(const Race& race, const Decision& decision);
 
@@ -75,7 +78,9 @@ class ProblemTuner final : public RaceObserver {
     std::map<std::string, cache::InFlight> culprits_;  ///< rows of earlier runs
     ProblemResult result_;
     std::string first_failure_;
-    std::int64_t final_at_ = 0;  ///< when the finalists' trials were stored: all have one time; 0: not yet
+    /// When the trials of the heat, or of the final, were stored: all have one time, by which they are known
+    /// to have run side by side.
+    std::map<cache::Stage, std::int64_t> batch_at_;
     std::int64_t launched_ = 0;
 };
 

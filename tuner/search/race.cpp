@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "tuner/search/statistics.h"
 
@@ -26,25 +25,6 @@ Comparison compare(const Standing& standing, const Standing& fastest) {
     return {.ratio = median(ratios), .interval = median_interval(ratios)};
 }
 
-double band(const Comparison& comparison, const RaceRules& rules) {
-    return 1 + std::max(rules.tie_band, comparison.interval.half_width());
-}
-
-/// The first index after which the ratios, ascending, jump by more than the smallest gap and than both their
-/// confidence intervals allow: everyone before it is one group. The widest such gap counts.
-std::size_t group_end(const std::vector<Comparison>& ties, const RaceRules& rules) {
-    std::size_t end = ties.size();
-    double widest = rules.smallest_gap;
-    for (std::size_t i = 1; i < ties.size(); ++i) {
-        const double gap = ties[i].ratio - ties[i - 1].ratio;
-        const double noise = ties[i].interval.half_width() + ties[i - 1].interval.half_width();
-        if (gap <= widest || gap <= noise) continue;
-        widest = gap;
-        end = i;
-    }
-    return end;
-}
-
 std::optional<std::size_t> first_besides(std::size_t winner, const std::vector<std::size_t>& order) {
     const auto other = std::ranges::find_if(order, [&](std::size_t i) { return i != winner; });
     return other == order.end() ? std::nullopt : std::optional(*other);
@@ -53,14 +33,6 @@ std::optional<std::size_t> first_besides(std::size_t winner, const std::vector<s
 }  // namespace
 
 double Standing::median_us() const { return us.empty() ? contestant.known_us.value_or(no_time) : median(us); }
-
-bool comes_first(const Contestant& a, const Contestant& b) {
-    const auto key = [](const Contestant& contestant) {
-        return std::tuple(contestant.resources.registers, contestant.resources.shared_bytes,
-                          to_string(contestant.image.candidate));
-    };
-    return key(a) < key(b);
-}
 
 Race::Race(Measurer& measurer, RaceObserver& observer, RaceRules rules)
     : measurer_(measurer), observer_(observer), rules_(rules) {}
@@ -185,8 +157,8 @@ void Race::run_rounds(const std::vector<std::size_t>& racing, int rounds) {
     }
 }
 
-/// The fastest take the first seats. The others go by the fixed order among those close enough to tie: so the
-/// candidate that the tie rule prefers has a seat in every run, whatever the noise.
+/// The fastest take the first seats. The others go by rank among those close enough to win: so whoever the
+/// choice prefers has a seat in every run, whatever the noise.
 std::vector<std::size_t> Race::choose_finalists() const {
     const std::vector<std::size_t> order = by_time(running());
     if (order.empty()) return {};
@@ -198,10 +170,9 @@ std::vector<std::size_t> Race::choose_finalists() const {
     };
     std::vector<std::size_t> close(order.begin(), order.begin() + within(rules_.final_limit));
     const auto seated = static_cast<std::ptrdiff_t>(std::min(rules_.fastest_seats, close.size()));
-    const std::ptrdiff_t tied = std::clamp(within(1 + rules_.tie_band), seated, std::ssize(close));
-    std::stable_sort(close.begin() + seated, close.begin() + tied, [&](std::size_t a, std::size_t b) {
-        return comes_first(standings_[a].contestant, standings_[b].contestant);
-    });
+    const std::ptrdiff_t level = std::clamp(within(1 + rules_.holding_band), seated, std::ssize(close));
+    std::sort(close.begin() + seated, close.begin() + level,
+              [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
     close.resize(std::min(close.size(), rules_.finalists));
     if (const std::optional<std::size_t> keeps = holder(order);
         keeps && std::ranges::find(close, *keeps) == close.end() &&
@@ -213,41 +184,51 @@ std::vector<std::size_t> Race::choose_finalists() const {
 
 /// Who keeps its place among these unless it is beaten clearly: the incumbent, else the default.
 std::optional<std::size_t> Race::holder(const std::vector<std::size_t>& racing) const {
-    const auto first = [&](bool Contestant::*is) -> std::optional<std::size_t> {
-        const auto found =
-            std::ranges::find_if(racing, [&](std::size_t i) { return standings_[i].contestant.*is; });
-        return found == racing.end() ? std::nullopt : std::optional(*found);
-    };
-    const std::optional<std::size_t> incumbent = first(&Contestant::is_incumbent);
-    return incumbent ? incumbent : first(&Contestant::is_default);
+    const std::vector<std::size_t> order = by_rank(racing);
+    if (order.empty()) return std::nullopt;
+    const Contestant& first = standings_[order.front()].contestant;
+    return first.is_incumbent || first.is_default ? std::optional(order.front()) : std::nullopt;
 }
 
-/// The rounds of the heat count: everyone here ran in all of them.
+/// The incumbent, then the default, then in the order of entry: what was known before the run stands in front
+/// there, and measured times play no part.
+std::pair<int, std::size_t> Race::rank(std::size_t i) const {
+    const Contestant& contestant = standings_[i].contestant;
+    return {contestant.is_incumbent ? 0 : contestant.is_default ? 1 : 2, i};
+}
+
+std::vector<std::size_t> Race::by_rank(std::vector<std::size_t> indices) const {
+    std::ranges::sort(indices, {}, [&](std::size_t i) { return rank(i); });
+    return indices;
+}
+
+/// The rounds of the heat count, where its buffers are those of the final: everyone here ran in all of them.
 void Race::run_final(const std::vector<std::size_t>& finalists) {
     for (const std::size_t i : finalists) {
         observer_.about_to_launch(standings_[i].contestant);
         standings_[i].stage = cache::Stage::final_round;
     }
     const int rounds = finalists.empty() ? 0 : affordable(rules_.final_us, finalists, rules_.final_rounds);
-    for (int round = 0; round < rounds && undecided(finalists); round += rules_.rounds_at_once)
+    for (int round = 0; round < rounds; round += rules_.rounds_at_once) {
+        const bool has_times = !is_challenge_ || round > 0;
+        if (has_times && !undecided(finalists)) break;
         run_rounds(finalists, std::min(rounds - round, rules_.rounds_at_once));
+    }
 }
 
-/// Another batch of rounds helps while an interval that matters reaches over the edge of its band: that of
-/// who holds the place, unless it is beaten; then everyone's.
+/// Another batch of rounds helps while the interval of someone who might win reaches over the edge of its
+/// band: of those by rank up to the first that surely holds.
 bool Race::undecided(const std::vector<std::size_t>& finalists) const {
     const std::vector<std::size_t> alive = with_times(finalists);
     if (alive.size() < 2) return false;
     const Standing& fastest = standings_[by_time(alive).front()];
-    const auto straddles = [&](std::size_t i, double edge) {
+    for (const std::size_t i : by_rank(alive)) {
         const Interval interval = compare(standings_[i], fastest).interval;
-        return interval.low <= edge && interval.high >= edge;
-    };
-    if (const std::optional<std::size_t> keeps = holder(alive)) {
-        if (straddles(*keeps, 1 + holding_band())) return true;
-        if (holds(standings_[*keeps], fastest)) return false;
+        const double edge = 1 + band_of(standings_[i]);
+        if (interval.low <= edge && interval.high >= edge) return true;
+        if (holds(standings_[i], fastest)) return false;
     }
-    return std::ranges::any_of(alive, [&](std::size_t i) { return straddles(i, 1 + rules_.tie_band); });
+    return false;
 }
 
 std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finalists) const {
@@ -263,49 +244,36 @@ std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finali
 bool Race::holds(const Standing& standing, const Standing& fastest) const {
     const Comparison comparison = compare(standing, fastest);
     const bool is_level_at_best = summarize(standing.us).p10_us <= summarize(fastest.us).p10_us;
-    return comparison.ratio <= 1 + holding_band() || comparison.interval.low <= 1 || is_level_at_best;
+    return comparison.ratio <= 1 + band_of(standing) || comparison.interval.low <= 1 || is_level_at_best;
 }
 
-double Race::holding_band() const { return is_challenge_ ? rules_.challenge_band : rules_.holding_band; }
+double Race::band_of(const Standing& standing) const {
+    return is_challenge_ && standing.contestant.is_incumbent ? rules_.challenge_band : rules_.holding_band;
+}
 
+/// The first by rank that holds against the fastest, which does itself.
 Decision Race::decide(const std::vector<std::size_t>& finalists) const {
     std::vector<std::size_t> alive = with_times(finalists);
     if (alive.empty()) return {};
-    const std::size_t fastest = by_time(alive).front();
-    const auto against_fastest = [&](std::size_t i) { return compare(standings_[i], standings_[fastest]); };
-    std::ranges::stable_sort(alive, {}, [&](std::size_t i) { return against_fastest(i).ratio; });
+    const Standing& fastest = standings_[by_time(alive).front()];
+    std::ranges::stable_sort(alive, {}, [&](std::size_t i) { return compare(standings_[i], fastest).ratio; });
 
+    const std::vector<std::size_t> ranked = by_rank(alive);
     Decision decision;
     decision.complete = true;
-    const std::optional<std::size_t> keeps = holder(alive);
-    decision.winner = keeps && holds(standings_[*keeps], standings_[fastest]) ? *keeps : first_of_ties(alive);
+    decision.winner =
+        *std::ranges::find_if(ranked, [&](std::size_t i) { return holds(standings_[i], fastest); });
     decision.runner_up = first_besides(*decision.winner, alive);
     return decision;
-}
-
-/// The first in the fixed order of those that nothing tells from the fastest, which stands in front.
-std::size_t Race::first_of_ties(const std::vector<std::size_t>& by_ratio) const {
-    std::vector<std::size_t> tied;
-    std::vector<Comparison> ties;
-    for (const std::size_t i : by_ratio) {
-        const Comparison comparison = compare(standings_[i], standings_[by_ratio.front()]);
-        if (comparison.ratio > band(comparison, rules_)) continue;
-        tied.push_back(i);
-        ties.push_back(comparison);
-    }
-    tied.resize(group_end(ties, rules_));
-    return *std::ranges::min_element(tied, [&](std::size_t a, std::size_t b) {
-        return comes_first(standings_[a].contestant, standings_[b].contestant);
-    });
 }
 
 /// From medians alone, when there was no time for a final.
 Decision Race::decide_early() const {
     const std::vector<std::size_t> order = by_time(running());
     if (order.empty()) return {};
-    const double limit = (1 + holding_band()) * standings_[order.front()].median_us();
     const std::optional<std::size_t> keeps = holder(order);
-    const bool stays = keeps && standings_[*keeps].median_us() <= limit;
+    const bool stays = keeps && standings_[*keeps].median_us() <=
+                                    (1 + band_of(standings_[*keeps])) * standings_[order.front()].median_us();
     const std::size_t winner = stays ? *keeps : order.front();
     return {.winner = winner, .runner_up = first_besides(winner, order)};
 }
@@ -320,6 +288,10 @@ Decision Race::finish() {
     return decision;
 }
 
+bool Race::keeps_place(const Decision& decision) const {
+    return !decision.winner || standings_[*decision.winner].contestant.is_incumbent;
+}
+
 void Race::tell(const Decision& decision, const std::vector<std::size_t>& finalists) {
     for (std::size_t i = 0; i < standings_.size(); ++i) {
         const bool won = decision.winner == i;
@@ -328,15 +300,14 @@ void Race::tell(const Decision& decision, const std::vector<std::size_t>& finali
     }
 }
 
-std::optional<Decision> Race::challenge() {
+std::optional<Decision> Race::challenge(const std::function<bool()>& begin_anew) {
     if (observer_.stop()) return std::nullopt;
     is_challenge_ = true;
     heat();
-    const auto keeps_place = [&](const Decision& decision) {
-        return !decision.winner || standings_[*decision.winner].contestant.is_incumbent;
-    };
     if (observer_.stop() || keeps_place(decide_early())) return std::nullopt;
     const std::vector<std::size_t> finalists = choose_finalists();
+    if (!begin_anew()) return std::nullopt;
+    for (const std::size_t i : finalists) standings_[i].us.clear();
     run_final(finalists);
     const Decision decision = decide(finalists);
     const bool stays = keeps_place(decision);

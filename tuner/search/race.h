@@ -4,8 +4,10 @@
 // thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/ties.h"
@@ -23,8 +25,7 @@ struct RaceRules {
     double incumbent_limit = 1.5;  ///< as heat_limit, for the incumbent: being screened first is no advantage
     double final_limit = 1.02;     ///< times the best of the heat: who meets in the final
     std::size_t finalists = 5;
-    std::size_t fastest_seats =
-        3;  ///< finalists by time; the other seats go by the fixed order among those that may tie
+    std::size_t fastest_seats = 3;  ///< finalists by time; the other seats go by rank to who may win
     int rounds_at_once = 10;
     int final_rounds = 20;  ///< after those of the heat
     double long_replay_us =
@@ -33,10 +34,9 @@ struct RaceRules {
     int long_heat_rounds = 5;
     double heat_us = 500'000;   ///< heats and finals of slow kernels have fewer rounds, so that they take
     double final_us = 500'000;  ///< no longer than this
-    double holding_band = cache::tie_limit;  ///< the incumbent keeps its place unless it is beaten by more
-    double challenge_band = 0.02;            ///< the same where it has won a race before
-    double tie_band = 0.002;                 ///< closer than this (or than the confidence interval) is a tie
-    double smallest_gap = 0.002;             ///< a wider gap inside the tie band separates two groups
+    double holding_band = cache::tie_limit;  ///< the first by rank that is beaten by no more than this wins
+    double challenge_band = cache::held_limit;  ///< the same for an incumbent that has won a race before
+    double prediction_band = 0.002;  ///< whose prediction is further behind is not compiled to be sure
 };
 
 struct Contestant {
@@ -87,7 +87,7 @@ class Race {
     const Standing& enter(Contestant contestant);
     /// Whether a candidate that takes at least so long loses to what has been screened, ties aside.
     [[nodiscard]] bool is_lost_at(double least_us) const {
-        return least_us > (1 + rules_.tie_band) * best_us();
+        return least_us > (1 + rules_.prediction_band) * best_us();
     }
     /// The best median so far; infinity before there is one.
     [[nodiscard]] double best_us() const;
@@ -95,9 +95,10 @@ class Race {
     void heat();
     /// Heat, final, decision.
     Decision finish();
-    /// The same for an incumbent that has won a race before: nothing where it keeps its place. Then nobody is
-    /// said to win, and who tied with it in the final that it won still does.
-    std::optional<Decision> challenge();
+    /// The same for an incumbent that has won a race before: nothing where it keeps its place; then nobody is
+    /// said to win. It has to be beaten twice: in the heat, and in a final of its own rounds after
+    /// `begin_anew`, which gives the problem other buffers and says whether it could.
+    std::optional<Decision> challenge(const std::function<bool()>& begin_anew);
     [[nodiscard]] const std::vector<Standing>& standings() const { return standings_; }
 
   private:
@@ -111,12 +112,14 @@ class Race {
     void run_final(const std::vector<std::size_t>& finalists);
     [[nodiscard]] std::optional<std::size_t> holder(const std::vector<std::size_t>& racing) const;
     [[nodiscard]] bool holds(const Standing& standing, const Standing& fastest) const;
-    [[nodiscard]] double holding_band() const;
+    [[nodiscard]] double band_of(const Standing& standing) const;
+    [[nodiscard]] std::pair<int, std::size_t> rank(std::size_t i) const;
+    [[nodiscard]] std::vector<std::size_t> by_rank(std::vector<std::size_t> indices) const;
     [[nodiscard]] std::vector<std::size_t> with_times(const std::vector<std::size_t>& finalists) const;
-    [[nodiscard]] std::size_t first_of_ties(const std::vector<std::size_t>& by_ratio) const;
     [[nodiscard]] bool undecided(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide_early() const;
+    [[nodiscard]] bool keeps_place(const Decision& decision) const;
     void tell(const Decision& decision, const std::vector<std::size_t>& finalists);
     [[nodiscard]] std::vector<std::size_t> running() const;
     [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> indices) const;
@@ -128,9 +131,5 @@ class Race {
     std::vector<Standing> standings_;
     bool is_challenge_ = false;  ///< the incumbent has won a race before
 };
-
-/// The fixed order in which ties are decided: fewest registers, then fewest bytes of shared memory, then the
-/// candidate's text. Measured times play no part.
-[[nodiscard]] bool comes_first(const Contestant& a, const Contestant& b);
 
 }  // namespace hone::tuner

@@ -20,6 +20,7 @@ constexpr double another_shape = 1;         // doublings that another shape coun
 constexpr double doubt = 0.05;              // weight of the assumption that a kernel is
 constexpr double doubtful_ratio = 1.15;     // so far behind
 constexpr double no_recommendation = 1.10;  // times the best: who is expected there is not tried
+constexpr double alike = 0.01;              // a difference of ratios that another run might not see
 
 /// What races say of a kernel: times over those of their best, weighted by how near they are.
 struct Recommendation {
@@ -73,11 +74,12 @@ class Untried {
     std::vector<Candidate> list_;
 };
 
-/// Those whose images are there for other sizes.
+/// Those whose images are there for other sizes; of those that did equally well the first by their texts.
 void add_recommended(const Problem& problem, const RunContext& run, Untried& untried) {
     std::vector<std::pair<double, std::string>> order;
     for (const auto& [text, recommendation] : recommendations(problem, run.knowledge)) {
-        if (recommendation.ratio() < no_recommendation) order.emplace_back(recommendation.ratio(), text);
+        if (recommendation.ratio() < no_recommendation)
+            order.emplace_back(std::round(recommendation.ratio() / alike), text);
     }
     std::ranges::sort(order);
     std::size_t added = 0;
@@ -88,29 +90,47 @@ void add_recommended(const Problem& problem, const RunContext& run, Untried& unt
     }
 }
 
-/// One tunable has another of its values, the best prediction first.
-std::vector<RankedCandidate> neighbours(const Problem& problem, const Candidate& of, const Untried& untried,
-                                        const DeviceTraits& traits) {
+/// One tunable of one of these has another of its values, the best prediction first.
+std::vector<RankedCandidate> neighbours(const Problem& problem, const std::vector<Candidate>& leaders,
+                                        const Untried& untried, const DeviceTraits& traits) {
     std::vector<RankedCandidate> found;
-    for (std::size_t i = 0; i < of.variant->tunables.size(); ++i) {
-        for (const std::int64_t value : of.variant->tunables[i].values.span()) {
-            Candidate other = of;
-            other.config[i] = value;
-            if (other != of && untried.may_run(other))
-                found.push_back({other, predicted_us(problem, other, traits)});
+    for (const Candidate& leader : leaders) {
+        for (std::size_t i = 0; i < leader.variant->tunables.size(); ++i) {
+            for (const std::int64_t value : leader.variant->tunables[i].values.span()) {
+                Candidate other = leader;
+                other.config[i] = value;
+                if (other != leader && untried.may_run(other))
+                    found.push_back({other, predicted_us(problem, other, traits)});
+            }
         }
     }
-    std::ranges::stable_sort(found, {}, &RankedCandidate::predicted_us);
+    std::ranges::sort(found, {}, [](const RankedCandidate& ranked) {
+        return std::pair(ranked.predicted_us, to_string(ranked.candidate));
+    });
     return found;
+}
+
+/// The winner and who is level with it, further than ties reach: any of them wins another run, which has to
+/// have the same neighbours looked at.
+std::vector<Candidate> leaders_of(const Problem& problem, const cache::Trial& winner,
+                                  const Knowledge& knowledge) {
+    std::vector<Candidate> leaders;
+    for (const MeasuredKernel& kernel : knowledge.raced_kernels(problem)) {
+        if (kernel.us <= (1 + cache::held_limit) * winner.timing.median_us)
+            leaders.push_back(kernel.candidate);
+    }
+    return leaders;
 }
 
 }  // namespace
 
-std::vector<Candidate> challengers(const Problem& problem, const Candidate& winner, const RunContext& run) {
+std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& winner,
+                                   const RunContext& run) {
     Untried untried(problem, run);
     add_recommended(problem, run, untried);
     std::size_t added = 0;
-    for (const RankedCandidate& near : neighbours(problem, winner, untried, run.measurer.device().traits)) {
+    for (const RankedCandidate& near : neighbours(problem, leaders_of(problem, winner, run.knowledge),
+                                                  untried, run.measurer.device().traits)) {
         if (added == most_neighbours) break;
         if (untried.add(near.candidate)) ++added;
     }

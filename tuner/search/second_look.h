@@ -1,5 +1,6 @@
 // Which candidates a problem's race has not seen and should have, by what the whole run has learned since:
-// those that did well in its other races, and the winner's neighbours. Measures nothing.
+// those that did well in its other races, and neighbours of the winner and of who is level with it. Measures
+// nothing.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 namespace hone::tuner {
 
 /// The most promising first; empty where nothing is left to try.
-[[nodiscard]] std::vector<Candidate> challengers(const Problem& problem, const Candidate& winner,
+[[nodiscard]] std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& winner,
                                                  const RunContext& run);
 
 }  // namespace hone::tuner

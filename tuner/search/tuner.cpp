@@ -49,7 +49,7 @@ class Run {
           options_(options),
           progress_sink_(progress),
           interrupted_(stop),
-          knowledge_(cache, options.lower_trials, measurer.device(), measurer.provenance()),
+          knowledge_(cache, measurer.device(), measurer.provenance()),
           predictions_(measurer.device().traits),
           asked_(measurer.device().traits.arch()),
           context_{options,
@@ -68,6 +68,7 @@ class Run {
         const std::chrono::nanoseconds waited_before = context_.images.waited();
         progress_.problems_total = workload_.problems.size();
         find_open_problems();
+        if (options_.lower_trials && !open_problems().empty()) knowledge_.add_lower(options_.lower_trials());
         estimate_candidates();
         time_left_.emplace(open_problems());
         for (const std::size_t index : turns_) {
@@ -207,13 +208,15 @@ class Run {
         return result;
     }
 
-    /// What the run has learned since may say more than what was known when a problem had its turn.
+    /// What the run has learned since may say more than what was known when a problem had its turn; not more
+    /// than an earlier run's look at it on such a GPU.
     [[nodiscard]] bool is_worth_another_look(const std::optional<ProblemResult>& result) const {
         const bool is_chosen_by_measuring = options_.effort == Effort::quick &&
                                             context_.measurer.provenance() != cache::Provenance::predicted;
         return is_chosen_by_measuring && result && !result->reused && result->winner &&
                result->winner->stage == cache::Stage::final_round &&
-               result->winner->timing.median_us <= longest_looked_at_us;
+               result->winner->timing.median_us <= longest_looked_at_us &&
+               !was_raced_here(result->problem, context_);
     }
 
     /// Who may beat the winner of a problem that has been raced.
@@ -221,7 +224,7 @@ class Run {
         const ProblemResult& result = *results_[index];
         const Problem& problem = result.problem;
         const Candidate winner = *parse_candidate(*problem.family, result.winner->candidate);
-        const std::vector<Candidate> found = challengers(problem, winner, context_);
+        const std::vector<Candidate> found = challengers(problem, *result.winner, context_);
         if (found.empty()) return;
         CandidateList list{.order = {winner}, .fallback = fallback(problem, traits()), .incumbent = winner};
         list.order.insert(list.order.end(), found.begin(), found.end());
@@ -267,7 +270,10 @@ class Run {
             better = race(look.problem);  // it failed this time
         result.candidates += tuner.tried();
         result.failed += tuner.failed();
-        if (!better || !better->winner) return;
+        if (!better || !better->winner) {
+            result.ties = knowledge_.stored_ties(result.problem, *result.winner);
+            return;
+        }
         if (!better->fallback) better->fallback = result.fallback;
         better->candidates = result.candidates;
         better->failed = result.failed;

@@ -35,7 +35,8 @@ struct TuneOptions {
         {};  ///< at most so many for all sizes of a static problem; at least 1
     /// Winners and contenders in the cache layers below `cache`: candidates to try as those of neighbours
     /// are, never results.
-    std::vector<cache::Trial> lower_trials = {};
+    /// Asked at most once, and only where a problem is open: reading them takes a tenth of a second.
+    std::function<std::vector<cache::Trial>()> lower_trials = {};
 };
 
 /// One problem's end.
