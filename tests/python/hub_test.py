@@ -394,10 +394,23 @@ class Attention(Case):
         )
         self.assertEqual(len(recorded.calls), before)
 
-    def test_a_cap_that_pytorch_would_drop_is_refused(self) -> None:
-        q = torch.randn(1, 4, 3, 64)
-        with self.assertRaisesRegex(ValueError, "^softcap: PyTorch's attention.*'eager'"):
-            interface.attention_forward(torch.nn.Module(), q, q, q, None, softcap=30.0)
+    def test_a_cap_and_weights_that_pytorch_would_drop_are_computed(self) -> None:
+        torch.manual_seed(3)
+        q, k = torch.randn(1, 4, 3, 64), torch.randn(1, 2, 3, 64)
+        seen = torch.ones(3, 3, dtype=torch.bool).tril()
+        wide = k.repeat_interleave(2, 1)
+        for cap in (None, 2.0):
+            scores = q @ wide.transpose(2, 3) / 8
+            scores = scores if cap is None else cap * torch.tanh(scores / cap)
+            weights = scores.masked_fill(~seen, float("-inf")).softmax(-1)
+            for mask in (None, seen[None, None], torch.zeros(3, 3).masked_fill(~seen, float("-inf"))):
+                out, found = interface.attention_forward(
+                    torch.nn.Module(), q, k, k, mask, softcap=cap, output_attentions=True
+                )
+                torch.testing.assert_close(found, weights)
+                torch.testing.assert_close(out, (weights @ wide).transpose(1, 2))
+        with self.assertRaisesRegex(ValueError, "^s_aux: PyTorch's attention.*'eager'"):
+            interface.attention_forward(torch.nn.Module(), q, q, q, None, s_aux=torch.zeros(4))
 
 
 if __name__ == "__main__":

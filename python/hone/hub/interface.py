@@ -35,7 +35,7 @@ def attention_forward(
     heads, head_dim]. A mask of None means that a window, if there is one, leaves nothing out."""
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = bool(causal) and query.shape[2] > 1
-    refused = attention_mask is not None or dropout or others.get("s_aux") is not None
+    refused = attention_mask is not None or dropout or others.get("s_aux") is not None or others.get("output_attentions")
     if refused or (causal and query.shape[2] > key.shape[2]) or not _runs_natively(query, key, value):
         return _by_pytorch(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, softcap=softcap,
@@ -60,10 +60,33 @@ def _runs_natively(*tensors: Tensor) -> bool:
 def _by_pytorch(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **others: Any) -> Any:
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    unknown = [name for name in ("softcap", "s_aux") if others.get(name) is not None]
-    if unknown:  # which it would leave out without a word
+    if others.get("s_aux") is not None:  # which it would leave out without a word
         raise ValueError(
-            f"{unknown[0]}: PyTorch's attention, which takes this call of attn_implementation='hone', knows none; "
-            f"allowed is attn_implementation='eager'"
+            "s_aux: PyTorch's attention, which takes this call of attn_implementation='hone', knows none; allowed is "
+            "attn_implementation='eager'"
         )
+    if others.get("softcap") or others.get("output_attentions"):
+        return _by_formula(module, query, key, value, mask, **others)
     return sdpa_attention_forward(module, query, key, value, mask, **others)
+
+
+def _by_formula(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], *, dropout: float,
+    scaling: Optional[float], softcap: Optional[float], is_causal: Optional[bool], **_: Any,
+) -> Tuple[Tensor, Tensor]:  # fmt: skip
+    """What scaled_dot_product_attention has not: a softcap, and the weights, which are returned beside the output."""
+    group = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+    scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if softcap:
+        scores = torch.tanh(scores / softcap) * softcap
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if mask is None and causal and query.shape[2] > 1:  # aligned at the beginning, as PyTorch's
+        mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    elif mask is not None:
+        scores = scores + mask
+    weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
+    weights = torch.nn.functional.dropout(weights, dropout, getattr(module, "training", False))
+    return (weights @ value).transpose(1, 2).contiguous(), weights
