@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import copy
 import gc
+import json
 import pickle
 import sys
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -456,6 +458,37 @@ class Refused(Case):
         hone.accelerate(model)
         with self.assertRaisesRegex(ValueError, "^model: it is accelerated already"):
             hone.accelerate(model)
+
+
+class Loaded(Case):
+    def test_a_folder_becomes_an_accelerated_model(self) -> None:
+        for name in ("llama", "qwen2", "gemma2", "gpt2"):
+            plain = made(name)
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                plain.save_pretrained(folder, max_shard_size="100kB")
+                fast = hone.load(folder, device="cpu", max_batch=2, max_tokens=64)
+                self.assertFalse(any(parameter.is_meta for parameter in fast.parameters()))
+                self.assertTrue(torch.equal(fast.generate(IDS, **GREEDY), plain.generate(IDS, **GREEDY)))
+                self.assertEqual(sum(self.formulas.called.values()) > 0, True)
+                half = hone.load(folder, "bf16", device="cpu")
+                self.assertEqual({p.dtype for p in half.parameters()}, {torch.bfloat16})
+                hone.restore(fast)
+                for (key, one), other in zip(fast.state_dict().items(), plain.state_dict().values()):
+                    self.assertTrue(torch.equal(one, other), key)
+
+    def test_folders_that_do_not_fit(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            made("llama").save_pretrained(folder)
+            with self.assertRaisesRegex(ValueError, "^dtype: torch.float64; allowed are 'bf16'"):
+                hone.load(folder, torch.float64, device="cpu")
+            path = Path(folder, "config.json")
+            config = json.loads(path.read_text())
+            path.write_text(json.dumps({**config, "intermediate_size": 97}))
+            with self.assertRaisesRegex(ValueError, r"its shape is \[96, 64\]; the model needs \[97, 64\]"):
+                hone.load(folder, device="cpu")
+            path.write_text(json.dumps({**config, "quantization_config": {"quant_method": "gptq"}}))
+            with self.assertRaisesRegex(ValueError, "packed by 'gptq'; allowed are those of `hone quantize`"):
+                hone.load(folder, device="cpu")
 
 
 class Trained(Case):

@@ -89,7 +89,7 @@ class Imports(unittest.TestCase):
                 self.assertIn(
                     room,
                     ("_torch", "_weights", "_nn", "_accelerated", "accelerating", "nn", "ops", "patching", "quantization",
-                     "loading", "hub", "sglang", "vllm"),
+                     "loading", "model_loading", "hub", "sglang", "vllm"),
                     name,
                 )
 
