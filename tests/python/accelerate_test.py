@@ -3,10 +3,13 @@ PyTorch or transformers is missing."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
+import io
 import json
 import pickle
+import runpy
 import sys
 import tempfile
 import unittest
@@ -33,6 +36,7 @@ from hone._accelerated.cache import HoneCache
 from hone.errors import HoneWarning
 
 transformers.logging.set_verbosity_error()
+torch.set_num_threads(1)  # models are so small that several cost more than they bring
 
 SIZES = {
     "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 100,
@@ -489,6 +493,22 @@ class Loaded(Case):
             path.write_text(json.dumps({**config, "quantization_config": {"quant_method": "gptq"}}))
             with self.assertRaisesRegex(ValueError, "packed by 'gptq'; allowed are those of `hone quantize`"):
                 hone.load(folder, device="cpu")
+
+
+class Example(Case):
+    def test_it_runs_and_its_tokens_are_the_same(self) -> None:
+        """But for the part with codes, which have no kernels here."""
+        folder = fakes.TREE / "examples" / "python"
+        self.patch(sys, "path", [str(folder), *sys.path])
+        self.patch(sys, "argv", ["accelerate.py"])
+        self.addCleanup(sys.modules.pop, "checking", None)
+        self.patch(hone, "device_name", lambda: "a processor")
+        names = runpy.run_path(str(folder / "accelerate.py"))
+        names["six_lines"].__globals__["DEVICE"] = "cpu"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            names["six_lines"]()
+        self.assertIn("the same tokens: True", said.getvalue())
+        self.assertIn("relative error", said.getvalue())
 
 
 class Trained(Case):
