@@ -29,25 +29,34 @@ def generate(model: torch.nn.Module) -> torch.Tensor:
     return ids
 
 
-def six_lines() -> None:
-    model = AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32).to(DEVICE).eval()
+def quick_start() -> torch.Tensor:
+    inputs = {"input_ids": PROMPT.to(DEVICE), "do_sample": False, "max_new_tokens": 64, "pad_token_id": 0}
+
+    model = AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32).to(DEVICE)
+    print(hone.accelerate(model, max_batch=4, max_tokens=512))  # says what it replaced, and what it left and why
+    ids = model.generate(**inputs)  # unchanged
+    hone.restore(model)  # as it was
+
+    return ids.cpu()
+
+
+def beside_transformers() -> None:
+    model = AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32).to(DEVICE)
     with torch.no_grad():
         before, logits = generate(model), model(PROMPT.to(DEVICE)).logits
-    print(hone.accelerate(model, max_batch=4, max_tokens=512))
+    hone.accelerate(model, max_batch=4, max_tokens=512)
     with torch.no_grad():
-        same = torch.equal(generate(model), before)
         check(model(PROMPT.to(DEVICE)).logits, lambda: logits, 1e-4)
-    print(f"the same tokens: {same}")
-    hone.restore(model)
+    print(f"the same tokens: {torch.equal(generate(model), before) and torch.equal(quick_start(), before)}")
 
 
 def with_codes() -> None:
     wide = hone.load(FOLDER, "bf16", device=DEVICE, max_tokens=512)
-    packed = hone.load(FOLDER, "bf16", "w8a16", device=DEVICE, max_tokens=512)
+    packed = hone.load(FOLDER, "bf16", format="w8a16", device=DEVICE, max_tokens=512)
     with torch.no_grad():
         logits = wide(PROMPT.to(DEVICE)).logits
         check(packed(PROMPT.to(DEVICE)).logits, lambda: logits, 5e-2)
 
 
 if __name__ == "__main__":
-    run(six_lines, with_codes)
+    run(beside_transformers, with_codes)

@@ -118,8 +118,8 @@ def _parameters_on_meta() -> Iterator[None]:
             parameter = nn.Parameter(parameter.detach().to("meta"), parameter.requires_grad)
         register(self, name, parameter)
 
-    nn.Module.register_parameter = on_meta  # type: ignore[method-assign]
+    setattr(nn.Module, "register_parameter", on_meta)
     try:
         yield
     finally:
-        nn.Module.register_parameter = register  # type: ignore[method-assign]
+        setattr(nn.Module, "register_parameter", register)

@@ -504,9 +504,9 @@ class Example(Case):
         self.addCleanup(sys.modules.pop, "checking", None)
         self.patch(hone, "device_name", lambda: "a processor")
         names = runpy.run_path(str(folder / "accelerate.py"))
-        names["six_lines"].__globals__["DEVICE"] = "cpu"
+        names["beside_transformers"].__globals__["DEVICE"] = "cpu"
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            names["six_lines"]()
+            names["beside_transformers"]()
         self.assertIn("the same tokens: True", said.getvalue())
         self.assertIn("relative error", said.getvalue())
 

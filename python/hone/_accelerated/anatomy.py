@@ -119,25 +119,30 @@ def head_of(model: nn.Module, family: Family) -> Optional[nn.Module]:
 # Models.
 
 
-def _rotary_layers(base: Any, one: Callable[[Any, Any, int], Layer], **facts: Any) -> Anatomy:
+def _rotary_layers(
+    base: Any, one: Callable[[Any, Any, int], Layer], norm: Norm, embedding_scale: Optional[float] = None,
+    softcap: float = 0.0,
+) -> Anatomy:  # fmt: skip
     """A model with rotary embeddings whose layers `one` reads."""
     config = base.config
     heads = config.num_attention_heads
     return Anatomy(
         embedding=base.embed_tokens.weight.detach(),
+        embedding_scale=embedding_scale,
         positions=None,
         rotary=_rotary(base.rotary_emb),
         layers=[one(layer, config, index) for index, layer in enumerate(base.layers[: config.num_hidden_layers])],
+        norm=norm,
         heads=heads,
         kv_heads=config.num_key_value_heads,
         head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+        softcap=softcap,
         dropout=max(config.attention_dropout, getattr(config, "resid_pdrop", 0.0), getattr(config, "embd_pdrop", 0.0)),
-        **{"embedding_scale": None, "softcap": 0.0, "norm": _rms_norm(base.norm), **facts},
-    )  # fmt: skip
+    )
 
 
 def _llama(base: Any) -> Anatomy:
-    return _rotary_layers(base, _llama_layer)
+    return _rotary_layers(base, _llama_layer, _rms_norm(base.norm))
 
 
 def _llama_layer(layer: Any, config: Any, index: int) -> Layer:
@@ -162,10 +167,8 @@ def _gemma2(base: Any) -> Anatomy:
         raise Unsupported("model: its config has use_bidirectional_attention; allowed is causal attention")
     scale = getattr(base.embed_tokens, "scalar_embed_scale", None) or base.config.hidden_size**0.5
     scale = float(torch.tensor(scale).to(base.embed_tokens.weight.dtype))  # as the model rounds it
-    return _rotary_layers(
-        base, _gemma2_layer, embedding_scale=scale, softcap=float(base.config.attn_logit_softcapping or 0.0),
-        norm=_gemma_norm(base.norm),
-    )  # fmt: skip
+    softcap = float(base.config.attn_logit_softcapping or 0.0)
+    return _rotary_layers(base, _gemma2_layer, _gemma_norm(base.norm), scale, softcap)
 
 
 def _gemma2_layer(layer: Any, config: Any, index: int) -> Layer:
@@ -186,7 +189,7 @@ def _gemma2_layer(layer: Any, config: Any, index: int) -> Layer:
 
 
 def _phi3(base: Any) -> Anatomy:
-    return _rotary_layers(base, _phi3_layer)
+    return _rotary_layers(base, _phi3_layer, _rms_norm(base.norm))
 
 
 def _phi3_layer(layer: Any, config: Any, index: int) -> Layer:
@@ -305,7 +308,7 @@ def _rotary(module: Any) -> Rotary:
         raise Unsupported(
             f"rotary embedding: its rope_type is {kind!r}; allowed are {', '.join(map(repr, _STATIC_ROTARIES))}"
         )
-    frequencies, most = module.inv_freq, 0
+    frequencies, most = module.inv_freq, None
     if kind == "longrope":  # which has others beyond the length that it was trained for at first
         parameters = getattr(module.config, "rope_parameters", None) or {}
         most = parameters.get("original_max_position_embeddings") or getattr(

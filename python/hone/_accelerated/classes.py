@@ -34,16 +34,19 @@ def runner_of(module: nn.Module) -> Optional[Runner]:
 def attach(runner: Runner, base: nn.Module, model: nn.Module) -> None:
     """From now on base, and model, which may be the same or have base within, run what the runner takes."""
     _RUNNERS[base] = (runner, weakref.ref(model))
-    base.__class__ = _base_class(type(base))
+    old: Any = type(base)
+    base.__class__ = _base_class(old)
     if model is not base:
         _RUNNERS[model] = (runner, weakref.ref(base))
-        model.__class__ = _model_class(type(model))
+        old = type(model)
+        model.__class__ = _model_class(old)
 
 
 def detach(module: nn.Module) -> None:
     """Gives it the class back that it had."""
     _RUNNERS.pop(module, None)
-    module.__class__ = type(module).hone_original  # type: ignore[attr-defined]
+    accelerated: Any = type(module)
+    module.__class__ = accelerated.hone_original
 
 
 def partner_of(module: nn.Module) -> nn.Module:

@@ -192,7 +192,7 @@ class Runner:
             return None
         if past is not None and not isinstance(past, HoneCache):
             return None
-        first = ids if embedded is None else embedded
+        first: Any = ids if embedded is None else embedded
         batch, tokens = first.shape[:2]
         contents = None if past is None else past.contents
         uses_cache = given.get("use_cache")
@@ -205,12 +205,14 @@ class Runner:
         padding: Optional[Padding] = Padding()
         if contents is not None and contents.columns:
             if contents._layer_columns or not is_as_before(mask, positions, tokens, contents):
-                return self._refuse_mask(mask)
+                self._refuse_mask(mask)
+                return None
         else:
             padding = of_prompt(mask, positions, tokens)
             windows = any(layer.window for layer in self.anatomy.layers)
             if padding is None or (padding.before and windows and (uses_cache or contents is not None)):
-                return self._refuse_mask(mask)
+                self._refuse_mask(mask)
+                return None
         if contents is not None:
             contents.trusted_mask = mask
             if positions is contents.step_positions:
@@ -240,9 +242,12 @@ class Runner:
 
     # Running.
 
-    @torch.no_grad()
     def hidden(self, call: Call) -> Tuple[Tensor, Optional[HoneCache]]:
         """The last hidden states [sequences, tokens, hidden], and the cache where one had to be made."""
+        with torch.no_grad():
+            return self._hidden(call)
+
+    def _hidden(self, call: Call) -> Tuple[Tensor, Optional[HoneCache]]:
         batch, tokens = call.shape
         cache, contents = None, call.contents
         if contents is None and call.uses_cache:
@@ -292,9 +297,12 @@ class Runner:
             tokens == 1 and contents.columns > 0 and batch <= self.max_batch and contents.columns < self.max_tokens
         )
 
-    @torch.no_grad()
     def decode(self, call: Call) -> Tensor:
         """Logits [sequences, 1, vocabulary] of a step of one token a sequence."""
+        with torch.no_grad():
+            return self._decode(call)
+
+    def _decode(self, call: Call) -> Tensor:
         contents, ids = call.contents, call.tokens
         assert contents is not None and ids is not None
         contents.make_room(contents.sequences, contents.columns + 1, kept=True)

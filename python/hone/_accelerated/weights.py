@@ -5,7 +5,7 @@ They hold the tensors of the model's own modules, or views of several of them th
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -124,7 +124,7 @@ def product_of(*layers: nn.Module) -> Product:
     return Product(joined([(layer._parameters, "weight") for layer in layers]), bias, None, out)
 
 
-def halves_of(layer: nn.Module) -> Tuple[Product, Product]:
+def halves_of(layer: Any) -> Tuple[Product, Product]:
     """The upper and the lower half of a layer's rows as products of their own (Phi-3's gate and up)."""
     whole = product_of(layer)
     half = whole.out // 2
@@ -134,7 +134,7 @@ def halves_of(layer: nn.Module) -> Tuple[Product, Product]:
         return Product(whole.weight[:half], None, None, half), Product(whole.weight[half:], None, None, half)
     _check_rows(layer, half)
     parts = [Codes(*(part if part is None else part.chunk(2)[i] for part in whole.weight)) for i in (0, 1)]
-    return Product(parts[0], None, layer, half), Product(parts[1], None, layer, half)  # type: ignore[arg-type]
+    return Product(parts[0], None, layer, half), Product(parts[1], None, layer, half)
 
 
 def is_conv(layer: nn.Module) -> bool:
@@ -242,5 +242,3 @@ def separated(parameter: nn.Parameter) -> None:
     if not data.is_contiguous() or data.untyped_storage().nbytes() != data.numel() * data.element_size():
         parameter.data = data.clone(memory_format=torch.contiguous_format)
 
-
-Reader = Callable[[Any], Any]
