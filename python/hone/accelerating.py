@@ -15,7 +15,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import nn
 
-from ._nn.quantized import Bits, format_of
+from ._accelerated.weights import is_conv, separated
+from ._nn.quantized import format_of, group_of
+from ._operators.stored import BLOCK
 from .quantization import replace_linear_with_quantized
 
 _FORMATS = ("w4a16", "w8a16", "fp8")
@@ -84,11 +86,11 @@ def accelerate(
     family = family_of(base)
     check_tensors(base, running.DEVICES)
     _check_modules(base)
-    _check_format(model, base, format)
+    _check_format(base, format)
     dry = running.Runner(base, model, family, max_batch, max_tokens)
     swaps: List[Any] = []
     if format is not None:
-        swaps = _quantized(base, model, format, group)
+        swaps = _quantized(base, format, _group_for(base, dry.anatomy, format, group))
         dry.read(base, model)
     before = _Before(getattr(base.config, "_attn_implementation", None), (), format or "")
     register_attention()
@@ -102,7 +104,6 @@ def restore(model: nn.Module) -> None:
     """Undoes accelerate(): classes, attention, and weights in memory of their own. Raises ValueError for a model that is not
     accelerated, and for one whose weights were quantized: load that anew."""
     from ._accelerated import classes
-    from ._accelerated.weights import separated
 
     before = _BEFORE.get(model)
     if before is None:
@@ -153,7 +154,7 @@ def _check_modules(base: nn.Module) -> None:
             raise ValueError(f"model: {name or 'it'} has a forward of its own; allowed are modules with that of their class")
 
 
-def _check_format(model: nn.Module, base: nn.Module, format: Optional[str]) -> None:
+def _check_format(base: nn.Module, format: Optional[str]) -> None:
     if format is None:
         return
     if format not in _FORMATS:
@@ -163,16 +164,36 @@ def _check_format(model: nn.Module, base: nn.Module, format: Optional[str]) -> N
         raise ValueError(f"format: {format!r} of a model of {dtype}; allowed are models of bfloat16 and float16")
 
 
-def _quantized(base: nn.Module, model: nn.Module, format: str, group: Optional[int]) -> List[Any]:
-    """Quantizes the layers' weights, not the head's."""
-    from ._accelerated.weights import is_conv
+def _group_for(base: nn.Module, anatomy: Any, format: str, group: Optional[int]) -> int:
+    """One for all layers. Raises ValueError where weights cannot stand one behind another, or the group does not fit."""
+    unit = BLOCK if format in ("w4a16", "w8a16") else (group or 1)
+    parts = [module for module in base.modules() if hasattr(module, "k_proj") or hasattr(module, "gate_up_proj")]
+    for module in parts:
+        halves = getattr(module, "gate_up_proj", None)
+        layers = [getattr(module, name) for name in ("q_proj", "k_proj", "v_proj")] if halves is None else [halves]
+        for layer in layers:
+            rows = layer.out_features // (1 if halves is None else 2)
+            if rows % unit:
+                raise ValueError(
+                    f"format: {format!r}: {rows} rows of a weight stand beside others; allowed are multiples of {unit}"
+                )
+    layers = [layer for layer in base.modules() if is_conv(layer) or type(layer) is nn.Linear]
+    columns = {layer.nx if is_conv(layer) else layer.in_features for layer in layers}
+    if group is None:
+        return min((group_of(format, count, None) for count in columns), default=0)
+    wrong = [count for count in columns if group and count % group]
+    if wrong:
+        raise ValueError(f"group: {group}; allowed are divisors of the columns of all weights, {wrong[0]} among them, and 0")
+    return group
 
+
+def _quantized(base: nn.Module, format: str, group: int) -> List[Any]:
+    """Quantizes the layers' weights, not the head's."""
     for module in list(base.modules()):  # GPT-2's layers as linear ones first
         for name, child in list(module._modules.items()):
             if child is not None and is_conv(child):
                 setattr(module, name, _linear_of(child))
-    bits: Bits = format_of(format)
-    return replace_linear_with_quantized(base, bits, group)
+    return replace_linear_with_quantized(base, format_of(format), group)
 
 
 def _linear_of(conv: Any) -> nn.Linear:

@@ -302,6 +302,13 @@ class Forward(Case):
             self.assertGreater(self.formulas.called["linear"], 0)
             self.assertIsInstance(fast.model(IDS, return_dict=False), tuple)
 
+    def test_it_compiles_without_a_break(self) -> None:
+        plain, fast = self.pair("llama")
+        torch._dynamo.reset()
+        with torch.no_grad():
+            found = torch.compile(fast, fullgraph=True, backend="eager")(IDS, use_cache=False).logits
+            self.assert_near(found, plain(IDS).logits)
+
     def test_a_base_model_alone(self) -> None:
         plain, fast = made("llama").model, made("llama").model
         report = hone.accelerate(fast)
@@ -493,6 +500,70 @@ class Loaded(Case):
             path.write_text(json.dumps({**config, "quantization_config": {"quant_method": "gptq"}}))
             with self.assertRaisesRegex(ValueError, "packed by 'gptq'; allowed are those of `hone quantize`"):
                 hone.load(folder, device="cpu")
+
+
+class WithCodes(Case):
+    """Weights of 4 and 8 bits, beside the same model whose layers dequantize them."""
+
+    WIDE = {"hidden_size": 128, "intermediate_size": 192, "head_dim": 32}
+
+    def wide(self, name: str) -> Any:
+        """Rows of queries, keys and values are whole blocks."""
+        config = CONFIGS[name]()
+        sizes = {"n_embd": 128} if name == "gpt2" else self.WIDE
+        with mock.patch.dict(CONFIGS, {name: lambda: type(config)(**{**config.to_dict(), **sizes})}):
+            return made(name, dtype=torch.bfloat16)
+
+    def test_every_format(self) -> None:
+        for name, format in (
+            ("llama", "w4a16"), ("llama", "w8a16"), ("llama", "fp8"), ("qwen2", "w4a16"), ("gemma2", "w8a16"),
+            ("phi3", "w4a16"), ("phi3", "fp8"), ("gpt2", "w8a16"),
+        ):  # fmt: skip
+            plain, fast = self.wide(name), self.wide(name)
+            self.quantized_as_before(plain, format, 64 if format == "w4a16" else None)
+            self.formulas.called.clear()
+            report = hone.accelerate(fast, format, max_tokens=64)
+            with self.subTest(name, format=format), torch.no_grad():
+                self.assertIn(f"weights of {format}", str(report))
+                found, wanted = (model(IDS).logits.float() for model in (fast, plain))
+                self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
+                self.assertEqual(self.formulas.called[f"quantized_linear {format}"], 2 * 3)
+                self.assertEqual(self.formulas.called[f"quantized_ffn {format}"], 3)
+                self.assertEqual(fast.generate(IDS, **GREEDY).shape, (2, 18))
+                with self.assertRaisesRegex(ValueError, f"its weights were quantized to {format}.*load it again"):
+                    hone.restore(fast)
+
+    @staticmethod
+    def quantized_as_before(model: Any, format: str, group: Any = None) -> None:
+        for module in list(model.base_model.modules()):
+            for name, child in list(module._modules.items()):
+                if type(child).__name__ == "Conv1D":
+                    linear = torch.nn.Linear(child.nx, child.nf, dtype=torch.bfloat16)
+                    with torch.no_grad():
+                        linear.weight.copy_(child.weight.t())
+                        linear.bias.copy_(child.bias)
+                    module._modules[name] = linear
+        hone.replace_linear_with_quantized(model.base_model, format, group)
+        model.requires_grad_(False)
+
+    def test_a_model_that_has_codes_already(self) -> None:
+        model = self.wide("llama")
+        self.quantized_as_before(model, "w4a16")
+        with torch.no_grad():
+            wanted = model(IDS).logits
+            hone.accelerate(model)
+            found = model(IDS).logits
+        self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
+        self.assertEqual(self.formulas.called["linear"], 0)
+        self.assertEqual(self.formulas.called["quantized_ffn w4a16"], 0)  # groups of 128 and of 64
+
+    def test_rows_that_are_no_whole_blocks(self) -> None:
+        model = made("llama", dtype=torch.bfloat16)  # keys of 32 rows
+        with self.assertRaisesRegex(ValueError, "^format: 'w4a16': 32 rows.*allowed are multiples of 64"):
+            hone.accelerate(model, "w4a16")
+        with self.assertRaisesRegex(ValueError, "^group: 128; allowed are divisors of the columns.* 192 among them"):
+            hone.accelerate(self.wide("llama"), "w4a16", group=128)
+        self.assertEqual({type(layer).__name__ for layer in model.model.layers[0].mlp.children()}, {"Linear", "SiLUActivation"})
 
 
 class Example(Case):

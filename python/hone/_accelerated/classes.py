@@ -81,9 +81,11 @@ def _base_class(old: Any) -> Any:
 
     @functools.wraps(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
-        runner = runner_of(self)
-        if runner is None or arguments:
+        if arguments or torch.compiler.is_compiling():
             return original(self, input_ids, *arguments, **named)
+        runner = runner_of(self)
+        if runner is None:
+            return original(self, input_ids, **named)
         call = runner.accepts(self, partner_of(self), {"input_ids": input_ids, **named})
         if call is None:
             return original(self, input_ids=input_ids, **named)
@@ -102,6 +104,8 @@ def _model_class(old: Any) -> Any:
 
     @functools.wraps(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return original(self, input_ids, *arguments, **named)
         logits = None if arguments else _decoded(self, input_ids, named)
         if logits is None:
             return original(self, input_ids, *arguments, **named)

@@ -144,8 +144,6 @@ class Runner:
     ) -> Optional[Call]:
         """A forward pass of the model without its head; None: transformers runs it. `looks`: whether to look at the model
         first, which a decode step leaves until it is launched."""
-        if torch.compiler.is_compiling():
-            return None
         if looks:
             self.look_again(base, model)
         reason = self._refusal(base, given, looks)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import nn as hone_nn
+from .._nn.common import ACTIVATIONS
 from .._operators.stored import BLOCK
 from .._torch.registered import calls
 
@@ -79,9 +80,7 @@ class Network:
 
     def __init__(self, gate: Optional[Product], up: Product, down: Product, activation: str) -> None:
         self._gate, self._up, self._down, self._activation = gate, up, down, activation
-        formats = {(part.format, part.group) for part in (gate, up, down) if part is not None}
-        if len(formats) > 1:
-            raise Unsupported(f"feed-forward network: its weights have the formats {sorted(formats)}; allowed is one for all")
+        self._apart = len({(part.format, part.group) for part in (gate, up, down) if part is not None}) > 1
         if gate is not None and (up.bias is not None or down.bias is not None):
             raise Unsupported("feed-forward network: it is gated and has biases; allowed are gated ones without")
 
@@ -89,6 +88,10 @@ class Network:
         self, x: Tensor, residual: Optional[Tensor] = None, norm: NormArguments = NO_NORM
     ) -> Tensor:
         gate, up, down = self._gate, self._up, self._down
+        if self._apart:  # weights of several formats are products of their own
+            activate = ACTIVATIONS[self._activation]
+            between = activate(up(x, None, norm)) if gate is None else activate(gate(x, None, norm)) * up(x, None, norm)
+            return down(between, residual)
         if not up.format:
             first = None if gate is None else gate.weight
             return calls.fused_ffn(

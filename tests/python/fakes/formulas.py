@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from hone._nn.common import ACTIVATIONS
+from hone._operators.stored import StoredWeight
+from hone._weights import packing
 
 
 class Formulas:
@@ -59,6 +61,33 @@ class Formulas:
         between = ACTIVATIONS[activation](functional.linear(x, up if gate is None else gate, up_bias))
         between = between if gate is None else between * functional.linear(x, up)
         y = functional.linear(between, down, down_bias)
+        return y if residual is None else y + residual
+
+    def quantized_linear(
+        self, x, codes, scales, format, group, out_features, activation, zeros=None, bias=None, residual=None,
+        x_scales=None, norm_weight=None, epsilon=None, out_dtype=None,
+    ):  # fmt: skip
+        self.called[f"quantized_linear {format}"] += 1
+        if x_scales is not None or out_dtype is not None:
+            raise AssertionError("no such call is expected")
+        weight = _numbers(x, codes, scales, zeros, format, group, out_features)
+        y = ACTIVATIONS[activation](functional.linear(_normed(x, norm_weight, epsilon), weight, bias))
+        return y if residual is None else y + residual
+
+    def quantized_ffn(
+        self, x, gate, gate_scales, up, up_scales, down, down_scales, format, group, intermediate, activation,
+        gate_zeros=None, up_zeros=None, down_zeros=None, up_bias=None, down_bias=None, residual=None, x_scales=None,
+        norm_weight=None, epsilon=None, out_dtype=None,
+    ):  # fmt: skip
+        self.called[f"quantized_ffn {format}"] += 1
+        normed, hidden = _normed(x, norm_weight, epsilon), x.shape[-1]
+        wide = functional.linear(normed, _numbers(x, up, up_scales, up_zeros, format, group, intermediate), up_bias)
+        if gate is None:
+            between = ACTIVATIONS[activation](wide)
+        else:
+            weight = _numbers(x, gate, gate_scales, gate_zeros, format, group, intermediate)
+            between = ACTIVATIONS[activation](functional.linear(normed, weight)) * wide
+        y = functional.linear(between, _numbers(between, down, down_scales, down_zeros, format, group, hidden), down_bias)
         return y if residual is None else y + residual
 
     def rope_kv_append(
@@ -116,6 +145,16 @@ def attention(
     hidden = hidden | (behind <= -window) if window else hidden
     weights = scores.masked_fill(hidden, -math.inf).float().softmax(-1).nan_to_num(0.0).to(q.dtype)
     return (weights @ v).transpose(0, 1)
+
+
+def _numbers(x: Tensor, codes: Tensor, scales: Tensor, zeros: Any, format: str, group: int, out: int) -> Tensor:
+    """A weight [out, columns of x]."""
+    if not codes.is_contiguous():
+        raise AssertionError("codes have gaps")
+    stored = StoredWeight(out, x.shape[-1], format, group)
+    if tuple(codes.shape) != stored.codes_shape or tuple(scales.shape) != stored.scales_shape:
+        raise AssertionError(f"codes {list(codes.shape)} and scales {list(scales.shape)} are not those of {stored}")
+    return packing.dequantize(packing.Packed(codes, scales, zeros), stored, x.dtype)
 
 
 def _normed(x: Tensor, weight: Optional[Tensor], epsilon: Any) -> Tensor:
