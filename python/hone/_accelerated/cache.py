@@ -156,6 +156,7 @@ class HoneCacheLayer(CacheLayerMixin):
     is_compileable = False
     is_sliding = False
     is_initialized = True
+    is_croppable = True
 
     def __init__(self, contents: Contents, index: int) -> None:
         self._contents, self._index = contents, index
@@ -182,16 +183,17 @@ class HoneCacheLayer(CacheLayerMixin):
     def get_seq_length(self) -> int:
         return self._contents.layer_columns(self._index)
 
-    def get_max_cache_shape(self) -> int:
+    def get_max_length(self) -> int:
+        """It grows."""
         return -1
 
-    @property
-    def max_batch_size(self) -> int:
-        return self._contents.sequences
+    get_max_cache_shape = get_max_length  # as it was called before transformers 5.16
 
     @property
-    def max_cache_len(self) -> int:
-        return self._contents.storage.tokens
+    def batch_size(self) -> int:
+        return self._contents.sequences
+
+    max_batch_size = batch_size
 
 
 class HoneCache(Cache):
@@ -211,8 +213,11 @@ class HoneCache(Cache):
     def batch_select_indices(self, indices: Tensor) -> None:
         self.contents.select(indices)
 
-    def crop(self, max_length: int) -> None:
-        self.contents.crop(max_length)
+    def crop(self, tokens_to_remove: Optional[int] = None, *, max_length: int = 0) -> None:
+        """To a length, or, by a negative number, by so many tokens; 0 is nothing to do, as transformers has it since 5.16."""
+        wanted = max_length if tokens_to_remove is None else tokens_to_remove
+        if wanted:
+            self.contents.crop(wanted)
 
     def reset(self) -> None:
         self.contents.clear()
