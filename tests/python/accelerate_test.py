@@ -198,6 +198,47 @@ class Generates(Case):
         self.assertTrue(torch.equal(found, plain.generate(IDS, **GREEDY)))
 
 
+class Stops(Case):
+    """generate() of transformers 5.17 may ask one step late whether to stop."""
+
+    def test_on_a_gpu_with_our_cache(self) -> None:
+        from transformers.generation import utils
+
+        class Check:
+            @staticmethod
+            def is_supported(device, cache, cache_is_returned, is_assistant):
+                return device.type == "mps"
+
+        cuda, cpu = torch.device("cuda"), torch.device("cpu")
+        _, fast = self.pair("llama")
+        ours = hone._accelerated.classes.runner_of(fast).cache_for(1, 20)
+        with mock.patch.object(utils, "DeferredStopCheck", Check, create=True):
+            for _ in range(2):
+                hone._accelerated.classes.defer_stops()
+            asked = [
+                Check.is_supported(device, cache, True, is_assistant=assists)
+                for device, cache, assists in (
+                    (cuda, ours, False), (cuda, ours, True), (cpu, ours, False),
+                    (cuda, transformers.DynamicCache(), False), (torch.device("mps"), None, False),
+                )
+            ]  # fmt: skip
+        self.assertEqual(asked, [True, False, False, False, True])
+
+    def test_a_step_too_many_is_forgotten(self) -> None:
+        plain, fast = self.pair("llama")
+        with torch.no_grad():
+            pasts = [m(IDS, attention_mask=LEFT, position_ids=(LEFT.cumsum(1) - 1).clamp(min=0), use_cache=True)
+                     .past_key_values for m in (plain, fast)]  # fmt: skip
+            mask = torch.cat((LEFT, torch.ones(2, 1)), 1).long()
+            given = {"attention_mask": mask, "position_ids": (mask.cumsum(1) - 1)[:, -1:]}
+            fast(IDS[:, :1], past_key_values=pasts[1], **given)
+            pasts[1].crop(0)
+            self.assertEqual(pasts[1].get_seq_length(), 9)
+            pasts[1].crop(-1)
+            found, wanted = (m(IDS[:, 2:3], past_key_values=past, **given).logits for m, past in zip((fast, plain), pasts[::-1]))
+        self.assert_near(found, wanted)
+
+
 class Forward(Case):
     def test_logits_of_prompts_with_any_padding(self) -> None:
         right, hole = LEFT.flip(1), LEFT.clone()

@@ -40,6 +40,24 @@ def attach(runner: Runner, base: nn.Module, model: nn.Module) -> None:
         _RUNNERS[model] = (runner, weakref.ref(base))
         old = type(model)
         model.__class__ = _model_class(old)
+        defer_stops()
+
+
+def defer_stops() -> None:
+    """Lets generate() ask one step late whether it has to stop, where the cache is ours: the next step is launched meanwhile,
+    and the cache forgets it if it was one too many. transformers does so from 5.17 on, but not on CUDA devices."""
+    from transformers.generation import utils
+
+    check: Any = getattr(utils, "DeferredStopCheck", None)
+    if check is None or hasattr(check, "hone_original"):
+        return
+    supported = check.hone_original = check.is_supported
+
+    def is_supported(device: Any, cache: Any, *others: Any, **named: Any) -> bool:
+        ours = isinstance(cache, HoneCache) and device.type == "cuda" and not named.get("is_assistant")
+        return ours or supported(device, cache, *others, **named)
+
+    check.is_supported = staticmethod(is_supported)
 
 
 def detach(module: nn.Module) -> None:

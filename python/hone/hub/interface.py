@@ -10,6 +10,7 @@ from torch import Tensor
 from .._nn.common import needs_gradient
 from .._torch.prepared import DTYPES
 from .._torch.registered import calls
+from .paged import paged_attention_forward
 
 
 def register_attention(name: str = "hone") -> None:
@@ -17,12 +18,14 @@ def register_attention(name: str = "hone") -> None:
 
     Hone's kernels run where no mask is needed but causality: prompts of one length, and decoding behind them. Where
     transformers makes a mask (padding, a window that the cache exceeds, a static cache), where a gradient is needed
-    and on the CPU, PyTorch's attention runs, as with "sdpa". Raises ImportError where there is no transformers.
+    and on the CPU, PyTorch's attention runs, as with "sdpa". Continuous batching, generate_batch(), takes
+    `paged|name`, which is registered, too. Raises ImportError where there is no transformers.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
     AttentionInterface.register(name, attention_forward)
+    AttentionInterface.register(f"paged|{name}", paged_attention_forward)
     AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
 
 

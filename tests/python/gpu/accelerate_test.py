@@ -135,6 +135,32 @@ class Accelerated(Case):
                 errors[min(step, 1)][one] += error
         return [ours / theirs for ours, theirs in errors]
 
+    def test_a_text_ends_where_it_ended_before(self) -> None:
+        """Whether it has is asked one step late; the cache that is returned has no step too many."""
+        plain, fast = self.pair("llama")
+        prompt = ids(1, 30)
+        eos = int(plain.generate(prompt, **GREEDY)[0, 30 + 17])
+        options = {"do_sample": False, "max_new_tokens": 60, "eos_token_id": eos, "return_dict_in_generate": True}
+        found, wanted = (model.generate(prompt, **options) for model in (fast, plain))
+        self.assertEqual(found.sequences.tolist(), wanted.sequences.tolist())
+        lengths = [one.past_key_values.get_seq_length() for one in (found, wanted)]
+        self.assertEqual(lengths[0], found.sequences.shape[1] - 1)
+        self.assertEqual(*lengths)
+
+    def test_continuous_batching(self) -> None:
+        """Prompts of several lengths, packed: the same tokens as one by one."""
+        for name in ("llama", "qwen3"):
+            plain, fast = self.pair(name)
+            prompts = [ids(1, tokens, tokens)[0].tolist() for tokens in (5, 40, 17)]
+            options = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": -1, "pad_token_id": 0}
+            config = transformers.GenerationConfig(**options)
+            found = fast.generate_batch(inputs=prompts, generation_config=config)
+            made = sorted(found.values(), key=lambda one: len(one.prompt_ids))
+            for prompt, one in zip(sorted(prompts, key=len), made):
+                alone = torch.tensor([prompt], device=DEVICE)
+                wanted = plain.generate(alone, **options)
+                self.assertEqual(one.generated_tokens, wanted[0, len(prompt) :].tolist())
+
     def test_right_padding_and_other_masks(self) -> None:
         right, hole = left_padded(3, 40).flip(1), left_padded(3, 40)
         hole[1, 7] = 0
