@@ -3,7 +3,7 @@ pages, with the functions of flash.py."""
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ def paged_attention_forward(
     if isinstance(cu_seq_lens_k, dict):
         kind = "sliding_attention" if window else "full_attention"
         cu_seq_lens_k, max_seqlen_k = cu_seq_lens_k[kind], max_seqlen_k[kind]
-    options = {
+    options: Dict[str, Any] = {
         "softmax_scale": scaling, "causal": True, "window_size": (window - 1, 0) if window else (-1, -1),
         "softcap": softcap or 0.0, "s_aux": s_aux,
     }  # fmt: skip
