@@ -62,7 +62,7 @@ def accelerate(
 
     format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head, in
     groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
-    training=True: instead, norms get Hone's kernels, with gradients, and nothing else changes.
+    training=True: instead, norms and rotary embeddings get Hone's kernels, with gradients, and nothing else changes.
 
     Calls that have no kernels run as before, on transformers' own code, with attention by Hone where there is no mask:
     gradients, hooks within the model, autocast, masks that are no padding on one side, a cache of another class, hidden states
@@ -204,6 +204,7 @@ def _linear_of(conv: Any) -> nn.Linear:
 
 
 def _for_training(model: nn.Module, format: Optional[str]) -> Report:
+    from ._accelerated.rotation import swap_rotations
     from .patching import patch
 
     if format is not None:
@@ -211,14 +212,18 @@ def _for_training(model: nn.Module, format: Optional[str]) -> Report:
     classes = {module: type(module) for module in model.modules()}
     swaps = patch(model)
     modules = dict(model.named_modules())
-    swapped = tuple((modules[name], classes[modules[name]]) for name, _, _ in swaps)
-    _BEFORE[model] = _Before(None, swapped, "")
+    norms = [(modules[name], classes[modules[name]]) for name, _, _ in swaps]
+    rotations = swap_rotations(model)
+    _BEFORE[model] = _Before(None, (*norms, *rotations), "")
     counts: Dict[Tuple[str, str], int] = {}
-    for _, old, new in swaps:
-        key = (old.__name__, new.__name__)
+    for module, old in (*norms, *rotations):
+        key = (old.__name__, type(module).__name__)
         counts[key] = counts.get(key, 0) + 1
-    replaced = tuple((f"{count} {old}", f"{new}, with gradients") for (old, new), count in counts.items())
-    left = (("linear layers, attention, rotary embedding", "Hone has no gradients of them: PyTorch's functions run"),)
+    replaced = tuple(
+        (f"{count} {old}", f"{new}, {'its rotary embedding' if 'Attention' in old else 'trainable'}")
+        for (old, new), count in counts.items()
+    )
+    left = (("linear layers and attention", "Hone has no gradients of them: PyTorch's functions run"),)
     return Report(type(model).__name__, replaced, left)
 
 

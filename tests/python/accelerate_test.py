@@ -31,7 +31,7 @@ from fakes.formulas import Formulas, Replayed
 
 import hone
 import hone._accelerated.classes  # what is patched below
-from hone._accelerated import layers, runner, weights
+from hone._accelerated import layers, rotation, runner, weights
 from hone._accelerated.cache import HoneCache
 from hone.errors import HoneWarning
 
@@ -624,16 +624,38 @@ class Example(Case):
 
 
 class Trained(Case):
-    def test_norms_get_gradients_of_ours(self) -> None:
-        plain, fast = made("llama"), made("llama")
-        report = hone.accelerate(fast, training=True)
-        self.assertRegex(str(report), "7 LlamaRMSNorm -> HoneLlamaRMSNorm, with gradients")
-        for model in (plain, fast):
-            model(IDS, labels=IDS).loss.backward()
-        for one, other in zip(fast.parameters(), plain.parameters()):
-            self.assert_near(one.grad, other.grad)
-        hone.restore(fast)
-        self.assertEqual({type(m) for m in fast.modules()}, {type(m) for m in plain.modules()})
+    def setUp(self) -> None:
+        super().setUp()
+        self.patch(rotation, "calls", self.formulas)
+        self.patch(rotation, "_runs_natively", lambda *_: True)
+
+    def test_norms_and_rotations_get_gradients_of_ours(self) -> None:
+        for name, norms, rotations in (("llama", 7, 3), ("qwen3", 13, 3), ("phi3", 7, 3), ("gemma2", 0, 3), ("gpt2", 7, 0)):
+            plain, fast = made(name), made(name)
+            report = str(hone.accelerate(fast, training=True))
+            with self.subTest(name, report=report):
+                kinds = [type(module) for module in fast.modules()]
+                ours = [kind for kind in kinds if kind.__name__.startswith("Hone") or kind.__module__ == "hone.nn"]
+                self.assertEqual(sum("Norm" in kind.__name__ for kind in ours), norms)
+                self.formulas.called.clear()
+                positions = torch.tensor([[4, 0, 1, 2, 3, 5, 6, 7], list(range(8))])
+                for model in (plain, fast):
+                    model(IDS, labels=IDS, position_ids=positions).loss.backward()
+                self.assertEqual(self.formulas.called["rope_kv_append"], 2 * rotations)  # and back
+                for (key, one), (_, other) in zip(fast.named_parameters(), plain.named_parameters()):
+                    torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-4, msg=key)
+                hone.restore(fast)
+                self.assertEqual([type(m) for m in fast.modules()], [type(m) for m in plain.modules()])
+
+    def test_gradients_of_the_rotation(self) -> None:
+        q, k = (torch.randn(2, heads, 5, 8, dtype=torch.float64, requires_grad=True) for heads in (4, 2))
+        angle = torch.rand(2, 5, 3, dtype=torch.float64)
+        cos, sin = (torch.cat((part, part), -1) for part in (angle.cos(), angle.sin()))
+        self.assertTrue(torch.autograd.gradcheck(lambda *x: rotation.Rotation.apply(*x, cos, sin), (q, k), atol=1e-4))
+
+    def test_codes_cannot_be_trained(self) -> None:
+        with self.assertRaisesRegex(ValueError, "^format: 'fp8' with training=True"):
+            hone.accelerate(made("llama", dtype=torch.bfloat16), "fp8", training=True)
 
 
 class Reported(Case):

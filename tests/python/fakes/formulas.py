@@ -95,8 +95,12 @@ class Formulas:
         k_scale=None, v_scale=None, q_weight=None, k_weight=None, epsilon=None,
     ):  # fmt: skip
         self.called["rope_kv_append"] += 1
-        if style != "half" or any(value is not None for value in (positions, slots, k_scale, v_scale)):
+        if style != "half" or any(value is not None for value in (k_scale, v_scale)):
             raise AssertionError("no such call is expected")
+        if slots is not None:  # each token to its own place
+            k_cache.flatten(0, 1)[slots.long()] = _turned(k, cos, sin, positions.long())
+            v_cache.flatten(0, 1)[slots.long()] = v
+            return _turned(q, cos, sin, positions.long())
         tokens = q.shape[1]
         place = kv_lengths.long()[:, None] - tokens + torch.arange(tokens)[None, :]  # [sequences, tokens]
         out = torch.zeros_like(q)
