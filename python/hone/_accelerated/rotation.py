@@ -41,10 +41,10 @@ class Rotation(torch.autograd.Function):
         return _turned(q, k, cos, sin)
 
     @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> Any:
+    def backward(context: Any, dq: Tensor, dk: Tensor) -> Any:
         cos, sin = context.saved_tensors
         with torch.no_grad():
-            return (*_turned(*gradients, cos, -sin), None, None)
+            return (*_turned(dq, dk, cos, -sin), None, None)
 
 
 def _runs_natively(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int) -> bool:
