@@ -245,14 +245,14 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
     if swaps:
         replaced.append((f"{len(swaps)} linear layers", f"weights of {format}"))
     left: List[Tuple[str, str]] = []
-    if runner._head is not None:
+    if runner.has_head:
         replaced.append(
             ("the cache of generate()", f"one of ours, up to {runner.max_batch} sequences of {runner.max_tokens} tokens")
         )
         replaced.append(("steps of one token", "a CUDA graph for each number of sequences, with the head"))
     else:
         left.append(("the head and generate()", f"{type(model).__name__} is not known as a language model"))
-    if swaps and runner._head is not None:
+    if swaps and runner.has_head:
         left.append(("the language head", "it keeps its weights: codes would cost it the most"))
     return Report(type(model).__name__, tuple(replaced), tuple(left))
 

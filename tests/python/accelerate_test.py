@@ -396,6 +396,21 @@ class StaysRight(Case):
             self.assertTrue(torch.equal(found, wanted))
             self.assertGreater(self.formulas.called["linear"], 0)
 
+    def test_a_cache_from_before_a_change_goes_on(self) -> None:
+        """Graphs of before are not used any more."""
+        plain, fast = self.pair("gemma2")
+        pasts = []
+        with torch.no_grad():
+            for model in (plain, fast):
+                past = model(IDS, use_cache=True).past_key_values
+                model(IDS[:, :1], past_key_values=past)
+                pasts.append(past)
+                for parameter in model.parameters():
+                    parameter.mul_(1.2)
+            for step in range(2):
+                found, wanted = (m(IDS[:, 1:2], past_key_values=past).logits for m, past in zip((plain, fast), pasts))
+                self.assert_near(found, wanted)
+
     def test_a_model_that_no_kernel_takes_any_more(self) -> None:
         plain, fast = self.pair("llama")
         for model in (plain, fast):

@@ -22,10 +22,10 @@ class Contents:
 
     def __init__(self, owner: Any, sequences: int, tokens: int, kept: bool) -> None:
         """`kept`: memory in which graphs are captured, of the owner's usual size at least."""
-        self._owner = owner
+        self.owner = owner
         self.sequences = sequences
         self.columns = 0  # that transformers has seen
-        self._layer_columns: List[int] = []  # while transformers' own layers run, of each
+        self.unfinished: List[int] = []  # of each layer, while transformers' own run
         self.missing: Optional[Tensor] = None  # [sequences]: columns that are padding; None: there are none
         self.padded_from = 0  # padding stands behind a sequence's tokens, before this column; 0: on its left
         self.trusted_mask: Any = None  # a mask that is known to say nothing new, and the positions beside it
@@ -37,7 +37,7 @@ class Contents:
 
     def _hold(self, storage: Storage) -> None:
         self.storage = storage
-        self._finalizer = weakref.finalize(self, self._owner.take_back, storage)
+        self._finalizer = weakref.finalize(self, self.owner.take_back, storage)
         self._finalizer.atexit = False
 
     @property
@@ -46,7 +46,7 @@ class Contents:
 
     @property
     def kept(self) -> bool:
-        return self._owner.keeps(self.storage)
+        return self.owner.keeps(self.storage)
 
     def make_room(self, sequences: int, tokens: int, kept: bool = False) -> None:
         """Moves to a larger storage where this one has too little room."""
@@ -56,7 +56,7 @@ class Contents:
         old, count = self.storage, min(self.sequences, sequences)
         finalizer = self._finalizer
         room = tokens if tokens <= old.tokens else max(tokens, 2 * old.tokens)
-        self._hold(self._owner.lend(max(sequences, self.sequences), room, kept))
+        self._hold(self.owner.lend(max(sequences, self.sequences), room, kept))
         for (k, v, *_), (new_k, new_v, *_) in zip(old.rooms(old.sequences), self.storage.rooms(self.storage.sequences)):
             new_k[:count, : self.columns].copy_(k[:count, : self.columns])
             new_v[:count, : self.columns].copy_(v[:count, : self.columns])
@@ -87,12 +87,12 @@ class Contents:
             self.to_columns()
         self.lengths.sub_(self.columns - columns).clamp_(min=0)
         self.columns = columns
-        self._layer_columns = []
+        self.unfinished = []
         self.forget_trust()
 
     def clear(self) -> None:
         self.lengths.zero_()
-        self.columns, self._layer_columns, self.missing, self.padded_from = 0, [], None, 0
+        self.columns, self.unfinished, self.missing, self.padded_from = 0, [], None, 0
         self.forget_trust()
 
     def forget_trust(self) -> None:
@@ -120,23 +120,23 @@ class Contents:
         return torch.where(column < self.padded_from, column, places) if self.padded_from else places
 
     def layer_columns(self, layer: int) -> int:
-        return self._layer_columns[layer] if layer < len(self._layer_columns) else self.columns
+        return self.unfinished[layer] if layer < len(self.unfinished) else self.columns
 
     def update(self, layer: int, keys: Tensor, values: Tensor) -> Tuple[Tensor, Tensor]:
         """Appends [sequences, kv_heads, tokens, head_dim], and returns all that there are, likewise."""
         count, begin = keys.shape[2], self.layer_columns(layer)
-        if not self._layer_columns:
+        if not self.unfinished:
             self.to_columns()
-            self._layer_columns = [self.columns] * len(self.storage.rooms(self.sequences))
+            self.unfinished = [self.columns] * len(self.storage.rooms(self.sequences))
         self.make_room(keys.shape[0], begin + count)
         room = self.storage.rooms(self.sequences)[layer]
         found = []
         for cache, new in ((room.keys, keys), (room.values, values)):
             cache[:, begin : begin + count].copy_(new.transpose(1, 2))
             found.append(cache[:, : begin + count].transpose(1, 2))
-        self._layer_columns[layer] = begin + count
-        if len(set(self._layer_columns)) == 1:  # of all layers
-            self.columns, self._layer_columns = begin + count, []
+        self.unfinished[layer] = begin + count
+        if len(set(self.unfinished)) == 1:  # of all layers
+            self.columns, self.unfinished = begin + count, []
             self.lengths.fill_(self.columns)
         return found[0], found[1]
 

@@ -57,7 +57,7 @@ class Runner:
         self._said: Set[str] = set()
         self._why_not = ""  # the model cannot be run, as it is now
         self._idle: List[Storage] = []
-        self._kept: List[int] = []  # ids of storages with graphs
+        self._kept: Set[Storage] = set()  # what graphs may be captured in
         self.read(base, model)
 
     def read(self, base: nn.Module, model: nn.Module) -> None:
@@ -82,6 +82,10 @@ class Runner:
             self._said.add(what)
             warnings.warn(f"hone.accelerate: {what}: {happens}", HoneWarning, stacklevel=6)
 
+    @property
+    def has_head(self) -> bool:
+        return self._head is not None
+
     # Memory.
 
     def lend(self, sequences: int, tokens: int, kept: bool) -> Storage:
@@ -94,18 +98,18 @@ class Runner:
                 self._idle.remove(storage)
                 return storage
         for storage in self._idle:  # too small: their memory is better used
-            self._kept.remove(id(storage))
+            self._kept.remove(storage)
         self._idle.clear()
         made = Storage(self.anatomy, sequences, tokens)
-        self._kept.append(id(made))
+        self._kept.add(made)
         return made
 
     def take_back(self, storage: Storage) -> None:
-        if id(storage) in self._kept:
+        if storage in self._kept:
             self._idle.append(storage)
 
     def keeps(self, storage: Storage) -> bool:
-        return id(storage) in self._kept
+        return storage in self._kept
 
     def cache_for(self, sequences: int, tokens: int) -> Optional[HoneCache]:
         """A cache for a generation of so many sequences and tokens; None: transformers' own has to do."""
@@ -195,14 +199,14 @@ class Runner:
         contents = None if past is None else past.contents
         uses_cache = given.get("use_cache")
         uses_cache = bool(getattr(base.config, "use_cache", True) if uses_cache is None else uses_cache)
-        if contents is not None and (contents._owner is not self or contents.sequences != batch):
+        if contents is not None and not self._continues(contents, batch):
             return None
         columns = tokens + (contents.columns if contents is not None else 0)
         if not self._knows_positions(columns):
             return None
         padding: Optional[Padding] = Padding()
         if contents is not None and contents.columns:
-            if contents._layer_columns or not is_as_before(mask, positions, tokens, contents):
+            if contents.unfinished or not is_as_before(mask, positions, tokens, contents):
                 self._refuse_mask(mask)
                 return None
         else:
@@ -217,6 +221,14 @@ class Runner:
                 contents.trusted_positions = contents.source_positions
         assert padding is not None
         return Call(ids, embedded, contents, uses_cache, padding)
+
+    def _continues(self, contents: Contents, batch: int) -> bool:
+        """Whether a cache is one of this model as it is now, and of so many sequences."""
+        keys = contents.storage.rooms(batch)[0].keys if contents.sequences == batch else None
+        return (
+            keys is not None and contents.owner is self and keys.dtype == self.anatomy.dtype
+            and keys.device == self.anatomy.device and len(contents.storage.rooms(batch)) == len(self.anatomy.layers)
+        )  # fmt: skip
 
     def _refuse_mask(self, mask: Any) -> None:
         if mask is not None:
