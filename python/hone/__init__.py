@@ -55,18 +55,23 @@ __all__ = [
 
 # Need PyTorch: imported when they are asked for. Module, and a name in it or None for the module itself.
 _LAZY = {
+    "accelerate": ("hone.accelerating", "accelerate"),
+    "load": ("hone.model_loading", "load"),
     "load_quantized": ("hone.loading", "load_quantized"),
     "nn": ("hone.nn", None),
     "ops": ("hone.ops", None),
     "patch": ("hone.patching", "patch"),
     "quantize_weights": ("hone.quantization", "quantize_weights"),
+    "restore": ("hone.accelerating", "restore"),
     "replace_linear_with_quantized": ("hone.quantization", "replace_linear_with_quantized"),
 }
 
 
 if TYPE_CHECKING:
     from . import nn as nn, ops as ops
+    from .accelerating import accelerate as accelerate, restore as restore
     from .loading import load_quantized as load_quantized
+    from .model_loading import load as load
     from .patching import patch as patch
     from .quantization import (
         quantize_weights as quantize_weights,

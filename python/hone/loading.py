@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Union
 
 import torch
 from torch import Tensor, nn
@@ -91,6 +91,17 @@ def load_quantized(
         if found is not None:
             _fill(list(group.values()), read_tensor(tensors[found]), device)
     return plan.swaps
+
+
+def fill_model(model: nn.Module, tensors: Tensors, read: Callable[[StoredTensor], Tensor]) -> None:
+    """Gives a model the tensors of its names, each of which `read` gives once. Raises ValueError, before it is changed,
+    where they are too many, too few or of other shapes."""
+    plan = _Plan({}, {}, [])
+    places = _places(model, plan)
+    _check(places, plan, tensors, True)
+    for group in _groups(places):
+        value = read(tensors[next(name for name in group if name in tensors)])
+        _fill(list(group.values()), value, value.device)
 
 
 def _planned(model: nn.Module, packing: Packing, tensors: Tensors, device: Any, strict: bool) -> _Plan:

@@ -46,7 +46,7 @@ hidden] and down [hidden, intermediate], gate and its scales None for one that i
 between is rounded to the result's dtype, and where codes are multiplied with codes, quantized again.
 
 attention has the arguments of torch.nn.functional.scaled_dot_product_attention, [batch, heads, tokens,
-head_dim] and its mask, but no attn_mask and no dropout. attention_with_cache reads a KV cache [batch, room,
+head_dim] and its masks, for which PyTorch's own runs, but no dropout. attention_with_cache reads a KV cache [batch, room,
 kv_heads, head_dim], or pages [pages, page_size, kv_heads, head_dim] with a page_table [batch, pages of a
 sequence], or any keys and values, for q [batch, tokens, heads, head_dim]; causal is aligned at the end, a
 window counts the query's own key, and kv_lengths [batch] the call's own tokens. attention_with_cache_lse
@@ -80,8 +80,9 @@ def attention(
     is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
     """softmax(q * k^T * scale) * v, of q [batch, heads, tokens, head_dim] and k and v [batch, kv_heads,
-    tokens, head_dim], with the arguments of torch.nn.functional.scaled_dot_product_attention; attn_mask has
-    to be None and dropout_p 0."""
+    tokens, head_dim], with the arguments of torch.nn.functional.scaled_dot_product_attention; dropout_p has to
+    be 0. is_causal is aligned at the beginning, whatever the numbers of tokens. With an attn_mask, boolean or of
+    q's dtype, PyTorch's attention runs: Hone has no kernels for masks, and says so once."""
     return _calls.attention(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 

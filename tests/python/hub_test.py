@@ -40,7 +40,7 @@ transformers.logging.set_verbosity_error()
 
 import hone.hub
 from hone._nn.common import ACTIVATIONS
-from hone.hub import flash, interface, layers
+from hone.hub import flash, interface, layers, paged
 
 CONFIG = LlamaConfig(
     hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -408,10 +408,58 @@ class Attention(Case):
         )
         self.assertEqual(len(recorded.calls), before)
 
-    def test_a_cap_that_pytorch_would_drop_is_refused(self) -> None:
-        q = torch.randn(1, 4, 3, 64)
-        with self.assertRaisesRegex(ValueError, "^softcap: PyTorch's attention.*'eager'"):
-            interface.attention_forward(torch.nn.Module(), q, q, q, None, softcap=30.0)
+    def test_packed_sequences_over_pages(self) -> None:
+        """As continuous batching calls it: with keys gathered by the cache, and with a table of pages."""
+        hone.hub.register_attention()
+        function = AttentionInterface()["paged|hone"]
+        torch.manual_seed(4)
+        module = torch.nn.Module()
+        module.layer_idx, module.sliding_window = 3, 2
+        q, k = torch.randn(1, 4, 5, 64), torch.randn(1, 2, 5, 64)
+        gathered, seen = torch.randn(7, 2, 64), []
+        cache = types.SimpleNamespace(
+            update=lambda **given: seen.append(given) or (gathered, gathered),
+            layer_index_to_group_indices={3: (1, 0)}, block_size=8, num_key_value_heads=2, head_dim=64,
+            key_cache=[torch.randn(6 * 8, 2, 64)], value_cache=[torch.randn(6 * 8, 2, 64)],
+        )  # fmt: skip
+        starts = {"cu_seq_lens_q": torch.tensor([0, 2, 5]), "max_seqlen_q": 3, "scaling": 0.3, "cache": cache,
+                  "cu_seq_lens_k": {"sliding_attention": torch.tensor([0, 3, 7])},
+                  "max_seqlen_k": {"sliding_attention": 4}}  # fmt: skip
+        with mock.patch.object(paged, "flash_attn_varlen_func") as packed:
+            out, _ = function(module, q, k, k, None, read_index="r", write_index="w", **starts)
+        self.assertIs(out, packed.return_value)
+        self.assertEqual((seen[0]["layer_idx"], seen[0]["read_index"], seen[0]["write_index"]), (3, "r", "w"))
+        self.assertEqual(packed.call_args.args[0].shape, (5, 4, 64))
+        self.assertEqual(packed.call_args.args[5:], (3, 4, 0.0))
+        self.assertEqual(packed.call_args.kwargs["window_size"], (1, 0))
+        self.record(flash)
+        table = torch.tensor([[[0, 0]], [[4, 2]]], dtype=torch.int32)
+        starts["cu_seq_lens_k"] = {"sliding_attention": torch.tensor([0, 11])}
+        one = q[:, :, :1], k[:, :, :1]
+        out, _ = function(module, one[0], one[1], one[1], None, block_table=table, **starts)
+        keys = cache.key_cache[0].view(6, 8, 2, 64)[[4, 2]].flatten(0, 1)[None, :11]
+        torch.testing.assert_close(keys[0, 10], k[0, :, 0])
+        values = cache.value_cache[0].view(6, 8, 2, 64)[[4, 2]].flatten(0, 1)[None, :11]
+        wanted = by_formula(one[0].transpose(1, 2), keys, values, None, True, 2, 0.3)
+        torch.testing.assert_close(out, wanted.squeeze(1))
+
+    def test_a_cap_and_weights_that_pytorch_would_drop_are_computed(self) -> None:
+        torch.manual_seed(3)
+        q, k = torch.randn(1, 4, 3, 64), torch.randn(1, 2, 3, 64)
+        seen = torch.ones(3, 3, dtype=torch.bool).tril()
+        wide = k.repeat_interleave(2, 1)
+        for cap in (None, 2.0):
+            scores = q @ wide.transpose(2, 3) / 8
+            scores = scores if cap is None else cap * torch.tanh(scores / cap)
+            weights = scores.masked_fill(~seen, float("-inf")).softmax(-1)
+            for mask in (None, seen[None, None], torch.zeros(3, 3).masked_fill(~seen, float("-inf"))):
+                out, found = interface.attention_forward(
+                    torch.nn.Module(), q, k, k, mask, softcap=cap, output_attentions=True
+                )
+                torch.testing.assert_close(found, weights)
+                torch.testing.assert_close(out, (weights @ wide).transpose(1, 2))
+        with self.assertRaisesRegex(ValueError, "^s_aux: PyTorch's attention.*'eager'"):
+            interface.attention_forward(torch.nn.Module(), q, q, q, None, s_aux=torch.zeros(4))
 
 
 if __name__ == "__main__":

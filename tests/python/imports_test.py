@@ -11,7 +11,7 @@ import fakes
 PACKAGE = fakes.TREE / "python" / "hone"
 
 # Each room may import those before it, and modules at the top that themselves do.
-ROOMS = ["_native", "_operators", "_torch", "_weights", "_nn", "_serving"]
+ROOMS = ["_native", "_operators", "_torch", "_weights", "_nn", "_accelerated", "_serving"]
 
 
 def modules() -> dict:
@@ -88,8 +88,8 @@ class Imports(unittest.TestCase):
                 room = name.split(".")[1]
                 self.assertIn(
                     room,
-                    ("_torch", "_weights", "_nn", "nn", "ops", "patching", "quantization", "loading", "hub", "sglang",
-                     "vllm"),
+                    ("_torch", "_weights", "_nn", "_accelerated", "accelerating", "nn", "ops", "patching", "quantization",
+                     "loading", "model_loading", "hub", "sglang", "vllm"),
                     name,
                 )
 

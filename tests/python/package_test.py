@@ -99,8 +99,8 @@ class Importing(unittest.TestCase):
             path = os.pathsep.join([folder, str(fakes.TREE / "python")])
             printed = run_python(USE_OLD_PYTORCH, {"PYTHONPATH": path})
         wanted = [f"{name} needs PyTorch 2.4 or newer; version 1.13.1+cpu is installed here" for name in (
-            "hone.load_quantized", "hone.nn", "hone.ops", "hone.patch", "hone.quantize_weights",
-            "hone.replace_linear_with_quantized", "hone.ops", "hone.ops",
+            "hone.accelerate", "hone.load", "hone.load_quantized", "hone.nn", "hone.ops", "hone.patch",
+            "hone.quantize_weights", "hone.replace_linear_with_quantized", "hone.restore", "hone.ops", "hone.ops",
         )]  # fmt: skip
         self.assertEqual(printed.splitlines(), wanted)
 

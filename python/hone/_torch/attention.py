@@ -7,14 +7,17 @@ records gradients. May be called from any thread.
 from __future__ import annotations
 
 import math
+import warnings
 from collections import namedtuple
 from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .. import descriptions
 from .._operators.description import MOST_DECODED
+from ..errors import HoneWarning
 from .heads import (
     FP8,
     check_groups,
@@ -67,11 +70,38 @@ def attention(
 ) -> Tensor:  # fmt: skip
     """q [batch, heads, q_len, head_dim], k and v [batch, kv_heads, kv_len, head_dim] -> like q."""
     _check_attention(q, k, v, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    q_len = q.shape[2]
-    if is_causal and q_len < k.shape[2]:  # PyTorch's is aligned at the beginning: nobody sees later keys
+    q_len, kv_len = q.shape[2], k.shape[2]
+    if attn_mask is not None:
+        return _masked_by_pytorch(q, k, v, attn_mask, scale)
+    if is_causal and q_len < kv_len:  # PyTorch's is aligned at the beginning: nobody sees later keys
         k, v = k[:, :, :q_len], v[:, :, :q_len]
     options = _Options(causal=is_causal, scale=scale)
-    return _run(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), options, False)[0].transpose(1, 2)
+    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+    if is_causal and q_len > kv_len > 0 and q.numel() and not q.is_meta:  # later queries see all keys
+        out = q.new_empty(q.shape)
+        _run(q[:, :kv_len], k, v, options, False, out[:, :kv_len])
+        _run(q[:, kv_len:], k, v, options._replace(causal=False), False, out[:, kv_len:])
+        return out.transpose(1, 2)
+    return _run(q, k, v, options, False)[0].transpose(1, 2)
+
+
+_said_masks = False
+
+
+def _masked_by_pytorch(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: Optional[float]) -> Tensor:
+    """PyTorch's attention for masks, for which Hone has no kernels; says so once in a process."""
+    global _said_masks
+    if not _said_masks:
+        _said_masks = True
+        text = "hone.ops.attention: attn_mask is given, for which Hone has no kernels: PyTorch's attention runs"
+        warnings.warn(text, HoneWarning, stacklevel=3)
+    if q.is_meta:
+        return _results(q.transpose(1, 2))[0].transpose(1, 2)
+    group = q.shape[1] // k.shape[1]
+    if group > 1:
+        k, v = (tensor.repeat_interleave(group, 1) for tensor in (k, v))
+    out = functional.scaled_dot_product_attention(q, k, v, mask, scale=scale)
+    return out.transpose(1, 2).contiguous().transpose(1, 2)  # as it lies everywhere
 
 
 def attention_with_cache(q: Tensor, k_cache: Tensor, v_cache: Tensor, *options: Any) -> Tensor:
@@ -88,9 +118,9 @@ def attention_with_cache_lse(q: Tensor, k_cache: Tensor, v_cache: Tensor, *optio
     return _run(q, k_cache, v_cache, given, True)
 
 
-def _run(q: Tensor, k: Tensor, v: Tensor, options: Any, lse: bool) -> Pair:
+def _run(q: Tensor, k: Tensor, v: Tensor, options: Any, lse: bool, out: Optional[Tensor] = None) -> Pair:
     """On checked tensors [batch, tokens, heads, head_dim], or pages: prepares, and copies what kernels cannot
-    read. Without `lse` the second result means nothing."""
+    read. Without `lse` the second result means nothing. `out` is written where it is given, and returned."""
     if q.is_meta or not q.numel():
         return _results(q)
     if not k.numel():
@@ -114,7 +144,7 @@ def _run(q: Tensor, k: Tensor, v: Tensor, options: Any, lse: bool) -> Pair:
             readable_heads(q), k, v, kv_lengths=compact(options.kv_lengths),
             page_table=compact(options.page_table), kv_len=kv_len, k_scale=compact(options.k_scale),
             v_scale=compact(options.v_scale), sinks=compact(options.sinks), scale=options.scale,
-            softcap=options.softcap or None,
+            softcap=options.softcap or None, out=out,
         )  # fmt: skip
     return found if lse else (found, found)
 
@@ -137,8 +167,6 @@ def _check_attention(
     q: Tensor, k: Tensor, v: Tensor, attn_mask: Optional[Tensor], dropout_p: float, is_causal: bool,
     scale: Optional[float], enable_gqa: bool,
 ) -> None:  # fmt: skip
-    if attn_mask is not None:
-        raise ValueError("attn_mask: it is given; allowed is None, and is_causal")
     if dropout_p:
         raise ValueError(f"dropout_p: {dropout_p}; allowed is 0")
     check_query(q, ("batch", "heads", "q_len", "head_dim"))
@@ -149,12 +177,24 @@ def _check_attention(
     check_groups(heads, kv_heads)
     if heads != kv_heads and not enable_gqa:
         raise ValueError(f"enable_gqa: False; needed is True, as q has {heads} heads and k has {kv_heads}")
-    if is_causal and q_len > kv_len:
-        raise ValueError(
-            f"is_causal: True; allowed is False, as q has {q_len} tokens and k has {kv_len}: PyTorch's mask "
-            f"is aligned at the beginning"
-        )
     check_positive("scale", scale)
+    if attn_mask is not None:
+        _check_mask(q, attn_mask, is_causal, (batch, heads, q_len, kv_len))
+
+
+def _check_mask(q: Tensor, mask: Tensor, is_causal: bool, sizes: Tuple[Any, ...]) -> None:
+    """It has a shape that can be broadcast to these sizes."""
+    if is_causal:
+        raise ValueError("attn_mask: it is given; allowed is None where is_causal is True")
+    if mask.device != q.device:
+        raise ValueError(f"attn_mask: it is on device '{mask.device}'; allowed is that of q, '{q.device}'")
+    if mask.dtype not in (torch.bool, q.dtype):
+        raise TypeError(f"attn_mask: its dtype is {mask.dtype}; allowed are torch.bool and {q.dtype}, that of q")
+    shape = tuple(mask.shape)
+    fits = 2 <= len(shape) <= 4 and all(one == 1 or one == size for one, size in zip(shape[::-1], sizes[::-1]))
+    if not fits:
+        allowed = ", ".join(map(str, sizes))
+        raise ValueError(f"attn_mask: its shape is {list(shape)}; allowed is [{allowed}], or what broadcasts to it")
 
 
 def _check_cached(q: Tensor, k: Tensor, v: Tensor, options: Any) -> None:

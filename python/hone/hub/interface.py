@@ -10,6 +10,7 @@ from torch import Tensor
 from .._nn.common import needs_gradient
 from .._torch.prepared import DTYPES
 from .._torch.registered import calls
+from .paged import paged_attention_forward
 
 
 def register_attention(name: str = "hone") -> None:
@@ -17,12 +18,14 @@ def register_attention(name: str = "hone") -> None:
 
     Hone's kernels run where no mask is needed but causality: prompts of one length, and decoding behind them. Where
     transformers makes a mask (padding, a window that the cache exceeds, a static cache), where a gradient is needed
-    and on the CPU, PyTorch's attention runs, as with "sdpa". Raises ImportError where there is no transformers.
+    and on the CPU, PyTorch's attention runs, as with "sdpa". Continuous batching, generate_batch(), takes
+    `paged|name`, which is registered, too. Raises ImportError where there is no transformers.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
     AttentionInterface.register(name, attention_forward)
+    AttentionInterface.register(f"paged|{name}", paged_attention_forward)
     AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
 
 
@@ -36,7 +39,7 @@ def attention_forward(
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = bool(causal) and query.shape[2] > 1
     sinks = others.get("s_aux")
-    refused = attention_mask is not None or dropout or needs_gradient(sinks)
+    refused = attention_mask is not None or dropout or needs_gradient(sinks) or others.get("output_attentions")
     if refused or (causal and query.shape[2] > key.shape[2]) or not _runs_natively(query, key, value):
         return _by_pytorch(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, softcap=softcap,
@@ -62,10 +65,33 @@ def _runs_natively(*tensors: Tensor) -> bool:
 def _by_pytorch(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **others: Any) -> Any:
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    unknown = [name for name in ("softcap", "s_aux") if others.get(name) is not None]
-    if unknown:  # which it would leave out without a word
+    if others.get("s_aux") is not None:  # which it would leave out without a word
         raise ValueError(
-            f"{unknown[0]}: PyTorch's attention, which takes this call of attn_implementation='hone', knows none; "
-            f"allowed is attn_implementation='eager'"
+            "s_aux: PyTorch's attention, which takes this call of attn_implementation='hone', knows none; allowed is "
+            "attn_implementation='eager'"
         )
+    if others.get("softcap") or others.get("output_attentions"):
+        return _by_formula(module, query, key, value, mask, **others)
     return sdpa_attention_forward(module, query, key, value, mask, **others)
+
+
+def _by_formula(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], *, dropout: float,
+    scaling: Optional[float], softcap: Optional[float], is_causal: Optional[bool], **_: Any,
+) -> Tuple[Tensor, Tensor]:  # fmt: skip
+    """What scaled_dot_product_attention has not: a softcap, and the weights, which are returned beside the output."""
+    group = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+    scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if softcap:
+        scores = torch.tanh(scores / softcap) * softcap
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if mask is None and causal and query.shape[2] > 1:  # aligned at the beginning, as PyTorch's
+        mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
+    if mask is not None and mask.dtype == torch.bool:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    elif mask is not None:
+        scores = scores + mask
+    weights = scores.softmax(-1, dtype=torch.float32).to(query.dtype)
+    weights = torch.nn.functional.dropout(weights, dropout, getattr(module, "training", False))
+    return (weights @ value).transpose(1, 2).contiguous(), weights
