@@ -119,6 +119,10 @@ class CacheOfCodes(unittest.TestCase):
 
     FOLDER = Path(__file__).resolve().parents[3] / "examples" / "tiny-llama"
 
+    def setUp(self):
+        if not (self.FOLDER / "model.safetensors").exists():
+            self.skipTest(f"{self.FOLDER} has no weights here")
+
     def test_prompts_are_as_likely(self):
         words = ("score", str(self.FOLDER), str(self.FOLDER / "held_back.txt"))
         numbers = told(*words)["perplexity"]
@@ -138,7 +142,7 @@ class CacheOfCodes(unittest.TestCase):
             chosen = logits.gather(-1, torch.tensor(text, device=DEVICE)[:, None])[:, 0]
             gaps = logits.max(-1).values - chosen
             likely[kind] = int((gaps == 0).sum())
-            print(f"cache {kind}: {likely[kind]} of {NEW_TOKENS} the likeliest, gaps up to {gaps.max():.3f}", flush=True)
+            print(f"cache {kind}: {likely[kind]} of {NEW_TOKENS} likeliest, gaps up to {gaps.max():.3f}", flush=True)
             self.assertLess(gaps.max().item(), 0.5)
         self.assertGreaterEqual(likely["fp8"], 0.9 * NEW_TOKENS)
 
