@@ -240,6 +240,7 @@ static void check_options_are_refused(void) {
     CHECK_OPTION(format, "w5", "format is w5; allowed: w4a16, w8a16, w8a8, fp8");
     CHECK_OPTION(group, 64, "group is 64; allowed: -1 without a format");
     CHECK_OPTION(zeros, 2, "zeros is 2; allowed: 0, 1");
+    CHECK_OPTION(kv_cache, "int4", "kv_cache is int4; allowed: same, fp8");
     CHECK_OPTION(memory_share, NAN, "memory_share is nan; allowed: above 0, to 1");
     CHECK_OPTION(max_sequences, 257, "sequences is 257; allowed: 1 to 256");
     CHECK_OPTION(max_context, 2000, "context is 2000; allowed: 1 to 1024");

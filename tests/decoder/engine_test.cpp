@@ -97,6 +97,28 @@ TEST_CASE("after the start nothing is compiled and no memory is made") {
     CHECK(model.runtime().counters().compiles == compiles);
 }
 
+TEST_CASE("a cache of codes has half the bytes of one of 16-bit numbers, for prompts and for single tokens") {
+    const test::FakeMachine machine;
+    ModelOptions options = small_options();
+    const RunningModel numbers(options);
+    options.kv_dtype = KvDtype::fp8;
+    RunningModel codes(options);
+    const auto bytes_of_keys = [](const RunningModel& model) {
+        return model.floor_bytes(1, 100) - model.floor_bytes(1, 0);
+    };
+    CHECK(bytes_of_keys(numbers) == 2 * bytes_of_keys(codes));
+    CHECK(codes.capacity().pages == numbers.capacity().pages);
+    Engine engine(codes);
+    std::vector<Heard> heard(3);
+    for (int i = 0; i < 3; ++i) {
+        engine.submit(
+            {.prompt = std::vector<int>(static_cast<std::size_t>(1 + 40 * i), i), .max_new_tokens = 20},
+            heard[static_cast<std::size_t>(i)].listener());
+    }
+    for (Heard& one : heard) CHECK(one.tokens().size() == 20);
+    CHECK(codes.runtime().counters().failed_launches == 0);
+}
+
 TEST_CASE("what does not go is refused by its name") {
     const test::FakeMachine machine;
     const auto refusal = [](const ModelOptions& options) {

@@ -116,7 +116,8 @@ void step(RunningModel& model) {
     const std::vector<int> tokens{1, 2, 3};
     const std::vector<int> pages{0};
     const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
-    static_cast<void>(model.forward().step({&part, 1}, std::vector<Draw>{{}}));
+    model.forward().start({&part, 1}, std::vector<Draw>{{}});
+    static_cast<void>(model.forward().finish());
 }
 
 }  // namespace

@@ -117,7 +117,8 @@ TEST_CASE("norms in front of products of codes write them, so that only two laun
     const std::vector<int> pages{0};
     const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
     const int before = machine.launch_count();
-    CHECK(model.forward().step({&part, 1}, std::vector<Draw>{{}}).front() == 0);
+    model.forward().start({&part, 1}, std::vector<Draw>{{}});
+    CHECK(model.forward().finish().front() == 0);
     CHECK(count(machine, before, "quantized_linear_quantize") ==
           2 * static_cast<int>(layers));  // what comes of attention, and between a network's halves
     CHECK(count(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);

@@ -79,8 +79,8 @@ TEST_CASE("wgmma: blocks fit the multiprocessor together, and no more are launch
         CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
         CHECK(g.blocks_per_sm * (g.shared_bytes() + 1024) <= h100.shared_bytes_per_sm);
         CHECK(launch.block.x == static_cast<std::uint32_t>(g.threads()));
-        CHECK(g.consumers * g.consumer_registers() + g.producer_registers() <=
-              (g.consumers + 1) * (g.moves_registers() ? g.launch_registers() : 255));
+        CHECK(g.consumers * g.consumer_registers() + g.producers() * g.producer_registers() <=
+              (g.consumers + g.producers()) * (g.moves_registers() ? g.launch_registers() : 255));
         const std::int64_t tiles = p.batch * p.heads * ceil_div(p.q_len, g.tile_m());
         CHECK(launch.grid.x == std::min<std::int64_t>(tiles, h100.sm_count * g.blocks_per_sm));
         CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 ? 8 : 0));
@@ -109,7 +109,7 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, packed ones with the 
             const bool by_rows = i != 0 && geometry_of(problem, candidate).by_rows();
             CHECK(map.dtype == (i == 0 ? p.dtype : p.cache_dtype()));
             CHECK(map.box[0] * 2 == map.swizzle_bytes);
-            CHECK(map.box[1] == (i == 0 ? 64 : by_rows ? 1 : tunable(candidate, "tile_n")));
+            CHECK(map.box[1] == (i == 0 ? 64 : by_rows ? 1 : geometry_of(problem, candidate).box_rows()));
             if (p.packed()) {
                 CHECK(map.extent_scalars[1] == (i == 0 ? q_tokens : kv_tokens));
                 CHECK(map.extents[3] == 1);
@@ -210,7 +210,7 @@ TEST_CASE("wgmma: starts that no call may have lead to no row outside of the lin
     }
 }
 
-TEST_CASE("wgmma: tensor copies bring stages that stay on one page, threads all others and codes") {
+TEST_CASE("wgmma: tensor copies bring pages of whole swizzle patterns that fill stages, threads all else") {
     const auto by_rows = [](int page_size, int tile_n, int cache_bytes = 2) {
         return Geometry{.head_dim = 128, .tile_n = tile_n, .page_size = page_size, .cache_bytes = cache_bytes}
             .by_rows();
@@ -218,7 +218,8 @@ TEST_CASE("wgmma: tensor copies bring stages that stay on one page, threads all 
     CHECK(!by_rows(0, 176));
     CHECK(!by_rows(64, 64));
     CHECK(!by_rows(256, 128));
-    for (const int page_size : {1, 4, 16, 48, 64, 192}) CHECK(by_rows(page_size, 128));
+    for (const int page_size : {1, 4, 48, 192}) CHECK(by_rows(page_size, 128));
+    for (const int page_size : {8, 16, 64}) CHECK(!by_rows(page_size, 128));
     CHECK(by_rows(0, 128, 1));
     CHECK(by_rows(256, 128, 1));
 }
@@ -229,13 +230,13 @@ TEST_CASE("wgmma: codes have room for a block of keys and one of values, sixteen
     codes.cache_bytes = 1;
     CHECK(codes.shared_bytes() - same.shared_bytes() == 2 * 128 * 128);
     CHECK(codes.codes_at() % 16 == 0);
-    codes.tile_n = 80;  // three passes of 32 rows
+    codes.tile_n = 80;  // two passes of 64 rows
     codes.head_dim = 72;
-    CHECK(codes.code_bytes() == 3 * 2 * 128 * 16);
+    CHECK(codes.code_bytes() == 2 * 2 * 256 * 16);
 }
 
 TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as ever") {
-    for (const int page_size : {16, 128}) {
+    for (const int page_size : {1, 16, 128}) {
         const Problem problem =
             problem_of("dtype=bf16 causal=yes lengths=paged page_size=" + std::to_string(page_size) +
                        " heads=32 kv_heads=8 head_dim=128 batch=4 q_len=1024 kv_len=4096");
@@ -245,13 +246,13 @@ TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as e
         REQUIRE(plan.tensor_map_count == 3);
         CHECK(plan.tensor_maps[0].extents[3] == 1);
         CHECK(plan.tensor_maps[0].extent_scalars[1] == attention_prefill::q_tokens);
-        const bool copies = !geometry_of(problem, candidate).by_rows();
-        CHECK(copies == (page_size == 128));
+        CHECK(geometry_of(problem, candidate).by_rows() == (page_size == 1));
         for (const std::size_t map : {1U, 2U}) {
             CHECK(plan.tensor_maps[map].extents[1] == static_cast<std::uint32_t>(page_size));
             CHECK(plan.tensor_maps[map].extent_scalars[3] == attention_prefill::pool_pages);
             CHECK(plan.tensor_maps[map].extent_scalars[1] == TensorMap::fixed);
-            CHECK(plan.tensor_maps[map].box[1] == (copies ? tunable(candidate, "tile_n") : 1));
+            CHECK(plan.tensor_maps[map].box[1] ==
+                  std::min<std::int64_t>(page_size, tunable(candidate, "tile_n")));
         }
         CHECK(plan.tensor_maps[1].stride_scalars[2] == attention_prefill::k_batch_stride);
     }

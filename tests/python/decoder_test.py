@@ -180,6 +180,10 @@ class Generating(Case):
             self.assertEqual(tiny.decode(tiny.encode(long)), long)
             self.assertEqual(tiny.state()["vocabulary"], 1024)
 
+    def test_keys_and_values_may_be_codes(self) -> None:
+        with small(self.folder / "marks", kv_cache="fp8") as decoder:
+            self.assertEqual(decoder.generate([1, 2, 3], max_tokens=5, ignore_end=True).ids, [0] * 5)
+
     def test_codes_of_weights_are_made(self) -> None:
         script = "launch:match=kernel=quantize_weights_clear:write=4:value=0x7fffffff7fffffff"
         code = (
@@ -273,6 +277,7 @@ class Refusing(Case):
         for options, kind, words in (
             ({"format": "w5"}, hone.BadArgumentError, "format is w5; allowed: w4a16, w8a16, w8a8, fp8"),
             ({"group": 64}, hone.BadArgumentError, "group is 64; allowed: -1 without a format"),
+            ({"kv_cache": "int4"}, hone.BadArgumentError, "kv_cache is int4; allowed: same, fp8"),
             ({"max_sequences": 0}, hone.BadArgumentError, "sequences is 0; allowed: 1 to 256"),
             ({"max_context": 2000}, hone.BadArgumentError, "context is 2000; allowed: 1 to 1024"),
             ({"memory_share": 2}, hone.BadArgumentError, "memory_share is 2; allowed: above 0, to 1"),

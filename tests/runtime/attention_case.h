@@ -180,7 +180,7 @@ class AttentionCase {
     }
     [[nodiscard]] double sink(std::int64_t head) const {
         if (head > 0 && head + 1 == value("heads")) return -std::numeric_limits<double>::infinity();
-        return head == 2 ? 30.0 : -4.0 + 3.0 * static_cast<double>(head);
+        return head == 2 ? 7.0 : -4.0 + 3.0 * static_cast<double>(head);
     }
     [[nodiscard]] static bool is_keys(std::string_view name) {
         return name == "k" || name == "v" || name == "k_cache" || name == "v_cache";

@@ -90,6 +90,10 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     CHECK(to_json(problem_setup_from_json(sent, names)) == sent);
     const json indexed = to_json(setup(paged_problem()));
     CHECK(to_json(problem_setup_from_json(indexed, names)) == indexed);
+    const Problem routed =
+        *parse_problem("expert_linear dtype=bf16 experts=8 top_k=2 in=64 out=64 tokens=16");
+    const json uneven = to_json(setup(routed));  // starts are an uneven ramp, the last kind of fill
+    CHECK(to_json(problem_setup_from_json(uneven, names)) == uneven);
     const Candidate candidate = ranked_candidate(0);
     const DeviceTraits traits = *representative_device({9, 0, true});
     const json call =

@@ -182,7 +182,7 @@ Argument argument_from_json(const json& object, NameTable& names) {
             .role = static_cast<Role>(bounded(object, "role", 4)),
             .dtype = *dtype,
             .shape = shape_from_json(object),
-            .fill = static_cast<Fill>(bounded(object, "fill", static_cast<int>(Fill::permutation) + 1)),
+            .fill = static_cast<Fill>(bounded(object, "fill", static_cast<int>(Fill::uneven_ramp) + 1)),
             .fill_scale = number(object, "fill_scale"),
             .fill_offset = number(object, "fill_offset"),
             .present = boolean(object, "present")};

@@ -1,10 +1,16 @@
-// How variant wgmma (kernel.cu) fills stages by tensor copies, one a panel, issued by one thread: keys and
-// values of any order, and those in pages that whole stages fill.
+// How variant wgmma (kernel.cu) fills stages by tensor copies. Keys and values of any order, and those in
+// pages that whole stages fill: a copy a panel, by one thread. Smaller pages: a copy each and panel, by the
+// first lanes of four warps, which take the pages of a stage in turn, because one warp issues no more than a
+// copy in about 70 cycles. Every lane knows the page of a copy, read a block ahead.
 #pragma once
 
 #include "attention_prefill/wgmma/layout.cuh"
 
 namespace hone::attention_prefill::warpgroup {
+
+/// Keys of one tensor copy, and copies of a panel of a stage.
+inline constexpr int box_rows = geometry.box_rows();
+inline constexpr int boxes = geometry.boxes();
 
 class Boxes {
   public:
@@ -45,14 +51,34 @@ class Boxes {
     __device__ void load_stage(const Feed& feed, const TensorMap& map, const Tile& tile, int block, uint32 to,
                                uint32 full, uint32 parity, int page) {
         barrier_wait(Layout::empty(full), parity ^ 1);
-        barrier_arrive_expecting(full, geometry.stage_bytes());
-        for (int panel = 0; panel < panels; ++panel) {
-            Coordinates from = key_at(tile, panel, block);
-            if constexpr (paged) {
-                from.token = block * tile_n % page_size;
-                from.batch = page;
+        if (!many_produce || threadIdx.x == 0) barrier_arrive_expecting(full, geometry.stage_bytes());
+        if constexpr (boxes > 1) {
+            load_pages(map, tile, to, full, page);
+        } else {
+            for (int panel = 0; panel < panels; ++panel) {
+                Coordinates from = key_at(tile, panel, block);
+                if constexpr (paged) {
+                    from.token = block * tile_n % page_size;
+                    from.batch = page;
+                }
+                load_box<L2Hint::normal>(to + panel * geometry.panel_bytes(), map, from, full);
             }
-            load_box<L2Hint::normal>(to + panel * geometry.panel_bytes(), map, from, full);
+        }
+    }
+    /// Bytes may arrive before the thread that expects them does: the phase ends with its arrival.
+    __device__ static void load_pages(const TensorMap& map, const Tile& tile, uint32 to, uint32 full,
+                                      int own_page) {
+        const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+#pragma unroll
+        for (int i = 0; i < (boxes + 3) / 4; ++i) {
+            const int box = 4 * i + warp;
+            const int page = __shfl_sync(0xffffffffu, own_page, box);
+            if (threadIdx.x % 32 != 0 || box >= boxes) continue;
+#pragma unroll
+            for (int panel = 0; panel < panels; ++panel)
+                load_box<L2Hint::normal>(
+                    to + panel * geometry.panel_bytes() + box * box_rows * row_bytes, map,
+                    Coordinates{panel * panel_width, 0, tile.head() / group_size, page}, full);
         }
     }
     /// The next values are those of the keys just loaded, and the next keys those of `block`, if there are
@@ -61,12 +87,13 @@ class Boxes {
         value_page_ = key_page_;
         if constexpr (paged) key_page_ = look_up(feed, tile, max(block, tile.first));
     }
-    /// The page of a block. One without a key that some query of the sequence sees has none: its rows are
-    /// zeros, as those of pages that the pool lacks, and its bytes count.
+    /// The page of a copy of a block. One without a key that some query of the sequence sees has none: its
+    /// rows are zeros, as those of pages that the pool lacks, and its bytes count.
     __device__ static int look_up(const Feed& feed, const Tile& tile, int block) {
         const Sequence& sequence = tile.sequence;
-        const int first = block * tile_n;
-        if (first >= sequence.kv_len || first + tile_n <= sequence.first_key()) return -1;
+        const int box = boxes > 1 ? static_cast<int>(threadIdx.x) % 32 : 0;
+        const int first = block * tile_n + box * box_rows;
+        if (box >= boxes || first >= sequence.kv_len || first + box_rows <= sequence.first_key()) return -1;
         return feed.call.page_table[sequence.index * feed.call.page_table_stride + first / page_size];
     }
 

@@ -23,7 +23,9 @@ struct Geometry {
     int page_size = 0;    ///< keys of a page; 0: they do not come in pages
     int cache_bytes = 2;  ///< bytes of an element of keys and values; 1: codes of fp8
 
-    constexpr int threads() const { return 128 * (1 + consumers); }
+    /// Warpgroups that bring keys and values: two where codes are widened, which keeps four warps too busy.
+    constexpr int producers() const { return widens() ? 2 : 1; }
+    constexpr int threads() const { return 128 * (producers() + consumers); }
     constexpr int tile_m() const { return consumers * block_rows; }
     constexpr int panels() const { return (head_dim + panel_width - 1) / panel_width; }
 
@@ -33,14 +35,27 @@ struct Geometry {
 
     /// Codes, which are widened on their way: by all threads of the producer.
     constexpr bool widens() const { return cache_bytes == 1; }
-    /// Whether threads copy keys and values row by row; else one tensor copy brings a panel of a stage, which
-    /// must not reach from one page into the next.
-    constexpr bool by_rows() const { return widens() || (page_size != 0 && page_size % tile_n != 0); }
-    constexpr int producer_threads() const { return by_rows() ? 128 : 1; }
-
-    /// Bytes of codes that wait to be widened, one of each of keys and values: 16 a thread and panel for 32
-    /// rows.
-    constexpr int code_bytes() const { return widens() ? (tile_n + 31) / 32 * panels() * 128 * 16 : 0; }
+    /// Keys of one tensor copy, and the copies of a stage's panel: a copy stays on a page.
+    constexpr int box_rows() const { return page_size == 0 || page_size > tile_n ? tile_n : page_size; }
+    constexpr int boxes() const { return tile_n / box_rows(); }
+    /// Copies fill stages, are whole swizzle patterns of 8 rows, and do not reach from one page into the
+    /// next.
+    constexpr bool has_boxes() const {
+        return tile_n % box_rows() == 0 && box_rows() % 8 == 0 &&
+               (page_size == 0 || page_size % box_rows() == 0);
+    }
+    /// Whether threads copy keys and values row by row, and not tensor copies.
+    constexpr bool by_rows() const { return widens() || !has_boxes(); }
+    /// Threads that produce: one, or whole warpgroups where threads copy, or where a warp alone would take
+    /// too long to issue the copies.
+    constexpr bool many_produce() const { return by_rows() || boxes() > 1; }
+    constexpr int producer_threads() const { return many_produce() ? 128 * producers() : 1; }
+    /// Bytes of codes that wait to be widened, of keys or of values: 16 a thread, panel, and pass of all
+    /// threads over the rows, of which four share one.
+    constexpr int code_bytes() const {
+        const int rows = producer_threads() / 4;
+        return widens() ? (tile_n + rows - 1) / rows * panels() * producer_threads() * 16 : 0;
+    }
 
     // Offsets from the aligned base.
     constexpr int keys_at() const { return consumers * query_stages * query_bytes(); }
@@ -58,7 +73,8 @@ struct Geometry {
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const { return by_rows() ? 56 : 40; }
     constexpr int consumer_registers() const {
-        const int each = (launch_registers() * (1 + consumers) - producer_registers()) / consumers / 8 * 8;
+        const int all = launch_registers() * (producers() + consumers);
+        const int each = (all - producers() * producer_registers()) / consumers / 8 * 8;
         return each < 240 ? each : 240;
     }
     /// Registers for what a consumer's thread holds throughout: scores, rounded weights, sums, and the

@@ -5,9 +5,11 @@
 // panels of 64 columns) -> tensor cores. Scores stay in registers: they become weights there, which are the
 // left operand of the product with the values. Results: registers -> global.
 //
-// Warpgroup 0 is the producer: one thread issues all copies; where keys come in pages, its warp looks these
-// up, and each copy stays on a page. Warpgroups 1 to `consumers` take 64 queries each, and go through the
-// tile's blocks of keys from the last to the first. Three things overlap:
+// Warpgroup 0 is the producer: one thread issues all copies; where pages are smaller than a stage, its four
+// warps do, and each copy stays on a page (boxes.cuh). Keys in pages that copies cannot take, and codes, of
+// which two warpgroups make numbers, are copied by all threads (rows.cuh). The next `consumers` warpgroups
+// take 64 queries each, and go through the tile's blocks of keys from the last to the first. Three things
+// overlap:
 //   - in a warpgroup the product with the next keys is issued before that with the present values, and the
 //     softmax of the next scores runs beside the latter;
 //   - from tile to tile the next tile's first product is under way while the results are stored;
@@ -18,8 +20,9 @@
 //   queries   per consumer and query stage; also of the tile itself. Full: the producer's arrival and the
 //             bytes; after the last tile only the arrival, for no tile. Empty: the consumer's four warps,
 //             after the tile's last product with keys, or when the fragments are in registers.
-//   keys, values   per stage, rings of their own. Full: the producer's arrival and the bytes. Empty: all
-//             warps of all consumers, after the product that reads them has ended.
+//   keys, values   per stage, rings of their own. Full: the producer's arrival and the bytes, or arrivals of
+//   all
+//             of its threads. Empty: all warps of all consumers, after the product that reads them has ended.
 // Named barriers: 1 to `consumers` for the turns of ping-pong, 128 threads arriving and 128 waiting; the next
 // ones for a consumer's own threads, when they have cleared values.
 #include "attention_prefill/wgmma/consumer.cuh"
@@ -31,7 +34,7 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
     constexpr int half = geometry.barriers() / 2;
     for (int i = 0; i < half; ++i) {
         const bool of_queries = i < consumers * query_stages;
-        barrier_init(layout.barrier(i), by_rows && !of_queries ? 128 : 1);
+        barrier_init(layout.barrier(i), by_rows && !of_queries ? geometry.producer_threads() : 1);
         barrier_init(layout.barrier(half + i), of_queries ? 4 : 4 * consumers);
     }
     fence_barrier_init();
@@ -50,14 +53,14 @@ __device__ inline void run(const Maps& maps, const Call& call, const Sections& s
     __syncthreads();
     if constexpr (programmatic) release_successor();
 
-    if (warpgroup == 0) {
+    if (warpgroup == 0 || (geometry.producers() == 2 && warpgroup == 1)) {
         if constexpr (geometry.moves_registers()) release_registers<geometry.producer_registers()>();
         if constexpr (programmatic && packed && paged) wait_for_predecessor();  // the order reads starts
         if (threadIdx.x < geometry.producer_threads()) Producer(layout, maps, call, sections).run();
     } else {
         if constexpr (geometry.moves_registers()) claim_registers<geometry.consumer_registers()>();
         if constexpr (programmatic) wait_for_predecessor();
-        Consumer(layout, call, warpgroup - 1).run();
+        Consumer(layout, call, warpgroup - geometry.producers()).run();
     }
 }
 

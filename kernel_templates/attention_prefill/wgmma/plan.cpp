@@ -72,7 +72,7 @@ TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, bool packe
 /// k or v: a tensor like q, or {head_dim, page_size, kv_heads, pages}. Where threads copy, nothing reads
 /// the map, but it must be a valid one.
 TensorMap kv_map(const AttentionProblem& p, const Mapped& mapped, const Geometry& g) {
-    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.by_rows() ? 1 : g.tile_n);
+    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.by_rows() ? 1 : g.box_rows());
     map.dtype = p.cache_dtype();
     if (p.paged()) map.extent_scalars[3] = pool_pages;
     return map;

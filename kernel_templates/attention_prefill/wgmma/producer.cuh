@@ -1,6 +1,6 @@
 // The producer of variant wgmma (kernel.cu), which keeps queries, keys and values coming: one thread, or all
-// 128 of its warpgroup where they copy keys and values row by row. These go the same way together, each
-// counting the block's tiles for itself, and the first of them copies queries.
+// 128 of its warpgroup where keys and values come row by row or in many copies. These go the same way
+// together, each counting the block's tiles for itself, and the first of them copies queries.
 #pragma once
 
 #include "attention_prefill/wgmma/boxes.cuh"
@@ -51,7 +51,7 @@ class Producer {
     using Stages = Conditional<by_rows, Conditional<fp8_cache, WidenedRows, CopiedRows>::type, Boxes>::type;
 
     /// Whether this thread copies queries, alone or for the others.
-    __device__ static bool leads() { return !by_rows || threadIdx.x == 0; }
+    __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }
 
     /// The tile drawn, or if it is empty the next one that is not.
     __device__ Tile next(uint64 drawn) {

@@ -1,4 +1,4 @@
-// How variant wgmma (kernel.cu) fills stages where no tensor copy can: by the 128 threads of the producer,
+// How variant wgmma (kernel.cu) fills stages where no tensor copy can: by all threads of the producer,
 // which copy 16 bytes each. Keys in pages smaller than a stage come by cp.async straight to their place in
 // the stage. Codes of fp8 come by cp.async to a place that is the thread's own, a whole block ahead; then the
 // thread widens them, exactly, on their way to the stage: of keys and values one such place each.
@@ -21,9 +21,10 @@ namespace hone::attention_prefill::warpgroup {
 inline constexpr int chunk_elements = 16 / static_cast<int>(sizeof(CacheElement));
 inline constexpr int row_threads = panel_width / chunk_elements;
 /// Rows that all threads copy together, and how often they do for a block; rows of a warp.
-inline constexpr int pass_rows = 128 / row_threads;
+inline constexpr int row_producers = 128 * geometry.producers();
+inline constexpr int pass_rows = row_producers / row_threads;
 inline constexpr int passes = (tile_n + pass_rows - 1) / pass_rows;
-inline constexpr int warp_rows = pass_rows / 4;
+inline constexpr int warp_rows = 32 / row_threads;
 
 /// The pages of a block's rows; without pages nothing.
 class RowPages {
@@ -221,7 +222,7 @@ class WidenedRows {
     }
     /// The thread's place for codes.
     __device__ static uint32 own(uint32 codes, int pass, int panel) {
-        return codes + ((pass * panels + panel) * 128 + threadIdx.x) * 16;
+        return codes + ((pass * panels + panel) * row_producers + threadIdx.x) * 16;
     }
     __device__ void copy(const Feed& feed, uint32 codes, const RowTensor& tensor, const Tile& tile, int block,
                          const RowPages& pages) {
@@ -248,13 +249,23 @@ class WidenedRows {
         const uint32 to =
             stage + swizzled_offset<panel_width>(own_row, static_cast<int>(threadIdx.x) % row_threads * 2);
         barrier_wait(Layout::empty(full), parity ^ 1);
+        // Two words at a time: while one is widened the other comes.
+        constexpr int count = passes * panels;
 #pragma unroll
-        for (int pass = 0; pass < passes; ++pass) {
-            if (tile_n % pass_rows != 0 && pass * pass_rows + own_row >= tile_n) continue;
+        for (int first = 0; first < count; first += 2) {
+            uint4 words[2];
 #pragma unroll
-            for (int panel = 0; panel < panels; ++panel) {
-                const uint4 word = load_shared_16(own(codes, pass, panel));
-                const uint32 at = to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes;
+            for (int i = 0; i < 2; ++i) {
+                const int number = first + i;
+                if (number < count) words[i] = load_shared_16(own(codes, number / panels, number % panels));
+            }
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const int number = first + i;
+                const int pass_row = number / panels * pass_rows;
+                if (number >= count || (tile_n % pass_rows != 0 && pass_row + own_row >= tile_n)) continue;
+                const uint32 at = to + number % panels * geometry.panel_bytes() + pass_row * row_bytes;
+                const uint4& word = words[i];
                 store_shared(at, uint4{low(word.x), high(word.x), low(word.y), high(word.y)});
                 store_shared(at ^ 16, uint4{low(word.z), high(word.z), low(word.w), high(word.w)});
             }

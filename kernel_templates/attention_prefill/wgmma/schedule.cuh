@@ -28,11 +28,14 @@ inline constexpr bool dynamic = Tuned::dynamic != 0;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
 /// Threads copy keys and values, and widen codes.
 inline constexpr bool by_rows = geometry.by_rows();
+/// All 128 threads of the producer's warpgroup are at work.
+inline constexpr bool many_produce = geometry.many_produce();
 
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,
               "keys are the columns of one product, the terms of the other");
-static_assert(!by_rows || !dynamic, "threads that copy count the block's tiles each for itself");
+static_assert(!many_produce || !dynamic, "many producers count the block's tiles each for itself");
+static_assert(by_rows || geometry.boxes() <= 32, "a lane knows the page of a tensor copy");
 static_assert(!fp8_cache || head_dim % 16 == 0, "rows of 16-byte chunks of codes");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");

@@ -40,10 +40,9 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p) { return p.dtype != Dtype::fp32; }),
     rule("rows must have whole 16-byte chunks: head_dim is a multiple of 8, of 16 where keys are codes",
          [](const AttentionProblem& p) { return p.head_dim % (p.fp8_cache() ? 16 : 8) == 0; }),
-    rule("where threads copy keys and values, each block has its own tiles: drawing costs registers that "
-         "they lack",
+    rule("many producers have their own tiles: drawing costs registers that they lack",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
-             return c.dynamic == 0 || !geometry(p, c).by_rows();
+             return c.dynamic == 0 || !geometry(p, c).many_produce();
          }),
     rule("the resident blocks' queries, keys and values must fit shared memory",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
@@ -62,9 +61,12 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return c.consumers == 1 || p.q_len > block_rows;
          }),
-    rule("a lone consumer is for so few tiles that multiprocessors have hardly more than one each",
+    rule("a lone consumer is for so few tiles that multiprocessors have hardly more than one each, or for "
+         "codes, of "
+         "which two blocks would need too many registers",
          [](const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& t) {
-             return c.consumers * c.blocks_per_sm > 1 || tiles(p, geometry(p, c)) <= 4 * t.sm_count;
+             const Geometry g = geometry(p, c);
+             return c.consumers * c.blocks_per_sm > 1 || g.widens() || tiles(p, g) <= 4 * t.sm_count;
          }),
     rule("a third stage is for short ones",
          [](const WgmmaConfig& c) { return c.stages == 2 || c.tile_n <= 112; }),

@@ -1,6 +1,7 @@
 """`hone generate` beside transformers: folders of small models with random weights, written by save_pretrained, in float32.
 
 Each of 200 tokens has to be the likeliest for transformers after those before it, which is what equal greedy texts mean.
+And the trained model of examples/tiny-llama with a cache of fp8 codes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import subprocess
 import tempfile
 import unittest
+from pathlib import Path
 from typing import Any, Dict, List
 
 from support import DEVICE
@@ -42,7 +44,9 @@ QWEN: Dict[str, Any] = {
 CONFIGS: Dict[str, Any] = {
     "llama": lambda: transformers.LlamaConfig(**SIZES),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
-    "mixtral": lambda: transformers.MixtralConfig(**SIZES, num_local_experts=8, num_experts_per_tok=2, sliding_window=None),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **SIZES, num_local_experts=8, num_experts_per_tok=2, sliding_window=None
+    ),
     "qwen3_moe": lambda: transformers.Qwen3MoeConfig(**SIZES, **QWEN, norm_topk_prob=True),
     "qwen3_moe, weights as they are, one layer without experts": lambda: transformers.Qwen3MoeConfig(
         **SIZES, **QWEN, norm_topk_prob=False, mlp_only_layers=[2]
@@ -71,18 +75,26 @@ def made(config: Any) -> Any:
     return model
 
 
-def texts(folder: str, prompt: List[int], *options: str) -> List[List[int]]:
-    """What `hone generate` makes of it."""
-    words = [find_program(), "generate", folder, "--prompt-ids", ",".join(map(str, prompt)), "--ignore-end", "--json"]
-    ended = subprocess.run([*words, "-n", str(NEW_TOKENS), *options], capture_output=True, text=True, check=False)
+def told(*words: str) -> Any:
+    """The data of a command of the program."""
+    command = [find_program(), *words, "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode != 0:
         raise AssertionError(ended.stdout + ended.stderr)
-    return json.loads(ended.stdout)["data"]["tokens"]
+    return json.loads(ended.stdout)["data"]
+
+
+def texts(folder: str, prompt: List[int], *options: str) -> List[List[int]]:
+    """What `hone generate` makes of it."""
+    ids = ",".join(map(str, prompt))
+    words = ("generate", folder, "--prompt-ids", ids, "--ignore-end", "-n", str(NEW_TOKENS))
+    return told(*words, *options)["tokens"]
 
 
 class Greedy(unittest.TestCase):
     def test_each_token_is_the_likeliest_for_transformers(self):
-        prompt = torch.randint(SIZES["vocab_size"], (PROMPT,), generator=torch.Generator().manual_seed(3)).tolist()
+        generator = torch.Generator().manual_seed(3)
+        prompt = torch.randint(SIZES["vocab_size"], (PROMPT,), generator=generator).tolist()
         for name, config in CONFIGS.items():
             with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
                 model = made(config())
@@ -100,6 +112,39 @@ class Greedy(unittest.TestCase):
                 for other in texts(folder, prompt, "--sequences", "5"):
                     same = next((i for i in range(NEW_TOKENS) if other[i] != text[i]), NEW_TOKENS)
                     self.assertEqual(same, NEW_TOKENS, "five texts side by side are not the one alone")
+
+
+class CacheOfCodes(unittest.TestCase):
+    """Of prompts, which `hone score` computes alone, and of single tokens behind them."""
+
+    FOLDER = Path(__file__).resolve().parents[3] / "examples" / "tiny-llama"
+
+    def setUp(self):
+        if not (self.FOLDER / "model.safetensors").exists():
+            self.skipTest(f"{self.FOLDER} has no weights here")
+
+    def test_prompts_are_as_likely(self):
+        words = ("score", str(self.FOLDER), str(self.FOLDER / "held_back.txt"))
+        numbers = told(*words)["perplexity"]
+        codes = told(*words, "--kv-cache", "fp8")["perplexity"]
+        print(f"perplexity {numbers:.4f}, with a cache of fp8 {codes:.4f}", flush=True)
+        self.assertNotEqual(numbers, codes)
+        self.assertLess(abs(codes / numbers - 1), 0.01)
+
+    def test_a_text_is_as_likely(self):
+        model = transformers.LlamaForCausalLM.from_pretrained(self.FOLDER, dtype=torch.float32).to(DEVICE).eval()
+        prompt = list(range(40, 117))
+        likely: Dict[str, int] = {}
+        for kind in ("same", "fp8"):
+            (text,) = texts(str(self.FOLDER), prompt, "--kv-cache", kind)
+            with torch.no_grad():
+                logits = model(torch.tensor([prompt + text], device=DEVICE)).logits[0, len(prompt) - 1 : -1]
+            chosen = logits.gather(-1, torch.tensor(text, device=DEVICE)[:, None])[:, 0]
+            gaps = logits.max(-1).values - chosen
+            likely[kind] = int((gaps == 0).sum())
+            print(f"cache {kind}: {likely[kind]} of {NEW_TOKENS} likeliest, gaps up to {gaps.max():.3f}", flush=True)
+            self.assertLess(gaps.max().item(), 0.5)
+        self.assertGreaterEqual(likely["fp8"], 0.9 * NEW_TOKENS)
 
 
 if __name__ == "__main__":
