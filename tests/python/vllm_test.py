@@ -343,7 +343,7 @@ class Attention(Case):
         codes = (cache / scales).to(FP8).view(torch.uint8)
         found = self.run_step(step, impl, codes, layer=layer)
         torch.testing.assert_close(found, step.wanted(through=through), rtol=1e-4, atol=1e-5)
-        decode, packed = self.calls(hone.Attention)
+        (decode,), (packed,) = (self.calls(hone.Attention, packed=one) for one in (False, True))
         self.assertEqual((decode["q"].shape[:2], packed["q"].shape[:1]), ((1, 1), (53,)))
         self.assertEqual((packed["q_starts"].tolist(), packed["q_len"]), ([0, 37, 53], 37))
         self.assertEqual(packed["kv_lengths"].tolist(), [60, 16])

@@ -90,7 +90,7 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (c.stages == 3) gain -= 0.005;
     if (c.softmax_first != 0) gain += 0.012;
     if (repeats_larger_sections(p, c)) gain += 0.04;
-    if (g.by_rows()) gain += g.widens() ? 0.5 : 0.2;
+    if (g.by_rows()) gain += g.widens() ? 0.4 : 0.17;
     if (!g.by_rows() && g.boxes() > 1) gain += 0.01 + 0.002 * g.boxes();
 
     const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
