@@ -98,7 +98,7 @@ def fill_model(model: nn.Module, tensors: Tensors, read: Callable[[StoredTensor]
     where they are too many, too few or of other shapes."""
     plan = _Plan({}, {}, [])
     places = _places(model, plan)
-    _check(places, plan, tensors, True)
+    _check(places, plan, tensors, True, "")
     for group in _groups(places):
         value = read(tensors[next(name for name in group if name in tensors)])
         _fill(list(group.values()), value, value.device)
@@ -205,7 +205,12 @@ def _groups(places: Dict[str, _Place]) -> List[Dict[str, _Place]]:
     return list(groups.values())
 
 
-def _check(places: Dict[str, _Place], plan: _Plan, tensors: Tensors, strict: bool) -> None:
+_LOOSELY = "; strict=False loads what both have"
+
+
+def _check(
+    places: Dict[str, _Place], plan: _Plan, tensors: Tensors, strict: bool, instead: str = _LOOSELY
+) -> None:  # fmt: skip
     for name, place in places.items():
         if name in tensors and tuple(place.tensor.shape) != tensors[name].shape:
             raise ValueError(
@@ -225,7 +230,7 @@ def _check(places: Dict[str, _Place], plan: _Plan, tensors: Tensors, strict: boo
             said = ", ".join(map(shown, names[:_SHOWN]))
             said += f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             raise ValueError(
-                f"the {one} lacks {said}, which the {other} has; strict=False loads what both have"
+                f"the {one} lacks {said}, which the {other} has{instead}"
             )
 
 

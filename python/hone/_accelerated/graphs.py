@@ -32,5 +32,5 @@ class Captured:
 
 
 def new_pool(device: torch.device) -> Optional[Any]:
-    """Memory that the graphs of a model share: they run one after another."""
+    """Memory that graphs share which run one after another."""
     return torch.cuda.graph_pool_handle() if device.type == "cuda" else None

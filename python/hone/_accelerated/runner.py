@@ -13,7 +13,7 @@ from ..errors import HoneWarning
 from . import layers
 from .anatomy import Anatomy, Family, check_tensors, head_of
 from .cache import Contents, HoneCache
-from .graphs import Captured, new_pool
+from .graphs import Captured
 from .layers import Step
 from .padding import Padding, is_as_before, of_prompt
 from .storage import Scratch, Storage
@@ -73,7 +73,6 @@ class Runner:
         self._watch = Watch(base, head)
         if self.family.model_type == "gemma2":
             self._watch.copied([m for m in base.modules() if type(m).__name__ == "Gemma2RMSNorm"])
-        self._pool = new_pool(self.anatomy.device)
         self._why_not = ""
 
     def say(self, what: str, happens: str = "transformers' own code runs in place of Hone's") -> None:
@@ -350,7 +349,7 @@ class Runner:
                 before = lengths.clone()
                 step()  # prepares what a capture could not
                 lengths.copy_(before)
-                graph: Any = Captured(step, self._pool)
+                graph: Any = Captured(step, storage.pool)
                 graph.ids = static
         return graph
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Tuple
 import torch
 
 from .anatomy import Anatomy
+from .graphs import new_pool
 from .layers import PAGE, Room, angles, pages_of
 
 
@@ -26,6 +27,7 @@ class Storage:
         self._whole = [Room(k, v, pages_of(k), pages_of(v), table) for k, v in pairs]
         self._rooms: Dict[int, List[Room]] = {}
         self.graphs: Dict[Tuple[int, int], Any] = {}  # captured decode steps by sequences and most tokens
+        self.pool = new_pool(anatomy.device)  # which lives no longer than its graphs
 
     def rooms(self, sequences: int) -> List[Room]:
         """Of the first sequences, a layer each."""

@@ -8,83 +8,18 @@ import unittest
 import warnings
 from typing import Any
 
-import support  # noqa: F401 - skips where PyTorch or a GPU is missing
-from support import DEVICE, Case
+from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, left_padded, made
+from support import DEVICE
 
 import torch
-
-try:
-    import transformers
-except ModuleNotFoundError:
-    raise unittest.SkipTest("transformers is not installed") from None
+import transformers
 
 import hone
 from hone._accelerated.classes import runner_of
 from hone.errors import HoneWarning
 
-transformers.logging.set_verbosity_error()
 
-SIZES = {
-    "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 1024, "pad_token_id": 0, "bos_token_id": 1,
-    "eos_token_id": 2,
-}  # fmt: skip
-LLAMA3 = {
-    "rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 128,
-}  # fmt: skip
-CONFIGS = {
-    "llama": lambda: transformers.LlamaConfig(**SIZES),
-    "llama3": lambda: transformers.LlamaConfig(**SIZES, attention_bias=True, rope_parameters=LLAMA3),
-    "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
-    "qwen2": lambda: transformers.Qwen2Config(**SIZES, tie_word_embeddings=True),
-    "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
-    "gemma2": lambda: transformers.Gemma2Config(
-        **SIZES, head_dim=64, sliding_window=64, attn_logit_softcapping=5.0, final_logit_softcapping=8.0,
-        query_pre_attn_scalar=80,
-    ),
-    "phi3": lambda: transformers.Phi3Config(
-        **SIZES, sliding_window=100,
-        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
-    ),
-    "gpt2": lambda: transformers.GPT2Config(
-        n_embd=256, n_layer=3, n_head=4, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1, eos_token_id=2
-    ),
-}  # fmt: skip
-GREEDY = {"do_sample": False, "max_new_tokens": 60, "min_new_tokens": 60}
-
-
-def made(name: str, dtype: Any = torch.float32) -> Any:
-    """With weights that are no two alike; the same numbers whatever the dtype, but for its rounding."""
-    torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation="eager").eval()
-    with torch.no_grad():
-        for key, parameter in model.named_parameters():
-            if "norm" in key or "ln_" in key:
-                parameter.add_(torch.rand_like(parameter) - 0.5)
-            else:
-                parameter.copy_(torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.06))
-    model.generation_config.pad_token_id = 0
-    return model.to(DEVICE).to(dtype)
-
-
-def ids(sequences: int, tokens: int, seed: int = 1) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(3, 512, (sequences, tokens), generator=generator).to(DEVICE)
-
-
-def left_padded(sequences: int, tokens: int) -> torch.Tensor:
-    mask = torch.ones(sequences, tokens, dtype=torch.long, device=DEVICE)
-    mask[0, : tokens // 4], mask[-1, : 3 * tokens // 4] = 0, 0
-    return mask
-
-
-class Accelerated(Case):
-    def pair(self, name: str, dtype: Any = torch.float32, format: Any = None) -> tuple:
-        plain, fast = made(name, dtype), made(name, dtype)
-        hone.accelerate(fast, format, max_batch=8, max_tokens=512)
-        return plain, fast
-
+class Accelerated(ModelCase):
     def assert_same(self, fast: Any, plain: Any, *arguments: Any, **options: Any) -> None:  # type: ignore[override]
         found, wanted = (model.generate(*arguments, **options) for model in (fast, plain))
         self.assertEqual(found.tolist(), wanted.tolist())
@@ -111,29 +46,6 @@ class Accelerated(Case):
             torch.manual_seed(5)
             found.append(model.generate(ids(2, 30), do_sample=True, top_k=5, max_new_tokens=20).tolist())
         self.assertEqual(*found)
-
-    def test_errors_in_bf16_are_those_of_transformers(self) -> None:
-        """To the same weights in float32: at most 1.1 times as large, in prompts and in steps from the graph."""
-        for name in CONFIGS:
-            plain, fast = self.pair(name, torch.bfloat16)
-            wide = made(name, torch.bfloat16).float()
-            for tokens in (9, 150):
-                with self.subTest(name, tokens=tokens), torch.no_grad():
-                    ratios = self.error_ratios(fast, plain, wide, tokens)
-                    self.assertLess(max(ratios), 1.1, ratios)
-
-    def error_ratios(self, fast: Any, plain: Any, wide: Any, tokens: int) -> list:
-        """Of the prompt's logits, and of the steps' behind it."""
-        errors = [[0.0, 0.0], [0.0, 0.0]]
-        pasts: list = [None, None, None]
-        for step in range(9):
-            given = ids(4, tokens) if step == 0 else ids(4, 1, step + 7)
-            outs = [m(given, past_key_values=past, use_cache=True) for m, past in zip((fast, plain, wide), pasts)]
-            pasts = [out.past_key_values for out in outs]
-            for one in (0, 1):
-                error = float((outs[one].logits.double() - outs[2].logits.double()).norm())
-                errors[min(step, 1)][one] += error
-        return [ours / theirs for ours, theirs in errors]
 
     def test_a_text_ends_where_it_ended_before(self) -> None:
         """Whether it has is asked one step late; the cache that is returned has no step too many."""
@@ -209,16 +121,6 @@ class Accelerated(Case):
             loaded = hone.load(folder, max_batch=2, max_tokens=256)
         self.assert_same(loaded, plain, ids(2, 30), **GREEDY)
 
-    def test_codes(self) -> None:
-        """Beside the numbers that they stand for: 8 bits come close."""
-        for name in ("llama", "phi3", "gpt2"):
-            for format, most in (("w4a16", 0.4), ("w8a16", 0.05), ("fp8", 0.2)):
-                plain, fast = self.pair(name, torch.bfloat16, format)
-                with self.subTest(name, format=format), torch.no_grad():
-                    found, wanted = (model(ids(2, 50)).logits.double() for model in (fast, plain))
-                    self.assertLess(self.relative_error(found, wanted), most)
-                    self.assertEqual(fast.generate(ids(2, 20), **GREEDY).shape, (2, 80))
-
     def test_a_generation_that_goes_over_its_memory(self) -> None:
         plain, fast = made("llama"), made("llama")
         hone.accelerate(fast, max_batch=2, max_tokens=64)
@@ -238,22 +140,6 @@ class Accelerated(Case):
                 fast(token, past_key_values=past)
             torch.cuda.synchronize()
             self.assertEqual((torch.cuda.memory_stats()["num_device_alloc"], torch.cuda.memory_allocated()), before)
-
-    def test_training(self) -> None:
-        """Gradients of all parameters, with rotations of positions that differ by sequence."""
-        for name in ("llama", "qwen3", "phi3", "gpt2"):
-            plain, fast = made(name), made(name)
-            hone.accelerate(fast, training=True)
-            positions = torch.stack((torch.arange(40), torch.arange(40).flip(0))).to(DEVICE)
-            for model in (plain, fast):
-                model.train()
-                torch.manual_seed(3)  # for GPT-2's dropout
-                model(ids(2, 40), labels=ids(2, 40), position_ids=positions).loss.backward()
-            with self.subTest(name):
-                for (key, one), (_, other) in zip(fast.named_parameters(), plain.named_parameters()):
-                    self.assertLess(self.relative_error(one.grad, other.grad.double()), 1e-3, key)
-                hone.restore(fast)
-                self.assertEqual([type(m) for m in fast.modules()], [type(m) for m in plain.modules()])
 
     def test_it_is_faster(self) -> None:
         """Launches of a graph in place of some hundred."""

@@ -1,0 +1,73 @@
+"""Numbers of accelerated models on a GPU: errors beside those of transformers, weights of 4 and 8 bits, gradients."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, made
+from support import DEVICE
+
+import torch
+
+import hone
+
+
+class Numbers(ModelCase):
+    def test_errors_in_bf16_are_those_of_transformers(self) -> None:
+        """To the same weights in float32: at most 1.1 times as large, in prompts and in steps from the graph."""
+        for name in CONFIGS:
+            plain, fast = self.pair(name, torch.bfloat16)
+            wide = made(name, torch.bfloat16).float()
+            for tokens in (9, 150):
+                with self.subTest(name, tokens=tokens), torch.no_grad():
+                    ratios = self.error_ratios(fast, plain, wide, tokens)
+                    self.assertLess(max(ratios), 1.1, ratios)
+
+    def error_ratios(self, fast: Any, plain: Any, wide: Any, tokens: int) -> list:
+        """Of the prompt's logits, and of the steps' behind it."""
+        errors = [[0.0, 0.0], [0.0, 0.0]]
+        pasts: list = [None, None, None]
+        for step in range(9):
+            given = ids(4, tokens) if step == 0 else ids(4, 1, step + 7)
+            outs = [m(given, past_key_values=past, use_cache=True) for m, past in zip((fast, plain, wide), pasts)]
+            pasts = [out.past_key_values for out in outs]
+            for one in (0, 1):
+                error = float((outs[one].logits.double() - outs[2].logits.double()).norm())
+                errors[min(step, 1)][one] += error
+        return [ours / theirs for ours, theirs in errors]
+
+    def test_codes(self) -> None:
+        """Beside transformers' layers with the same codes, and 8 bits beside the numbers that they stand for."""
+        for name in ("llama", "phi3"):
+            for format in ("w4a16", "w8a16", "fp8"):
+                plain, fast = self.pair(name, torch.bfloat16, format)
+                hone.replace_linear_with_quantized(plain.base_model, format)
+                with self.subTest(name, format=format), torch.no_grad():
+                    found, wanted = (model(ids(2, 50)).logits.double() for model in (fast, plain))
+                    self.assertLess(self.relative_error(found, wanted), 0.05 if format == "fp8" else 0.03)
+                    self.assertEqual(fast.generate(ids(2, 20), **GREEDY).shape, (2, 80))
+        plain, fast = self.pair("gpt2", torch.bfloat16, "w8a16")
+        with torch.no_grad():
+            found, wanted = (model(ids(2, 50)).logits.double() for model in (fast, plain))
+        self.assertLess(self.relative_error(found, wanted), 0.05)
+
+    def test_training(self) -> None:
+        """Gradients of all parameters, with rotations of positions that differ by sequence."""
+        for name in ("llama", "qwen3", "phi3", "gpt2"):
+            plain, fast = made(name), made(name)
+            hone.accelerate(fast, training=True)
+            positions = torch.stack((torch.arange(40), torch.arange(40).flip(0))).to(DEVICE)
+            for model in (plain, fast):
+                model.train()
+                torch.manual_seed(3)  # for GPT-2's dropout
+                model(ids(2, 40), labels=ids(2, 40), position_ids=positions).loss.backward()
+            with self.subTest(name):
+                for (key, one), (_, other) in zip(fast.named_parameters(), plain.named_parameters()):
+                    self.assertLess(self.relative_error(one.grad, other.grad.double()), 1e-3, key)
+                hone.restore(fast)
+                self.assertEqual([type(m) for m in fast.modules()], [type(m) for m in plain.modules()])
+
+
+if __name__ == "__main__":
+    unittest.main()

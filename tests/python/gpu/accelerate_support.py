@@ -1,0 +1,81 @@
+"""What the tests of hone.accelerate() share: small models of every architecture. Where transformers is missing, importing this
+skips the module that does."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any
+
+from support import DEVICE, Case
+
+import torch
+
+try:
+    import transformers
+except ModuleNotFoundError:
+    raise unittest.SkipTest("transformers is not installed") from None
+
+import hone
+
+transformers.logging.set_verbosity_error()
+
+SIZES = {
+    "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 1024, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 2,
+}  # fmt: skip
+LLAMA3 = {
+    "rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 128,
+}  # fmt: skip
+CONFIGS = {
+    "llama": lambda: transformers.LlamaConfig(**SIZES),
+    "llama3": lambda: transformers.LlamaConfig(**SIZES, attention_bias=True, rope_parameters=LLAMA3),
+    "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "qwen2": lambda: transformers.Qwen2Config(**SIZES, tie_word_embeddings=True),
+    "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
+    "gemma2": lambda: transformers.Gemma2Config(
+        **SIZES, head_dim=64, sliding_window=64, attn_logit_softcapping=5.0, final_logit_softcapping=8.0,
+        query_pre_attn_scalar=80,
+    ),
+    "phi3": lambda: transformers.Phi3Config(
+        **SIZES, sliding_window=100,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+    ),
+    "gpt2": lambda: transformers.GPT2Config(
+        n_embd=256, n_layer=3, n_head=4, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1, eos_token_id=2
+    ),
+}  # fmt: skip
+GREEDY = {"do_sample": False, "max_new_tokens": 60, "min_new_tokens": 60}
+
+
+def made(name: str, dtype: Any = torch.float32) -> Any:
+    """With weights that are no two alike; the same numbers whatever the dtype, but for its rounding."""
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation="eager").eval()
+    with torch.no_grad():
+        for key, parameter in model.named_parameters():
+            if "norm" in key or "ln_" in key:
+                parameter.add_(torch.rand_like(parameter) - 0.5)
+            else:
+                parameter.copy_(torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.06))
+    model.generation_config.pad_token_id = 0
+    return model.to(DEVICE).to(dtype)
+
+
+def ids(sequences: int, tokens: int, seed: int = 1) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(3, 512, (sequences, tokens), generator=generator).to(DEVICE)
+
+
+def left_padded(sequences: int, tokens: int) -> torch.Tensor:
+    mask = torch.ones(sequences, tokens, dtype=torch.long, device=DEVICE)
+    mask[0, : tokens // 4], mask[-1, : 3 * tokens // 4] = 0, 0
+    return mask
+
+
+class ModelCase(Case):
+    def pair(self, name: str, dtype: Any = torch.float32, format: Any = None) -> tuple:
+        plain, fast = made(name, dtype), made(name, dtype)
+        hone.accelerate(fast, format, max_batch=8, max_tokens=512)
+        return plain, fast
