@@ -2,14 +2,16 @@
 // from it, several runs with other seeds, and holds every run's winners against every other's, as
 // `hone list --compare` does:
 //
-//     two_runs MODEL RECORDING [--runs N] [--noise X] [--effort E] [--list] [BUNDLE...]
+//     two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] [--list] [BUNDLE...]
 //
 // BUNDLEs are exports of winners that are known before; without one nothing is. Prints how many winners are
-// the same, tied, and neither; what they lose to the fastest recorded kernels; and what a run costs. A sample
-// is the candidate's median in its recorded heat, times one of the heat's rounds over that median (all
-// candidates of an interleaved round have the same one, so that what slowed a round slows all of them), times
-// a factor of the candidate's own that is drawn anew whenever a problem is begun: how far finalists of the
-// family moved between their recorded heat and final, against their race's median, times X (1.3).
+// the same, tied, and neither (--list: which); what they lose to the fastest recorded kernels; and what a run
+// costs. A sample is the candidate's median in its recorded heat, times one of the heat's rounds over that
+// median (all candidates of an interleaved round have the same one, so that what slowed a round slows all of
+// them), times a factor of the candidate's own that is drawn anew whenever a problem is begun: how far some
+// finalist of the family moved between its recorded heat and final, against its race's median. All of it in
+// a share P (0.08) of the problems, X (0.02) of it in the others: with these, two runs by the rules of
+// 2026-11-24 were as alike as on an H200, or a little less.
 #include <fmt/format.h>
 
 #include <stdlib.h>
@@ -103,8 +105,8 @@ Moves moves_of(const Recording& recording) {
 }
 
 struct Noise {
-    double calm = 0.1;        ///< share of the recorded moves that candidates have in most problems
-    double disturbed = 0.15;  ///< share of the problems in which they have all of it
+    double calm = 0.02;       ///< share of the recorded moves that candidates have in most problems
+    double disturbed = 0.08;  ///< share of the problems in which they have all of it
 };
 
 /// What a run has cost.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,12 +40,14 @@ std::map<Batch, Timing> own_times(const Trial& winner, std::span<const Trial> tr
     return own;
 }
 
-double lead(const Timing& own, const Timing& other) { return other.median_us / own.median_us - 1; }
-
-bool ties(const Timing& own, const Timing& other) {
-    const double behind = lead(own, other);
-    const bool is_level_at_best = own.p10_us <= other.p10_us;
-    return behind <= tie_limit && (behind >= -held_limit || is_level_at_best);
+/// How far the other one is from the winner, as far as both rank them alike; nothing where it does not tie.
+std::optional<double> tied_within(const Timing& own, const Timing& other) {
+    const double behind = other.median_us / own.median_us - 1;
+    const double behind_at_best = other.p10_us / own.p10_us - 1;
+    if (behind <= tie_limit && behind >= -held_limit) return std::abs(behind);
+    const bool is_level_at_best = behind > 0 ? behind_at_best <= tie_limit : behind_at_best >= 0;
+    return is_level_at_best ? std::optional(std::min(std::abs(behind), std::abs(behind_at_best)))
+                            : std::nullopt;
 }
 
 }  // namespace
@@ -67,7 +70,7 @@ Ties ties_of(const Trial& winner, std::span<const Trial> trials) {
     std::vector<std::pair<double, const Trial*>> tied;
     for (const auto& [_, pair] : beside) {
         const auto& [trial, timing] = pair;
-        if (ties(*timing, trial->timing)) tied.emplace_back(std::abs(lead(*timing, trial->timing)), trial);
+        if (const auto within = tied_within(*timing, trial->timing)) tied.emplace_back(*within, trial);
     }
     std::ranges::stable_sort(tied, {}, &std::pair<double, const Trial*>::first);
     Ties found;

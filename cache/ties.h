@@ -20,8 +20,9 @@ inline constexpr double held_limit = 0.02;
 
 struct Ties {
     std::vector<Trial> others;  ///< the closest to the winner first, without it
-    double within =
-        0;  ///< the largest distance of their medians from the winner's beside them: 0.004 is 0.4 %
+    /// The largest distance from the winner beside them, of medians, or of fastest tenths where these say
+    /// that they tie: 0.004 is 0.4 %.
+    double within = 0;
 };
 
 /// Whether both came to the same final: they were stored with one time, and measured in the same way.
@@ -29,8 +30,9 @@ struct Ties {
 
 /// Those of `trials`, in the order in which they were stored, that tie with `winner`; nobody where it has not
 /// won a final. Compared are kernels that ran beside it: in the heat before its final, in that final, and in
-/// every heat and final since then, of which the last one counts. One that is ahead by more than `held_limit`
-/// ties where its fastest tenth is not ahead: nor is such a lead enough to take a winner's place.
+/// every heat and final since then, of which the last one counts. Where the medians are further apart the
+/// fastest tenths are asked, as a race asks them: one that is ahead ties where it is not ahead there, too,
+/// one that is behind where it is not behind there by more than `tie_limit`.
 [[nodiscard]] Ties ties_of(const Trial& winner, std::span<const Trial> trials);
 
 /// With whom, behind "tied with": "3 others within 0.4 %"; empty where nobody ties.

@@ -48,13 +48,20 @@ TEST_CASE("finalists up to 1 % behind and 2 % ahead tie, the closest first") {
     CHECK(describe_ties(ties.others.size(), ties.within) == "3 others within 1.9 %");
 }
 
-TEST_CASE("one that is further ahead ties where its fastest tenth is not") {
+TEST_CASE("where medians are further apart the fastest tenths decide") {
     const Trial winner = final_winner();
-    Trial other = finalist(winner, "other", 0.95);
-    other.timing.p10_us = winner.timing.p10_us;
-    CHECK(ties_of(winner, {&other, 1}).others.size() == 1);
-    other.timing.p10_us = winner.timing.p10_us * 0.99;
-    CHECK(ties_of(winner, {&other, 1}).others.empty());
+    const auto ties = [&](double median, double p10) {
+        Trial other = finalist(winner, "other", median);
+        other.timing.p10_us = winner.timing.p10_us * p10;
+        return ties_of(winner, {&other, 1});
+    };
+    CHECK(ties(0.95, 1).others.size() == 1);  // ahead, and at its best not
+    CHECK(ties(0.95, 0.99).others.empty());
+    CHECK(ties(1.05, 1.009).others.size() == 1);  // behind, and at its best not by more than the limit
+    CHECK(ties(1.05, 0.98).others.size() == 1);
+    CHECK(ties(1.05, 1.011).others.empty());
+    CHECK(ties(1.05, 1.009).within == doctest::Approx(0.009));
+    CHECK(ties(1.005, 1.2).within == doctest::Approx(0.005));
 }
 
 TEST_CASE("who ran beside the winner in the heat before its final ties by the times of the heat") {

@@ -49,7 +49,7 @@ std::string counts(const Summary& summary) {
 std::string speed(const Summary& summary) {
     std::string kept = fmt::format("{} keep the default", summary.kept_default);
     if (summary.tied > 0)
-        kept += fmt::format("; {} tied with others within {:.0f} %", summary.tied, cache::tie_limit * 100);
+        kept += fmt::format("; {} tied with others", summary.tied);
     if (!summary.speedup) return kept;
     return fmt::format("{:.2f}x as fast as the default in the geometric mean of {}; {}", *summary.speedup,
                        summary.compared, kept);

@@ -234,10 +234,13 @@ class Run {
         looks_.push_back({index, std::move(list)});
     }
 
-    /// Compilers work for the first looks while the last problems have their first turn.
+    /// Compilers work for the first looks while the last problems have their first turn, then as many looks
+    /// ahead as they were problems ahead.
     void plan_looks() {
-        const std::size_t end = std::min(place_, looks_done_ + problems_ahead);  // those that have been raced
-        for (; looks_planned_ < end && (looks_.empty() || context_.images.has_room()); ++looks_planned_) {
+        const auto has_room = [&] {
+            return looks_.empty() || (looks_.size() < problems_ahead && context_.images.has_room());
+        };
+        for (; looks_planned_ < place_ && has_room(); ++looks_planned_) {  // those that have been raced
             if (is_worth_another_look(results_[turns_[looks_planned_]])) plan_look(turns_[looks_planned_]);
         }
     }
