@@ -199,6 +199,27 @@ TEST_CASE("a norm is folded into products of few tokens, and never where fp16 mi
     }
 }
 
+TEST_CASE(
+    "tokens that fill no tiles of 128 have tiles that they fill, by default and among the first tried") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const auto fills = [](const Candidate& c, std::int64_t tokens) {
+        if (c.variant->name != "wgmma") return false;
+        const std::int64_t tile = tunable(c, tunable(c, "swapped") != 0 ? "tile_n" : "tile_m");
+        return ceil_div(tokens, tile) * tile <= tokens * 11 / 10;
+    };
+    for (const std::string shape : {"in=4096 out=4096", "in=14336 out=4096", "in=4096 out=28672"}) {
+        for (const std::int64_t tokens : {300, 400}) {
+            const Problem problem = problem_of("dtype=bf16 " + shape + " tokens=" + std::to_string(tokens));
+            const Candidate safe = *fallback(problem, h100);
+            INFO(to_string(problem) << " | " << to_string(safe));
+            CHECK(fills(safe, tokens));
+            const std::vector<RankedCandidate> ranked = ranked_space(problem, h100);
+            CHECK(std::any_of(ranked.begin(), ranked.begin() + 24,
+                              [&](const auto& first) { return fills(first.candidate, tokens); }));
+        }
+    }
+}
+
 TEST_CASE("the cost model of linear puts proven shapes first") {
     const DeviceTraits h100 = *representative_device({9, 0, true});
     const auto first_of = [&](const std::string& text) { return ranked_space(problem_of(text), h100)[0]; };

@@ -114,7 +114,7 @@ TEST_CASE("wgmma_w16: a stage's copies are multiples of 16 bytes, and launches f
         CHECK(launch.shared_bytes + 1024 <= h100.shared_bytes_per_sm / values.blocks_per_sm);
         CHECK(launch.block.x * values.blocks_per_sm <= h100.max_threads_per_sm);
         CHECK(launch.grid.x % launch.cluster.x == 0);
-        CHECK(plan.tensor_map_count == 2);
+        CHECK(plan.tensor_map_count == 3);
         CHECK((plan.tensor_maps[1].same_as == 0) == (values.staged == 0));
         seen.insert({to_string(problem), launch.shared_bytes});
     });

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     linear_wgmma(HONE_PARAMETERS(linear_wgmma)) {
     const auto a = HONE_ARGUMENTS(linear_wgmma);
     using namespace hone::linear::gemm;
-    const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
+    const Maps maps{a.x_map, a.x_rest_map, a.weight_map, a.up_map, a.result_map};
     run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},
         MatrixWeights(maps), ElementProduct());
 }

@@ -18,6 +18,7 @@ inline constexpr KernelArg wgmma_args[] = {
     narrow_arg(tokens, "tokens"),
     scalar_arg(residual_stride, "residual_stride"),
     scalar_arg(out_stride, "out_stride"),
+    tensor_map_arg(4, "x_rest_map"),
 };
 inline constexpr Kernel wgmma_kernels[] = {{"linear_wgmma", wgmma_args}, normalize};
 

@@ -59,9 +59,20 @@ TensorMap matrix_map(Dtype dtype, int pointer, int stride, std::int64_t columns,
     return map;
 }
 
+TensorMap rest_map(const TensorMap& x, int index) {
+    TensorMap map = x;
+    const std::uint32_t rest = x.extents[1] % x.box[1];
+    if (rest == 0)
+        map.same_as = static_cast<std::uint8_t>(index);
+    else
+        map.box[1] = static_cast<std::uint16_t>(rest);
+    return map;
+}
+
 namespace {
 
-/// Maps of x, weight, up and result; the weight's stands in for those that the kernel does not use.
+/// Maps of x, weight, up, result and the rest of x; the weight's stands in for those that the kernel does not
+/// use.
 void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g, const MapArguments& of) {
     const auto weight_map = [&](int pointer, int stride) {
         return matrix_map(p.dtype, pointer, stride, p.in, p.out, g.operands.columns, g.weight_box());
@@ -70,10 +81,13 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g, const MapAr
                                             g.panel_width(), g.swapped ? g.tile_n : block_rows);
     TensorMap unused = weight_map(of.weight, of.weight_stride);
     unused.same_as = 1;
-    add_map(plan, matrix_map(p.dtype, of.x, of.x_stride, p.in, p.tokens, g.operands.columns, g.x_box()));
+    const TensorMap x_map =
+        matrix_map(p.dtype, of.x, of.x_stride, p.in, p.tokens, g.operands.columns, g.x_box());
+    add_map(plan, x_map);
     add_map(plan, weight_map(of.weight, of.weight_stride));
     add_map(plan, p.gated ? weight_map(of.up, of.up_stride) : unused);
     add_map(plan, g.staged ? result_map : unused);
+    add_map(plan, rest_map(x_map, 0));
 }
 
 }  // namespace

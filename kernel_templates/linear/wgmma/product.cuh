@@ -9,7 +9,8 @@
 //
 // The left operand has the tile's rows (64 a wgmma), the right one its columns (wgmma's n). Left is x and
 // right the weight; `swapped` exchanges them for few tokens, and the result is transposed on its way out. A
-// gated weight tile is half gate rows, half up rows: the two products of an element meet in one thread.
+// gated weight tile is half gate rows, half up rows: the two products of an element meet in one thread. Of a
+// tile that has fewer tokens than others as many rows are copied as there are (producer.cuh).
 //
 // Barriers, one pair a stage:
 //   full[s]   one arrival (the producer, announcing the stage's bytes) and those bytes. Consumers wait for
@@ -38,13 +39,13 @@ inline constexpr bool moves_registers = geometry.blocks_per_sm == 1 && consumers
 inline constexpr int producer_registers = 40;
 inline constexpr int consumer_registers = 232;
 
-__device__ inline void prepare(uint32 shared, const Maps& maps) {
+__device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
     for (int stage = 0; stage < stages; ++stage) {
         barrier_init(full_barrier(shared, stage), 1);
         barrier_init(empty_barrier(shared, stage), geometry.sharers() * 4);
     }
     fence_barrier_init();
-    prefetch_map(maps.x);
+    prefetch_map(tokens < geometry.x_box() ? maps.x_rest : maps.x);
     prefetch_map(maps.weight);
     if (gated) prefetch_map(maps.up);
     if (geometry.staged) prefetch_map(maps.result);
@@ -61,13 +62,13 @@ __device__ inline void run(const Maps& maps, const Results& results, const Weigh
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     const Schedule schedule(tiling, results.tokens, gridDim.x / cluster_k, blockIdx.x / cluster_k, rank);
 
-    if (threadIdx.x == 0) prepare(shared, maps);
+    if (threadIdx.x == 0) prepare(shared, maps, results.tokens);
     __syncthreads();
     if constexpr (programmatic && !releases_late) release_successor();
 
     if (warpgroup == 0) {
         if constexpr (moves_registers) release_registers<producer_registers>();
-        if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights).run(schedule);
+        if (threadIdx.x == 0) Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
         __syncwarp();
         if constexpr (cluster_k > 1) {  // the two meetings of Writer::store_shared
             meet_cluster();

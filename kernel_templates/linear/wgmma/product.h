@@ -43,6 +43,10 @@ struct WgmmaConfig {
 [[nodiscard]] TensorMap matrix_map(Dtype, int pointer, int stride, std::int64_t columns, std::int64_t rows,
                                    int box_columns, int box_rows);
 
+/// `x`, the map of index `index`, with boxes of as many rows as its last one has; or that map, where the last
+/// one is whole.
+[[nodiscard]] TensorMap rest_map(const TensorMap& x, int index);
+
 /// Indices of the pointers and strides of a call that tensor maps describe, and the element type of results.
 struct MapArguments {
     Dtype result = Dtype::bf16;
@@ -55,8 +59,8 @@ struct MapArguments {
     int up_stride = linear::up_stride;
     int out_stride = linear::out_stride;
 };
-/// The product's launch, with four tensor maps in this order: x, weight, up and result; the workspace is that
-/// of tail_split. The norm is not part of it.
+/// The product's launch, with five tensor maps in this order: x, weight, up, result and the rest of x; the
+/// workspace is that of tail_split. The norm is not part of it.
 [[nodiscard]] Plan plan_product(const Kernel&, const LinearProblem&, const WgmmaConfig&, const DeviceTraits&,
                                 const MapArguments&);
 

@@ -32,6 +32,11 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
             c.staged = parts == 1 ? 1 : 0;
             configs.push_back(c);
         }
+        if (p.tokens <= 128) return;
+        c.cluster_k = 1;
+        c.staged = 1;
+        c.tail_split = 1;
+        configs.push_back(c);
     };
     WgmmaConfig weight_left = shared;
     weight_left.swapped = 1;
@@ -39,6 +44,14 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
     for (const std::int64_t columns : {8, 16, 32, 64}) add(rows, columns, weight_left);
     weight_left.blocks_per_sm = 1;
     add(rows, 128, weight_left);
+    if (p.tokens > 128 && p.tokens <= 512) {  // widths that leave little of the last tile of tokens empty
+        WgmmaConfig wide = weight_left;
+        wide.consumers = 2;
+        for (const std::int64_t columns : {152, 160, 168, 176, 192, 200, 224, 256}) {
+            add(rows, columns, weight_left);
+            add(2 * rows, columns, wide);
+        }
+    }
     shared.consumers = 2;
     WgmmaConfig in_turn = shared;
     in_turn.ping_pong = 1;

@@ -44,14 +44,16 @@ class Writer {
         }
     }
 
-    /// This block's share of the tile, added up over the cluster, in the ring's memory: the block is done
-    /// with it, and by the first meeting so are all others.
+    /// This block's share of the tile, added up over the cluster. The others' parts come into the ring's
+    /// memory: the block is done with it, and by the first meeting so are all others.
     __device__ void store_shared(Sums& sums, const Work& tile, int rank) {
         const uint32 mine = shared_ + (warpgroup_ * 128 + threadIdx.x % 128) * 16;
         meet_cluster();
 #pragma unroll
         for (int fragment = 0; fragment < geometry.fragments(); ++fragment) {
-            const uint32 to = remote_address(mine, fragment / geometry.share()) + slot(rank, fragment);
+            const int adds = fragment / geometry.share();
+            if (adds == rank) continue;
+            const uint32 to = remote_address(mine, adds) + slot(rank, fragment);
 #pragma unroll
             for (int product = 0; product < products; ++product)
                 store_remote(to + product * geometry.fragment_bytes(), fragment_of(sums, fragment, product));
@@ -59,16 +61,12 @@ class Writer {
         meet_cluster();
 #pragma unroll
         for (int fragment = 0; fragment < geometry.fragments(); ++fragment) {
-            if (fragment / geometry.share() != rank) continue;
+            const int adds = fragment / geometry.share();
+            if (adds != rank) continue;
 #pragma unroll
-            for (int product = 0; product < products; ++product) {
-                float(&sum)[4] = fragment_of(sums, fragment, product);
-#pragma unroll
-                for (int i = 0; i < 4; ++i) sum[i] = 0.0f;
-#pragma unroll
-                for (int sender = 0; sender < cluster_k; ++sender)
-                    add_local(mine + slot(sender, fragment) + product * geometry.fragment_bytes(), sum);
-            }
+            for (int product = 0; product < products; ++product)
+                add_parts(fragment_of(sums, fragment, product), adds,
+                          mine + slot(0, fragment) + product * geometry.fragment_bytes());
             store_fragment(sums, tile, fragment);
         }
     }
@@ -189,9 +187,22 @@ class Writer {
         const int j = fragment % column_blocks;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const Pair place = pair_at(tile, b, j, half);
-            results_.store<swapped>(place, packed(sums, tile, b, j, half));
+            const uint32 pair = packed(sums, tile, b, j, half);
+            if constexpr (swapped && cluster_k > 1) {
+                const Pair place{tile.column + 8 * j + lane_ / 4,
+                                 tile.row + first_row(b) + 16 * warp_ + 8 * half + lane_ % 4 * 2};
+                results_.store<false>(place, transposed(pair));
+            } else {
+                results_.store<swapped>(pair_at(tile, b, j, half), pair);
+            }
         }
+    }
+
+    /// Of an 8 x 8 matrix that a warp holds, two elements of a row a lane, the transposed one.
+    __device__ static uint32 transposed(uint32 pair) {
+        uint32 result;
+        asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+        return result;
     }
 
     __device__ static uint32 slot(int sender, int fragment) {
@@ -207,6 +218,23 @@ class Writer {
         asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v[0]), "f"(v[1]),
                      "f"(v[2]), "f"(v[3])
                      : "memory");
+    }
+    /// The cluster's parts of a fragment in order of rank, `own` being that of block `rank`; those of the
+    /// others stand from `from` on.
+    __device__ static void add_parts(float (&own)[4], int rank, uint32 from) {
+        constexpr int pitch = geometry.share() * products * geometry.fragment_bytes();
+        float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll
+        for (int sender = 0; sender < cluster_k; ++sender) {
+            if (sender == rank) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) sum[i] += own[i];
+            } else {
+                add_local(from + sender * pitch, sum);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) own[i] = sum[i];
     }
     __device__ static void add_local(uint32 from, float (&sum)[4]) {
         float v[4];

@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     quantized_linear_dequantized(HONE_PARAMETERS(quantized_linear_dequantized)) {
     const auto a = HONE_ARGUMENTS(quantized_linear_dequantized);
     using namespace hone::linear::gemm;
-    const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
+    const Maps maps{a.x_map, a.x_rest_map, a.weight_map, a.up_map, a.result_map};
     run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},
         hone::quantized_linear::unpacked::WrittenWeights(maps), ElementProduct());
 }

@@ -32,6 +32,7 @@ inline constexpr KernelArg dequantized_args[] = {
     narrow_arg(tokens, "tokens"),
     scalar_arg(residual_stride, "residual_stride"),
     scalar_arg(out_stride, "out_stride"),
+    tensor_map_arg(4, "x_rest_map"),
 };
 inline constexpr Kernel dequantize_kernels[] = {{"quantized_linear_dequantized", dequantized_args},
                                                 {"quantized_linear_dequantize", dequantize_args},

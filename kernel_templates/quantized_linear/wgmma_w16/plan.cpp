@@ -8,13 +8,15 @@ namespace {
 using linear::gemm::Geometry;
 using linear::gemm::matrix_map;
 
-/// Maps of x and of the result; where it does not leave by the copy engine, x's stands in.
+/// Maps of x, of the result and of x's last tile; where the result does not leave by the copy engine, x's
+/// stands in.
 void add_maps(Plan& plan, const QuantizedProblem& p, const Geometry& g) {
     const TensorMap of_x = matrix_map(p.dtype, x, x_stride, p.in, p.tokens, g.operands.columns, g.x_box());
     TensorMap unused = of_x;
     unused.same_as = add_map(plan, of_x);
     add_map(plan, g.staged ? matrix_map(p.dtype, out, out_stride, p.out, p.tokens, g.panel_width(), g.tile_n)
                            : unused);
+    add_map(plan, linear::gemm::rest_map(of_x, 0));
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ struct WgmmaW16Config : linear::gemm::WgmmaConfig {
 }
 
 inline constexpr auto wgmma_w16_args =
-    join(call_args, {tensor_map_arg(0, "x_map"), tensor_map_arg(1, "result_map")});
+    join(call_args,
+         {tensor_map_arg(0, "x_map"), tensor_map_arg(1, "result_map"), tensor_map_arg(2, "x_rest_map")});
 inline constexpr Kernel wgmma_w16_kernels[] = {{"quantized_linear_wgmma_w16", wgmma_w16_args}, normalize};
 
 [[nodiscard]] Plan wgmma_w16_plan(const QuantizedProblem&, const WgmmaW16Config&, const DeviceTraits&);

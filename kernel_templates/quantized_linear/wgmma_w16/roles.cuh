@@ -30,13 +30,13 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
     const gemm::Schedule schedule(gemm::tiling, results.tokens, gridDim.x / gemm::cluster_k,
                                   blockIdx.x / gemm::cluster_k, rank);
 
-    if (threadIdx.x == 0) gemm::prepare(shared, maps);
+    if (threadIdx.x == 0) gemm::prepare(shared, maps, results.tokens);
     __syncthreads();
     if constexpr (gemm::programmatic && !gemm::releases_late) release_successor();
 
     if (warp < 4) {
         if constexpr (registers.move()) release_registers<registers.producer>();
-        if (warp == 0 && elect()) gemm::Producer<Weights>(shared, maps, weights).run(schedule);
+        if (warp == 0 && elect()) gemm::Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
         __syncwarp();
         if constexpr (gemm::cluster_k > 1) {  // the two meetings of Writer::store_shared
             gemm::meet_cluster();

@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
     const auto a = HONE_ARGUMENTS(quantized_linear_wgmma_w8);
     using namespace hone::linear::gemm;
     using namespace hone::quantized_linear::w8;
-    const Maps maps{a.x_map, a.weight_map, a.up_map, a.result_map};
+    const Maps maps{a.x_map, a.x_rest_map, a.weight_map, a.up_map, a.result_map};
     const Scales all_scales{a.x_scales, a.scales, a.up_scales, a.x_scale_stride, a.scale_stride, a.tokens};
     run(maps, {a.bias, a.residual, a.out, a.workspace, a.tokens, a.residual_stride, a.out_stride},
         MatrixWeights(maps), CodeProduct(all_scales));

@@ -36,6 +36,7 @@ inline constexpr KernelArg wgmma_w8_args[] = {
     scalar_arg(scale_stride, "scale_stride"),
     scalar_arg(residual_stride, "residual_stride"),
     scalar_arg(out_stride, "out_stride"),
+    tensor_map_arg(4, "x_rest_map"),
 };
 inline constexpr Kernel wgmma_w8_kernels[] = {{"quantized_linear_wgmma_w8", wgmma_w8_args}, quantize};
 
