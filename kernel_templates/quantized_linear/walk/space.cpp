@@ -132,7 +132,7 @@ double predict(const QuantizedProblem& p, const WalkConfig& c, const DeviceTrait
         rounds * resident * turn_units * g.products * unit_instructions(p, g) / (2.2 * warps * cycles_per_us);
     const double body_us =
         std::pow(std::pow(memory_us, 4) + std::pow(latency_us, 4) + std::pow(issue_us, 4), 0.25);
-    const double x_us = (p.is_packed() ? 0.55 : 0.25) * static_cast<double>(g.tokens) *
+    const double x_us = (p.is_packed() ? 0.5 : 0.3) * static_cast<double>(g.tokens) *
                         std::max(1.0, static_cast<double>(p.in) / 4096) * resident;
     // The next call's blocks find room beside these, or they begin when these end.
     const bool beside = c.programmatic != 0 && resident < static_cast<double>(c.blocks_per_sm);
