@@ -16,7 +16,7 @@ using linear::too_large;
 using linear::work_of;
 using linear::wrong_gate;
 
-const Variant* const variants[] = {&stream, &ring, &wgmma_w16, &wgmma_w8, &dequantize, &mma, &plain};
+const Variant* const variants[] = {&stream, &ring, &wgmma_w16, &wgmma_w8, &walk, &dequantize, &mma, &plain};
 
 std::string wrong_group(const QuantizedProblem& p) {
     const std::string found = "group=" + std::to_string(p.group);

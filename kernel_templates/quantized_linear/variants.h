@@ -8,6 +8,7 @@ namespace hone::quantized_linear {
 
 extern const Variant wgmma_w16;
 extern const Variant wgmma_w8;
+extern const Variant walk;
 extern const Variant stream;
 extern const Variant ring;
 extern const Variant dequantize;

@@ -285,6 +285,16 @@ TEST_CASE("blocks of ring without a cluster are right in calls back to back") {
     check_candidate(quantized, *candidate, 20);
 }
 
+TEST_CASE("walk is right over many groups of rows, in calls back to back") {
+    check_variant("walk", "dtype=bf16 format=w4a16 group=128 in=512 out=8592 tokens=1", 4, 20);
+    check_variant("walk", "dtype=fp16 format=w4a16 group=32 zeros=yes in=1088 out=4400 tokens=3", 4, 5);
+    check_variant(
+        "walk", "dtype=bf16 format=w4a16 zeros=yes gated=yes activation=silu in=272 out=4400 tokens=2", 4, 5);
+    check_variant("walk", "dtype=fp16 format=w8a16 norm=yes residual=yes in=1040 out=4408 tokens=4", 4, 5);
+    check_variant("walk", "dtype=bf16 format=fp8 group=128 quantized_x=yes in=640 out=8592 tokens=5", 4, 5);
+    check_variant("walk", "dtype=bf16 format=w8a8 bias=yes in=1040 out=4400 tokens=8", 4, 5);
+}
+
 TEST_CASE("x is right where it passes through the ring") {
     const TunableRange streams{"x_streams", 1, 1};
     check_with("dtype=bf16 format=w4a16 group=128 in=4096 out=208 tokens=16", streams, 8, 20);
