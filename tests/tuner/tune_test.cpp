@@ -126,6 +126,43 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
     CHECK(cache::ties_of(cache.winners().at(0), cache.trials()).others.size() >= 3);  // of other candidates
 }
 
+TEST_CASE(
+    "all that ran in one heat are stored with one time, earlier than their final's and a later look's") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    (void)tune_quickly(workload({64}), measurer, cache);
+    std::vector<std::pair<cache::Stage, std::int64_t>> batches;  // in the order in which they were stored
+    for (const cache::Trial& trial : cache.trials()) {
+        if (trial.stage == cache::Stage::screened) continue;
+        const std::pair batch(trial.stage, trial.created_at);
+        if (std::ranges::find(batches, batch) == batches.end()) batches.push_back(batch);
+    }
+    REQUIRE(batches.size() == 3);
+    CHECK(batches[0].first == cache::Stage::raced);
+    CHECK(batches[1].first == cache::Stage::final_round);
+    CHECK(batches[2].first == cache::Stage::raced);  // nobody beat the winner, so there was no second final
+    CHECK(batches[0].second < batches[1].second);
+    CHECK(batches[1].second < batches[2].second);
+}
+
+TEST_CASE("what other layers hold is asked for once where a problem is open, else not at all") {
+    const Scratch scratch;
+    auto cache = scratch.cache();
+    MadeUpMeasurer measurer;
+    int asked = 0;
+    const TuneOptions options{.effort = Effort::quick, .budget = {}, .lower_trials = [&] {
+                                  ++asked;
+                                  return std::vector<cache::Trial>{};
+                              }};
+    (void)tune_quickly(workload({64, 128}), measurer, cache, options);
+    CHECK(asked == 1);
+    (void)tune_quickly(workload({64, 128}), measurer, cache, options);
+    CHECK(asked == 1);
+    (void)tune_quickly(workload({64, 256}), measurer, cache, options);
+    CHECK(asked == 2);
+}
+
 TEST_CASE("the same command again measures nothing and finds the same winners") {
     const Scratch scratch;
     auto cache = scratch.cache();
