@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "kernel_templates/space.h"
 #include "tuner/search/problem_tuner.h"
@@ -122,6 +123,16 @@ std::optional<Candidate> incumbent_of(const std::vector<Precedent>& stored, cons
     return std::nullopt;
 }
 
+/// Winners of this run go behind all that another run would list, too: of those that are level in a race the
+/// first wins, and may not depend on which problems a run has had before.
+void put_in_fixed_order(const std::vector<Candidate>& fixed, std::vector<Candidate>& order) {
+    std::vector<std::pair<std::ptrdiff_t, Candidate>> placed;
+    for (const Candidate& candidate : order)
+        placed.emplace_back(std::ranges::find(fixed, candidate) - fixed.begin(), candidate);
+    std::ranges::stable_sort(placed, {}, &std::pair<std::ptrdiff_t, Candidate>::first);
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = placed[i].second;
+}
+
 }  // namespace
 
 std::size_t expected_candidates(Effort effort) {
@@ -150,11 +161,16 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
                        .fallback = fallback(problem, traits),
                        .incumbent = incumbent_of(stored, problem, traits)};
     const Portions from = portions(run.options.effort, stored);
-    Wanted wanted(problem, traits);
-    if (list.fallback) wanted.add(*list.fallback);
-    if (list.incumbent && from.nearest_race > 0) wanted.add(*list.incumbent);
-    add_measured(near, stored, from, wanted);
-    for (const Candidate& candidate : run.predictions.get(problem, from.predictions)) wanted.add(candidate);
+    const std::vector<Candidate> predicted = run.predictions.get(problem, from.predictions);
+    const auto wanted_from = [&](const std::vector<Precedent>& races) {
+        Wanted wanted(problem, traits);
+        if (list.fallback) wanted.add(*list.fallback);
+        if (list.incumbent && from.nearest_race > 0) wanted.add(*list.incumbent);
+        add_measured(races, stored, from, wanted);
+        for (const Candidate& candidate : predicted) wanted.add(candidate);
+        return wanted;
+    };
+    const Wanted wanted = wanted_from(near);
 
     std::vector<Candidate> last;
     for (const Knowledge::Culprit& culprit : run.knowledge.culprits(problem)) {
@@ -170,6 +186,7 @@ CandidateList list_candidates(const Problem& problem, const RunContext& run) {
         if (can_be_measured && has_room && std::ranges::find(last, candidate) == last.end())
             list.order.push_back(candidate);
     }
+    put_in_fixed_order(wanted_from(stored).list(), list.order);
     list.first_culprit = list.order.size();
     list.order.insert(list.order.end(), last.begin(), last.end());
     return list;
