@@ -19,12 +19,15 @@ run() {
 }
 
 # Several commands at once, since most of their time is one thread's compiling: `start NAME COMMAND...` for each, then `finish`,
-# which shows what they said, in the order of their start.
+# which shows what they said, in the order of their start. As many as the GPU has memory for, 1.5 GB each with its context.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+free_mib=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+places=$((${free_mib:-24576} / 1500 + 1))
 names=()
 start() {
     local number=${#names[@]} limit=${SECONDS_A_FILE:-300}
+    while (($(jobs -rp | wc -l) >= places)); do wait -n || true; done
     names+=("$1")
     shift
     (timeout "$limit" "$@" >"$scratch/$number.txt" 2>&1; echo $? >"$scratch/$number.status") &

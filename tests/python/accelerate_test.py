@@ -627,10 +627,10 @@ class Example(Case):
         """But for the part with codes, which have no kernels here."""
         folder = fakes.TREE / "examples" / "python"
         self.patch(sys, "path", [str(folder), *sys.path])
-        self.patch(sys, "argv", ["accelerate.py"])
+        self.patch(sys, "argv", ["accelerated_llama.py"])
         self.addCleanup(sys.modules.pop, "checking", None)
         self.patch(hone, "device_name", lambda: "a processor")
-        names = runpy.run_path(str(folder / "accelerate.py"))
+        names = runpy.run_path(str(folder / "accelerated_llama.py"))
         names["beside_transformers"].__globals__["DEVICE"] = "cpu"
         with contextlib.redirect_stdout(io.StringIO()) as said:
             names["beside_transformers"]()

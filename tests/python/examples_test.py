@@ -18,7 +18,7 @@ from hone import descriptions, program
 
 FOLDER = TREE / "examples" / "python"
 SHARED = "checking"
-OF_MODELS = {"accelerate"}  # need transformers: accelerate_test.py runs them
+OF_MODELS = {"accelerated_llama"}  # need transformers: accelerate_test.py runs them
 
 
 class Examples(unittest.TestCase):

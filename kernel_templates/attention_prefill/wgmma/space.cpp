@@ -27,7 +27,8 @@ constexpr auto tunables = tunables_of({
 /// A thread's registers beside those that it holds throughout: what the compiler needs without spilling.
 int working_registers(const AttentionProblem& p, const Geometry& g) {
     const bool has_hidden_keys = p.window > 0 || p.paged() || p.lengths != Lengths::none;
-    return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys && !g.by_rows() ? 8 : 0);
+    const bool starts_with_few = g.widens() && g.blocks_per_sm > 1;  // 80 at the launch: more than is moved
+    return 32 + (p.softcap ? 8 : 0) + (has_hidden_keys && !g.by_rows() ? 8 : 0) + (starts_with_few ? 8 : 0);
 }
 
 /// Up to four rounds of tiles.

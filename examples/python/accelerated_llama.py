@@ -1,6 +1,6 @@
 """A Llama of transformers with Hone's kernels: the same tokens as before, sooner; then with weights of 4 bits, and restored.
 
-    python3 examples/python/accelerate.py [FOLDER]
+    python3 examples/python/accelerated_llama.py [FOLDER]
 
 Needs a GPU, PyTorch, transformers, and the package. Without a FOLDER it takes the small Llama of this tree.
 """
