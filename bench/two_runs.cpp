@@ -14,8 +14,6 @@
 // 2026-11-24 were as alike as on an H200, or a little less.
 #include <fmt/format.h>
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -29,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/empty_cache.h"
 #include "cache/bundle.h"
 #include "runtime/system/text_file.h"
 #include "tuner/compile/no_images.h"
@@ -213,25 +212,6 @@ class NoisyReplay final : public Measurer {
     std::map<std::string, double> own_;  ///< of the problem that was begun
 };
 
-/// An empty cache in a folder that goes with it.
-class EmptyCache {
-  public:
-    EmptyCache()
-        : folder_((std::filesystem::temp_directory_path() / "hone-two-runs-XXXXXX").string()),
-          cache_(cache::Cache::open(std::filesystem::path(mkdtemp(folder_.data())) / "cache.db")) {}
-    EmptyCache(const EmptyCache&) = delete;
-    EmptyCache& operator=(const EmptyCache&) = delete;
-    ~EmptyCache() {
-        std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
-    }
-    [[nodiscard]] cache::Cache& get() { return cache_; }
-
-  private:
-    std::string folder_;
-    cache::Cache cache_;
-};
-
 /// How a problem ended in one run.
 struct End {
     std::string winner;
@@ -273,7 +253,7 @@ cache::Filter filter_of(const Problem& problem) {
 
 FinishedRun run_once(const Workload& workload, const TuneOptions& options, NoisyReplay& measurer,
                      const std::map<std::string, Truths>& truths) {
-    EmptyCache cache;
+    bench::EmptyCache cache;
     NoImages images;
     const std::atomic<bool> never{false};
     const TuneResult result = tune(workload, options, measurer, images, cache.get(), {}, never);

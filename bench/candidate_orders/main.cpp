@@ -8,8 +8,6 @@
 // nothing is. Each problem stands alone: no winner of another size is known, as it would be within a run.
 #include <fmt/format.h>
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <deque>
@@ -18,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/cost_fit/cost_fit.h"
+#include "bench/empty_cache.h"
 #include "cache/bundle.h"
 #include "kernel_templates/catalog.h"
 #include "runtime/system/text_file.h"
@@ -32,25 +31,6 @@ using namespace hone::tuner;
 
 constexpr std::size_t judged_first = 32;                        // as WHOLE_SWEEP of bench/strategies.py
 constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
-
-/// An empty cache in a folder that goes with it.
-class EmptyCache {
-  public:
-    EmptyCache()
-        : folder_((std::filesystem::temp_directory_path() / "hone-orders-XXXXXX").string()),
-          cache_(cache::Cache::open(std::filesystem::path(mkdtemp(folder_.data())) / "cache.db")) {}
-    EmptyCache(const EmptyCache&) = delete;
-    EmptyCache& operator=(const EmptyCache&) = delete;
-    ~EmptyCache() {
-        std::error_code ignored;
-        std::filesystem::remove_all(folder_, ignored);
-    }
-    [[nodiscard]] cache::Cache& get() { return cache_; }
-
-  private:
-    std::string folder_;
-    cache::Cache cache_;
-};
 
 /// The families as a build would have them that has seen no sweep of the problem's shape.
 class LeftOutFamilies {
@@ -112,7 +92,7 @@ Order order_of(const Problem& problem, ReplayMeasurer& measurer, Knowledge& know
 
 void print_orders(const char* file, const std::vector<cache::Trial>& known) {
     ReplayMeasurer measurer(read_recording(file));
-    EmptyCache cache;
+    bench::EmptyCache cache;
     Knowledge knowledge(cache.get(), measurer.device(), cache::Provenance::measured);
     knowledge.add_lower(known);
     LeftOutFamilies families;

@@ -5,7 +5,7 @@
 #include "kernel_templates/kit/tunables.h"
 #include "kernel_templates/linear/calibration.h"
 #include "kernel_templates/linear/family_parts.h"
-#include "kernel_templates/linear/few_tokens.h"
+#include "kernel_templates/linear/few_tokens_rules.h"
 #include "kernel_templates/linear/variants.h"
 
 namespace hone {
@@ -55,7 +55,9 @@ Candidate from_plain_product(const Problem& problem, const Candidate& candidate)
     if (candidate.variant != &gemv && candidate.variant != &mma) return candidate;
     const LinearProblem p(problem);
     auto config = values_of<FewTokensConfig>(candidate.config);
-    config.fold_norm = p.norm && (candidate.variant == &gemv || p.dtype == Dtype::bf16) ? 1 : 0;
+    const bool can_fold =
+        candidate.variant == &gemv ? few_tokens::gemv_can_fold_norm(p) : few_tokens::mma_can_fold_norm(p);
+    config.fold_norm = p.norm && can_fold ? 1 : 0;
     return {candidate.variant, config_of(config)};
 }
 

@@ -42,6 +42,9 @@ inline constexpr Constraint registers_fit = rule(
         const std::int64_t share = 65536 / (c.threads() * std::max<std::int64_t>(c.blocks_per_sm, 1));
         return registers(p, c) <= std::min<std::int64_t>(204, share);
     });
+/// Whether a variant's norm can be part of its products.
+[[nodiscard]] constexpr bool gemv_can_fold_norm(const LinearProblem&) { return true; }
+[[nodiscard]] constexpr bool mma_can_fold_norm(const LinearProblem& p) { return p.dtype == Dtype::bf16; }
 /// `can_fold`: whether the variant can.
 template <bool (*can_fold)(const LinearProblem&)>
 inline constexpr Constraint norm_is_folded =

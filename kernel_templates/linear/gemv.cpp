@@ -33,7 +33,6 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
     const std::int64_t norm = c.fold_norm * 2 * (c.tokens + elements_per_access(p));
     return 8 * loads(p, c) + p.products() * c.rows * c.tokens + 6 * c.tokens + 8 + norm;
 }
-constexpr bool can_fold_norm(const LinearProblem&) { return true; }
 
 constexpr Constraint constraints[] = {
     rule("rows must start at multiples of 16 bytes",
@@ -53,7 +52,7 @@ constexpr Constraint constraints[] = {
              return c.k_warps == 1 || (c.k_warps - 1) * c.unroll * 512 < p.in * p.element_bytes();
          }),
     registers_fit<registers>,
-    norm_is_folded<can_fold_norm>,
+    norm_is_folded<gemv_can_fold_norm>,
     resident_blocks_have_work,
     rows_exist,
     partials_fit,

@@ -33,8 +33,6 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
     return 8 * loads(p, c) + sums + 4 * token_blocks(c) + 32 + norm;
 }
 /// The operand is x * norm_weight, before anything has brought it to unit size: more than fp16 may hold.
-constexpr bool can_fold_norm(const LinearProblem& p) { return p.dtype == Dtype::bf16; }
-
 constexpr Constraint constraints[] = {
     rule("tensor cores multiply fp16 and bf16",
          [](const LinearProblem& p) { return p.dtype != Dtype::fp32; }),
@@ -57,7 +55,7 @@ constexpr Constraint constraints[] = {
              return c.k_warps == 4 || (c.k_warps - 1) * 64 * ceil_div(c.unroll, 2) < p.in;
          }),
     registers_fit<registers>,
-    norm_is_folded<can_fold_norm>,
+    norm_is_folded<mma_can_fold_norm>,
     resident_blocks_have_work,
     rows_exist,
     partials_fit,
@@ -91,7 +89,7 @@ std::optional<FewTokensConfig> fallback(const Problem& problem, const DeviceTrai
     c.rows = p.tokens > 16 && !p.gated ? 32 : 16;
     c.k_warps = 8;
     c.row_warps = 1;
-    c.fold_norm = p.norm && can_fold_norm(p) && p.tokens <= 16 ? 1 : 0;
+    c.fold_norm = p.norm && mma_can_fold_norm(p) && p.tokens <= 16 ? 1 : 0;
     c.unroll = p.tokens > 16 || p.gated ? 2 : 4;
     c.load_hint = 1;
     c.programmatic = traits.has_programmatic_launch() ? 1 : 0;

@@ -7,6 +7,7 @@
 #include "decoder/engine/running_model.h"
 #include "decoder/error.h"
 #include "tests/decoder/coded_folder.h"
+#include "tests/decoder/coded_model.h"
 #include "tests/support/fake_machine.h"
 
 using namespace hone;
@@ -38,14 +39,6 @@ CodedFolder folder_of_fp8(const CodedSizes& sizes, std::size_t rows, std::size_t
         folder.fp8(name, out, in, rows == 0 ? out : rows, columns == 0 ? in : columns);
     });
     return folder;
-}
-
-ModelOptions options_of(const std::filesystem::path& folder) {
-    return {.folder = folder,
-            .max_sequences = 2,
-            .max_context = 64,
-            .max_step_tokens = 64,
-            .runtime = {.use_cache = false}};
 }
 
 std::string refusal_of(const CodedFolder& folder,
@@ -114,14 +107,6 @@ void check_layers(const OnGpu& gpu, const CodedFolder& folder) {
         CHECK(gpu.values(layer.down) == joined(folder, i, {"mlp.down_proj"}));
     }
     CHECK_FALSE(weights.head.is_coded);
-}
-
-int step_of(RunningModel& model) {
-    const std::vector<int> tokens{1, 2, 3};
-    const std::vector<int> pages{0};
-    const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
-    model.forward().start({&part, 1}, std::vector<Draw>{{}});
-    return model.forward().finish().front();
 }
 
 /// Makes the folder NAME beside the other, as hone quantize does.

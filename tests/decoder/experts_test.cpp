@@ -9,6 +9,7 @@
 #include "decoder/error.h"
 #include "runtime/quantize/small_floats.h"
 #include "tests/decoder/coded_folder.h"
+#include "tests/decoder/coded_model.h"
 #include "tests/support/fake_machine.h"
 
 using namespace hone;
@@ -72,16 +73,8 @@ CodedFolder qwen_folder() {
     return folder;
 }
 
-ModelOptions options_of(const CodedFolder& folder) {
-    return {.folder = folder.write(),
-            .max_sequences = 2,
-            .max_context = 64,
-            .max_step_tokens = 64,
-            .runtime = {.use_cache = false}};
-}
-
 std::string refusal_of(const CodedFolder& folder) {
-    return refusal([&] { return std::make_unique<RunningModel>(options_of(folder)); });
+    return refusal([&] { return std::make_unique<RunningModel>(options_of(folder.write())); });
 }
 
 std::vector<float> values(const RunningModel& model, const MatrixWeight& weight) {
@@ -105,27 +98,12 @@ std::vector<float> of_all(const CodedFolder& folder, std::size_t layer, const st
     return all;
 }
 
-int launches_of(const FakeMachine& machine, int from, std::string_view part) {
-    int found = 0;
-    for (int i = from; i < machine.launch_count(); ++i)
-        found += std::string_view(machine.launch(i)->kernel).find(part) != std::string_view::npos ? 1 : 0;
-    return found;
-}
-
-void step(RunningModel& model) {
-    const std::vector<int> tokens{1, 2, 3};
-    const std::vector<int> pages{0};
-    const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
-    model.forward().start({&part, 1}, std::vector<Draw>{{}});
-    static_cast<void>(model.forward().finish());
-}
-
 }  // namespace
 
 TEST_CASE("all experts of a layer stand one after the other, gate, up and down apart, beside their router") {
     const FakeMachine machine;
     const CodedFolder folder = mixtral_folder();
-    const RunningModel model(options_of(folder));
+    const RunningModel model(options_of(folder.write()));
     REQUIRE(model.weights().layers.size() == layers);
     for (std::size_t i = 0; i < layers; ++i) {
         const LayerWeights& layer = model.weights().layers[i];
@@ -141,7 +119,7 @@ TEST_CASE("all experts of a layer stand one after the other, gate, up and down a
 TEST_CASE("layers with experts and with one network stand in one model, each with its own weights") {
     const FakeMachine machine;
     const CodedFolder folder = qwen_folder();
-    RunningModel model(options_of(folder));
+    RunningModel model(options_of(folder.write()));
     const Description& description = model.description();
     CHECK(description.has_experts(0));
     CHECK_FALSE(description.has_experts(1));
@@ -156,7 +134,7 @@ TEST_CASE("layers with experts and with one network stand in one model, each wit
     CHECK(values(model, all[1].down) == folder.values.at(CodedFolder::layer(1, "mlp.down_proj")));
 
     const int before = machine.launch_count();
-    step(model);
+    static_cast<void>(step_of(model));
     CHECK(launches_of(machine, before, "expert_routing_one_block") == 2);
     CHECK(launches_of(machine, before, "expert_linear") == 2 * 3);  // two products, and the sum of experts
     CHECK(launches_of(machine, before, "expert_linear_combine") == 2);
@@ -166,7 +144,7 @@ TEST_CASE("layers with experts and with one network stand in one model, each wit
 TEST_CASE("a step's floor has of experts' weights what its tokens choose") {
     const FakeMachine machine;
     const CodedFolder folder = qwen_folder();
-    RunningModel model(options_of(folder));
+    RunningModel model(options_of(folder.write()));
     const auto bytes_of = [](const MatrixWeight& weight) { return 2 * weight.rows * weight.columns; };
     std::int64_t of_experts = 0;
     std::int64_t others = bytes_of(model.weights().head);
@@ -201,7 +179,7 @@ TEST_CASE("made-up weights are made of experts, too, and after the start nothing
                         .runtime = {.use_cache = false}});
     CHECK(model.weights().layers[0].gate.rows == mixtral.model.experts * mixtral.model.intermediate_size);
     const std::uint64_t compiles = model.runtime().counters().compiles;
-    step(model);
+    static_cast<void>(step_of(model));
     CHECK(model.runtime().counters().compiles == compiles);
     CHECK(model.runtime().counters().failed_launches == 0);
 }
@@ -209,7 +187,7 @@ TEST_CASE("made-up weights are made of experts, too, and after the start nothing
 TEST_CASE("what of experts does not go is refused by its name") {
     const FakeMachine machine;
     CodedFolder folder = qwen_folder();
-    ModelOptions options = options_of(folder);
+    ModelOptions options = options_of(folder.write());
     for (const QuantFormat format : {QuantFormat::fp8, QuantFormat::w4a16}) {
         options.quantize = checkpoints::QuantizeRequest{.format = format};
         CHECK(contains(refusal([&] { return std::make_unique<RunningModel>(options); }),

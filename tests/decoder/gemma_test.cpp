@@ -7,6 +7,7 @@
 #include "decoder/engine/running_model.h"
 #include "decoder/error.h"
 #include "tests/decoder/coded_folder.h"
+#include "tests/decoder/coded_model.h"
 #include "tests/support/fake_machine.h"
 
 using namespace hone;
@@ -33,23 +34,8 @@ CodedFolder gemma_folder() {
     return folder;
 }
 
-ModelOptions options_of(const CodedFolder& folder) {
-    return {.folder = folder.write(),
-            .max_sequences = 2,
-            .max_context = 64,
-            .max_step_tokens = 64,
-            .runtime = {.use_cache = false}};
-}
-
 std::string refusal_of(const CodedFolder& folder) {
-    return refusal([&] { return std::make_unique<RunningModel>(options_of(folder)); });
-}
-
-int count(const FakeMachine& machine, int from, std::string_view part) {
-    int found = 0;
-    for (int i = from; i < machine.launch_count(); ++i)
-        found += std::string_view(machine.launch(i)->kernel).find(part) != std::string_view::npos ? 1 : 0;
-    return found;
+    return refusal([&] { return std::make_unique<RunningModel>(options_of(folder.write())); });
 }
 
 }  // namespace
@@ -85,7 +71,7 @@ TEST_CASE("windows come in turn, and numbers are those of config.json or Gemma 2
 TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms are those of the file plus 1") {
     const FakeMachine machine;
     const CodedFolder folder = gemma_folder();
-    RunningModel model(options_of(folder));
+    RunningModel model(options_of(folder.write()));
     const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
     const LayerWeights& layer = model.weights().layers[1];
     for (const NormWeight& norm : {layer.attention_norm, layer.behind_attention, layer.network_norm,
@@ -96,15 +82,11 @@ TEST_CASE("a step of Gemma 2 has four norms a layer, and its weights of norms ar
         CHECK(weights == std::vector<std::uint16_t>(folder.sizes.hidden, 0x4000));  // 2 of bf16: 1 + 1
     }
     CHECK(model.weights().head.values == model.weights().embedding);
-    const std::vector<int> tokens{1, 2, 3};
-    const std::vector<int> pages{0};
-    const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
     const int before = machine.launch_count();
-    model.forward().start({&part, 1}, std::vector<Draw>{{}});
-    CHECK(model.forward().finish().front() == 0);
-    CHECK(count(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
-    CHECK(count(machine, before, "attention") >= static_cast<int>(layers));
-    CHECK(count(machine, before, "sample") == 1);
+    CHECK(step_of(model) == 0);
+    CHECK(launches_of(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
+    CHECK(launches_of(machine, before, "attention") >= static_cast<int>(layers));
+    CHECK(launches_of(machine, before, "sample") == 1);
 }
 
 TEST_CASE("norms in front of products of codes write them, so that only two launches a layer make codes") {
@@ -112,16 +94,12 @@ TEST_CASE("norms in front of products of codes write them, so that only two laun
     CodedFolder folder = gemma_folder();
     folder.config["quantization_config"] = {{"quant_method", "fp8"}};
     folder.all_layers([&](const auto& name, auto out, auto in) { folder.fp8(name, out, in, 1, in); });
-    RunningModel model(options_of(folder));
-    const std::vector<int> tokens{1, 2, 3};
-    const std::vector<int> pages{0};
-    const StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
+    RunningModel model(options_of(folder.write()));
     const int before = machine.launch_count();
-    model.forward().start({&part, 1}, std::vector<Draw>{{}});
-    CHECK(model.forward().finish().front() == 0);
-    CHECK(count(machine, before, "quantized_linear_quantize") ==
+    CHECK(step_of(model) == 0);
+    CHECK(launches_of(machine, before, "quantized_linear_quantize") ==
           2 * static_cast<int>(layers));  // what comes of attention, and between a network's halves
-    CHECK(count(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
+    CHECK(launches_of(machine, before, "norm_") == 4 * static_cast<int>(layers) + 1);
     CHECK(model.runtime().counters().failed_launches == 0);
 }
 

@@ -1,0 +1,39 @@
+// What tests of models from CodedFolder ask of them on the fake driver: how they are opened, one step, and
+// what it launched.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "decoder/engine/running_model.h"
+#include "tests/support/fake_machine.h"
+
+namespace hone::test {
+
+inline decoder::ModelOptions options_of(const std::filesystem::path& folder) {
+    return {.folder = folder,
+            .max_sequences = 2,
+            .max_context = 64,
+            .max_step_tokens = 64,
+            .runtime = {.use_cache = false}};
+}
+
+/// A prompt of three tokens; the token that is drawn behind it.
+inline int step_of(decoder::RunningModel& model) {
+    const std::vector<int> tokens{1, 2, 3};
+    const std::vector<int> pages{0};
+    const decoder::StepPart part{.request = 1, .begin = 0, .tokens = tokens, .pages = pages, .samples = true};
+    model.forward().start({&part, 1}, std::vector<decoder::Draw>{{}});
+    return model.forward().finish().front();
+}
+
+/// Launches from number `from` on whose kernel's name has this part.
+inline int launches_of(const FakeMachine& machine, int from, std::string_view part) {
+    int found = 0;
+    for (int i = from; i < machine.launch_count(); ++i)
+        found += std::string_view(machine.launch(i)->kernel).find(part) != std::string_view::npos ? 1 : 0;
+    return found;
+}
+
+}  // namespace hone::test
