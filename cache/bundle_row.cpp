@@ -83,6 +83,13 @@ class Members {
         }
     }
 
+    /// Whether there is such a member, which is then to be taken.
+    bool has(std::string_view field) {
+        if (row_.contains(field)) return true;
+        taken_.push_back(field);
+        return false;
+    }
+
     /// The member, or null where there is none.
     const nlohmann::json* take_if(std::string_view field) {
         taken_.push_back(field);
@@ -130,8 +137,8 @@ Trial read_contender(const nlohmann::json& json, std::string_view place, const T
     contender.candidate = members.text("candidate");
     contender.timing.median_us = members.real("median_us");
     contender.timing.p10_us = contender.timing.p90_us = contender.timing.median_us;
-    if (members.take_if("template_hash") != nullptr) contender.template_hash = members.text("template_hash");
-    if (members.take_if("stage") != nullptr) {
+    if (members.has("template_hash")) contender.template_hash = members.text("template_hash");
+    if (members.has("stage")) {
         contender.stage = members.named("stage", stage_from_name);
         if (!of_one_final(contender, winner))
             refuse(place, "stage", "is there, but contender and winner were not both in the final_round");
@@ -165,6 +172,7 @@ Trial contender_of(const Trial& winner) {
     contender.is_default = false;
     contender.resources = {};
     contender.energy_mj = 0;
+    contender.chain.clear();
     return contender;
 }
 
@@ -196,6 +204,7 @@ std::string write_row(const Trial& winner, std::span<const Trial> contenders) {
                                {"template_hash", winner.template_hash},
                                {"created_at", winner.created_at},
                                {"tool_version", winner.tool_version}};
+    if (!winner.chain.empty()) row["chain"] = winner.chain;
     for (const Trial& contender : contenders) row["contenders"].push_back(contender_json(contender, winner));
     // Bytes that are no UTF-8 become another character, which reading the row refuses by its field.
     return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -226,6 +235,7 @@ std::vector<Trial> read_row(const nlohmann::json& row, std::string_view place,
     trial.template_hash = members.text("template_hash");
     trial.created_at = members.integer("created_at", limits::created_at);
     trial.tool_version = members.text("tool_version");
+    if (members.has("chain")) trial.chain = members.text("chain");
     const nlohmann::json* contenders = members.take_if("contenders");
     members.require_none_left();
     trial.winner = true;

@@ -85,6 +85,7 @@ std::string identity(const Trial& trial) {
     print.integer(trial.resources.registers).integer(trial.resources.shared_bytes);
     print.integer(trial.resources.spill_bytes).real(trial.energy_mj);
     print.text(trial.detail).integer(trial.created_at).text(trial.tool_version);
+    if (!trial.chain.empty()) print.text(trial.chain);
     return print.hex();
 }
 

@@ -29,7 +29,7 @@ constexpr std::string_view columns =
     "provenance, "
     "winner, is_default, median_us, p10_us, p90_us, samples, registers, shared_bytes, spill_bytes, "
     "energy_mj, "
-    "detail, created_at, tool_version";
+    "detail, created_at, tool_version, chain";
 
 void bind_trial(Statement& to, const Trial& trial) {
     const GpuKey& gpu = trial.key.gpu;
@@ -42,7 +42,7 @@ void bind_trial(Statement& to, const Trial& trial) {
     to.bind(trial.timing.median_us, trial.timing.p10_us, trial.timing.p90_us, trial.timing.samples);
     to.bind(trial.resources.registers, trial.resources.shared_bytes, trial.resources.spill_bytes,
             trial.energy_mj);
-    to.bind(trial.detail, trial.created_at, trial.tool_version);
+    to.bind(trial.detail, trial.created_at, trial.tool_version, trial.chain);
 }
 
 struct Row {
@@ -97,6 +97,7 @@ Row read_trial(Statement& from) {
     trial.detail = from.text();
     trial.created_at = from.integer();
     trial.tool_version = from.text();
+    trial.chain = from.text();
     row.imported = from.integer() != 0;
     row.sequence = from.integer();
     const bool whole = names_known && has_bearable_size(trial) && is_finite(trial);
@@ -189,10 +190,10 @@ int preference(Provenance provenance) {
 /// The negative number, of the smallest one too.
 std::int64_t newest_first(std::int64_t created_at) { return -std::max(created_at, -INT64_MAX); }
 
-/// The order of the view `ranked_winner` in schema_2.sql.
+/// The order of the view `ranked_winner` in schema_3.sql.
 auto by_key_and_place(const Row& row) {
-    return std::tuple(std::tie(row.trial->key), preference(row.trial->provenance), row.imported,
-                      -sequence_here(row), newest_first(row.trial->created_at),
+    return std::tuple(std::tie(row.trial->key), preference(row.trial->provenance), row.trial->chain.empty(),
+                      row.imported, -sequence_here(row), newest_first(row.trial->created_at),
                       std::string_view(row.identity));
 }
 

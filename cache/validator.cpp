@@ -103,12 +103,13 @@ Found texts_fault(const Trial& trial) {
          {"gpu_name", &trial.key.gpu.name},
          {"static_fields", &trial.key.static_fields},
          {"template_hash", &trial.template_hash}}};
-    const std::array<std::pair<std::string_view, const std::string*>, 5> optional{
+    const std::array<std::pair<std::string_view, const std::string*>, 6> optional{
         {{"dynamic_fields", &trial.key.dynamic_fields},
          {"mig_profile", &trial.key.gpu.mig_profile},
          {"driver", &trial.toolchain.driver},
          {"nvrtc", &trial.toolchain.nvrtc},
-         {"tool_version", &trial.tool_version}}};
+         {"tool_version", &trial.tool_version},
+         {"chain", &trial.chain}}};
     for (const auto& [field, text] : required) {
         if (Found fault = text_fault(field, *text, false)) return fault;
     }
@@ -210,7 +211,7 @@ bool has_bearable_size(const Trial& trial) {
     for (const std::string* text :
          {&trial.key.gpu.name, &trial.key.gpu.mig_profile, &trial.key.family, &trial.key.static_fields,
           &trial.key.dynamic_fields, &trial.candidate, &trial.template_hash, &trial.toolchain.driver,
-          &trial.toolchain.nvrtc, &trial.tool_version, &trial.detail}) {
+          &trial.toolchain.nvrtc, &trial.tool_version, &trial.detail, &trial.chain}) {
         if (text->size() > limits::detail_bytes) return false;
     }
     return true;

@@ -67,6 +67,11 @@ std::string ties_text(const Row& row) {
     return row.ties.others.empty() ? "-" : cache::describe_ties(row.ties.others.size(), row.ties.within);
 }
 
+/// The model's step in which it was chosen.
+std::string chain_text(const Row& row) {
+    return row.stored.trial.chain.empty() ? "-" : row.stored.trial.chain;
+}
+
 /// A column beside sizes, time and winner.
 struct Remark {
     std::string title;
@@ -78,6 +83,7 @@ const Remark remarks[] = {
     {"layer", [](const Row& row) { return row.stored.layer; }},
     {"trust here", [](const Row& row) { return row.trust; }},
     {"tied with", ties_text, true},
+    {"chosen in", chain_text, true},
 };
 
 bool is_column(const Remark& remark, const std::vector<Row>& rows, const Options& options) {
@@ -154,7 +160,7 @@ std::string quoted(const std::string& cell) {
 
 std::string csv_of(const std::vector<Row>& rows) {
     std::string text =
-        "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within\r\n";
+        "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within,chain\r\n";
     for (const Row& row : rows) {
         const cache::Trial& trial = row.stored.trial;
         const std::string cells[] = {place_of(trial),
@@ -168,7 +174,8 @@ std::string csv_of(const std::vector<Row>& rows) {
                                      row.trust,
                                      tuner::format_time(trial.created_at),
                                      fmt::format("{}", row.ties.others.size()),
-                                     fmt::format("{}", row.ties.within)};
+                                     fmt::format("{}", row.ties.within),
+                                     trial.chain};
         std::vector<std::string> line;
         for (const std::string& cell : cells) line.push_back(quoted(cell));
         text += fmt::format("{}\r\n", fmt::join(line, ","));

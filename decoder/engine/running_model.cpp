@@ -76,6 +76,11 @@ RunningModel::RunningModel(const ModelOptions& options, const Read& read)
       capacity_(capacity_for(options)),
       forward_(std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_)) {
     runtime_.freeze();
+    const auto seconds = [](Clock::duration duration) {
+        return std::chrono::duration<double>(duration).count();
+    };
+    start_times_ = {.weights_s = seconds(has_weights_ - begun_),
+                    .kernels_s = seconds(Clock::now() - has_weights_)};
 }
 
 Capacity RunningModel::capacity_for(const ModelOptions& options) const {

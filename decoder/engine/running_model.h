@@ -1,6 +1,7 @@
 // A model on a GPU, from its folder to the first step: driver, runtime, weights, operators, cache.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,6 +28,12 @@ struct ModelOptions {
     LoadProgress on_weights{};
 };
 
+/// How long it took until a model was ready, in seconds.
+struct StartTimes {
+    double weights_s = 0;  ///< driver, runtime and weights
+    double kernels_s = 0;  ///< preparing operators, and capturing the steps' graphs
+};
+
 class RunningModel {
   public:
     /// Throws DecoderError, ModelError, CheckpointError, Error and CudaError: what cannot be read, run, or
@@ -39,6 +46,7 @@ class RunningModel {
     [[nodiscard]] const ModelWeights& weights() const { return *weights_; }
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
     [[nodiscard]] const Runtime& runtime() const { return runtime_; }
+    [[nodiscard]] const StartTimes& start_times() const { return start_times_; }
     /// Bytes that a step of one token has to read at a text of so many tokens: weights, keys and values.
     [[nodiscard]] std::int64_t floor_bytes(std::int64_t sequences, std::int64_t kv_len) const;
 
@@ -47,10 +55,14 @@ class RunningModel {
     RunningModel(const ModelOptions& options, const Read& read);
     [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
 
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point begun_ = Clock::now();
     Gpu gpu_;
     Runtime runtime_;
     Description description_;
     std::unique_ptr<ModelWeights> weights_;
+    Clock::time_point has_weights_ = Clock::now();
+    StartTimes start_times_;
     Capacity capacity_;
     std::unique_ptr<Forward> forward_;
 };

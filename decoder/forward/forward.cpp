@@ -23,31 +23,43 @@ constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
 
 }  // namespace
 
+std::int64_t graph_length(std::int64_t kv_len) {
+    for (const std::int64_t length : graph_lengths) {
+        if (length >= kv_len) return length;
+    }
+    return kv_len;
+}
+
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
                  const Capacity& capacity)
     : gpu_(gpu),
+      runtime_(runtime),
       model_(model),
       weights_(weights),
       capacity_(capacity),
       operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
       large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
-    const std::int64_t tokens = capacity.step_tokens;
-    const std::int64_t sequences = capacity.sequences;
-    const std::int64_t queries = std::min(tokens, capacity.context);
+    memory_ = std::make_unique<Memory>(gpu, model, capacity, workspace_bytes());
+    capture_graphs();
+}
+
+Forward::~Forward() = default;
+
+std::int64_t Forward::workspace_bytes() const {
+    const std::int64_t tokens = capacity_.step_tokens;
+    const std::int64_t sequences = capacity_.sequences;
+    const std::int64_t queries = std::min(tokens, capacity_.context);
     std::int64_t workspace =
         std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
                   operators_.network.workspace_bytes(tokens), operators_.experts.workspace_bytes(tokens),
                   operators_.head.workspace_bytes(sequences)});
     for (const AttentionKernel& kernel : operators_.one_query)
-        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity.context}));
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionKernel& kernel : operators_.any_queries)
-        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity.context}));
-    memory_ = std::make_unique<Memory>(gpu, model, capacity, workspace);
-    capture_graphs();
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity_.context}));
+    return workspace;
 }
-
-Forward::~Forward() = default;
 
 Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
                                         std::int64_t kv_len) {
@@ -292,10 +304,7 @@ std::int64_t Forward::padded(std::int64_t sequences) const {
 }
 
 std::int64_t Forward::length_bucket(std::int64_t kv_len) const {
-    for (const std::int64_t length : graph_lengths) {
-        if (length >= kv_len) return std::min(length, capacity_.context);
-    }
-    return capacity_.context;
+    return std::min(graph_length(kv_len), capacity_.context);
 }
 
 void Forward::capture_graphs() {

@@ -3,16 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "decoder/forward/operators.h"
+#include "decoder/forward/part.h"
 #include "decoder/forward/step_inputs.h"
 #include "decoder/scheduling/scheduler.h"
+#include "kernel_templates/family.h"
 
 namespace hone::decoder {
 
@@ -22,24 +26,26 @@ struct Draw {
     std::int64_t counter = 0;  ///< of the token within its text
 };
 
-/// What a step is made of, in its order; the norms behind, and routing to experts, are those of some models.
-enum class Part : std::uint8_t {
-    embedding,
-    attention_norm,
-    qkv,
-    append,
-    attention,
-    output,
-    behind_attention,
-    network_norm,
-    routing,
-    network,
-    behind_network,
-    last_norm,
-    head
+/// Of a step of one token a sequence.
+struct StepSizes {
+    std::int64_t sequences = 1;
+    std::int64_t kv_len = 1024;  ///< keys of each sequence
 };
-/// "norm of attention", say.
-[[nodiscard]] std::string_view name(Part part);
+
+/// Keys a sequence that the graph's attention is chosen for, which has room for so many.
+[[nodiscard]] std::int64_t graph_length(std::int64_t kv_len);
+
+/// A kernel that a step calls, in all layers alike.
+struct StepKernel {
+    Part part;
+    Problem problem;  ///< the largest that the kernel serves, as tuners name it
+    Problem at_edge;  ///< the same with room for what was prepared, as dispatch knows it
+    Candidate candidate;
+};
+
+/// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
+/// seconds. Nothing can be launched, nor memory be given back: must not return.
+using FaultSink = std::function<void(std::size_t step, bool hangs, const std::string& why)>;
 
 /// A step's graph, and where its time goes. Microseconds, medians over replays that take turns.
 struct ChainTimes {
@@ -77,6 +83,22 @@ class Forward {
     [[nodiscard]] double graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions);
     /// Of the same graph, beside others that lack one of its parts each. Captures them.
     [[nodiscard]] ChainTimes chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions);
+
+    /// The kernels that a step of so many sequences calls and that a tuner may choose.
+    [[nodiscard]] std::vector<StepKernel> step_kernels(const StepSizes& sizes) const;
+    /// Replays the step's graph as it is, and beside it one graph for each of these, which takes the place of
+    /// `kernel`: in turns, so that all see the same clocks. Microseconds of each replay, first of the step as
+    /// it is; none of a candidate that cannot be prepared.
+    [[nodiscard]] std::vector<std::vector<double>> times_with(const StepKernel& kernel,
+                                                              std::span<const Candidate> candidates,
+                                                              const StepSizes& sizes, int rounds,
+                                                              const FaultSink& on_fault);
+    /// The step as it is, and beside it the one that it was when mark() was called, as times_with().
+    void mark(const StepSizes& sizes);
+    [[nodiscard]] std::vector<std::vector<double>> times_since_mark(const StepSizes& sizes, int rounds,
+                                                                    const FaultSink& on_fault);
+    /// From now on graphs that are captured have this candidate in the kernel's place.
+    void take(const StepKernel& kernel, const Candidate& candidate);
 
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
 
@@ -116,6 +138,13 @@ class Forward {
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] double replay_us(CUgraphExec graph);
+    struct Variation;
+    [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);
+    [[nodiscard]] Variation variation(Operators operators, const StepSizes& sizes);
+    [[nodiscard]] std::vector<std::vector<double>> in_turns(std::span<const Variation* const> steps,
+                                                            const StepSizes& sizes, int rounds,
+                                                            const FaultSink& on_fault);
+    [[nodiscard]] std::int64_t workspace_bytes() const;
     [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
     [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;
     [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
@@ -127,6 +156,7 @@ class Forward {
     void enqueue_copy_of_drawn();
 
     const Gpu& gpu_;
+    Runtime& runtime_;
     const Description& model_;
     const ModelWeights& weights_;
     Capacity capacity_;
@@ -134,6 +164,7 @@ class Forward {
     StepInputs small_;  ///< of steps with one token of each sequence
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
+    std::unique_ptr<Variation> mark_;
     std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
     std::map<std::pair<std::int64_t, std::int64_t>, runtime::GraphExec> graphs_;  ///< by sequences, kv_len
 };

@@ -96,4 +96,11 @@ struct Forward::Memory {
     runtime::Event stop;
 };
 
+/// A step with another kernel in it. Its graph needs the operators and the workspace as long as it lives.
+struct Forward::Variation {
+    Operators operators;
+    Bytes workspace;  ///< where that of all steps is too small
+    runtime::GraphExec graph;
+};
+
 }  // namespace hone::decoder

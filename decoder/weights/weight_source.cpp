@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <random>
 #include <vector>
 
@@ -150,15 +152,35 @@ class MadeUpWeights : public WeightSource {
 
     void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
               std::span<std::byte> out) const override {
-        const bool ones = wanted.is_vector && wanted.name.ends_with(".weight");
-        const std::size_t start = std::hash<std::string>()(wanted.name) + static_cast<std::size_t>(first);
-        for (std::int64_t i = 0; i < count; ++i) {
-            const float value = ones ? 1 : values_[(start + static_cast<std::size_t>(i)) % values_.size()];
-            store(dtype, value, out.data(), static_cast<std::size_t>(i));
+        const auto elements = static_cast<std::size_t>(count);
+        if (wanted.is_vector && wanted.name.ends_with(".weight")) {
+            for (std::size_t i = 0; i < elements; ++i) store(dtype, 1, out.data(), i);
+            return;
+        }
+        const std::vector<std::byte>& numbers = encoded(dtype);
+        const std::size_t width = numbers.size() / values_.size();
+        std::size_t from =
+            (std::hash<std::string>()(wanted.name) + static_cast<std::size_t>(first)) % values_.size();
+        for (std::size_t i = 0; i < elements; from = 0) {
+            const std::size_t some = std::min(elements - i, values_.size() - from);
+            std::memcpy(out.data() + i * width, numbers.data() + from * width, some * width);
+            i += some;
         }
     }
 
   private:
+    /// All numbers in this type, made when they are first asked for: gigabytes are copies of them.
+    const std::vector<std::byte>& encoded(Dtype dtype) const {
+        const std::lock_guard lock(mutex_);
+        std::vector<std::byte>& bytes = encoded_[dtype];
+        if (!bytes.empty()) return bytes;
+        bytes.resize(values_.size() * (dtype == Dtype::fp32 ? 4 : 2));
+        for (std::size_t i = 0; i < values_.size(); ++i) store(dtype, values_[i], bytes.data(), i);
+        return bytes;
+    }
+
+    mutable std::mutex mutex_;
+    mutable std::map<Dtype, std::vector<std::byte>> encoded_;                     ///< their places stay
     std::vector<float> values_ = std::vector<float>((std::size_t{1} << 20) + 7);  // no row repeats another
 };
 

@@ -46,6 +46,7 @@ void add_measurement(const cache::LoadedWinner& record, const Facts& facts, Expl
     explanation.measured_us = record.trial.timing.median_us;
     explanation.measured_on = measured_on(record.trial);
     explanation.layer = record.layer;
+    explanation.chain = record.trial.chain;
     if (facts.trials == nullptr) return;
     const std::vector<cache::Trial> trials = trials_beside(record.trial, *facts.trials);
     add_runner_up(record.trial, trials, explanation);

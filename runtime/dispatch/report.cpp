@@ -52,6 +52,9 @@ void add_measurement(const Explanation& explanation, std::string& text) {
     if (explanation.measured_us <= 0) return;
     fmt::format_to(out, "  measured:   {:.2f} us on {}, known from the {} layer\n", explanation.measured_us,
                    explanation.measured_on, explanation.layer);
+    if (!explanation.chain.empty())
+        fmt::format_to(out, "  chosen in:  a step of {}, where it makes the whole shortest\n",
+                       explanation.chain);
     add_ties(explanation, text);
     if (explanation.runner_up.empty()) return;
     fmt::format_to(out, "  runner-up:  {}, {:.2f} us ({:+.1f} %)\n", explanation.runner_up,

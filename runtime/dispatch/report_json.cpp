@@ -46,6 +46,7 @@ Json as_json(const Explanation& explained) {
         {"measured_us", explained.measured_us},
         {"measured_on", explained.measured_on},
         {"layer", explained.layer},
+        {"chain", explained.chain},
         {"default", explained.fallback},
         {"runner_up", explained.runner_up},
         {"runner_up_us", explained.runner_up_us},

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache/bundle_row.h"
 #include "cache/error.h"
 #include "cache/packaged.h"
 #include "cache/sha256.h"
@@ -163,6 +164,17 @@ TEST_CASE("reading what was written gives the same winners") {
         std::ranges::sort(back, {}, by_identity);
         CHECK(winners == back);
     }
+}
+
+TEST_CASE("the step in which a winner was chosen comes back with it, and not with its contenders") {
+    Trial winner = sample_winner(1);
+    winner.chain = "llama-3-8b tokens=8 kv=1024";
+    const std::string text = write_bundle({winner});
+    CHECK(text.find("\"chain\":\"llama-3-8b tokens=8 kv=1024\"") != std::string::npos);
+    CHECK(read_bundle(text, "bundle.json").front() == winner);
+    CHECK(contender_of(winner).chain.empty());
+    winner.chain.clear();
+    CHECK(write_bundle({winner}).find("chain") == std::string::npos);
 }
 
 TEST_CASE("equal sets give equal bytes, whatever their order") {

@@ -49,7 +49,8 @@ const std::vector<TextField>& text_fields() {
         {"mig_profile", [](Trial& t) -> std::string& { return t.key.gpu.mig_profile; }},
         {"driver", [](Trial& t) -> std::string& { return t.toolchain.driver; }},
         {"nvrtc", [](Trial& t) -> std::string& { return t.toolchain.nvrtc; }},
-        {"tool_version", [](Trial& t) -> std::string& { return t.tool_version; }}};
+        {"tool_version", [](Trial& t) -> std::string& { return t.tool_version; }},
+        {"chain", [](Trial& t) -> std::string& { return t.chain; }}};
     return fields;
 }
 

@@ -293,6 +293,9 @@ TEST_CASE("walk is right over many groups of rows, in calls back to back") {
     check_variant("walk", "dtype=fp16 format=w8a16 norm=yes residual=yes in=1040 out=4408 tokens=4", 4, 5);
     check_variant("walk", "dtype=bf16 format=fp8 group=128 quantized_x=yes in=640 out=8592 tokens=5", 4, 5);
     check_variant("walk", "dtype=bf16 format=w8a8 bias=yes in=1040 out=4400 tokens=8", 4, 5);
+    check_variant("walk", "dtype=bf16 format=fp8 residual=yes in=2064 out=8592 tokens=1", 4, 20);
+    check_variant("walk", "dtype=fp16 format=fp8 group=128 in=1152 out=4400 tokens=7", 4, 5);
+    check_variant("walk", "dtype=fp16 format=w8a8 norm=yes in=1040 out=4400 tokens=2", 4, 5);
 }
 
 TEST_CASE("x is right where it passes through the ring") {

@@ -65,7 +65,8 @@ Json as_json(const cache::Trial& trial) {
             {"energy_mj", trial.energy_mj},
             {"detail", trial.detail},
             {"created_at_ms", trial.created_at},
-            {"tool_version", trial.tool_version}};
+            {"tool_version", trial.tool_version},
+            {"chain", trial.chain}};
 }
 
 void add_ties(const cache::Ties& ties, Json& object) {

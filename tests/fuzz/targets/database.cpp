@@ -17,7 +17,7 @@ using namespace hone::cache;
 using namespace hone::fuzz;
 
 constexpr std::size_t most_rows = 8;
-constexpr std::size_t trial_cells = 30;
+constexpr std::size_t trial_cells = 30;  // and one more where a winner was chosen in a chain
 
 std::string text_in(const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
@@ -34,7 +34,7 @@ double real_in(const Cell& cell) {
 }
 
 /// The trial that the cells of a row mean; the order is that of schema.sql. Version 2 adds `imported` behind
-/// them.
+/// them, version 3 `chain`.
 Trial trial_of(const std::vector<Cell>& c) {
     Trial trial;
     trial.key = {.gpu = {.name = text_in(c[1]),
@@ -64,6 +64,7 @@ Trial trial_of(const std::vector<Cell>& c) {
     trial.detail = text_in(c[27]);
     trial.created_at = integer_in(c[28]);
     trial.tool_version = text_in(c[29]);
+    if (c.size() > trial_cells) trial.chain = text_in(c[30]);
     return trial;
 }
 
@@ -104,6 +105,7 @@ std::string row_of(const Trial& trial) {
                                          text(trial.tool_version)};
     std::string row;
     for (const std::string& cell : cells) row += (row.empty() ? "" : std::string(1, cell_end)) + cell;
+    if (!trial.chain.empty()) row += cell_end + text(trial.chain);
     return row + row_end;
 }
 
@@ -118,10 +120,11 @@ std::size_t fill(TableWriter& writer, std::string_view input) {
         if (rows == most_rows || (parts[0] != "trial" && parts[0] != "in_flight")) continue;
         std::vector<Cell> cells;
         for (std::size_t i = 1; i < parts.size(); ++i) cells.push_back(cell_from(parts[i]));
-        if (parts[0] == "trial" && cells.size() == trial_cells && parts[1] == "=")
-            cells[0] = identity(trial_of(cells));
-        if (parts[0] == "trial" && cells.size() == trial_cells)
-            cells.emplace_back(std::int64_t{1});  // imported
+        if (parts[0] == "trial" && (cells.size() == trial_cells || cells.size() == trial_cells + 1)) {
+            if (parts[1] == "=") cells[0] = identity(trial_of(cells));
+            if (cells.size() == trial_cells) cells.emplace_back(std::string());
+            cells.insert(cells.end() - 1, std::int64_t{1});  // imported
+        }
         rows += writer.insert(std::string(parts[0]), cells) ? 1 : 0;
     }
     writer.commit();
@@ -180,9 +183,13 @@ std::vector<hone::fuzz::Seed> hone::fuzz::seeds() {
     Trial older = winners[1];
     older.created_at -= 1000;
     older.provenance = Provenance::replayed;
+    Trial in_chain = winners[0];
+    in_chain.created_at -= 1000;
+    in_chain.chain = "llama-3-8b tokens=1 kv=1024";
     return {{"one", row_of(winners[0])},
             {"failed", row_of(failed) + row_of(winners[0])},
             {"two_of_a_key", row_of(winners[1]) + row_of(older)},
+            {"chosen_in_chain", row_of(winners[0]) + row_of(in_chain)},
             {"in_flight", in_flight_row() + row_of(winners[2])}};
 }
 
