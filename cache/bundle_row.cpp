@@ -114,6 +114,19 @@ GpuKey read_gpu(Members& members) {
             .mig_profile = members.text("mig_profile")};
 }
 
+/// The members that are there only where something is known.
+void write_clock(const Timing& timing, nlohmann::ordered_json& json) {
+    if (timing.sm_clock_mhz != 0) json["sm_clock_mhz"] = timing.sm_clock_mhz;
+    if (timing.incumbent_ratio != 0) json["incumbent_ratio"] = timing.incumbent_ratio;
+}
+
+void read_clock(Members& members, Timing& timing) {
+    if (members.take_if("sm_clock_mhz") != nullptr)
+        timing.sm_clock_mhz = members.small("sm_clock_mhz", limits::sm_clock_mhz);
+    if (members.take_if("incumbent_ratio") != nullptr)
+        timing.incumbent_ratio = members.real("incumbent_ratio");
+}
+
 /// A variant's hash stands in the winner's row where both are of one variant. Most came no further than the
 /// heat.
 nlohmann::ordered_json contender_json(const Trial& contender, const Trial& winner) {
@@ -121,6 +134,7 @@ nlohmann::ordered_json contender_json(const Trial& contender, const Trial& winne
                                 {"median_us", contender.timing.median_us + 0.0}};
     if (contender.template_hash != winner.template_hash) json["template_hash"] = contender.template_hash;
     if (of_one_final(contender, winner)) json["stage"] = name(contender.stage);
+    write_clock(contender.timing, json);
     return json;
 }
 
@@ -136,6 +150,7 @@ Trial read_contender(const nlohmann::json& json, std::string_view place, const T
         if (!of_one_final(contender, winner))
             refuse(place, "stage", "is there, but contender and winner were not both in the final_round");
     }
+    read_clock(members, contender.timing);
     members.require_none_left();
     return contender;
 }
@@ -164,6 +179,8 @@ Trial contender_of(const Trial& winner) {
     contender.stage = Stage::raced;
     contender.is_default = false;
     contender.resources = {};
+    contender.timing.sm_clock_mhz = 0;
+    contender.timing.incumbent_ratio = 0;
     contender.energy_mj = 0;
     return contender;
 }
@@ -196,6 +213,7 @@ std::string write_row(const Trial& winner, std::span<const Trial> contenders) {
                                {"template_hash", winner.template_hash},
                                {"created_at", winner.created_at},
                                {"tool_version", winner.tool_version}};
+    write_clock(winner.timing, row);
     for (const Trial& contender : contenders) row["contenders"].push_back(contender_json(contender, winner));
     // Bytes that are no UTF-8 become another character, which reading the row refuses by its field.
     return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -226,6 +244,7 @@ std::vector<Trial> read_row(const nlohmann::json& row, std::string_view place,
     trial.template_hash = members.text("template_hash");
     trial.created_at = members.integer("created_at", limits::created_at);
     trial.tool_version = members.text("tool_version");
+    read_clock(members, trial.timing);
     const nlohmann::json* contenders = members.take_if("contenders");
     members.require_none_left();
     trial.winner = true;

@@ -61,6 +61,8 @@ struct Timing {
     double p10_us = 0;
     double p90_us = 0;
     int samples = 0;
+    int sm_clock_mhz = 0;        ///< of the multiprocessors when the last of them ended; 0: not known
+    double incumbent_ratio = 0;  ///< to the incumbent's times, round by round; 0: it did not run beside
 
     friend bool operator==(const Timing&, const Timing&) = default;
 };

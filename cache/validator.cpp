@@ -138,12 +138,13 @@ Found form_fault(const Trial& trial) {
 Found numbers_fault(const Trial& trial) {
     const GpuKey& gpu = trial.key.gpu;
     const Resources& used = trial.resources;
-    const std::array<std::tuple<std::string_view, std::int64_t, Range>, 9> integers{
+    const std::array<std::tuple<std::string_view, std::int64_t, Range>, 10> integers{
         {{"compute_major", gpu.compute_major, limits::compute_major},
          {"compute_minor", gpu.compute_minor, limits::compute_minor},
          {"sm_count", gpu.sm_count, limits::sm_count},
          {"memory_clock_mhz", gpu.memory_clock_mhz, limits::memory_clock_mhz},
          {"samples", trial.timing.samples, limits::samples},
+         {"sm_clock_mhz", trial.timing.sm_clock_mhz, limits::sm_clock_mhz},
          {"registers", used.registers, limits::registers},
          {"shared_bytes", used.shared_bytes, limits::shared_bytes},
          {"spill_bytes", used.spill_bytes, limits::spill_bytes},
@@ -151,10 +152,12 @@ Found numbers_fault(const Trial& trial) {
     for (const auto& [field, value, range] : integers) {
         if (Found fault = range_fault(field, value, range)) return fault;
     }
-    const std::array<std::pair<std::string_view, double>, 4> reals{{{"median_us", trial.timing.median_us},
-                                                                    {"p10_us", trial.timing.p10_us},
-                                                                    {"p90_us", trial.timing.p90_us},
-                                                                    {"energy_mj", trial.energy_mj}}};
+    const std::array<std::pair<std::string_view, double>, 5> reals{
+        {{"median_us", trial.timing.median_us},
+         {"p10_us", trial.timing.p10_us},
+         {"p90_us", trial.timing.p90_us},
+         {"incumbent_ratio", trial.timing.incumbent_ratio},
+         {"energy_mj", trial.energy_mj}}};
     for (const auto& [field, value] : reals) {
         if (Found fault = real_fault(field, value)) return fault;
     }

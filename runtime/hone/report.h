@@ -74,6 +74,7 @@ struct Explanation {
     std::string problem;
     BucketReport bucket;      ///< its image fields are unset: explaining loads nothing
     double measured_us = 0;   ///< median of the chosen candidate where it was measured; 0: not measured
+    int measured_at_mhz = 0;  ///< the multiprocessors' clock in that measurement; 0: not known
     std::string measured_on;  ///< GPU, driver and compiler of the measurement
     std::string layer;        ///< cache layer that knows it: "user", "site", "packaged"
     std::string fallback;     ///< what would run without any knowledge

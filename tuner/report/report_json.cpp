@@ -59,6 +59,8 @@ Json as_json(const cache::Trial& trial) {
             {"p10_us", trial.timing.p10_us},
             {"p90_us", trial.timing.p90_us},
             {"samples", trial.timing.samples},
+            {"sm_clock_mhz", trial.timing.sm_clock_mhz},
+            {"incumbent_ratio", trial.timing.incumbent_ratio},
             {"registers", trial.resources.registers},
             {"shared_bytes", trial.resources.shared_bytes},
             {"spill_bytes", trial.resources.spill_bytes},

@@ -94,8 +94,22 @@ void Race::take(Standing& standing, const Samples& samples) {
             "measured {} us a call; allowed are numbers above 0: a clock or a recording is faulty", *faulty);
     } else {
         standing.us.insert(standing.us.end(), samples.us.begin(), samples.us.end());
+        standing.sm_clock_mhz = samples.sm_clock_mhz;
     }
     standing.dropped = standing.failed();
+}
+
+/// Of those that ran in the same rounds.
+void Race::compare_with_incumbent(const std::vector<std::size_t>& racing) {
+    const auto incumbent = std::ranges::find_if(
+        racing, [&](std::size_t i) { return standings_[i].contestant.is_incumbent; });
+    for (const std::size_t i : racing) {
+        Standing& standing = standings_[i];
+        const bool is_comparable =
+            incumbent != racing.end() && standing.us.size() == standings_[*incumbent].us.size();
+        standing.incumbent_ratio =
+            is_comparable ? compare(standing, standings_[*incumbent]).ratio : 0;
+    }
 }
 
 void Race::drop_slower_than(double factor) {
@@ -134,6 +148,7 @@ void Race::heat() {
     }
     run_rounds(racing, rounds);
     clock_fell_ = has_slowed_down(racing);
+    compare_with_incumbent(racing);
     for (const std::size_t i : racing) {
         if (standings_[i].us.empty()) standings_[i].dropped = true;
         observer_.settled(standings_[i], false);
@@ -235,6 +250,7 @@ void Race::run_final(const std::vector<std::size_t>& finalists) {
         if (has_times && !undecided(finalists)) break;
         run_rounds(finalists, std::min(rounds - round, rules_.rounds_at_once));
     }
+    compare_with_incumbent(finalists);
 }
 
 /// Another batch of rounds helps while the interval of someone who might win reaches over the edge of its

@@ -58,6 +58,8 @@ struct Standing {
     cache::Stage stage = cache::Stage::screened;
     std::vector<double> us;  ///< times of its latest stage
     double energy_mj = 0;
+    int sm_clock_mhz = 0;        ///< when the latest of them ended; 0: not known
+    double incumbent_ratio = 0;  ///< as in cache::Timing
     bool launched = false;  ///< in this race
     bool dropped = false;   ///< failed or too slow
 
@@ -106,6 +108,7 @@ class Race {
   private:
     void screen(Standing& standing);
     static void take(Standing& standing, const Samples& samples);
+    void compare_with_incumbent(const std::vector<std::size_t>& racing);
     [[nodiscard]] double heat_limit() const;
     [[nodiscard]] bool replays_are_long() const;
     [[nodiscard]] bool has_slowed_down(const std::vector<std::size_t>& racing) const;
