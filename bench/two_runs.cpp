@@ -8,11 +8,11 @@
 // BUNDLEs are exports of winners that are known before, with --new-shapes without those of the model's own
 // shapes; without one nothing is. Prints how many winners are the same, tied, and neither (--list: which);
 // what they lose to the fastest recorded kernels (--losers: which lose more than X %, and why); and what a
-// run costs. A sample is the candidate's median in its recorded heat, times one of the heat's rounds over that
-// median (all candidates of an interleaved round have the same one, so that what slowed a round slows all of
-// them), times a factor of the candidate's own that is drawn anew whenever a problem is begun: how far some
-// finalist of the family moved between its recorded heat and final, against its race's median. All of it in
-// a share P (0.08) of the problems, X (0.02) of it in the others: with these, two runs by the rules of
+// run costs. A sample is the candidate's median in its recorded heat, times one of the heat's rounds over
+// that median (all candidates of an interleaved round have the same one, so that what slowed a round slows
+// all of them), times a factor of the candidate's own that is drawn anew whenever a problem is begun: how far
+// some finalist of the family moved between its recorded heat and final, against its race's median. All of it
+// in a share P (0.08) of the problems, X (0.02) of it in the others: with these, two runs by the rules of
 // 2026-11-24 were as alike as on an H200, or a little less.
 #include <fmt/format.h>
 
@@ -90,9 +90,8 @@ Truths truths_of(const RecordedProblem& problem) {
             pooled.push_back(sample / clock_of_final);
         const double middle = median(us);
         for (double& sample : us) sample /= middle;
-        truths[name] = {.us = raced ? middle : clock * middle,
-                        .rounds = std::move(us),
-                        .pooled_us = middle_mean(pooled)};
+        truths[name] = {
+            .us = raced ? middle : clock * middle, .rounds = std::move(us), .pooled_us = middle_mean(pooled)};
     }
     return truths;
 }
@@ -107,8 +106,9 @@ Moves moves_of(const Recording& recording) {
         double fastest = std::numeric_limits<double>::infinity();
         for (const auto& [_, candidate] : problem.candidates) {
             if (candidate.us.size() < heat_end + 10) continue;
-            const double heat = median(part(candidate.us, screened, heat_end));
-            changes.push_back(std::log(median(part(candidate.us, heat_end, candidate.us.size())) / heat));
+            const double heat = middle_mean(part(candidate.us, screened, heat_end));
+            changes.push_back(
+                std::log(middle_mean(part(candidate.us, heat_end, candidate.us.size())) / heat));
             fastest = std::min(fastest, heat);
         }
         if (changes.size() < 3) continue;
@@ -480,10 +480,9 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) {
     const std::optional<Arguments> arguments = read_arguments(argc, argv);
     if (!arguments) {
-        fmt::print(
-            stderr,
-            "usage: two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] "
-            "[--new-shapes] [--list] [--losers X] [BUNDLE...]\n");
+        fmt::print(stderr,
+                   "usage: two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] "
+                   "[--new-shapes] [--list] [--losers X] [BUNDLE...]\n");
         return 2;
     }
     try {

@@ -126,7 +126,8 @@ std::string table_of(const std::vector<Row>& rows, const Options& options, const
         if (options.wide) {
             const cache::Timing& timing = trial.timing;
             cells.push_back(timing.sm_clock_mhz == 0 ? "-" : std::to_string(timing.sm_clock_mhz));
-            cells.push_back(timing.incumbent_ratio == 0 ? "-" : fmt::format("{:.3f}", timing.incumbent_ratio));
+            cells.push_back(timing.incumbent_ratio == 0 ? "-"
+                                                        : fmt::format("{:.3f}", timing.incumbent_ratio));
             cells.push_back(tuner::format_time(trial.created_at));
         }
         cells.push_back(trial.candidate);

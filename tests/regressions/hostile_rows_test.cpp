@@ -192,10 +192,11 @@ TEST_CASE("a cache of schema version 1 is read as it is, and keeps its rows when
     write_file(file, "");
     { (void)open_database(file, OpenMode::read_write, {.schema = migrations().first(1)}); }
     // A row as version 1 wrote it: without the columns that came later.
-    run_sql(file, "ATTACH '" + copy.string() +
-                      "' AS other; CREATE TEMP TABLE moved AS SELECT * FROM other.trial;"
-                      "ALTER TABLE moved DROP COLUMN imported; ALTER TABLE moved DROP COLUMN sm_clock_mhz;"
-                      "ALTER TABLE moved DROP COLUMN incumbent_ratio; INSERT INTO main.trial SELECT * FROM moved");
+    run_sql(file,
+            "ATTACH '" + copy.string() +
+                "' AS other; CREATE TEMP TABLE moved AS SELECT * FROM other.trial;"
+                "ALTER TABLE moved DROP COLUMN imported; ALTER TABLE moved DROP COLUMN sm_clock_mhz;"
+                "ALTER TABLE moved DROP COLUMN incumbent_ratio; INSERT INTO main.trial SELECT * FROM moved");
     const std::string before = read_file(file);
     CHECK(Cache::open(file, OpenMode::read_only).winners() == std::vector<Trial>{sample_winner(1)});
     CHECK(read_file(file) == before);

@@ -38,8 +38,8 @@ TEST_CASE("few samples give their whole range as the interval") {
 }
 
 TEST_CASE("the interval is that of the winsorized variance") {
-    // 12 samples: six are left over, t of five degrees of freedom is 2.571; winsorized they are 4 4 4 4 5 6 7 8 9 9
-    // 9 9, whose squares of differences from 6.5 sum up to 55.
+    // 12 samples: six are left over, t of five degrees of freedom is 2.571; winsorized they are 4 4 4 4 5 6 7
+    // 8 9 9 9 9, whose squares of differences from 6.5 sum up to 55.
     std::vector<double> samples;
     for (int i = 1; i <= 12; ++i) samples.push_back(i);
     const Interval interval = middle_mean_interval(samples);

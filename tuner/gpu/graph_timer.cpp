@@ -86,9 +86,9 @@ std::vector<double> GraphTimer::replay_once(const std::vector<std::string>& orde
 }
 
 /// What another operator leaves behind: L2 full of lines that have yet to be written back. Without it a
-/// replay would find its own data there, and what it leaves dirty would be charged to nobody. Small activations
-/// are warm in a model; here, too, after whichever candidate: some ask L2 to keep nothing of what they read,
-/// and their successors were up to 7 % slower for it.
+/// replay would find its own data there, and what it leaves dirty would be charged to nobody. Small
+/// activations are warm in a model; here, too, after whichever candidate: some ask L2 to keep nothing of what
+/// they read, and their successors were up to 7 % slower for it.
 void GraphTimer::put_l2_in_order() {
     const std::int64_t l2_bytes = device_.info().traits.l2_bytes;
     if (sets_.touched_bytes() < l2_bytes) {

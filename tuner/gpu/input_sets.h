@@ -66,8 +66,8 @@ class InputSets {
     void poison_outputs() const;
     /// Fills every input of every set, always with the same values for a problem.
     void fill_inputs() const;
-    /// Reads every input of every set: they are in L2 then, as far as they fit, as another operator would have
-    /// left them, whatever ran before.
+    /// Reads every input of every set: they are in L2 then, as far as they fit, as another operator would
+    /// have left them, whatever ran before.
     void warm_inputs();
     /// Fills every guard zone of the outputs again.
     void fill_guards() const;

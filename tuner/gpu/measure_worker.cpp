@@ -144,8 +144,8 @@ class Worker {
         return {{"verdict", to_json(Verdict{})}};
     }
 
-    /// Each round has another order, so that none always follows the same one. Those that cannot be captured are
-    /// left out and say why.
+    /// Each round has another order, so that none always follows the same one. Those that cannot be captured
+    /// are left out and say why.
     json measure(const json& candidates, int rounds, Clock::time_point deadline) {
         if (rounds < 0 || rounds > 10'000 || candidates.empty() || candidates.size() > 64) {
             throw ProtocolError("too many rounds or candidates");

@@ -101,14 +101,13 @@ void Race::take(Standing& standing, const Samples& samples) {
 
 /// Of those that ran in the same rounds.
 void Race::compare_with_incumbent(const std::vector<std::size_t>& racing) {
-    const auto incumbent = std::ranges::find_if(
-        racing, [&](std::size_t i) { return standings_[i].contestant.is_incumbent; });
+    const auto incumbent =
+        std::ranges::find_if(racing, [&](std::size_t i) { return standings_[i].contestant.is_incumbent; });
     for (const std::size_t i : racing) {
         Standing& standing = standings_[i];
         const bool is_comparable =
             incumbent != racing.end() && standing.us.size() == standings_[*incumbent].us.size();
-        standing.incumbent_ratio =
-            is_comparable ? compare(standing, standings_[*incumbent]).ratio : 0;
+        standing.incumbent_ratio = is_comparable ? compare(standing, standings_[*incumbent]).ratio : 0;
     }
 }
 
@@ -276,8 +275,8 @@ std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finali
     return alive;
 }
 
-/// Not beaten by more than the band, or not surely beaten at all. Where the clock fell during the heat, who is
-/// ahead only while power limits it, or only while it does not, is behind in the fastest tenth or in the
+/// Not beaten by more than the band, or not surely beaten at all. Where the clock fell during the heat, who
+/// is ahead only while power limits it, or only while it does not, is behind in the fastest tenth or in the
 /// median. Elsewhere fastest tenths say nothing: a kernel whose replays have two levels is as fast as the
 /// best in its fastest tenth, and slower on the mean.
 bool Race::holds(const Standing& standing, const Standing& fastest) const {

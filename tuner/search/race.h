@@ -36,8 +36,8 @@ struct RaceRules {
     double final_us = 500'000;  ///< no longer than this
     double holding_band = cache::tie_limit;  ///< the first by rank that is beaten by no more than this wins
     double challenge_band = cache::held_limit;  ///< the same for an incumbent that has won a race before
-    double least_power_us = 20;  ///< of the best: power does not limit the clock of shorter calls
-    double clock_fall = 0.02;    ///< by which a heat slows down where power limits the clock
+    double least_power_us = 20;      ///< of the best: power does not limit the clock of shorter calls
+    double clock_fall = 0.02;        ///< by which a heat slows down where power limits the clock
     double prediction_band = 0.002;  ///< whose prediction is further behind is not compiled to be sure
 };
 
@@ -60,8 +60,8 @@ struct Standing {
     double energy_mj = 0;
     int sm_clock_mhz = 0;        ///< when the latest of them ended; 0: not known
     double incumbent_ratio = 0;  ///< as in cache::Timing
-    bool launched = false;  ///< in this race
-    bool dropped = false;   ///< failed or too slow
+    bool launched = false;       ///< in this race
+    bool dropped = false;        ///< failed or too slow
 
     [[nodiscard]] bool failed() const { return verdict.status != cache::TrialStatus::ok; }
     [[nodiscard]] double median_us() const;
