@@ -79,6 +79,17 @@ TEST_CASE("the incumbent stands before the default, and both before all others, 
     CHECK(winner({{.us = 17.01, .is_incumbent = true}, {.us = 17.01, .is_default = true}, {.us = 16}}) == 2);
 }
 
+TEST_CASE("who ran beside the incumbent has a ratio to its times, round by round") {
+    test::ScriptedRace race({{.us = 16, .is_incumbent = true}, in_final({17, 17, 17, 34}), {.us = 30}});
+    (void)race.run();
+    CHECK(race.standing(0).incumbent_ratio == 1);
+    CHECK(race.standing(1).incumbent_ratio == 17.0 / 16);
+    CHECK(race.standing(2).incumbent_ratio == 0);  // screened alone
+    ScriptedRace without({{.us = 16}, {.us = 17}});
+    (void)without.run();
+    CHECK(without.standing(1).incumbent_ratio == 0);
+}
+
 TEST_CASE("the runner-up is the fastest of the final besides the winner, in any order of entry") {
     const Decision slow_first = ScriptedRace({{.us = 17.75}, {.us = 16}, {.us = 17.5}, {.us = 17.6}}).run();
     CHECK(slow_first.winner == 1);
