@@ -24,30 +24,6 @@ void check_problem(const std::string& text, std::size_t each = 1, QuantizedLayou
     }
 }
 
-struct TunableRange {
-    std::string_view name;
-    std::int64_t least = 0;
-    std::int64_t most = 0;
-};
-
-/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space.
-std::vector<Candidate> sample_with(const Problem& problem, TunableRange wanted, std::size_t count) {
-    const DeviceTraits& traits = Bench::get().traits;
-    std::vector<Candidate> chosen;
-    for (const Variant* variant : problem.family->variants) {
-        const auto named = std::ranges::find(variant->tunables, wanted.name, &Tunable::name);
-        if (named == variant->tunables.end() || !runs_on(*variant, traits)) continue;
-        const auto index = static_cast<std::size_t>(named - variant->tunables.begin());
-        std::vector<Config> configs = enumerate(problem, *variant, traits);
-        std::erase_if(configs, [&](const Config& config) {
-            return config[index] < wanted.least || config[index] > wanted.most;
-        });
-        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
-            chosen.push_back({variant, configs[i]});
-    }
-    return chosen;
-}
-
 void check_with(const std::string& text, TunableRange wanted, std::size_t count, int launches = 1) {
     const QuantizedCase quantized(text);
     for (const Candidate& candidate : sample_with(quantized.problem(), wanted, count))
