@@ -224,15 +224,18 @@ TEST_CASE("wgmma: tensor copies bring pages of whole swizzle patterns that fill 
     CHECK(by_rows(256, 128, 1));
 }
 
-TEST_CASE("wgmma: codes have room for a block of keys and one of values, sixteen bytes a thread and panel") {
+TEST_CASE(
+    "wgmma: codes wait in the producers' registers, sixteen a panel and pass, and take no shared memory") {
     const Geometry same{.head_dim = 128, .tile_n = 128, .page_size = 16};
     Geometry codes = same;
     codes.cache_bytes = 1;
-    CHECK(codes.shared_bytes() - same.shared_bytes() == 2 * 128 * 128);
-    CHECK(codes.codes_at() % 16 == 0);
+    CHECK(codes.shared_bytes() == same.shared_bytes());
+    CHECK(same.code_chunks() == 0);
+    CHECK(codes.code_chunks() * codes.producer_threads() * 16 == 128 * 128);
+    CHECK(codes.producer_registers() == 32 + 2 * 4 * codes.code_chunks());
     codes.tile_n = 80;  // two passes of 64 rows
     codes.head_dim = 72;
-    CHECK(codes.code_bytes() == 2 * 2 * 256 * 16);
+    CHECK(codes.code_chunks() == 2 * 2);
 }
 
 TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as ever") {
