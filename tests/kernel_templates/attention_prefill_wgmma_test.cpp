@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <tuple>
@@ -236,6 +237,23 @@ TEST_CASE(
     codes.tile_n = 80;  // two passes of 64 rows
     codes.head_dim = 72;
     CHECK(codes.code_chunks() == 2 * 2);
+}
+
+TEST_CASE("wgmma: three consumers are for heads of up to 64 that have more than 128 queries") {
+    const auto most = [](const std::string& head_dim, const std::string& queries) {
+        const Problem problem =
+            problem_of("dtype=fp16 causal=no heads=16 kv_heads=16 batch=1 head_dim=" + head_dim +
+                       " q_len=" + queries + " kv_len=2048");
+        std::int64_t consumers = 0;
+        for (const Config& config : enumerate(problem, *find_variant(*problem.family, "wgmma"), h100))
+            consumers = std::max(consumers, values_of<WgmmaConfig>(config).consumers);
+        return consumers;
+    };
+    CHECK(most("64", "2048") == 3);
+    CHECK(most("64", "128") == 2);
+    CHECK(most("64", "64") == 1);
+    CHECK(most("72", "2048") == 2);
+    CHECK(most("128", "2048") == 2);
 }
 
 TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as ever") {

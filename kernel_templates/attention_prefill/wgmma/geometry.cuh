@@ -73,7 +73,7 @@ struct Geometry {
     constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const {
-        if (!by_rows()) return 40;
+        if (!by_rows()) return consumers > 2 ? 32 : 40;
         const int codes = 32 + 8 * code_chunks();  // four registers a chunk, of keys and of values
         return codes < 56 ? 56 : codes;
     }

@@ -90,11 +90,11 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (c.stages == 3) gain -= 0.005;
     if (c.softmax_first != 0) gain += 0.012;
     if (repeats_larger_sections(p, c)) gain += 0.04;
-    if (g.by_rows()) gain += g.widens() ? 0.4 : 0.17;
+    if (g.by_rows()) gain += g.widens() ? 0.27 : 0.17;
     if (!g.by_rows() && g.boxes() > 1) gain += 0.01 + 0.002 * g.boxes();
 
     const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
-    const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
+    const double tile_us = std::ceil(rounds) * (g.consumers == 1 ? 1.0 : g.consumers == 2 ? 1.3 : 2.4);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
     return body_us + 2.4 - (c.programmatic != 0 ? 0.9 : 0.0);
 }
