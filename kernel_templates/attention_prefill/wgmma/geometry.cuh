@@ -74,8 +74,9 @@ struct Geometry {
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const {
         if (!by_rows()) return consumers > 2 ? 32 : 40;
-        const int codes = 32 + 8 * code_chunks();  // four registers a chunk, of keys and of values
-        return codes < 56 ? 56 : codes;
+        // Four a chunk of codes, of keys and of values. Beside a lone consumer there are more to spare.
+        const int codes = 32 + 8 * code_chunks() + (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);
+        return !widens() || codes < 56 ? 56 : codes;
     }
     constexpr int consumer_registers() const {
         const int all = launch_registers() * (producers() + consumers);
