@@ -101,11 +101,14 @@ def _described(operator: Operator, has_all: bool) -> str:
         if given.largest:
             members.append(f".{given.name} = 8")
         elif given.kind == "int64":
-            most = operator.family.field(given.field).most if given.field else 64
-            members.append(f".{given.name} = {min(64, most)}")
+            field = operator.family.field(given.field) if given.field else None
+            if field is not None and field.default is not None:
+                continue  # what it may be depends on choices
+            members.append(f".{given.name} = {min(64, field.most) if field is not None else 64}")
         elif has_all:
             members.append(f".{given.name} = {_given(given, _Numbers())[1]}")
-    return "\n".join(cpp.braced(operator.title, members, "", len("    visit(")))[len("    visit("):]
+    before = len("    visit(")
+    return "\n".join(cpp.braced(operator.title, members, ",", before))[before:-1]
 
 
 def _small_calls(operator: Operator) -> typing.List[str]:

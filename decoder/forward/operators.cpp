@@ -103,11 +103,11 @@ WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*we
     return kinds;
 }
 
-/// Of the networks of layers without experts.
-WeightKinds kinds_of_networks(const ModelWeights& weights) {
+/// Of the networks of layers without experts, or with them.
+WeightKinds kinds_of_networks(const ModelWeights& weights, bool with_experts = false) {
     WeightKinds kinds{.format = weights.code_format};
     for (const LayerWeights& layer : weights.layers) {
-        if (layer.has_experts()) continue;
+        if (layer.has_experts() != with_experts) continue;
         kinds.numbers |= !layer.up.is_coded;
         kinds.codes |= layer.up.is_coded;
     }
@@ -136,22 +136,22 @@ ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
             .dtype = model.model.dtype};
 }
 
-ExpertLinearKernel prepared_experts_up(Runtime& runtime, const Description& model, std::int64_t tokens) {
+ExpertLinear experts_up(const Description& model, std::int64_t tokens) {
     ExpertLinear up = experts_of(model, tokens);
     up.in = model.model.hidden_size;
     up.out = model.expert_width();
     up.activation = model.activation();
     up.gated = true;
     up.gather = true;
-    return runtime.prepare(up);
+    return up;
 }
 
-ExpertLinearKernel prepared_experts_down(Runtime& runtime, const Description& model, std::int64_t tokens) {
+ExpertLinear experts_down(const Description& model, std::int64_t tokens) {
     ExpertLinear down = experts_of(model, tokens);
     down.in = model.expert_width();
     down.out = model.model.hidden_size;
     down.combine = true;
-    return runtime.prepare(down);
+    return down;
 }
 
 ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
@@ -264,6 +264,52 @@ std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
     return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
 }
 
+ExpertProduct::ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights) {
+    if (!weights.codes) {
+        dense_ = runtime.prepare(linear);
+        return;
+    }
+    coded_ = runtime.prepare(QuantizedExpertLinear{
+        .in = linear.in,
+        .out = linear.out,
+        .experts = linear.experts,
+        .top_k = linear.top_k,
+        .max_tokens = linear.max_tokens,
+        .dtype = linear.dtype,
+        .format = *weights.format.format,
+        .group = weights.format.group,
+        .zeros = weights.format.zeros,
+        .activation = linear.activation,
+        .gated = linear.gated,
+        .gather = linear.gather,
+        .combine = linear.combine,
+    });
+}
+
+Status ExpertProduct::run(CUstream_st* stream, const MatrixWeight& weight, const MatrixWeight& up,
+                          ExpertLinearArgs args, std::int64_t tokens) const {
+    if (!weight.is_coded) {
+        args.weight = weight.values;
+        args.up = up.values;
+        return dense_.run(stream, args, tokens);
+    }
+    const QuantizedExpertLinearArgs coded{
+        .x = args.x,
+        .starts = args.starts,
+        .rows = args.rows,
+        .routing_weights = args.routing_weights,
+        .weight = weight.packed,
+        .up = up.packed,
+        .out = args.out,
+        .workspace = args.workspace,
+    };
+    return coded_.run(stream, coded, tokens);
+}
+
+std::int64_t ExpertProduct::workspace_bytes(std::int64_t tokens) const {
+    return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
+}
+
 std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
     if (!up) return 0;
     return std::max({router.workspace_bytes(tokens), routing.workspace_bytes(tokens),
@@ -314,8 +360,12 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                            kinds_of(weights, &LayerWeights::router));
         });
         add(experts.routing, [&] { return prepared_routing(runtime, m, tokens); });
-        add(experts.up, [&] { return prepared_experts_up(runtime, model, tokens); });
-        add(experts.down, [&] { return prepared_experts_down(runtime, model, tokens); });
+        add(experts.up, [&] {
+            return ExpertProduct(runtime, experts_up(model, tokens), kinds_of_networks(weights, true));
+        });
+        add(experts.down, [&] {
+            return ExpertProduct(runtime, experts_down(model, tokens), kinds_of_networks(weights, true));
+        });
     }
     add(head, [&] {
         return Product(runtime,

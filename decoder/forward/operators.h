@@ -71,12 +71,29 @@ class Network {
     QuantizedFfnKernel coded_;
 };
 
+/// A product of experts, all with weights of numbers or all of codes.
+class ExpertProduct {
+  public:
+    ExpertProduct() = default;
+    ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights);
+
+    explicit operator bool() const { return dense_ || coded_; }
+    /// `args` without weights; `up` is not looked at where the product is not gated.
+    [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, const MatrixWeight& up,
+                             ExpertLinearArgs args, std::int64_t tokens) const;
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+
+  private:
+    ExpertLinearKernel dense_;
+    QuantizedExpertLinearKernel coded_;
+};
+
 /// Layers of experts: which a token goes to, and both halves of their networks.
 struct ExpertOperators {
     Product router;
     ExpertRoutingKernel routing;
-    ExpertLinearKernel up;    ///< gated; gathers rows of tokens
-    ExpertLinearKernel down;  ///< adds up a token's experts
+    ExpertProduct up;    ///< gated; gathers rows of tokens
+    ExpertProduct down;  ///< adds up a token's experts
 
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };

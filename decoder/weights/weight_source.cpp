@@ -129,6 +129,10 @@ class CheckpointWeights : public WeightSource {
         const auto columns = static_cast<std::uint64_t>(wanted.columns);
         if (wanted.is_vector) return {columns};
         if (wanted.transposed) return {columns, rows};
+        if (wanted.stacked > 0) {
+            const auto stacked = static_cast<std::uint64_t>(wanted.stacked);
+            return {stacked, rows / stacked, columns};
+        }
         return {rows, columns};
     }
 

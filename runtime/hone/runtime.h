@@ -22,6 +22,7 @@
 #include "hone/fused_ffn.h"
 #include "hone/linear.h"
 #include "hone/norm.h"
+#include "hone/quantized_expert_linear.h"
 #include "hone/quantized_ffn.h"
 #include "hone/quantized_linear.h"
 #include "hone/rms_norm_backward.h"
@@ -95,6 +96,7 @@ class Runtime {
     [[nodiscard]] FusedFfnKernel prepare(const FusedFfn& description);
     [[nodiscard]] RmsNormKernel prepare(const RmsNorm& description);
     [[nodiscard]] LayerNormKernel prepare(const LayerNorm& description);
+    [[nodiscard]] QuantizedExpertLinearKernel prepare(const QuantizedExpertLinear& description);
     [[nodiscard]] QuantizedLinearKernel prepare(const QuantizedLinear& description);
     [[nodiscard]] QuantizedFfnKernel prepare(const QuantizedFfn& description);
     [[nodiscard]] RmsNormBackwardKernel prepare(const RmsNormBackward& description);
@@ -111,6 +113,7 @@ class Runtime {
     [[nodiscard]] std::array<Explanation, 2> explain(const FusedFfn& description, std::int64_t tokens) const;
     [[nodiscard]] Explanation explain(const RmsNorm& description, std::int64_t rows) const;
     [[nodiscard]] Explanation explain(const LayerNorm& description, std::int64_t rows) const;
+    [[nodiscard]] Explanation explain(const QuantizedExpertLinear& description, std::int64_t tokens) const;
     [[nodiscard]] Explanation explain(const QuantizedLinear& description, std::int64_t tokens) const;
     [[nodiscard]] std::array<Explanation, 2> explain(const QuantizedFfn& description,
                                                      std::int64_t tokens) const;

@@ -92,6 +92,24 @@ void visit_pointers(NormArgs& args, const Visit& visit) {
 }
 
 template <class Visit>
+void visit_pointers(QuantizedExpertLinearArgs& args, const Visit& visit) {
+    visit("x", args.x);
+    visit("starts", args.starts);
+    visit("rows", args.rows);
+    visit("routing_weights", args.routing_weights);
+    visit("weight", args.weight.codes);
+    visit("scales", args.weight.scales);
+    visit("zeros", args.weight.zeros);
+    visit("up", args.up.codes);
+    visit("up_scales", args.up.scales);
+    visit("up_zeros", args.up.zeros);
+    visit("bias", args.bias);
+    visit("up_bias", args.up_bias);
+    visit("out", args.out);
+    visit("workspace", args.workspace);
+}
+
+template <class Visit>
 void visit_pointers(QuantizedLinearArgs& args, const Visit& visit) {
     visit("x", args.x);
     visit("x_scales", args.x_scales);
@@ -227,16 +245,31 @@ void visit_small_calls(const Visit& visit) {
                     .residual = true,
                     .bias = false},
           NormArgs{});
+    visit(QuantizedExpertLinear{.in = 64, .out = 64, .experts = 64, .top_k = 32, .max_tokens = 8},
+          QuantizedExpertLinearArgs{});
+    visit(QuantizedExpertLinear{.in = 64,
+                                .out = 64,
+                                .experts = 64,
+                                .top_k = 32,
+                                .max_tokens = 8,
+                                .dtype = Dtype::fp16,
+                                .format = QuantFormat::fp8,
+                                .zeros = true,
+                                .activation = Activation::relu,
+                                .gated = true,
+                                .bias = true,
+                                .gather = true,
+                                .combine = true},
+          QuantizedExpertLinearArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8}, RmsNormBackwardArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8, .dtype = Dtype::fp16, .residual = true},
           RmsNormBackwardArgs{});
-    visit(Sample{.vocabulary = 64, .max_rows = 8, .softcap = 64}, SampleArgs{});
+    visit(Sample{.vocabulary = 64, .max_rows = 8}, SampleArgs{});
     visit(Sample{.vocabulary = 64,
                  .max_rows = 8,
                  .dtype = Dtype::fp16,
                  .filters = true,
-                 .log_probability = true,
-                 .softcap = 64},
+                 .log_probability = true},
           SampleArgs{});
 }
 
