@@ -101,10 +101,8 @@ def _described(operator: Operator, has_all: bool) -> str:
         if given.largest:
             members.append(f".{given.name} = 8")
         elif given.kind == "int64":
-            field = operator.family.field(given.field) if given.field else None
-            if field is not None and field.default is not None:
-                continue  # what it may be depends on choices
-            members.append(f".{given.name} = {min(64, field.most) if field is not None else 64}")
+            most = operator.family.field(given.field).most if given.field else 64
+            members.append(f".{given.name} = {min(64, most)}")
         elif has_all:
             members.append(f".{given.name} = {_given(given, _Numbers())[1]}")
     before = len("    visit(")
@@ -122,9 +120,10 @@ def _small_calls(operator: Operator) -> typing.List[str]:
 
 
 def _visit_small_calls(operators: typing.List[Operator]) -> typing.List[str]:
-    """Those whose fields may be whatever their ranges say, whatever the others are."""
+    """Those whose fields may be whatever their ranges say, whatever the others are: not formats of weights."""
     simple = [operator for operator in operators
-              if operator.family is not None and not operator.is_function and not operator.is_checked]
+              if operator.family is not None and not operator.is_function and not operator.is_checked
+              and all(argument.kind != "weight" for argument in operator.call.arguments)]
     return ["/// Each operator that is one family's call, by default and with every choice off its default, and the",
             "/// numbers of a call of up to 8 rows.",
             "template <class Visit>", "void visit_small_calls(const Visit& visit) {",

@@ -245,31 +245,16 @@ void visit_small_calls(const Visit& visit) {
                     .residual = true,
                     .bias = false},
           NormArgs{});
-    visit(QuantizedExpertLinear{.in = 64, .out = 64, .experts = 64, .top_k = 32, .max_tokens = 8},
-          QuantizedExpertLinearArgs{});
-    visit(QuantizedExpertLinear{.in = 64,
-                                .out = 64,
-                                .experts = 64,
-                                .top_k = 32,
-                                .max_tokens = 8,
-                                .dtype = Dtype::fp16,
-                                .format = QuantFormat::fp8,
-                                .zeros = true,
-                                .activation = Activation::relu,
-                                .gated = true,
-                                .bias = true,
-                                .gather = true,
-                                .combine = true},
-          QuantizedExpertLinearArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8}, RmsNormBackwardArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8, .dtype = Dtype::fp16, .residual = true},
           RmsNormBackwardArgs{});
-    visit(Sample{.vocabulary = 64, .max_rows = 8}, SampleArgs{});
+    visit(Sample{.vocabulary = 64, .max_rows = 8, .softcap = 64}, SampleArgs{});
     visit(Sample{.vocabulary = 64,
                  .max_rows = 8,
                  .dtype = Dtype::fp16,
                  .filters = true,
-                 .log_probability = true},
+                 .log_probability = true,
+                 .softcap = 64},
           SampleArgs{});
 }
 
