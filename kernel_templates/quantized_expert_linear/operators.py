@@ -91,4 +91,9 @@ quantized_expert_linear_operator = operator(
         python="x starts weight scales",
     ),
     python="in out experts top_k format group",
+    torch=[torch_call("quantized_expert_linear", "x starts codes=weight scales rows format group out_features top_k "
+                                                 "activation gather | zeros up up_scales up_zeros bias up_bias "
+                                                 "routing_weights",
+                      says="The operator combines where there are routing_weights, and is gated where there is an up.",
+                      instead="train with PyTorch's own functions")],
 )

@@ -114,6 +114,63 @@ class Greedy(unittest.TestCase):
                     self.assertEqual(same, NEW_TOKENS, "five texts side by side are not the one alone")
 
 
+class Experts(unittest.TestCase):
+    """Experts in one tensor each, and with codes."""
+
+    PROMPT = list(range(5, 82))
+
+    def model(self) -> Any:
+        return made(transformers.Qwen3MoeConfig(**SIZES, **{**QWEN, "moe_intermediate_size": 128}, norm_topk_prob=True))
+
+    def test_one_tensor_of_all_experts_says_the_same(self):
+        model = self.model()
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as stacked:
+            model.save_pretrained(folder)
+            model.save_pretrained(stacked, save_original_format=False)
+            from safetensors import safe_open
+
+            with safe_open(f"{stacked}/model.safetensors", "pt") as file:
+                names = set(file.keys())
+            if "model.layers.0.mlp.experts.gate_up_proj" not in names:
+                self.skipTest("this transformers writes no stacked experts")
+            self.assertEqual(texts(stacked, self.PROMPT), texts(folder, self.PROMPT))
+
+    def test_codes_say_what_the_numbers_say_that_they_stand_for(self):
+        """Transformers, in float32, has the values of the codes."""
+        for format, group in (("w8a16", 0), ("w4a16", 32)):
+            with self.subTest(format=format), tempfile.TemporaryDirectory() as folder:
+                model = self.model().half()
+                model.save_pretrained(folder)
+                options = ("--format", format, *(("--group", str(group)) if group else ()))
+                (text,) = texts(folder, self.PROMPT, *options)
+                with torch.no_grad():
+                    for name, weight in model.named_parameters():
+                        linear = weight.dim() > 1 and not any(word in name for word in ("embed", "lm_head", "mlp.gate."))
+                        if linear:
+                            weight.copy_(self.coded(weight, format, group))
+                    logits = model.float()(torch.tensor([self.PROMPT + text], device=DEVICE)).logits
+                logits = logits[0, len(self.PROMPT) - 1 : -1]
+                chosen = logits.gather(-1, torch.tensor(text, device=DEVICE)[:, None])[:, 0]
+                gaps = logits.max(-1).values - chosen
+                likely = int((gaps == 0).sum())
+                spread = (logits.max(-1).values - logits.mean(-1)).median()
+                print(f"{format}: {likely} of {NEW_TOKENS} likeliest, gaps up to {gaps.max():.3f} of {spread:.1f}", flush=True)
+                self.assertGreaterEqual(likely, 0.9 * NEW_TOKENS)
+                self.assertLess(gaps.max().item(), 0.05 * spread.item())
+
+    @staticmethod
+    def coded(weight: torch.Tensor, format: str, group: int) -> torch.Tensor:
+        """What codes of the weight stand for; of experts, of each by itself."""
+        import hone
+        from hone._operators.stored import StoredWeight
+        from hone._weights import packing
+
+        rows = weight.reshape(-1, weight.shape[-1]).contiguous()
+        packed = hone.quantize_weights(rows, format, group, scale_dtype=torch.float16)
+        stored = StoredWeight(rows.shape[0], rows.shape[1], format, group)
+        return packing.dequantize(packed, stored, torch.float32).view(weight.shape)
+
+
 class CacheOfCodes(unittest.TestCase):
     """Of prompts, which `hone score` computes alone, and of single tokens behind them."""
 
