@@ -60,8 +60,8 @@ class Feeder {
         weight_rows_ = columns - first;
 #pragma unroll
         for (int product = 0; product < products; ++product)
-            weight_[product] = expert_linear::weight_of(tensors, product, tile.expert) +
-                               static_cast<int64>(first) * in;
+            weight_[product] =
+                expert_linear::weight_of(tensors, product, tile.expert) + static_cast<int64>(first) * in;
     }
 
     __device__ void start() {
