@@ -202,6 +202,13 @@ Explanation Dispatcher::explain(const Problem& largest, const Sizes& sizes) cons
                             {winners_.get(), &session_->traits(), images_->cache()});
 }
 
+std::shared_ptr<std::atomic<std::uint64_t>> Dispatcher::record_graph(
+    const std::function<void()>& record) const {
+    if (capture_ != nullptr) return capture_->record(record);
+    record();
+    return nullptr;
+}
+
 Counters Dispatcher::counters() const {
     const RunLog& log = session_->log();
     return {.runs_exact = runs(Origin::exact),

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,9 @@ class Dispatcher {
     [[nodiscard]] Explanation explain(const Problem& largest, const Sizes& sizes) const;
 
     void freeze() noexcept { images_->freeze(); }
+    /// As Capture::record(); nullptr, and no more than the call, where there is no capture.
+    [[nodiscard]] std::shared_ptr<std::atomic<std::uint64_t>> record_graph(
+        const std::function<void()>& record) const;
     [[nodiscard]] Counters counters() const;
     [[nodiscard]] std::string last_launch_error() const;
     [[nodiscard]] const DeviceSession& session() const { return *session_; }
