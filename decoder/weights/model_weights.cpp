@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <iterator>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "decoder/error.h"
 #include "decoder/weights/code_reader.h"
+#include "decoder/weights/staging.h"
 #include "hone/quantize.h"
 #include "hone/quantize_on_device.h"
 #include "runtime/system/parallel.h"
@@ -16,8 +19,9 @@ namespace hone::decoder {
 namespace {
 
 /// Bytes that a thread reads and copies at a time.
-constexpr std::int64_t piece_bytes = std::int64_t{16} << 20;
-constexpr int reading_threads = 4;
+constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
+/// From the page cache each copies some 5 GB/s, and the bus takes what all of them bring.
+constexpr int reading_threads = 8;
 
 QuantizeWeights quantizing(const checkpoints::WeightFormat& format, Dtype dtype, std::int64_t rows,
                            std::int64_t columns) {
@@ -45,7 +49,8 @@ class WeightLoader {
           makes_codes_(format.format && !source.codes()),
           progress_(progress),
           weights_(weights),
-          codes_(gpu, source) {
+          codes_(gpu, source),
+          staging_(gpu, piece_bytes) {
         weights.code_format = source.codes() ? source.codes()->format : format;
     }
 
@@ -58,6 +63,7 @@ class WeightLoader {
             weights_.layers.push_back(load_layer(layer));
         weights_.final_norm = norm(std::string(names().final_norm));
         load_head();
+        read_all(std::exchange(pieces_, {}));
         codes_.read(reading_threads, [this](std::int64_t bytes) { report(bytes); });
         gpu_.wait();
     }
@@ -278,7 +284,7 @@ class WeightLoader {
     const void* values(const std::vector<WantedTensor>& tensors) {
         std::int64_t elements = 0;
         for (const WantedTensor& tensor : tensors) elements += tensor.elements();
-        return read(tensors, 0, elements, allocate(elements * width()));
+        return read_later(tensors, 0, elements, allocate(elements * width()));
     }
 
     MatrixWeight linear(const std::vector<WantedTensor>& tensors) {
@@ -302,7 +308,8 @@ class WeightLoader {
         } else if (makes_codes) {
             made.packed = quantized(tensors, first, rows, columns);
         } else {
-            made.values = read(tensors, first * columns, rows * columns, allocate(rows * columns * width()));
+            made.values =
+                read_later(tensors, first * columns, rows * columns, allocate(rows * columns * width()));
             if (!checking_) weights_.bytes_a_step_ += rows * columns * width();
         }
         made.bytes = weights_.bytes_a_step_ - before;
@@ -339,13 +346,13 @@ class WeightLoader {
         const std::int64_t codes = packed_bytes(how.format, rows, columns);
         if (checking_) {
             planned_bytes_ += codes + scale_bytes(shape) + zero_count(shape);
-            static_cast<void>(read(tensors, first * columns, rows * columns, {}));
+            static_cast<void>(pieces_of(tensors, first * columns, rows * columns, {}));
             return {};
         }
         const std::int64_t dense = rows * columns * width();
         if (static_cast<std::int64_t>(scratch_.bytes()) < dense)
             scratch_ = Bytes(gpu_.driver(), static_cast<std::size_t>(dense));
-        static_cast<void>(read(tensors, first * columns, rows * columns, scratch_.span()));
+        read_all(pieces_of(tensors, first * columns, rows * columns, scratch_.span()));
         const auto part = [&](std::int64_t bytes) { return bytes > 0 ? allocate(bytes).data() : nullptr; };
         const QuantizeWeightsArgs args{.weight = scratch_.data(),
                                        .codes = part(codes),
@@ -373,45 +380,58 @@ class WeightLoader {
         return weights_.memory_.back().span();
     }
 
-    /// Elements of the tensors, as if they were one, to the GPU.
-    const void* read(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t count,
-                     runtime::DeviceSpan<std::byte> to) {
+    /// Elements of a tensor that a thread reads at once, and where on the GPU they go.
+    struct Piece {
+        std::shared_ptr<const WantedTensor> tensor;
+        std::int64_t first;
+        std::int64_t count;
+        runtime::DeviceSpan<std::byte> to;
+    };
+
+    /// Elements of the tensors, as if they were one, on their way to the GPU; while names are checked, none.
+    std::vector<Piece> pieces_of(const std::vector<WantedTensor>& tensors, std::int64_t first,
+                                 std::int64_t count, runtime::DeviceSpan<std::byte> to) {
         if (checking_) {
             for (const WantedTensor& tensor : tensors) source_.check(tensor);
             all_bytes_ += count * width();
-            return nullptr;
+            return {};
         }
         std::vector<Piece> pieces;
         std::int64_t begin = 0;  // of the tensor, among all elements
         for (const WantedTensor& tensor : tensors) {
+            const auto shared = std::make_shared<const WantedTensor>(tensor);
             const std::int64_t from = std::max(first, begin);
             const std::int64_t end = std::min(first + count, begin + tensor.elements());
             const std::int64_t step = piece_bytes / width();
-            for (std::int64_t at = from; at < end; at += step)
-                pieces.push_back({&tensor, at - begin, std::min(step, end - at), at - first});
+            for (std::int64_t at = from; at < end; at += step) {
+                const std::int64_t elements = std::min(step, end - at);
+                pieces.push_back({shared, at - begin, elements,
+                                  to.subspan(static_cast<std::size_t>((at - first) * width()),
+                                             static_cast<std::size_t>(elements * width()))});
+            }
             begin += tensor.elements();
         }
-        runtime::for_each_piece(static_cast<std::int64_t>(pieces.size()), reading_threads,
-                                [&](std::int64_t i) { read(pieces[static_cast<std::size_t>(i)], to); });
+        return pieces;
+    }
+
+    /// Pieces of all tensors are read together when all places are known: threads wait once, not a tensor.
+    const void* read_later(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t count,
+                           runtime::DeviceSpan<std::byte> to) {
+        std::ranges::move(pieces_of(tensors, first, count, to), std::back_inserter(pieces_));
         return to.data();
     }
 
-    /// Elements of a tensor that a thread reads at once.
-    struct Piece {
-        const WantedTensor* tensor;
-        std::int64_t first;
-        std::int64_t count;
-        std::int64_t place;  ///< of the first, among all that are read
-    };
+    void read_all(const std::vector<Piece>& pieces) {
+        runtime::for_each_piece(static_cast<std::int64_t>(pieces.size()), reading_threads,
+                                [&](std::int64_t i) { read(pieces[static_cast<std::size_t>(i)]); });
+    }
 
-    void read(const Piece& piece, runtime::DeviceSpan<std::byte> to) {
+    void read(const Piece& piece) {
         const runtime::CurrentContext current(gpu_.driver(), gpu_.context());
-        std::vector<std::byte> bytes(static_cast<std::size_t>(piece.count * width()));
-        source_.read(*piece.tensor, model_.dtype, piece.first, piece.count, bytes);
-        runtime::upload(gpu_.driver(),
-                        to.subspan(static_cast<std::size_t>(piece.place * width()), bytes.size()),
-                        std::span<const std::byte>(bytes));
-        report(static_cast<std::int64_t>(bytes.size()));
+        staging_.send(piece.to, [&](std::span<std::byte> bytes) {
+            source_.read(*piece.tensor, model_.dtype, piece.first, piece.count, bytes);
+        });
+        report(static_cast<std::int64_t>(piece.to.count));
     }
 
     void report(std::int64_t bytes) {
@@ -429,8 +449,10 @@ class WeightLoader {
     const LoadProgress& progress_;
     ModelWeights& weights_;
     CodeReader codes_;
-    bool checking_ = false;  ///< names and shapes alone; nothing is made
-    Bytes scratch_;          ///< of the weight that codes are made of
+    Staging staging_;
+    std::vector<Piece> pieces_;  ///< that are not read yet
+    bool checking_ = false;      ///< names and shapes alone; nothing is made
+    Bytes scratch_;              ///< of the weight that codes are made of
     Bytes workspace_;
     std::int64_t planned_bytes_ = 0;  ///< of the GPU's memory
     std::int64_t all_bytes_ = 0;      ///< that are read
