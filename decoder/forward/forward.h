@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "decoder/forward/operators.h"
@@ -79,6 +80,8 @@ class Forward {
     [[nodiscard]] ChainTimes chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions);
 
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
+    /// Where on the GPU a layer's scales of keys and of values stand; of a cache of codes.
+    [[nodiscard]] std::pair<CUdeviceptr, CUdeviceptr> kv_scales_at(std::int64_t layer) const;
 
   private:
     struct Memory;
@@ -87,8 +90,12 @@ class Forward {
         const StepInputs& inputs;
         std::int64_t tokens = 0;
         std::int64_t sequences = 0;
-        std::int64_t kv_len = 0;      ///< of the longest
-        bool one_each = false;        ///< each sequence has one token
+        std::int64_t kv_len = 0;  ///< of the longest
+        bool one_each = false;    ///< each sequence has one token
+        /// Sequences of one token in front of those with more; 0 where all have one. Attention computes them
+        /// as in a step of their own: tiles made for prompts would be nearly empty.
+        std::int64_t singles = 0;
+        std::int64_t longest = 0;     ///< tokens of one of the others
         std::optional<Part> without;  ///< left out, for benchmarks
     };
 
@@ -107,12 +114,15 @@ class Forward {
     void enqueue_experts(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
+    void enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args, std::int64_t sequences,
+                                      std::int64_t kv_len);
+    void enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part) const;
-    void capture_graphs();
+    void capture_graphs(Runtime& runtime);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] double replay_us(CUgraphExec graph);
@@ -122,9 +132,8 @@ class Forward {
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
     void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
-    void fill_any(std::span<const StepPart> parts);
+    [[nodiscard]] Step fill_any(std::span<const StepPart> parts);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
-    void enqueue_copy_of_drawn();
 
     const Gpu& gpu_;
     const Description& model_;
@@ -135,7 +144,11 @@ class Forward {
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
     std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
-    std::map<std::pair<std::int64_t, std::int64_t>, runtime::GraphExec> graphs_;  ///< by sequences, kv_len
+    struct StepGraph {
+        runtime::GraphExec graph;
+        GraphCalls calls;
+    };
+    std::map<std::pair<std::int64_t, std::int64_t>, StepGraph> graphs_;  ///< by sequences, kv_len
 };
 
 }  // namespace hone::decoder

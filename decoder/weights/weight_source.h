@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkpoints/pack/layer_source.h"
 #include "checkpoints/pack/weight_format.h"
@@ -49,6 +50,10 @@ class WeightSource {
     /// `count` elements from the `first` on, as numbers of `dtype`. check() has accepted the tensor.
     virtual void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
                       std::span<std::byte> out) const = 0;
+
+    /// All elements of a tensor of a few, whatever its shape; none: it is not there. Throws CheckpointError
+    /// or DecoderError for another type, and for more than 65,536.
+    [[nodiscard]] virtual std::vector<float> numbers(std::string_view) const { return {}; }
 
     /// nullopt: it has none.
     [[nodiscard]] virtual std::optional<StoredCodes> codes() const { return std::nullopt; }
