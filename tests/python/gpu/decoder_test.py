@@ -1,12 +1,14 @@
 """`hone generate` beside transformers: folders of small models with random weights, written by save_pretrained, in float32.
 
 Each of 200 tokens has to be the likeliest for transformers after those before it, which is what equal greedy texts mean.
-And the trained model of examples/tiny-llama with a cache of fp8 codes.
+In bfloat16 log probabilities of a text, whose errors to float32 are held against those of transformers in bfloat16. And the trained model of
+examples/tiny-llama with a cache of fp8 codes.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -112,6 +114,57 @@ class Greedy(unittest.TestCase):
                 for other in texts(folder, prompt, "--sequences", "5"):
                     same = next((i for i in range(NEW_TOKENS) if other[i] != text[i]), NEW_TOKENS)
                     self.assertEqual(same, NEW_TOKENS, "five texts side by side are not the one alone")
+
+
+IN_BF16: Dict[str, Any] = {
+    "llama": CONFIGS["llama"],
+    "mistral, a window": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "qwen2": lambda: transformers.Qwen2Config(**{**SIZES, "tie_word_embeddings": True}),
+    "qwen3": CONFIGS["qwen3"],
+    "gemma2": lambda: transformers.Gemma2Config(
+        **{**SIZES, "tie_word_embeddings": True}, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
+    ),
+    "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
+    "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
+    "mixtral": CONFIGS["mixtral"],
+}
+
+
+class Bf16(unittest.TestCase):
+    """Weights are rounded before, so that what differs is how they are computed with."""
+
+    def of_transformers(self, model: Any, ids: List[int]) -> torch.Tensor:
+        with torch.no_grad():
+            logits = model(torch.tensor([ids], device=DEVICE)).logits[0, :-1]
+        likely = torch.log_softmax(logits.double(), -1)
+        return likely.gather(-1, torch.tensor(ids[1:], device=DEVICE)[:, None])[:, 0]
+
+    def test_log_probabilities_are_as_exact_as_those_of_transformers(self):
+        from tokenizers import Tokenizer
+
+        source = CacheOfCodes.FOLDER
+        for name, config in IN_BF16.items():
+            with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
+                sizes = config()
+                sizes.bos_token_id, sizes.eos_token_id = 0, 1
+                model = made(sizes).bfloat16()
+                model.save_pretrained(folder)
+                shutil.copy(source / "tokenizer.json", folder)
+                text = Path(folder) / "text"
+                text.write_text((source / "held_back.txt").read_text(encoding="utf-8")[:1200], encoding="utf-8")
+                ids = Tokenizer.from_file(str(source / "tokenizer.json")).encode(
+                    text.read_text(encoding="utf-8"), add_special_tokens=False
+                ).ids
+                ids = [0, *ids]  # as `hone score` begins a window
+                theirs = self.of_transformers(model, ids)
+                exact = self.of_transformers(model.float(), ids)
+                said = told("score", folder, str(text), "--window", "1024")["log_probabilities"]
+                ours = torch.tensor(said, dtype=torch.float64, device=DEVICE)
+                self.assertEqual(ours.shape, exact.shape)
+                error, their_error = ((one - exact).square().mean().sqrt().item() for one in (ours, theirs))
+                print(f"{name}: {len(ids)} tokens, error {error:.4f}, of transformers {their_error:.4f}, "
+                      f"{error / their_error:.2f} times", flush=True)
+                self.assertLess(error, 1.1 * their_error)
 
 
 class CacheOfCodes(unittest.TestCase):
