@@ -241,8 +241,11 @@ TEST_CASE("an architecture that is not run says what it lacks") {
         return model.refusal({"-p", "a"});
     };
     const std::string llama = "\"model_type\":\"llama\"";
-    CHECK(has(refusal(llama, "\"model_type\":\"mamba2\""),
-              "model_type mamba2 is not run yet; those that are: gpt2, gemma2, llama"));
+    CHECK(
+        has(refusal(llama, "\"model_type\":\"mamba2\""),
+            "model_type is 'mamba2' (state spaces in place of attention), whose layers Hone does not know"));
+    CHECK(has(refusal(llama, "\"model_type\":\"gpt_neox\""),
+              "model_type gpt_neox is not run yet; those that are: gpt2, gemma2, llama"));
     const std::string cohere = refusal(llama, "\"model_type\":\"cohere\",\"hidden_act\":\"silu\"");
     INFO(cohere);
     CHECK(has(cohere, "model_type cohere is not run yet"));
