@@ -30,6 +30,7 @@ struct Options {
     int requests = 256;
     int body_mib = 8;
     double grace_s = 5;
+    double memory_share = 0.9;
     bool made_up = false;
 };
 
@@ -61,7 +62,8 @@ std::unique_ptr<decoder::RunningModel> running_model(const Options& options, con
                               .device = options.device,
                               .max_sequences = options.sequences,
                               .max_context = options.context,
-                              .max_step_tokens = options.step_tokens};
+                              .max_step_tokens = options.step_tokens,
+                              .memory_share = options.memory_share};
     if (options.made_up) how.made_up = tuner::read_model(options.model);
     return loaded_model(std::move(how), console);
 }
@@ -131,6 +133,9 @@ Runner declare_serve(const Arguments& app) {
                    "Of these, tokens of prompts beside texts that grow: fewer keep the time between tokens "
                    "even, more bring first tokens sooner; 0: as many as there is room for (default: 256)")
         .range(0, 65536);
+    app.add_option("--memory-share", options->memory_share,
+                   "Of the GPU's memory that the weights leave, for keys and values at most (default: 0.9)")
+        .range(0.0, 1.0);
     app.add_option("--max-requests", options->requests,
                    "Requests that are answered at a time; others get 429 (default: 256)")
         .range(1, 4096);
