@@ -15,8 +15,8 @@ struct ModelOptions {
     /// What codes are made of linear layers: its format, group, zeros and lm_head count. Of a folder with
     /// codes: what these have to be.
     std::optional<checkpoints::QuantizeRequest> quantize{};
-    /// fp8: keys and values are cached as codes, worth code * 1: of 16 bits those up to 448 in size, rounded
-    /// to 4 bits; larger ones become 448.
+    /// fp8: keys and values are cached as codes, worth code times the checkpoint's scale, or 1: those up to
+    /// 448 scales in size, rounded to 4 bits; larger ones become the largest.
     KvDtype kv_dtype = KvDtype::same;
     int device = 0;
     std::int64_t max_sequences = 16;  ///< that are computed together
