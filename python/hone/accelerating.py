@@ -15,7 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import nn
 
-from ._accelerated.weights import is_conv, separated
+from ._accelerated.weights import Experts, is_conv, separated
 from ._nn.quantized import format_of, group_of
 from ._operators.stored import BLOCK
 from .quantization import replace_linear_with_quantized
@@ -52,16 +52,16 @@ def accelerate(
     model: nn.Module, format: Optional[str] = None, *, max_batch: int = 8, max_tokens: int = 4096,
     group: Optional[int] = None, training: bool = False,
 ) -> Report:  # fmt: skip
-    """Gives a model of transformers (Llama, Mistral, Qwen2, Qwen3, Gemma 2, Phi-3, GPT-2), on one CUDA device and of one
-    dtype, Hone's kernels, and says what it replaced.
+    """Gives a model of transformers (Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE, Gemma 2, Phi-3, GPT-2), on one CUDA
+    device and of one dtype, Hone's kernels, and says what it replaced.
 
     Layers run as few launches: the norms with the products behind them, queries, keys and values as one product, rotation
     with the append to the cache, attention, both halves of the feed-forward network, with the residual. generate() gets a
     cache of ours, and its steps of one token a sequence come from a CUDA graph for up to max_batch sequences of max_tokens
     tokens; memory for so many tokens is taken for as many sequences as a generation has. Longer or more run without graphs.
 
-    format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head, in
-    groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
+    format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head nor of
+    experts, in groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
     training=True: instead, norms and rotary embeddings get Hone's kernels, with gradients, and nothing else changes.
 
     Calls that have no kernels run as before, on transformers' own code, with attention by Hone where there is no mask:
@@ -167,7 +167,7 @@ def _check_format(base: nn.Module, format: Optional[str]) -> None:
 def _group_for(base: nn.Module, anatomy: Any, format: str, group: Optional[int]) -> int:
     """One for all layers. Raises ValueError where weights cannot stand one behind another, or the group does not fit."""
     unit = BLOCK if format in ("w4a16", "w8a16") else (group or 1)
-    parts = [module for module in base.modules() if hasattr(module, "k_proj") or hasattr(module, "gate_up_proj")]
+    parts = [m for m in base.modules() if hasattr(m, "k_proj") or isinstance(getattr(m, "gate_up_proj", None), nn.Module)]
     for module in parts:
         halves = getattr(module, "gate_up_proj", None)
         layers = [getattr(module, name) for name in ("q_proj", "k_proj", "v_proj")] if halves is None else [halves]
@@ -232,15 +232,21 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
     count = len(anatomy.layers)
     layer = anatomy.layers[0]
     replaced = [
-        (f"{count} layers' queries, keys and values", "one product each" + (" behind its norm" if layer.whole else "")),
+        (f"{count} layers' queries, keys and values", "one product each" + (" behind its norm" if anatomy.whole else "")),
         (
             f"{count} {'rotary embeddings and ' if anatomy.rotary else ''}appends to the cache",
             "hone.ops.rope_kv_append" + (", with the norms of heads" if layer.head_norms else ""),
         ),
         (f"{count} attentions", "hone.ops.attention_with_cache" + _options_of(anatomy)),
-        (f"{count} feed-forward networks", "one operator each" + (", with norm and residual" if layer.whole else "")),
     ]
-    if not layer.whole:
+    mixtures = sum(isinstance(one.network, Experts) for one in anatomy.layers)
+    if mixtures < count:
+        replaced.append(
+            (f"{count - mixtures} feed-forward networks", "one operator each" + (", with norm and residual" if anatomy.whole else ""))
+        )
+    if mixtures:
+        replaced.append((f"{mixtures} mixtures of experts", "a routing and two products of all experts each"))
+    if not anatomy.whole:
         replaced.append((f"{2 * count + 1} norms", "norms with the sum before them"))
     if swaps:
         replaced.append((f"{len(swaps)} linear layers", f"weights of {format}"))
@@ -254,6 +260,8 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
         left.append(("the head and generate()", f"{type(model).__name__} is not known as a language model"))
     if swaps and runner.has_head:
         left.append(("the language head", "it keeps its weights: codes would cost it the most"))
+    if swaps and mixtures:
+        left.append(("the experts", f"they keep their weights: there are no kernels of {format} for them"))
     return Report(type(model).__name__, tuple(replaced), tuple(left))
 
 

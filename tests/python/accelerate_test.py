@@ -56,6 +56,13 @@ CONFIGS = {
         **GROUPED, use_sliding_window=True, sliding_window=6, max_window_layers=1
     ),
     "qwen3": lambda: transformers.Qwen3Config(**GROUPED, head_dim=32),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **GROUPED, num_local_experts=4, num_experts_per_tok=2, sliding_window=9
+    ),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
+        **GROUPED, head_dim=32, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=48, norm_topk_prob=False,
+        mlp_only_layers=[1],
+    ),
     "gemma2": lambda: transformers.Gemma2Config(
         **GROUPED, head_dim=16, sliding_window=6, attn_logit_softcapping=5.0, final_logit_softcapping=3.0,
         query_pre_attn_scalar=24,
@@ -95,6 +102,7 @@ class Case(unittest.TestCase):
         self.formulas = Formulas()
         for module in (weights, layers):
             self.patch(module, "calls", self.formulas)
+        self.patch(weights, "expert_calls", self.formulas)
         self.patch(runner, "DEVICES", ("cpu",))
         self.patch(runner, "Captured", Replayed)
         context = warnings.catch_warnings()

@@ -17,11 +17,24 @@ from transformers.modeling_outputs import (
     BaseModelOutputWithPastAndCrossAttentions,
     CausalLMOutputWithCrossAttentions,
     CausalLMOutputWithPast,
+    MoeCausalLMOutputWithPast,
+    MoeModelOutputWithPast,
 )
 
 from .cache import HoneCache
 from .runner import Runner
 
+# What they return, where it is not what most do.
+_BASE_OUTPUTS = {
+    "GPT2Model": BaseModelOutputWithPastAndCrossAttentions,
+    "MixtralModel": MoeModelOutputWithPast,
+    "Qwen3MoeModel": MoeModelOutputWithPast,
+}
+_MODEL_OUTPUTS = {
+    "GPT2LMHeadModel": CausalLMOutputWithCrossAttentions,
+    "MixtralForCausalLM": MoeCausalLMOutputWithPast,
+    "Qwen3MoeForCausalLM": MoeCausalLMOutputWithPast,
+}
 # Runner, and the model that the module belongs to, by the modules whose class was changed.
 _RUNNERS: "weakref.WeakKeyDictionary[nn.Module, Tuple[Runner, Any]]" = weakref.WeakKeyDictionary()
 
@@ -94,8 +107,7 @@ def _made(old: Any, members: Dict[str, Any]) -> Any:
 @functools.lru_cache(maxsize=None)
 def _base_class(old: Any) -> Any:
     original = old.forward
-    crossing = old.__name__ == "GPT2Model"
-    output_class = BaseModelOutputWithPastAndCrossAttentions if crossing else BaseModelOutputWithPast
+    output_class: Any = _BASE_OUTPUTS.get(old.__name__, BaseModelOutputWithPast)
 
     @functools.wraps(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
@@ -117,8 +129,7 @@ def _base_class(old: Any) -> Any:
 @functools.lru_cache(maxsize=None)
 def _model_class(old: Any) -> Any:
     original = old.forward
-    crossing = old.__name__ == "GPT2LMHeadModel"
-    output_class = CausalLMOutputWithCrossAttentions if crossing else CausalLMOutputWithPast
+    output_class: Any = _MODEL_OUTPUTS.get(old.__name__, CausalLMOutputWithPast)
 
     @functools.wraps(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:

@@ -79,8 +79,9 @@ def _positions(tokens: Tensor, lengths: Tensor) -> Tensor:
 def run(anatomy: Anatomy, x: Tensor, rooms: "list[Room]", step: Step) -> Tensor:
     """Embedded tokens [sequences, tokens, hidden] -> the same behind the last norm; writes their keys and values."""
     delta: Optional[Tensor] = None
+    whole = anatomy.whole
     for layer, room in zip(anatomy.layers, rooms):
-        if layer.whole:
+        if whole:
             attended = _attended(anatomy, layer, layer.qkv(x, None, layer.norm.arguments), room, step)
             x = layer.out(attended, x)
             x = layer.network(x, x, layer.network_norm.arguments)

@@ -28,6 +28,7 @@ _IDLE: Dict[str, Tuple[Any, ...]] = {
     "output_attentions": (None, False),
     "output_hidden_states": (None, False),
     "is_causal": (None, True),
+    "output_router_logits": (None, False),
 }
 _IGNORED = ("cache_position", "num_items_in_batch", "logits_to_keep")
 
@@ -177,7 +178,9 @@ class Runner:
                 return None
         config: Any = base.config
         asked = given.get("output_attentions") is None and config.output_attentions
-        return None if asked or (given.get("output_hidden_states") is None and config.output_hidden_states) else ""
+        asked = asked or (given.get("output_hidden_states") is None and config.output_hidden_states)
+        asked = asked or (given.get("output_router_logits") is None and getattr(config, "output_router_logits", False))
+        return None if asked else ""
 
     @staticmethod
     def _wants_gradient(base: nn.Module, given: Dict[str, Any]) -> bool:
