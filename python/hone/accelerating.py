@@ -42,7 +42,7 @@ class _Before(NamedTuple):
 
     attention: Optional[str]  # implementation
     swapped: Tuple[Tuple[nn.Module, Any], ...]  # norms and their classes, of models to be trained
-    quantized: str  # format, or ""
+    quantized: str  # format, or where codes come from; "": there are none of ours
 
 
 _BEFORE: "weakref.WeakKeyDictionary[nn.Module, _Before]" = weakref.WeakKeyDictionary()
@@ -59,6 +59,9 @@ def accelerate(
     with the append to the cache, attention, both halves of the feed-forward network, with the residual. generate() gets a
     cache of ours, and its steps of one token a sequence come from a CUDA graph for up to max_batch sequences of max_tokens
     tokens; memory for so many tokens is taken for as many sequences as a generation has. Longer or more run without graphs.
+
+    Layers that transformers' quantizers made of GPTQ (4 bits, 8 symmetric ones), AWQ and FP8 checkpoints become
+    hone.nn.QuantizedLinear, one by one, which restore() cannot undo; their packages' backend has to be "torch", and desc_act off.
 
     format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head nor of
     experts, in groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
@@ -84,15 +87,16 @@ def accelerate(
     if training:
         return _for_training(model, format)
     family = family_of(base)
-    check_tensors(base, running.DEVICES)
     _check_modules(base)
+    swaps = _adopted(base, family, format)
+    check_tensors(base, running.DEVICES)
     _check_format(base, format)
     dry = running.Runner(base, model, family, max_batch, max_tokens)
-    swaps: List[Any] = []
+    packed = format or ("codes of its quantizer" if swaps else "")
     if format is not None:
         swaps = _quantized(base, format, _group_for(base, dry.anatomy, format, group))
         dry.read(base, model)
-    before = _Before(getattr(base.config, "_attn_implementation", None), (), format or "")
+    before = _Before(getattr(base.config, "_attn_implementation", None), (), packed)
     register_attention()
     model.set_attn_implementation("hone")
     classes.attach(dry, base, model)
@@ -111,6 +115,8 @@ def restore(model: nn.Module) -> None:
     if before.quantized:
         raise ValueError(
             f"model: its weights were quantized to {before.quantized}, and the others are gone; load it again"
+            if before.quantized in _FORMATS
+            else "model: its layers are Hone's in place of its quantizer's, which are gone; load it again"
         )
     del _BEFORE[model]
     for module, old in before.swapped:
@@ -152,6 +158,25 @@ def _check_modules(base: nn.Module) -> None:
             )
         if "forward" in vars(module):
             raise ValueError(f"model: {name or 'it'} has a forward of its own; allowed are modules with that of their class")
+
+
+def _adopted(base: nn.Module, family: Any, format: Optional[str]) -> List[Any]:
+    """Takes over the layers of a quantizer of transformers; the model is as before where that, or the rest of it, has no
+    kernels."""
+    from ._accelerated import runner as running
+    from ._accelerated.anatomy import check_tensors
+    from ._accelerated.packed import adopt, packed_classes
+
+    found = packed_classes(base)
+    if found and format is not None:
+        raise ValueError(f"format: {format!r} of a model whose layers are {', '.join(found)}; allowed is None: they have codes")
+
+    def check() -> None:
+        check_tensors(base, running.DEVICES)
+        with torch.no_grad(), torch.inference_mode(False):
+            family.read(base)
+
+    return adopt(base, check)
 
 
 def _check_format(base: nn.Module, format: Optional[str]) -> None:
@@ -249,7 +274,8 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
     if not anatomy.whole:
         replaced.append((f"{2 * count + 1} norms", "norms with the sum before them"))
     if swaps:
-        replaced.append((f"{len(swaps)} linear layers", f"weights of {format}"))
+        kinds = sorted({old.__name__ for _, old, _ in swaps})
+        replaced.append((f"{len(swaps)} layers of {', '.join(kinds)}", f"weights of {format or 'hone.nn.QuantizedLinear'}"))
     left: List[Tuple[str, str]] = []
     if runner.has_head:
         replaced.append(

@@ -27,6 +27,7 @@ except ImportError:
     print("skipped: PyTorch or transformers is not installed")
     sys.exit(77)
 
+from fakes import quantizers
 from fakes.formulas import Formulas, Replayed
 
 import hone
@@ -620,6 +621,99 @@ class WithCodes(Case):
         self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
         self.assertEqual(self.formulas.called["linear"], 0)
         self.assertEqual(self.formulas.called["quantized_ffn w4a16"], 0)  # groups of 128 and of 64
+
+    def packed_pair(self, name: str, make: Any) -> tuple:
+        """A model with the weights that layers of a quantizer stand for, and one with the layers, which `make` gives."""
+        plain, fast = self.wide(name), self.wide(name)
+        linears = [m for m in plain.base_model.modules() if type(m) is torch.nn.Linear]
+
+        def one(child: Any) -> Any:
+            layer, weight = make(child)
+            with torch.no_grad():
+                linears.pop(0).weight.copy_(weight)
+            return layer
+
+        quantizers.replaced(fast, one)
+        return plain, fast
+
+    def test_layers_of_gptq_and_awq(self) -> None:
+        gptq, awq = quantizers.TorchLinear, quantizers.AwqTorchLinear
+        for name, make, options in (
+            ("llama", gptq, {"group": 64, "symmetric": True}),
+            ("llama", gptq, {"group": 64, "symmetric": False}),
+            ("llama", gptq, {"group": 64, "symmetric": False, "version": 2}),
+            ("llama", gptq, {"group": -1, "symmetric": True, "bits": 8}),
+            ("qwen2", gptq, {"group": -1, "symmetric": True}),
+            ("llama", awq, {"group": 64, "symmetric": False}),
+            ("phi3", awq, {"group": 32, "symmetric": False}),
+        ):
+            plain, fast = self.packed_pair(name, lambda child: quantizers.grouped(make, child, **options))
+            self.formulas.called.clear()
+            report = str(hone.accelerate(fast, max_tokens=64))
+            with self.subTest(name, make=make.__name__, **options), torch.no_grad():
+                self.assertRegex(report, f"{3 * (4 if name == 'phi3' else 7)} layers of {make.__name__} -> weights of hone.nn")
+                found, wanted = (model(IDS).logits.float() for model in (fast, plain))
+                self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
+                self.assertEqual(self.formulas.called[f"quantized_ffn {'w8a16' if 'bits' in options else 'w4a16'}"], 3)
+                self.assertEqual(fast.generate(IDS, **GREEDY).shape, (2, 18))
+                with self.assertRaisesRegex(ValueError, "its layers are Hone's in place of its quantizer's.*load it again"):
+                    hone.restore(fast)
+
+    def test_layers_of_fp8(self) -> None:
+        from transformers.integrations.finegrained_fp8 import FP8Linear
+
+        def make(child: Any, block: Any) -> tuple:
+            out, columns = child.weight.shape
+            layer = FP8Linear(columns, out, block_size=block, has_bias=child.bias is not None)
+            scales = torch.rand_like(layer.weight_scale_inv.data.float()) * 0.001 + 0.001
+            with torch.no_grad():
+                layer.weight.copy_((torch.randn(out, columns) * 100).to(torch.float8_e4m3fn))
+                layer.weight_scale_inv.copy_(scales)
+                if child.bias is not None:
+                    layer.bias.copy_(child.bias)
+            spread = scales if block is None else scales.repeat_interleave(128, 0)[:out].repeat_interleave(128, 1)
+            return layer, layer.weight.float() * spread
+
+        for name, block, sizes in (
+            ("llama", None, {}),
+            ("qwen2", None, {}),
+            ("llama", (128, 128), {"intermediate_size": 256, "num_key_value_heads": 4}),
+        ):
+            with mock.patch.object(type(self), "WIDE", {**self.WIDE, **sizes}):
+                plain, fast = self.packed_pair(name, lambda child: make(child, block))
+            self.formulas.called.clear()
+            hone.accelerate(fast, max_tokens=64)
+            with self.subTest(name, block=block), torch.no_grad():
+                found, wanted = (model(IDS).logits.float() for model in (fast, plain))
+                self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
+                self.assertEqual(self.formulas.called["quantized_ffn fp8"], 3)
+
+    def test_layers_of_quantizers_that_do_not_fit(self) -> None:
+        gptq = quantizers.TorchLinear
+
+        def ordered(child: Any) -> tuple:
+            made = quantizers.grouped(gptq, child, group=64, symmetric=True)
+            made[0].g_idx = made[0].g_idx.flip(0)
+            return made
+
+        for make, message in (
+            (lambda child: quantizers.grouped(quantizers.MarlinLinear, child, 64, False), "MarlinLinear, which keeps its weights"),
+            (ordered, "its columns are ordered by desc_act; allowed are"),
+            (lambda child: quantizers.grouped(gptq, child, 16, True), "4 bits in groups of 16 of 128 columns; allowed are 4 bits"),
+            (lambda child: quantizers.grouped(gptq, child, -1, False, bits=8), "it has zero points beside 8 bits"),
+        ):
+            _, fast = self.packed_pair("llama", make)
+            before = [type(module) for module in fast.modules()]
+            with self.assertRaisesRegex(ValueError, message):
+                hone.accelerate(fast)
+            self.assertEqual([type(module) for module in fast.modules()], before)
+        _, fast = self.packed_pair("llama", lambda child: quantizers.grouped(gptq, child, 64, True))
+        with self.assertRaisesRegex(ValueError, "^format: 'fp8' of a model whose layers are TorchLinear; allowed is None"):
+            hone.accelerate(fast, "fp8")
+        fast.model.layers[1].mlp.act_fn = torch.nn.Tanh()
+        with self.assertRaisesRegex(ValueError, "activation: it is a Tanh"):
+            hone.accelerate(fast)
+        self.assertEqual(type(fast.model.layers[0].mlp.up_proj), gptq)
 
     def test_rows_that_are_no_whole_blocks(self) -> None:
         model = made("llama", dtype=torch.bfloat16)  # keys of 32 rows

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import unittest
+from pathlib import Path
 from typing import Any
 
-from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, made
+from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, made, prepare_in_advance
 from support import DEVICE
 
 import torch
 
 import hone
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "fakes"))  # as a package it would stand in for the driver
+
+import quantizers  # noqa: E402
+
+
+def setUpModule() -> None:
+    prepare_in_advance(CONFIGS, "bfloat16")
 
 
 class Numbers(ModelCase):
@@ -52,6 +62,43 @@ class Numbers(ModelCase):
         with torch.no_grad():
             found, wanted = (model(ids(2, 50)).logits.double() for model in (fast, plain))
         self.assertLess(self.relative_error(found, wanted), 0.05)
+
+    def test_layers_of_quantizers(self) -> None:
+        """Beside the same model with the weights that their codes stand for."""
+        from transformers.integrations.finegrained_fp8 import FP8Linear
+
+        def fp8(child: Any) -> tuple:
+            out, columns = child.weight.shape
+            layer = FP8Linear(columns, out, block_size=(128, 128)).to(DEVICE)
+            with torch.no_grad():
+                layer.weight.copy_((torch.randn(out, columns, device=DEVICE) * 100).to(torch.float8_e4m3fn))
+                layer.weight_scale_inv.copy_(torch.rand_like(layer.weight_scale_inv) * 3e-4 + 3e-4)
+            spread = layer.weight_scale_inv.repeat_interleave(128, 0)[:out].repeat_interleave(128, 1)
+            return layer, layer.weight.float() * spread
+
+        for make, most in (
+            (lambda child: quantizers.grouped(quantizers.TorchLinear, child, 64, True), 0.05),
+            (lambda child: quantizers.grouped(quantizers.AwqTorchLinear, child, 128, False), 0.05),
+            (fp8, 0.15),
+        ):
+            plain, fast = made("llama", torch.bfloat16), made("llama", torch.bfloat16)
+            linears = [m for m in plain.model.modules() if type(m) is torch.nn.Linear]
+
+            def one(child: Any) -> Any:
+                layer, weight = make(child)
+                with torch.no_grad():
+                    linears.pop(0).weight.copy_(weight)
+                return layer
+
+            quantizers.replaced(fast, one)
+            kind = type(fast.model.layers[0].mlp.up_proj).__name__
+            report = str(hone.accelerate(fast, max_tokens=512))
+            with self.subTest(kind), torch.no_grad():
+                self.assertIn(f"21 layers of {kind}", report)
+                for tokens in (50, 9):
+                    found, wanted = (model(ids(2, tokens)).logits.double() for model in (fast, plain))
+                    self.assertLess(self.relative_error(found, wanted), most)
+                self.assertEqual(fast.generate(ids(2, 20), **GREEDY).shape, (2, 80))
 
     def test_training(self) -> None:
         """Gradients of all parameters, with rotations of positions that differ by sequence."""

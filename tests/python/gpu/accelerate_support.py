@@ -1,10 +1,15 @@
-"""What the tests of hone.accelerate() share: small models of every architecture. Where transformers is missing, importing this
-skips the module that does."""
+"""What the tests of hone.accelerate() share: small models of every architecture, whose sizes are as alike as they can be, so that
+they have images in common. Where transformers is missing, importing this skips the module that does.
+
+As a program it fills the cache of images: accelerate_support.py NAME DTYPE.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import unittest
-from typing import Any
+from typing import Any, Iterable
 
 from support import DEVICE, Case
 
@@ -16,7 +21,13 @@ except ModuleNotFoundError:
     raise unittest.SkipTest("transformers is not installed") from None
 
 import hone
+from hone._torch import prepared
 
+prepared.FIRST_ROWS = 512  # what is compiled before it is needed; set before the operators are imported
+
+from hone._torch import attention as attention_kernels  # noqa: E402
+
+attention_kernels._PREPARED._first = (8, 256, 512)
 transformers.logging.set_verbosity_error()
 
 SIZES = {
@@ -32,6 +43,11 @@ CONFIGS = {
     "llama": lambda: transformers.LlamaConfig(**SIZES),
     "llama3": lambda: transformers.LlamaConfig(**SIZES, attention_bias=True, rope_parameters=LLAMA3),
     "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "mixtral": lambda: transformers.MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, head_dim=64, num_experts=16, num_experts_per_tok=4, moe_intermediate_size=128, norm_topk_prob=True,
+        mlp_only_layers=[1],
+    ),
     "qwen2": lambda: transformers.Qwen2Config(**SIZES, tie_word_embeddings=True),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
     "gemma2": lambda: transformers.Gemma2Config(
@@ -39,7 +55,7 @@ CONFIGS = {
         query_pre_attn_scalar=80,
     ),
     "phi3": lambda: transformers.Phi3Config(
-        **SIZES, sliding_window=100,
+        **SIZES, sliding_window=64,
         rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
     ),
     "gpt2": lambda: transformers.GPT2Config(
@@ -74,8 +90,30 @@ def left_padded(sequences: int, tokens: int) -> torch.Tensor:
     return mask
 
 
+def prepare_in_advance(names: Iterable[str], dtype: str) -> None:
+    """Compiles what models of these names need, all side by side, a process each: one after the other they would wait for
+    the slowest image of each operator."""
+    children = [subprocess.Popen([sys.executable, "-B", __file__, name, dtype]) for name in names]
+    for child in children:
+        child.wait()  # what one could not do, the test that needs it says
+
+
+def _prepare(name: str, dtype: str) -> None:
+    model = made(name, getattr(torch, dtype))
+    hone.accelerate(model, max_batch=8, max_tokens=512)
+    options = {**GREEDY, "max_new_tokens": 3, "min_new_tokens": 3}
+    for prompt, mask in ((ids(1, 9), None), (ids(1, 150), None), (ids(5, 33), None), (ids(3, 40), left_padded(3, 40))):
+        model.generate(prompt, attention_mask=mask, **options)
+    if name == "llama":
+        model.generate(ids(1, 40).repeat(1, 2), prompt_lookup_num_tokens=4, **options)
+
+
 class ModelCase(Case):
     def pair(self, name: str, dtype: Any = torch.float32, format: Any = None) -> tuple:
         plain, fast = made(name, dtype), made(name, dtype)
         hone.accelerate(fast, format, max_batch=8, max_tokens=512)
         return plain, fast
+
+
+if __name__ == "__main__":
+    _prepare(*sys.argv[1:])

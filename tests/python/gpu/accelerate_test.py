@@ -8,7 +8,7 @@ import unittest
 import warnings
 from typing import Any
 
-from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, left_padded, made
+from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, left_padded, made, prepare_in_advance
 from support import DEVICE
 
 import torch
@@ -17,6 +17,13 @@ import transformers
 import hone
 from hone._accelerated.classes import runner_of
 from hone.errors import HoneWarning
+
+
+SHORT = {**GREEDY, "max_new_tokens": 6, "min_new_tokens": 6}
+
+
+def setUpModule() -> None:
+    prepare_in_advance(CONFIGS, "float32")
 
 
 class Accelerated(ModelCase):
@@ -140,6 +147,18 @@ class Accelerated(ModelCase):
                 fast(token, past_key_values=past)
             torch.cuda.synchronize()
             self.assertEqual((torch.cuda.memory_stats()["num_device_alloc"], torch.cuda.memory_allocated()), before)
+
+    def test_it_compiles_without_a_break(self) -> None:
+        """Transformers' layers are what is compiled, with Hone's attention as one operator where there is no mask."""
+        plain, fast = self.pair("llama")
+        cached = [model.generate(ids(2, 30), cache_implementation="static", **SHORT).tolist() for model in (fast, plain)]
+        self.assertEqual(*cached)  # by generate()'s own compiled step
+        torch._dynamo.reset()
+        with torch.no_grad():
+            compiled = torch.compile(fast, fullgraph=True)
+            for tokens in (40, 56):
+                found = compiled(ids(2, tokens), use_cache=False).logits
+                torch.testing.assert_close(found, plain(ids(2, tokens)).logits, rtol=1e-3, atol=1e-3)
 
     def test_it_is_faster(self) -> None:
         """Launches of a graph in place of some hundred."""
