@@ -28,6 +28,7 @@ class Contents:
         self.unfinished: List[int] = []  # of each layer, while transformers' own run
         self.missing: Optional[Tensor] = None  # [sequences]: columns that are padding; None: there are none
         self.padded_from = 0  # padding stands behind a sequence's tokens, before this column; 0: on its left
+        self.looked = False  # whether the model was looked at for the call that comes next
         self.trusted_mask: Any = None  # a mask that is known to say nothing new, and the positions beside it
         self.trusted_positions: Any = None
         self.source_positions: Any = None  # those that are next to be proven, and of which they are a part

@@ -198,6 +198,7 @@ def _generating(old: Any) -> Dict[str, Any]:
             runner.look_again(partner_of(self), self)
             cache = runner.cache_for(sequences, int(max_cache_length) + 1)
             if cache is not None:
+                cache.contents.looked = True
                 model_kwargs["past_key_values"] = cache
                 return None
         return prepare_cache(

@@ -148,7 +148,11 @@ class Runner:
     ) -> Optional[Call]:
         """A forward pass of the model without its head; None: transformers runs it. `looks`: whether to look at the model
         first, which a decode step leaves until it is launched."""
-        if looks:
+        past = given.get("past_key_values")
+        known = isinstance(past, HoneCache) and past.contents.looked  # by generate(), just before it made the cache
+        if known:
+            past.contents.looked = False
+        if looks and not known:
             self.look_again(base, model)
         reason = self._refusal(base, given, looks)
         if reason:
