@@ -98,7 +98,8 @@ def accelerate(
         dry.read(base, model)
     before = _Before(getattr(base.config, "_attn_implementation", None), (), packed)
     register_attention()
-    model.set_attn_implementation("hone")
+    if before.attention != "eager":  # which alone gives the weights of attention
+        model.set_attn_implementation("hone")
     classes.attach(dry, base, model)
     _BEFORE[model] = before
     return _report(model, dry, swaps, format)
@@ -126,7 +127,7 @@ def restore(model: nn.Module) -> None:
         return
     for module in [base] if model is base else [base, model]:
         classes.detach(module)
-    if before.attention is not None:
+    if before.attention not in (None, "eager"):
         model.set_attn_implementation(before.attention)
     for module in base.modules():
         for parameter in module._parameters.values():

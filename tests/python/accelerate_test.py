@@ -350,7 +350,25 @@ class Forward(Case):
             self.formulas.called.clear()
             self.assert_near(fast(IDS).logits, plain(IDS).logits)  # the hooks of before do not matter
             self.assertGreater(self.formulas.called["linear"], 0)
-            self.assertIsInstance(fast.model(IDS, return_dict=False), tuple)
+            tuples = [m.model(IDS, return_dict=False) for m in (fast, plain)]
+            self.assertIsInstance(tuples[0], tuple)
+            self.assert_near(tuples[0][0], tuples[1][0])
+
+    def test_weights_of_attention(self) -> None:
+        """A model that was eager can be asked for them, as before."""
+        plain, fast = (made("llama", attn_implementation="eager") for _ in range(2))
+        hone.accelerate(fast)
+        with torch.no_grad():
+            found, wanted = (m(IDS, output_attentions=True).attentions for m in (fast, plain))
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
+            self.assertGreater(len(found), 0)
+            past = fast(IDS[:, :5], use_cache=True).past_key_values
+            found, wanted = (m(IDS[:, 5:], past_key_values=past, output_attentions=True).attentions for m, past in (
+                (fast, past), (plain, plain(IDS[:, :5], use_cache=True).past_key_values)
+            ))  # fmt: skip
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
 
     def test_it_compiles_without_a_break(self) -> None:
         plain, fast = self.pair("llama")
@@ -538,7 +556,7 @@ class Refused(Case):
 
 class Loaded(Case):
     def test_a_folder_becomes_an_accelerated_model(self) -> None:
-        for name in ("llama", "qwen2", "gemma2", "gpt2"):
+        for name in ("llama", "qwen2", "gemma2", "gpt2", "mixtral", "qwen3_moe"):
             plain = made(name)
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 plain.save_pretrained(folder, max_shard_size="100kB")

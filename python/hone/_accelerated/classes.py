@@ -121,7 +121,7 @@ def _base_class(old: Any) -> Any:
             return original(self, input_ids=input_ids, **named)
         hidden, cache = runner.hidden(call)
         past = named.get("past_key_values") if cache is None else cache
-        return output_class(last_hidden_state=hidden, past_key_values=past)
+        return _returned(self, output_class(last_hidden_state=hidden, past_key_values=past), named)
 
     return _made(old, {"forward": forward})
 
@@ -138,7 +138,7 @@ def _model_class(old: Any) -> Any:
         logits = None if arguments else _decoded(self, input_ids, named)
         if logits is None:
             return original(self, input_ids, *arguments, **named)
-        return output_class(logits=logits, past_key_values=named["past_key_values"])
+        return _returned(self, output_class(logits=logits, past_key_values=named["past_key_values"]), named)
 
     members: Dict[str, Any] = {"forward": forward}
     if hasattr(old, "generate"):
@@ -167,6 +167,13 @@ def _decoded(model: Any, input_ids: Any, named: Dict[str, Any]) -> Any:
         runner.take_back_step(past.contents)
         return None
     return logits
+
+
+def _returned(module: Any, output: Any, named: Dict[str, Any]) -> Any:
+    """As the caller, or the config, wants it."""
+    wanted = named.get("return_dict")
+    wanted = getattr(module.config, "return_dict", True) if wanted is None else wanted
+    return output if wanted else output.to_tuple()
 
 
 def _keeps_last(wanted: Any) -> bool:

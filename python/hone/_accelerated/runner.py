@@ -24,7 +24,7 @@ DEVICES: Tuple[str, ...] = ("cuda",)
 _FEWEST_KEYS = 1024  # of the graphs of a batch: one for up to so many, and one for each doubling
 # Arguments of a forward pass that mean nothing to the layers, by the values that do.
 _IDLE: Dict[str, Tuple[Any, ...]] = {
-    "return_dict": (None, True),
+    "return_dict": (None, True, False),
     "output_attentions": (None, False),
     "output_hidden_states": (None, False),
     "is_causal": (None, True),

@@ -65,10 +65,10 @@ CONFIGS = {
 GREEDY = {"do_sample": False, "max_new_tokens": 60, "min_new_tokens": 60}
 
 
-def made(name: str, dtype: Any = torch.float32) -> Any:
+def made(name: str, dtype: Any = torch.float32, attention: str = "eager") -> Any:
     """With weights that are no two alike; the same numbers whatever the dtype, but for its rounding."""
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation="eager").eval()
+    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation=attention).eval()
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             if "norm" in key or "ln_" in key:
@@ -109,8 +109,8 @@ def _prepare(name: str, dtype: str) -> None:
 
 
 class ModelCase(Case):
-    def pair(self, name: str, dtype: Any = torch.float32, format: Any = None) -> tuple:
-        plain, fast = made(name, dtype), made(name, dtype)
+    def pair(self, name: str, dtype: Any = torch.float32, format: Any = None, attention: str = "eager") -> tuple:
+        plain, fast = made(name, dtype, attention), made(name, dtype, attention)
         hone.accelerate(fast, format, max_batch=8, max_tokens=512)
         return plain, fast
 

@@ -69,7 +69,7 @@ class Accelerated(ModelCase):
     def test_continuous_batching(self) -> None:
         """Prompts of several lengths, packed: the same tokens as one by one."""
         for name in ("llama", "qwen3"):
-            plain, fast = self.pair(name)
+            plain, fast = self.pair(name, attention="sdpa")
             prompts = [ids(1, tokens, tokens)[0].tolist() for tokens in (5, 40, 17)]
             options = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": -1, "pad_token_id": 0}
             config = transformers.GenerationConfig(**options)
@@ -150,7 +150,7 @@ class Accelerated(ModelCase):
 
     def test_it_compiles_without_a_break(self) -> None:
         """Transformers' layers are what is compiled, with Hone's attention as one operator where there is no mask."""
-        plain, fast = self.pair("llama")
+        plain, fast = self.pair("llama", attention="sdpa")
         cached = [model.generate(ids(2, 30), cache_implementation="static", **SHORT).tolist() for model in (fast, plain)]
         self.assertEqual(*cached)  # by generate()'s own compiled step
         torch._dynamo.reset()
