@@ -149,9 +149,9 @@ class Runner:
         """A forward pass of the model without its head; None: transformers runs it. `looks`: whether to look at the model
         first, which a decode step leaves until it is launched."""
         past = given.get("past_key_values")
-        known = isinstance(past, HoneCache) and past.contents.looked  # by generate(), just before it made the cache
-        if known:
-            past.contents.looked = False
+        known = False
+        if isinstance(past, HoneCache):  # generate() may have looked, just before it made the cache
+            known, past.contents.looked = past.contents.looked, False
         if looks and not known:
             self.look_again(base, model)
         reason = self._refusal(base, given, looks)
