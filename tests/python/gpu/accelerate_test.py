@@ -7,6 +7,7 @@ import time
 import unittest
 import warnings
 from typing import Any
+from unittest import mock
 
 from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, left_padded, made, prepare_in_advance
 from support import DEVICE
@@ -17,6 +18,7 @@ import transformers
 import hone
 from hone._accelerated.classes import runner_of
 from hone.errors import HoneWarning
+from hone.hub import paged
 
 
 SHORT = {**GREEDY, "max_new_tokens": 6, "min_new_tokens": 6}
@@ -73,7 +75,9 @@ class Accelerated(ModelCase):
             prompts = [ids(1, tokens, tokens)[0].tolist() for tokens in (5, 40, 17)]
             options = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": -1, "pad_token_id": 0}
             config = transformers.GenerationConfig(**options)
-            found = fast.generate_batch(inputs=prompts, generation_config=config)
+            with mock.patch.object(paged, "flash_attn_with_kvcache", wraps=paged.flash_attn_with_kvcache) as over_pages:
+                found = fast.generate_batch(inputs=prompts, generation_config=config)
+            self.assertGreater(over_pages.call_count, 3 * 3)  # of three layers, in steps of one token a sequence
             made = sorted(found.values(), key=lambda one: len(one.prompt_ids))
             for prompt, one in zip(sorted(prompts, key=len), made):
                 alone = torch.tensor([prompt], device=DEVICE)
