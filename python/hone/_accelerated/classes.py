@@ -180,6 +180,62 @@ def _keeps_last(wanted: Any) -> bool:
     return wanted is None or (isinstance(wanted, int) and wanted in (0, 1))
 
 
+# What steps of one token are given, where nothing is special.
+_OF_STEPS = frozenset(
+    ("next_sequence_length", "past_key_values", "attention_mask", "position_ids", "use_cache", "is_first_iteration", "logits_to_keep")
+)  # fmt: skip
+
+
+def _is_usual(old: Any) -> bool:
+    """Whether steps are prepared as by all models, which the two functions below do with fewer launches."""
+    from transformers import GenerationMixin
+
+    names = ("prepare_inputs_for_generation", "_update_model_kwargs_for_generation")
+    return all(getattr(old, name) is getattr(GenerationMixin, name) for name in names)
+
+
+def _step_inputs(arguments: Tuple[Any, ...], named: Dict[str, Any], past: HoneCache) -> Optional[Dict[str, Any]]:
+    """What prepare_inputs_for_generation() gives for a step of one token: parts of tensors, without copies. None: it is another
+    call."""
+    fits = len(arguments) == 1 and named.get("next_sequence_length") == 1 and past.contents.columns
+    if not fits or named.get("is_first_iteration") or not _OF_STEPS.issuperset(named):
+        return None
+    made = {"input_ids": arguments[0][:, -1:], "past_key_values": past}
+    positions = named.get("position_ids")
+    if positions is not None:
+        made["position_ids"] = positions[..., -1:]
+    for name in ("attention_mask", "use_cache", "logits_to_keep"):
+        if named.get(name) is not None:
+            made[name] = named[name]
+    return made
+
+
+def _one_more(
+    outputs: Any, model_kwargs: Dict[str, Any], others: Tuple[Any, ...], named: Dict[str, Any]
+) -> Optional[Dict[str, Any]]:
+    """What _update_model_kwargs_for_generation() does after a token of sequences without padding, whose masks and positions are
+    known: longer parts of tensors that are there. None: it is another case."""
+    past, positions = model_kwargs.get("past_key_values"), model_kwargs.get("position_ids")
+    mask: Any = model_kwargs.get("attention_mask")
+    if not isinstance(past, HoneCache) or outputs.get("past_key_values") is not past or others:
+        return None
+    contents = past.contents
+    known = contents.missing is None and mask is not None and mask is contents.trusted_mask
+    known = known and (positions is None or positions is contents.trusted_positions)
+    if not known or named.get("num_new_tokens", 1) != 1 or named.get("is_encoder_decoder"):
+        return None
+    if any(name in model_kwargs for name in ("token_type_ids", "mm_token_type_ids")):
+        return None
+    for name, tensor in (("attention_mask", mask), ("position_ids", positions)):
+        if tensor is not None and tuple(tensor.shape) != (contents.sequences, contents.columns):
+            return None
+    more = contents.columns + 1
+    model_kwargs["attention_mask"] = contents.ones(mask.dtype)[:, :more]
+    if positions is not None:
+        model_kwargs["position_ids"] = contents.places(positions.dtype)[:, :more]
+    return model_kwargs
+
+
 def _generating(old: Any) -> Dict[str, Any]:
     """What generate() asks of a model: a cache, and what it hands on from step to step. These are not public; where a
     version of transformers has other ones, they are passed on as they are."""
@@ -212,10 +268,14 @@ def _generating(old: Any) -> Dict[str, Any]:
             self, generation_config, model_kwargs, generation_mode, batch_size, max_cache_length, *others, **named
         )
 
+    usual = _is_usual(old)
+
     @functools.wraps(prepare_inputs)
     def prepare_inputs_for_generation(self: Any, *arguments: Any, **named: Any) -> Any:
-        made = prepare_inputs(self, *arguments, **named)
         past = named.get("past_key_values")
+        made = _step_inputs(arguments, named, past) if usual and isinstance(past, HoneCache) else None
+        if made is None:
+            made = prepare_inputs(self, *arguments, **named)
         if isinstance(past, HoneCache):
             past.contents.source_positions = named.get("position_ids")
             past.contents.step_positions = made.get("position_ids")
@@ -226,7 +286,9 @@ def _generating(old: Any) -> Dict[str, Any]:
         self: Any, outputs: Any, model_kwargs: Any, *others: Any, **named: Any
     ) -> Any:
         mask, positions = model_kwargs.get("attention_mask"), model_kwargs.get("position_ids")
-        made = update(self, outputs, model_kwargs, *others, **named)
+        made = _one_more(outputs, model_kwargs, others, named) if usual else None
+        if made is None:
+            made = update(self, outputs, model_kwargs, *others, **named)
         past = made.get("past_key_values")
         if isinstance(past, HoneCache):  # ones and the next positions were added
             contents = past.contents

@@ -20,7 +20,7 @@ import quantizers  # noqa: E402
 
 
 def setUpModule() -> None:
-    prepare_in_advance(CONFIGS, "bfloat16")
+    prepare_in_advance("bfloat16")
 
 
 class Numbers(ModelCase):

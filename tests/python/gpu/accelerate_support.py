@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import unittest
-from typing import Any, Iterable
+from typing import Any
 
 from support import DEVICE, Case
 
@@ -23,7 +23,7 @@ except ModuleNotFoundError:
 import hone
 from hone._torch import prepared
 
-prepared.FIRST_ROWS = 512  # what is compiled before it is needed; set before the operators are imported
+prepared.FIRST_ROWS = 256  # what is compiled before it is needed; set before the operators are imported
 
 from hone._torch import attention as attention_kernels  # noqa: E402
 
@@ -41,12 +41,13 @@ LLAMA3 = {
 }  # fmt: skip
 CONFIGS = {
     "llama": lambda: transformers.LlamaConfig(**SIZES),
-    "llama3": lambda: transformers.LlamaConfig(**SIZES, attention_bias=True, rope_parameters=LLAMA3),
+    "llama3": lambda: transformers.LlamaConfig(**SIZES, rope_parameters=LLAMA3),
     "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
-    "mixtral": lambda: transformers.MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **{**SIZES, "intermediate_size": 128}, num_local_experts=16, num_experts_per_tok=4
+    ),
     "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
-        **SIZES, head_dim=64, num_experts=16, num_experts_per_tok=4, moe_intermediate_size=128, norm_topk_prob=True,
-        mlp_only_layers=[1],
+        **SIZES, head_dim=64, num_experts=16, num_experts_per_tok=4, moe_intermediate_size=128, norm_topk_prob=True
     ),
     "qwen2": lambda: transformers.Qwen2Config(**SIZES, tie_word_embeddings=True),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
@@ -59,7 +60,7 @@ CONFIGS = {
         rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
     ),
     "gpt2": lambda: transformers.GPT2Config(
-        n_embd=256, n_layer=3, n_head=4, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1, eos_token_id=2
+        n_embd=256, n_layer=3, n_head=4, n_inner=512, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1, eos_token_id=2
     ),
 }  # fmt: skip
 GREEDY = {"do_sample": False, "max_new_tokens": 60, "min_new_tokens": 60}
@@ -90,10 +91,13 @@ def left_padded(sequences: int, tokens: int) -> torch.Tensor:
     return mask
 
 
-def prepare_in_advance(names: Iterable[str], dtype: str) -> None:
-    """Compiles what models of these names need, all side by side, a process each: one after the other they would wait for
-    the slowest image of each operator."""
-    children = [subprocess.Popen([sys.executable, "-B", __file__, name, dtype]) for name in names]
+_APART = ("llama", "qwen2", "mixtral", "gemma2", "gpt2")  # they have few images in common; the others have theirs
+
+
+def prepare_in_advance(dtype: str) -> None:
+    """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image of
+    each operator."""
+    children = [subprocess.Popen([sys.executable, "-B", __file__, name, dtype]) for name in _APART]
     for child in children:
         child.wait()  # what one could not do, the test that needs it says
 

@@ -25,7 +25,7 @@ SHORT = {**GREEDY, "max_new_tokens": 6, "min_new_tokens": 6}
 
 
 def setUpModule() -> None:
-    prepare_in_advance(CONFIGS, "float32")
+    prepare_in_advance("float32")
 
 
 class Accelerated(ModelCase):
