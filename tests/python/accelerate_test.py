@@ -207,6 +207,129 @@ class Generates(Case):
         self.assertTrue(torch.equal(found, plain.generate(IDS, **GREEDY)))
 
 
+class AsDocumented(Case):
+    """What transformers' own suites of these models check, beside the above."""
+
+    def both(self, name: str, act: Any, **options: Any) -> tuple:
+        """What `act` returns for a model and for the same accelerated."""
+        plain, fast = made(name, **options), made(name, **options)
+        hone.accelerate(fast, max_batch=8, max_tokens=64)
+        return act(plain), act(fast)
+
+    def test_embeddings_of_another_size(self) -> None:
+        @torch.no_grad()
+        def act(model: Any) -> Any:
+            model.generate(IDS, **GREEDY)
+            model.resize_token_embeddings(120)
+            torch.manual_seed(2)
+            model.get_input_embeddings().weight.normal_(0, 0.15)
+            model.get_output_embeddings().weight.normal_(0, 0.15)
+            return model.generate(IDS + 12, **GREEDY), model(IDS + 12).logits
+
+        for name in ("llama", "qwen2", "gpt2"):
+            wanted, found = self.both(name, act)
+            with self.subTest(name):
+                self.assertTrue(torch.equal(found[0], wanted[0]))
+                self.assert_near(found[1], wanted[1])
+
+    def test_checkpoints_of_gradients(self) -> None:
+        def act(model: Any) -> Any:
+            model.gradient_checkpointing_enable()
+            model.train()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HoneWarning)
+                model(IDS, labels=IDS, use_cache=False).loss.backward()
+            return [parameter.grad for parameter in model.parameters()]
+
+        for name in ("llama", "qwen3", "qwen3_moe"):
+            wanted, found = self.both(name, act)
+            with self.subTest(name):
+                for one, other in zip(found, wanted):
+                    self.assert_near(one, other)
+
+    def test_streamed_tokens(self) -> None:
+        class Streamer(transformers.generation.streamers.BaseStreamer):
+            def __init__(self) -> None:
+                self.seen: list = []
+
+            def put(self, value: Any) -> None:
+                self.seen.append(value.flatten().tolist())
+
+            def end(self) -> None:
+                self.seen.append("end")
+
+        def act(model: Any) -> Any:
+            streamer = Streamer()
+            model.generate(IDS[:1], streamer=streamer, **GREEDY)
+            return streamer.seen
+
+        self.assertEqual(*self.both("llama", act))
+
+    def test_every_way_to_choose(self) -> None:
+        ways = (
+            {"do_sample": True, "num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 6},
+            {"do_sample": True, "num_return_sequences": 3, "min_p": 0.05, "temperature": 1.3, "max_new_tokens": 6},
+            {"do_sample": False, "repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "max_new_tokens": 9},
+            {"do_sample": False, "num_beams": 3, "length_penalty": 0.4, "early_stopping": True, "max_new_tokens": 9},
+            {"do_sample": False, "max_new_tokens": 7, "use_cache": False},
+            {"do_sample": False, "max_new_tokens": 7, "cache_implementation": "static", "disable_compile": True},
+            {"do_sample": False, "max_new_tokens": 7, "bad_words_ids": [[5], [9]], "forced_eos_token_id": 2},
+            {"do_sample": False, "max_new_tokens": 7, "guidance_scale": 1.5},
+        )
+
+        def act(model: Any) -> Any:
+            torch.manual_seed(11)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.generate(IDS, attention_mask=LEFT, **options).tolist()
+
+        for options in ways:
+            for name in ("llama", "mixtral"):
+                with self.subTest(name, **options):
+                    self.assertEqual(*self.both(name, act))
+
+    def test_hidden_states_of_a_generation(self) -> None:
+        def act(model: Any) -> Any:
+            options = {"return_dict_in_generate": True, "output_hidden_states": True, "output_scores": True, **GREEDY}
+            out = model.generate(IDS, **options)
+            return [state for step in out.hidden_states for state in step] + list(out.scores)
+
+        wanted, found = self.both("qwen2", act)
+        self.assertEqual(len(found), len(wanted))
+        for one, other in zip(found, wanted):
+            self.assert_near(one, other)
+
+    def test_a_cache_that_is_cut_and_repeated(self) -> None:
+        @torch.no_grad()
+        def act(model: Any) -> Any:
+            past = model(IDS, use_cache=True).past_key_values
+            model(IDS[:, :1], past_key_values=past)
+            past.crop(max_length=6) if isinstance(past, HoneCache) else past.crop(6)
+            past.batch_repeat_interleave(2)
+            first = model(IDS[:, 3:4].repeat_interleave(2, 0), past_key_values=past).logits
+            past.batch_select_indices(torch.tensor([0, 3]))
+            return first, model(IDS[:, 5:7], past_key_values=past).logits
+
+        for name in ("llama", "gpt2"):
+            wanted, found = self.both(name, act)
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
+
+    def test_logits_of_routers(self) -> None:
+        """Only transformers' own code has them, and the loss of balance."""
+
+        @torch.no_grad()
+        def act(model: Any) -> Any:
+            out = model(IDS, labels=IDS, output_router_logits=True)
+            return [out.loss, out.aux_loss, *out.router_logits]
+
+        for name in ("mixtral", "qwen3_moe"):
+            wanted, found = self.both(name, act)
+            self.assertEqual(len(found), len(wanted))
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
+
+
 class Stops(Case):
     """generate() of transformers 5.17 may ask one step late whether to stop."""
 
