@@ -273,7 +273,8 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
     if mixtures:
         replaced.append((f"{mixtures} mixtures of experts", "a routing and two products of all experts each"))
     if not anatomy.whole:
-        replaced.append((f"{2 * count + 1} norms", "norms with the sum before them"))
+        behind = sum(one is not None for layer in anatomy.layers for one in (layer.behind_attention, layer.behind_network))
+        replaced.append((f"{2 * count + 1 + behind} norms", "norms, with the sum before them where there is one"))
     if swaps:
         kinds = sorted({old.__name__ for _, old, _ in swaps})
         replaced.append((f"{len(swaps)} layers of {', '.join(kinds)}", f"weights of {format or 'hone.nn.QuantizedLinear'}"))

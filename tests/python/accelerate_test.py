@@ -919,9 +919,11 @@ class Trained(Case):
 class Reported(Case):
     def test_what_was_replaced(self) -> None:
         for name, words in (
-            ("llama", ["3 layers' queries, keys and values -> one product each behind its norm", "CUDA graph"]),
-            ("gemma2", ["windows of 6, softcap 5", "7 norms -> norms with the sum before them"]),
+            ("llama", ["3 layers' queries, keys and values -> one product each\n", "7 norms -> norms, with the sum", "CUDA graph"]),
+            ("gemma2", ["windows of 6, softcap 5", "13 norms -> norms, with the sum before them"]),
             ("qwen3", ["with the norms of heads"]),
+            ("mixtral", ["3 mixtures of experts -> a routing and two products"]),
+            ("qwen3_moe", ["1 feed-forward networks", "2 mixtures of experts"]),
         ):
             text = str(hone.accelerate(made(name)))
             for word in words:

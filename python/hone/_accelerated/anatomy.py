@@ -46,10 +46,11 @@ class Layer(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether norms can be parts of the products behind them, and sums of those before them."""
+        """Whether norms are parts of the products behind them, and sums of those before them: with codes of fp8, which are
+        made of what a norm gives. Others take up to 2 % longer so (docs/performance.md)."""
         return (
             not self.norm.centred and self.behind_attention is None and self.behind_network is None
-            and isinstance(self.network, Network)
+            and isinstance(self.network, Network) and self.qkv.format == "fp8"
         )  # fmt: skip
 
 
