@@ -315,6 +315,20 @@ class AsDocumented(Case):
             for one, other in zip(found, wanted):
                 self.assert_near(one, other)
 
+    def test_a_config_that_says_how_to_generate_is_refused(self) -> None:
+        """As before, also where it came to say so after a generation."""
+        plain, fast = made("llama"), made("llama")
+        hone.accelerate(fast, max_tokens=64)
+        for model in (plain, fast):
+            model.generate(IDS, **GREEDY)
+            model.generate(IDS, **GREEDY)
+            self.assertNotIn("_get_generation_parameters", vars(model.config))
+            model.config.temperature = 0.7
+            with self.assertRaisesRegex(ValueError, "modified the pretrained model configuration.*temperature"):
+                model.generate(IDS, **GREEDY)
+            del model.config.temperature
+            model.generate(IDS, **GREEDY)
+
     def test_logits_of_routers(self) -> None:
         """Only transformers' own code has them, and the loss of balance."""
 

@@ -6,9 +6,10 @@ class that it had before.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import weakref
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 import torch
 from torch import nn
@@ -180,6 +181,34 @@ def _keeps_last(wanted: Any) -> bool:
     return wanted is None or (isinstance(wanted, int) and wanted in (0, 1))
 
 
+@contextlib.contextmanager
+def _remembered_parameters(runner: Runner, config: Any) -> Iterator[None]:
+    """generate() asks the config whether it says how to generate, which makes a whole config of its class for the answer: a
+    millisecond or more before the first launch. While the config says what it said before, the answer is the same."""
+    name = "_get_generation_parameters"
+    known = runner.generation_parameters
+    try:
+        said = [getattr(config, key, None) for key in _generation_keys()]
+        if known is None or known[0] is not config or known[1] != said:
+            known = runner.generation_parameters = (config, said, getattr(config, name)())
+    except AttributeError:  # of a version that asks something else
+        yield
+        return
+    answer = known[2]
+    vars(config)[name] = lambda: dict(answer)
+    try:
+        yield
+    finally:
+        del vars(config)[name]
+
+
+@functools.lru_cache(maxsize=None)
+def _generation_keys() -> Tuple[str, ...]:
+    from transformers import GenerationConfig
+
+    return tuple(GenerationConfig._get_default_generation_params())
+
+
 # What steps of one token are given, where nothing is special.
 _OF_STEPS = frozenset(
     ("next_sequence_length", "past_key_values", "attention_mask", "position_ids", "use_cache", "is_first_iteration", "logits_to_keep")
@@ -269,6 +298,14 @@ def _generating(old: Any) -> Dict[str, Any]:
         )
 
     usual = _is_usual(old)
+    prepare_config: Any = getattr(old, "_prepare_generation_config", None)
+
+    def _prepare_generation_config(self: Any, *arguments: Any, **named: Any) -> Any:
+        runner = runner_of(self)
+        if runner is None:
+            return prepare_config(self, *arguments, **named)
+        with _remembered_parameters(runner, self.config):
+            return prepare_config(self, *arguments, **named)
 
     @functools.wraps(prepare_inputs)
     def prepare_inputs_for_generation(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -298,7 +335,11 @@ def _generating(old: Any) -> Dict[str, Any]:
                 contents.trusted_positions = made.get("position_ids")
         return made
 
+    made: Dict[str, Any] = {}
+    if prepare_config is not None:
+        made["_prepare_generation_config"] = functools.wraps(prepare_config)(_prepare_generation_config)
     return {
+        **made,
         "_prepare_cache_for_generation": _prepare_cache_for_generation,
         "prepare_inputs_for_generation": prepare_inputs_for_generation,
         "_update_model_kwargs_for_generation": _update_model_kwargs_for_generation,

@@ -55,6 +55,7 @@ class Runner:
     def __init__(self, base: nn.Module, model: nn.Module, family: Family, max_batch: int, max_tokens: int) -> None:
         """Raises Unsupported."""
         self.family, self.max_batch, self.max_tokens = family, max_batch, max_tokens
+        self.generation_parameters: Optional[Tuple[Any, List[Any], Dict[str, Any]]] = None  # what a config said, classes.py
         self._said: Set[str] = set()
         self._why_not = ""  # the model cannot be run, as it is now
         self._idle: List[Storage] = []

@@ -1,7 +1,7 @@
 """What the tests of hone.accelerate() share: small models of every architecture, whose sizes are as alike as they can be, so that
 they have images in common. Where transformers is missing, importing this skips the module that does.
 
-As a program it fills the cache of images: accelerate_support.py NAME DTYPE.
+As a program it fills the cache of images: accelerate_support.py NAME DTYPE [FORMAT].
 """
 
 from __future__ import annotations
@@ -94,18 +94,26 @@ def left_padded(sequences: int, tokens: int) -> torch.Tensor:
 _APART = ("llama", "qwen2", "mixtral", "gemma2", "gpt2")  # they have few images in common; the others have theirs
 
 
-def prepare_in_advance(dtype: str) -> None:
+# Models and formats that are tried with weights of 4 and 8 bits.
+CODED = (("llama", "w4a16"), ("llama", "w8a16"), ("llama", "fp8"), ("phi3", "w4a16"))
+
+
+def prepare_in_advance(dtype: str, coded: tuple = ()) -> None:
     """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image of
     each operator."""
-    children = [subprocess.Popen([sys.executable, "-B", __file__, name, dtype]) for name in _APART]
+    wanted = [(name, dtype) for name in _APART] + [(name, dtype, format) for name, format in coded if name == "llama"]
+    children = [subprocess.Popen([sys.executable, "-B", __file__, *words]) for words in wanted]
     for child in children:
         child.wait()  # what one could not do, the test that needs it says
 
 
-def _prepare(name: str, dtype: str) -> None:
+def _prepare(name: str, dtype: str, format: Any = None) -> None:
     model = made(name, getattr(torch, dtype))
-    hone.accelerate(model, max_batch=8, max_tokens=512)
+    hone.accelerate(model, format, max_batch=8, max_tokens=512)
     options = {**GREEDY, "max_new_tokens": 3, "min_new_tokens": 3}
+    if format is not None:
+        model.generate(ids(2, 50), **options)
+        return
     for prompt, mask in ((ids(1, 9), None), (ids(1, 150), None), (ids(5, 33), None), (ids(3, 40), left_padded(3, 40))):
         model.generate(prompt, attention_mask=mask, **options)
     if name == "llama":
