@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Models of transformers with random weights: as they are, compiled, and accelerated by Hone, side by side in one process.
 
-    python3 bench/accelerated.py [MODEL] [--ways eager,compiled,hone,w4a16] [--measure tokens,first,prefill,batch] [--json FILE]
+    python3 bench/accelerated.py [MODEL] [--ways eager,compiled,hone,w4a16] [--measure tokens,first,prefill,batch]
 
 MODEL is one of SHAPES below. Ways: "eager" is transformers with PyTorch's attention; "compiled" the same with torch.compile:
-steps by generate()'s own mode "reduce-overhead" over a static cache, prompts by the default mode; "hone" is hone.accelerate(), and
-"w4a16", "w8a16" and "fp8" quantize on the way. What is measured, medians, after warming up:
+steps by generate()'s own mode "reduce-overhead" over a static cache, prompts by the default mode; "hone" is
+hone.accelerate(), and "w4a16", "w8a16" and "fp8" quantize on the way. What is measured, medians, after warming up:
 
     tokens   ms a token of greedy generate() behind a prompt: two generations' difference, divided by their tokens
     first    ms of generate() of one token, from the call until the token is on the host
@@ -73,7 +73,8 @@ def main() -> int:
     parser.add_argument("--lock", type=Path, help="a file that is locked while something is timed")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    print(f"{options.model}, {torch.cuda.get_device_name()}, PyTorch {torch.__version__}, transformers {transformers.__version__}, bf16")
+    versions = f"PyTorch {torch.__version__}, transformers {transformers.__version__}"
+    print(f"{options.model}, {torch.cuda.get_device_name()}, {versions}, bf16")
     results: List[Dict[str, Any]] = []
     for way in options.ways.split(","):
         row = {"model": options.model, "way": way, **measured(way, options)}
@@ -211,7 +212,8 @@ def batch(model: Any, way: str, options: Any) -> Dict[str, float]:
     past, at = None, 0
     while at < behind:  # in pieces, whose activations fit
         count = min(behind - at, 128)
-        past = model(ids_of(model, options.batch, count), past_key_values=past, use_cache=True, logits_to_keep=1).past_key_values
+        out = model(ids_of(model, options.batch, count), past_key_values=past, use_cache=True, logits_to_keep=1)
+        past = out.past_key_values
         at += count
     token = ids_of(model, options.batch, 1)
     step = lambda: model(token, past_key_values=past, use_cache=True)  # noqa: E731

@@ -61,7 +61,8 @@ def accelerate(
     tokens; memory for so many tokens is taken for as many sequences as a generation has. Longer or more run without graphs.
 
     Layers that transformers' quantizers made of GPTQ (4 bits, 8 symmetric ones), AWQ and FP8 checkpoints become
-    hone.nn.QuantizedLinear, one by one, which restore() cannot undo; their packages' backend has to be "torch", and desc_act off.
+    hone.nn.QuantizedLinear, one by one, which restore() cannot undo; their packages' backend has to be "torch", without
+    desc_act.
 
     format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head nor of
     experts, in groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
@@ -170,7 +171,8 @@ def _adopted(base: nn.Module, family: Any, format: Optional[str]) -> List[Any]:
 
     found = packed_classes(base)
     if found and format is not None:
-        raise ValueError(f"format: {format!r} of a model whose layers are {', '.join(found)}; allowed is None: they have codes")
+        kinds = ", ".join(found)
+        raise ValueError(f"format: {format!r} of a model whose layers are {kinds}; allowed is None: they have codes")
 
     def check() -> None:
         check_tensors(base, running.DEVICES)
@@ -267,9 +269,8 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
     ]
     mixtures = sum(isinstance(one.network, Experts) for one in anatomy.layers)
     if mixtures < count:
-        replaced.append(
-            (f"{count - mixtures} feed-forward networks", "one operator each" + (", with norm and residual" if anatomy.whole else ""))
-        )
+        how = "one operator each" + (", with norm and residual" if anatomy.whole else "")
+        replaced.append((f"{count - mixtures} feed-forward networks", how))
     if mixtures:
         replaced.append((f"{mixtures} mixtures of experts", "a routing and two products of all experts each"))
     if not anatomy.whole:

@@ -1,4 +1,4 @@
-"""What a model of transformers is made of, read from its modules: which tensors its layers hold, and the numbers of its config.
+"""What a model of transformers is made of, read from its modules: which tensors its layers hold, and its config's numbers.
 
 A model is known by its class and the module that this comes from; other classes, their subclasses, too, are refused, since
 nothing says that they compute the same.

@@ -105,8 +105,8 @@ def _kind_of(name: str, layer: Any) -> _Kind:
     known = _KINDS.get(type(layer).__name__)
     if known is None:
         raise Unsupported(
-            f"{name}: it is a {type(layer).__module__}.{type(layer).__name__}, which keeps its weights in an order of its own; "
-            f"allowed are {', '.join(_KINDS)}: load the model with the backend 'torch'"
+            f"{name}: it is a {type(layer).__module__}.{type(layer).__name__}, which keeps its weights in an order of its "
+            f"own; allowed are {', '.join(_KINDS)}: load the model with the backend 'torch'"
         )
     return known
 
@@ -137,8 +137,8 @@ def _grouped(layer: Any) -> Tuple[int, int]:
     group = columns if layer.group_size in (-1, columns) else int(layer.group_size)
     if bits not in (4, 8) or (group != columns and (bits == 8 or group not in (32, 64, 128) or columns % group)):
         raise Unsupported(
-            f"layer: it has {bits} bits in groups of {group} of {columns} columns; allowed are 4 bits in groups of 32, 64, 128 "
-            f"or all, and 8 bits in one of all"
+            f"layer: it has {bits} bits in groups of {group} of {columns} columns; allowed are 4 bits in groups of 32, 64, "
+            f"128 or all, and 8 bits in one of all"
         )
     if getattr(layer, "adapter", None) is not None or getattr(layer, "planar", False):
         raise Unsupported("layer: it has an adapter, or planes of bits; allowed are those without")
@@ -205,7 +205,7 @@ def _fp8_form(layer: Any) -> _Form:
         raise Unsupported(f"layer: its weight is of {layer.weight.dtype}; allowed is torch.float8_e4m3fn")
     if layer.activation_scheme != "dynamic":
         raise Unsupported(
-            f"layer: its activation_scheme is {layer.activation_scheme!r}; allowed is 'dynamic', scales made of what is multiplied"
+            f"layer: its activation_scheme is {layer.activation_scheme!r}; allowed is 'dynamic', scales of what is multiplied"
         )
     if layer.block_size is None:
         return _Form("fp8", 0, False)
@@ -227,8 +227,8 @@ def _check_shape(layer: Any, name: str, wanted: Tuple[int, int]) -> None:
     tensor = getattr(layer, name)
     if tuple(tensor.shape) != wanted:
         raise Unsupported(
-            f"layer: its {name} is {list(tensor.shape)}; allowed is {list(wanted)}, as in checkpoints: load the model with the "
-            f"backend 'torch'"
+            f"layer: its {name} is {list(tensor.shape)}; allowed is {list(wanted)}, as in checkpoints: load the model with "
+            f"the backend 'torch'"
         )
 
 

@@ -168,10 +168,11 @@ def experts_of(block: Any, renormalize: bool, activation: str) -> Experts:
     """A block of transformers' experts, whose weights are stacked. Raises Unsupported."""
     router, experts = block.gate, block.experts
     for name in ("gate_up_proj", "down_proj"):
-        if type(getattr(experts, name, None)) is not nn.Parameter:
-            raise Unsupported(f"experts: their {name} is a {type(getattr(experts, name, None)).__name__}; allowed is torch.nn.Parameter")
+        kind = type(getattr(experts, name, None))
+        if kind is not nn.Parameter:
+            raise Unsupported(f"experts: their {name} is a {kind.__name__}; allowed is torch.nn.Parameter")
     if getattr(experts, "is_transposed", False) or getattr(experts, "has_bias", False):
-        raise Unsupported("experts: their weights are transposed or have biases; allowed are weights [experts, out, in] alone")
+        raise Unsupported("experts: their weights are transposed or have biases; allowed are [experts, out, in] alone")
     if not getattr(experts, "is_concatenated", True):
         raise Unsupported("experts: rows of their gates and ups alternate; allowed are gates before ups")
     gate_up, down = (joined([(experts._parameters, name)]) for name in ("gate_up_proj", "down_proj"))

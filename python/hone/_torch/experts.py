@@ -1,5 +1,5 @@
-"""Mixtures of experts on CUDA tensors of PyTorch: prepared routings and layers of experts, by what is alike in calls. They are no
-operators of torch.ops, and record no gradients. Called by _accelerated; may be called from any thread.
+"""Mixtures of experts on CUDA tensors of PyTorch: prepared routings and layers of experts, by what is alike in calls. They are
+no operators of torch.ops, and record no gradients. Called by _accelerated; may be called from any thread.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _LAYERS = PreparedBySize("expert_linear", _describe_layer, (FIRST_ROWS,))
 
 
 def expert_routing(logits: Tensor, top_k: int, renormalize: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    """logits [tokens, experts] -> weights [tokens, top_k] of float32, starts [experts + 1] and rows [tokens, top_k] of int32, as
-    hone.ExpertRouting has them."""
+    """logits [tokens, experts] -> weights [tokens, top_k] of float32, starts [experts + 1] and rows [tokens, top_k] of int32,
+    as hone.ExpertRouting has them."""
     kind = _Routing(logits.shape[1], top_k, DTYPES[logits.dtype], renormalize)
     device = logits.get_device()
     with on(device):
@@ -57,8 +57,8 @@ def expert_linear(
     x: Tensor, starts: Tensor, weight: Tensor, rows: Tensor, routing_weights: Optional[Tensor] = None,
     up: Optional[Tensor] = None, activation: str = "none",
 ) -> Tensor:  # fmt: skip
-    """Without routing_weights x [tokens, in] -> [tokens, top_k, out], rows gathered by expert; with them x [tokens, top_k, in] ->
-    [tokens, out], each token's experts added up. weight and up [experts, out, in], as hone.ExpertLinear has them."""
+    """Without routing_weights x [tokens, in] -> [tokens, top_k, out], rows gathered by expert; with them x [tokens, top_k, in]
+    -> [tokens, out], each token's experts added up. weight and up [experts, out, in], as hone.ExpertLinear has them."""
     experts, out_features, in_features = weight.shape
     combine = routing_weights is not None
     kind = _Layer(

@@ -1,5 +1,5 @@
-"""Weights as vLLM and transformers hold those of packed checkpoints, in Hone's layout. Functions of tensors alone; nothing here
-imports either or needs a GPU."""
+"""Weights as vLLM and transformers hold those of packed checkpoints, in Hone's layout. Functions of tensors alone; nothing
+here imports either or needs a GPU."""
 
 from __future__ import annotations
 

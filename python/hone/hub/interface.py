@@ -20,7 +20,8 @@ def register_attention(name: str = "hone") -> None:
     Hone's kernels run where no mask is needed but causality: prompts of one length, and decoding behind them. Where
     transformers makes a mask (padding, a window that the cache exceeds, a static cache), where a gradient is needed
     and on the CPU, PyTorch's attention runs, as with "sdpa". Continuous batching, generate_batch(), takes
-    `paged|name`, which is registered, too: over pages in steps of one token a sequence, else over packed sequences. Raises ImportError where there is no transformers.
+    `paged|name`, which is registered, too: over pages in steps of one token a sequence, else over packed sequences.
+    Raises ImportError where there is no transformers.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -37,7 +38,8 @@ _names: Set[str] = set()  # under which it is registered
 
 def _offer_pages() -> None:
     """Lets continuous batching hand tables of pages to ours in steps of one token a sequence. transformers asks which
-    implementations take them by a list of names, which is not public; where a version has another one, sequences stay packed."""
+    implementations take them by a list of names, which is not public; where a version has another one, sequences stay
+    packed."""
     try:
         from transformers.generation.continuous_batching import initialization
     except ImportError:

@@ -26,8 +26,8 @@ def setUpModule() -> None:
 class Numbers(ModelCase):
     def test_errors_in_bf16_are_those_of_transformers(self) -> None:
         """To the same weights in float32: at most 1.1 times as large, in prompts and in steps from the graph. A token that a
-        rounding sends to another expert is off by far more than all others, and which ones are is chance: of mixtures the medians
-        count, at most 1.2 times as large."""
+        rounding sends to another expert is off by far more than all others, and which ones are is chance: of mixtures the
+        medians count, at most 1.2 times as large."""
         for name in CONFIGS:
             plain, fast = self.pair(name, torch.bfloat16)
             wide = made(name, torch.bfloat16).float()

@@ -1,5 +1,5 @@
-"""What the tests of hone.accelerate() share: small models of every architecture, whose sizes are as alike as they can be, so that
-they have images in common. Where transformers is missing, importing this skips the module that does.
+"""What the tests of hone.accelerate() share: small models of every architecture, whose sizes are as alike as they can be, so
+that they have images in common. Where transformers is missing, importing this skips the module that does.
 
 As a program it fills the cache of images: accelerate_support.py NAME DTYPE [FORMAT].
 """
@@ -60,7 +60,8 @@ CONFIGS = {
         rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
     ),
     "gpt2": lambda: transformers.GPT2Config(
-        n_embd=256, n_layer=3, n_head=4, n_inner=512, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1, eos_token_id=2
+        n_embd=256, n_layer=3, n_head=4, n_inner=512, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2,
     ),
 }  # fmt: skip
 GREEDY = {"do_sample": False, "max_new_tokens": 60, "min_new_tokens": 60}
@@ -99,8 +100,8 @@ CODED = (("llama", "w4a16"), ("llama", "w8a16"), ("llama", "fp8"), ("phi3", "w4a
 
 
 def prepare_in_advance(dtype: str, coded: tuple = ()) -> None:
-    """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image of
-    each operator."""
+    """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image
+    of each operator."""
     wanted = [(name, dtype) for name in _APART] + [(name, dtype, format) for name, format in coded if name == "llama"]
     children = [subprocess.Popen([sys.executable, "-B", __file__, *words]) for words in wanted]
     for child in children:

@@ -1,4 +1,4 @@
-"""hone.accelerate() on a GPU: small models of every architecture beside transformers' own code, with the kernels and graphs."""
+"""hone.accelerate() on a GPU: small models of every architecture beside transformers' own code, with kernels and graphs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The notebooks of examples/python: their cells run one after the other, with fewer layers than they show.
 
-    python3 tests/python/gpu/notebook_test.py --update NOTEBOOK      # as they are, and puts what they print and draw into the file
+    python3 tests/python/gpu/notebook_test.py --update NOTEBOOK      # as they are; what they print and draw goes into the file
 
 That needs matplotlib and no Jupyter.
 """
