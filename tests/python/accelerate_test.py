@@ -753,6 +753,19 @@ class WithCodes(Case):
                 with self.assertRaisesRegex(ValueError, f"its weights were quantized to {format}.*load it again"):
                     hone.restore(fast)
 
+    def test_codes_are_saved_and_loaded(self) -> None:
+        """Into a model with other codes of the same format."""
+        fast, other = self.wide("llama"), self.wide("llama")
+        with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+            for parameter in other.parameters():
+                parameter.mul_(0.5)
+            for model in (fast, other):
+                hone.accelerate(model, "w4a16", max_tokens=64)
+            torch.save(fast.state_dict(), Path(folder, "codes.pt"))
+            other.load_state_dict(torch.load(Path(folder, "codes.pt")))
+            self.assertTrue(torch.equal(other(IDS).logits, fast(IDS).logits))
+            self.assertTrue(torch.equal(other.generate(IDS, **GREEDY), fast.generate(IDS, **GREEDY)))
+
     @staticmethod
     def quantized_as_before(model: Any, format: str, group: Any = None) -> None:
         for module in list(model.base_model.modules()):
