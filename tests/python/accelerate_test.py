@@ -676,6 +676,20 @@ class Refused(Case):
                 hone.accelerate(model)
             self.assertIs(type(model), transformers.LlamaForCausalLM)
 
+    def test_experts(self) -> None:
+        for change, message in (
+            (lambda e: setattr(e, "is_transposed", True), "their weights are transposed or have biases; allowed are"),
+            (lambda e: setattr(e, "is_concatenated", False), "rows of their gates and ups alternate; allowed are"),
+            (lambda e: setattr(e, "act_fn", torch.nn.Tanh()), "activation: it is a Tanh"),
+            (lambda e: e._parameters.update(gate_up_proj=torch.nn.Parameter(torch.zeros(300, 8, 64))), "they are 300; allowed are"),
+            (lambda e: e._parameters.update(gate_up_proj=torch.nn.Parameter(torch.zeros(8, 2, 3))), "multiple of 16 bytes"),
+        ):
+            model = made("qwen3_moe")
+            change(model.model.layers[0].mlp.experts)
+            with self.assertRaisesRegex(ValueError, message):
+                hone.accelerate(model)
+            self.assertIs(type(model), transformers.Qwen3MoeForCausalLM)
+
     def test_arguments(self) -> None:
         model = made("llama")
         with self.assertRaisesRegex(ValueError, "^format: 'w3'; allowed are 'w4a16', 'w8a16', 'fp8' and None"):
