@@ -849,7 +849,7 @@ class WithCodes(Case):
             layer = FP8Linear(columns, out, block_size=block, has_bias=child.bias is not None)
             scales = torch.rand_like(layer.weight_scale_inv.data.float()) * 0.001 + 0.001
             with torch.no_grad():
-                layer.weight.copy_((torch.randn(out, columns) * 100).to(torch.float8_e4m3fn))
+                layer.weight.copy_((torch.randn(out, columns) * 100).clamp(-448, 448).to(torch.float8_e4m3fn))
                 layer.weight_scale_inv.copy_(scales)
                 if child.bias is not None:
                     layer.bias.copy_(child.bias)

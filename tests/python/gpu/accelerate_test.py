@@ -21,6 +21,9 @@ from hone.errors import HoneWarning
 from hone.hub import paged
 
 
+FEW = {**GREEDY, "max_new_tokens": 24, "min_new_tokens": 24}
+
+
 def setUpModule() -> None:
     prepare_in_advance("float32")
 
@@ -36,11 +39,11 @@ class Accelerated(ModelCase):
             plain, fast = self.pair(name)
             with self.subTest(name):
                 for prompt in (ids(1, 9), ids(1, 150), ids(5, 33)):
-                    self.assert_same(fast, plain, prompt, **GREEDY)
-                self.assert_same(fast, plain, ids(3, 40), attention_mask=mask, **GREEDY)
+                    self.assert_same(fast, plain, prompt, **FEW)
+                self.assert_same(fast, plain, ids(3, 40), attention_mask=mask, **FEW)
                 self.assertGreater(len(runner_of(fast)._idle[0].graphs), 0)
                 hone.restore(fast)
-                self.assert_same(fast, plain, ids(1, 9), **GREEDY)
+                self.assert_same(fast, plain, ids(1, 9), **{**FEW, "max_new_tokens": 4, "min_new_tokens": 4})
 
     def test_beams_sampling_and_assistants(self) -> None:
         plain, fast = self.pair("llama")
