@@ -7,15 +7,17 @@
 
 TTFT is the time to the first piece of text, TBT the time between two pieces, both as a client sees them, from the moment
 at which the request was due: in the open loop, a server that is late is not asked more slowly. Goodput counts requests a
-second that came to their end within the limits: TTFT within --ttft-ms, and the mean TBT within --tbt-ms. The standard
-library alone.
+second that came to their end within the limits: TTFT within --ttft-ms, and the mean TBT within --tbt-ms. Many clients are too much for one process, whose lateness would
+count as the server's: --processes shares them out. The standard library alone.
 """
 
 import argparse
 import asyncio
 import dataclasses
+import gc
 import json
 import math
+import multiprocessing
 import random
 import sys
 import time
@@ -36,6 +38,8 @@ class Load:
     prompts: str = "text"  # or "ids"
     seed: int = 0
     timeout_s: float = 600
+    processes: int = 1
+    ramp: bool = False  # the first request of each client is for a part of the tokens
 
 
 @dataclasses.dataclass
@@ -60,9 +64,10 @@ def body_of(load, number):
         prompt = [chance.randrange(100, 10_000) for _ in range(load.prompt_tokens)]
     else:
         prompt = " ".join(chance.choice(WORDS) for _ in range(load.prompt_tokens))
+    is_first = load.ramp and number < load.concurrency
     body = {
         "prompt": prompt,
-        "max_tokens": load.tokens,
+        "max_tokens": chance.randint(1, load.tokens) if is_first else load.tokens,
         "temperature": 0,
         "ignore_eos": True,
         "stream": True,
@@ -165,33 +170,60 @@ async def ask(load, number, due_s, begin):
     return result
 
 
-async def open_loop(load, begin):
+def arrivals(load):
+    """When each request is due, in seconds: at random in the open loop."""
     chance = random.Random(load.seed)
-    due, tasks = 0.0, []
-    for number in range(load.requests):
-        await asyncio.sleep(max(0.0, begin + due - time.monotonic()))
-        tasks.append(asyncio.create_task(ask(load, number, due, begin)))
+    due, times = 0.0, []
+    for _ in range(load.requests):
+        times.append(due)
         due += chance.expovariate(load.rate)
+    return times
+
+
+async def open_loop(load, begin, numbers):
+    due, tasks = arrivals(load), []
+    for number in numbers:
+        await asyncio.sleep(max(0.0, begin + due[number] - time.monotonic()))
+        tasks.append(asyncio.create_task(ask(load, number, due[number], begin)))
     return await asyncio.gather(*tasks)
 
 
-async def closed_loop(load, begin):
-    numbers = iter(range(load.requests))
+async def closed_loop(load, begin, numbers, clients):
+    left = iter(numbers)
     results = []
 
     async def client():
-        for number in numbers:
+        for number in left:
             results.append(await ask(load, number, time.monotonic() - begin, begin))
 
-    await asyncio.gather(*(client() for _ in range(load.concurrency)))
+    await asyncio.gather(*(client() for _ in range(clients)))
     return results
 
 
-async def run(load):
-    """All results, and the seconds that they took together."""
-    begin = time.monotonic()
-    results = await (open_loop if load.rate > 0 else closed_loop)(load, begin)
+async def run(load, begin=None, part=0):
+    """All results of one process's share of the requests, and the seconds that they took together."""
+    begin = time.monotonic() if begin is None else begin
+    numbers = range(part, load.requests, load.processes)
+    if load.rate > 0:
+        results = await open_loop(load, begin, numbers)
+    else:
+        results = await closed_loop(load, begin, numbers, len(range(part, load.concurrency, load.processes)))
     return results, time.monotonic() - begin
+
+
+def run_part(load, begin, part):
+    gc.disable()  # a collection is a pause that the server did not make
+    return asyncio.run(run(load, begin, part))
+
+
+def run_all(load):
+    """All results, and the seconds that they took together."""
+    if load.processes == 1:
+        return run_part(load, time.monotonic(), 0)
+    with multiprocessing.get_context("fork").Pool(load.processes) as pool:
+        begin = time.monotonic()  # the clock is the machine's
+        shares = pool.starmap(run_part, [(load, begin, part) for part in range(load.processes)], chunksize=1)
+    return [result for results, _ in shares for result in results], max(wall_s for _, wall_s in shares)
 
 
 def at_share(values, share):
@@ -257,8 +289,11 @@ def arguments():
     parser.add_argument("--prompt-tokens", type=int, default=128, help="about; words, or ids with --prompts ids")
     parser.add_argument("--prompts", choices=("text", "ids"), default="text")
     parser.add_argument("--tokens", type=int, default=64, help="new ones, of each request")
+    parser.add_argument("--ramp", action="store_true",
+                        help="the first request of each client is for 1 to --tokens, so that ends come as in a server that has run for long")
     parser.add_argument("--model", default="", help="its name, where the server wants one")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1, help="that share the requests; as many as 10,000 tokens/s each need")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for a request")
     parser.add_argument("--ttft-ms", type=float, default=1000)
     parser.add_argument("--tbt-ms", type=float, default=100)
@@ -269,8 +304,8 @@ def arguments():
 def main():
     asked = arguments()
     load = Load(asked.url, asked.requests, asked.rate, asked.concurrency, asked.prompt_tokens, asked.tokens, asked.model,
-                asked.prompts, asked.seed, asked.timeout)
-    results, wall_s = asyncio.run(run(load))
+                asked.prompts, asked.seed, asked.timeout, asked.processes, asked.ramp)
+    results, wall_s = run_all(load)
     made = summary(load, results, wall_s, asked.ttft_ms, asked.tbt_ms)
     if asked.json:
         with open(asked.json, "w", encoding="utf-8") as file:

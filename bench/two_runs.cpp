@@ -2,15 +2,17 @@
 // from it, several runs with other seeds, and holds every run's winners against every other's, as
 // `hone list --compare` does:
 //
-//     two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] [--list] [BUNDLE...]
+//     two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] [--new-shapes] [--list]
+//              [--losers X] [BUNDLE...]
 //
-// BUNDLEs are exports of winners that are known before; without one nothing is. Prints how many winners are
-// the same, tied, and neither (--list: which); what they lose to the fastest recorded kernels; and what a run
-// costs. A sample is the candidate's median in its recorded heat, times one of the heat's rounds over that
-// median (all candidates of an interleaved round have the same one, so that what slowed a round slows all of
-// them), times a factor of the candidate's own that is drawn anew whenever a problem is begun: how far some
-// finalist of the family moved between its recorded heat and final, against its race's median. All of it in
-// a share P (0.08) of the problems, X (0.02) of it in the others: with these, two runs by the rules of
+// BUNDLEs are exports of winners that are known before, with --new-shapes without those of the model's own
+// shapes; without one nothing is. Prints how many winners are the same, tied, and neither (--list: which);
+// what they lose to the fastest recorded kernels (--losers: which lose more than X %, and why); and what a
+// run costs. A sample is the candidate's median in its recorded heat, times one of the heat's rounds over
+// that median (all candidates of an interleaved round have the same one, so that what slowed a round slows
+// all of them), times a factor of the candidate's own that is drawn anew whenever a problem is begun: how far
+// some finalist of the family moved between its recorded heat and final, against its race's median. All of it
+// in a share P (0.08) of the problems, X (0.02) of it in the others: with these, two runs by the rules of
 // 2026-11-24 were as alike as on an H200, or a little less.
 #include <fmt/format.h>
 
@@ -47,10 +49,11 @@ constexpr std::size_t heat_end = 13;  // then those of its heat
 constexpr double short_us = 20;       // above it power may limit the clock
 constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 
-/// A recorded candidate as the noise needs it.
+/// A recorded candidate as the noise needs it, and its judge.
 struct Truth {
     double us = 0;               ///< in the heat
     std::vector<double> rounds;  ///< of the heat, over its median
+    double pooled_us = 0;        ///< of all its samples
 };
 
 using Truths = std::map<std::string, Truth>;  ///< by candidate
@@ -60,23 +63,35 @@ std::vector<double> part(const std::vector<double>& us, std::size_t begin, std::
             us.begin() + static_cast<std::ptrdiff_t>(std::min(end, us.size()))};
 }
 
-/// Whoever was screened alone is brought to the heat's clock.
+/// A median of ratios; 1 where there are none.
+double typical(const std::vector<double>& ratios) { return ratios.empty() ? 1 : median(ratios); }
+
+/// Whoever was screened alone is brought to the heat's clock, and so is what a final adds.
 Truths truths_of(const RecordedProblem& problem) {
     std::vector<double> heat_over_screening;
+    std::vector<double> final_over_heat;
     for (const auto& [_, candidate] : problem.candidates) {
-        if (candidate.us.size() >= heat_end)
-            heat_over_screening.push_back(median(part(candidate.us, screened, heat_end)) /
-                                          median(part(candidate.us, 0, screened)));
+        if (candidate.us.size() < heat_end) continue;
+        const double heat = median(part(candidate.us, screened, heat_end));
+        heat_over_screening.push_back(heat / median(part(candidate.us, 0, screened)));
+        if (candidate.us.size() >= heat_end + screened)
+            final_over_heat.push_back(median(part(candidate.us, heat_end, candidate.us.size())) / heat);
     }
-    const double clock = heat_over_screening.empty() ? 1 : median(heat_over_screening);
+    const double clock = typical(heat_over_screening);
+    const double clock_of_final = typical(final_over_heat);
     Truths truths;
     for (const auto& [name, candidate] : problem.candidates) {
         if (candidate.us.empty()) continue;
         const bool raced = candidate.us.size() >= heat_end;
         std::vector<double> us = raced ? part(candidate.us, screened, heat_end) : candidate.us;
+        std::vector<double> pooled = us;
+        for (double& sample : pooled) sample *= raced ? 1 : clock;
+        for (const double sample : part(candidate.us, heat_end, candidate.us.size()))
+            pooled.push_back(sample / clock_of_final);
         const double middle = median(us);
         for (double& sample : us) sample /= middle;
-        truths[name] = {.us = raced ? middle : clock * middle, .rounds = std::move(us)};
+        truths[name] = {
+            .us = raced ? middle : clock * middle, .rounds = std::move(us), .pooled_us = middle_mean(pooled)};
     }
     return truths;
 }
@@ -91,8 +106,9 @@ Moves moves_of(const Recording& recording) {
         double fastest = std::numeric_limits<double>::infinity();
         for (const auto& [_, candidate] : problem.candidates) {
             if (candidate.us.size() < heat_end + 10) continue;
-            const double heat = median(part(candidate.us, screened, heat_end));
-            changes.push_back(std::log(median(part(candidate.us, heat_end, candidate.us.size())) / heat));
+            const double heat = middle_mean(part(candidate.us, screened, heat_end));
+            changes.push_back(
+                std::log(middle_mean(part(candidate.us, heat_end, candidate.us.size())) / heat));
             fastest = std::min(fastest, heat);
         }
         if (changes.size() < 3) continue;
@@ -184,7 +200,7 @@ class NoisyReplay final : public Measurer {
         Samples found{.verdict = recorded_->candidates.at(name).verdict, .us = {}};
         const auto known = known_->find(name);
         if (known == known_->end()) return found;
-        const auto& [us, heat] = known->second;
+        const auto& [us, heat, _] = known->second;
         const double moved = own_factor(name);
         for (const std::uint64_t round : rounds) {
             found.us.push_back(us * moved * heat[round % heat.size()]);
@@ -219,6 +235,7 @@ struct End {
     std::map<std::string, std::string> seen;  ///< how far others came, by candidate
     std::string first_winner;                 ///< before the second look
     double loss = 0;                          ///< of the winner's time in the recording, to the fastest one
+    std::string fastest;                      ///< in the recording
 };
 
 struct FinishedRun {
@@ -235,13 +252,14 @@ struct Arguments {
     int runs = 6;
     Noise noise;
     Effort effort = Effort::quick;
+    bool new_shapes = false;
     bool list = false;
+    std::optional<double> losers;  ///< those that lose more are listed; in %
 };
 
-double fastest_of(const Truths& truths) {
-    double us = std::numeric_limits<double>::infinity();
-    for (const auto& [_, truth] : truths) us = std::min(us, truth.us);
-    return us;
+/// Of those that have times, and there are some.
+Truths::const_iterator fastest_of(const Truths& truths) {
+    return std::ranges::min_element(truths, {}, [](const auto& known) { return known.second.pooled_us; });
 }
 
 cache::Filter filter_of(const Problem& problem) {
@@ -274,7 +292,9 @@ FinishedRun run_once(const Workload& workload, const TuneOptions& options, Noisy
             if (trial.winner && end.first_winner.empty()) end.first_winner = trial.candidate;
         }
         for (const cache::Trial& other : problem.ties.others) end.ties.insert(other.candidate);
-        end.loss = known.at(end.winner).us / fastest_of(known) - 1;
+        const auto fastest = fastest_of(known);
+        end.loss = known.at(end.winner).pooled_us / fastest->second.pooled_us - 1;
+        end.fastest = fastest->first;
         run.ends[text] = std::move(end);
     }
     return run;
@@ -342,6 +362,25 @@ void print_losses(const std::vector<FinishedRun>& runs) {
         100 * static_cast<double>(changed) / static_cast<double>(ends));
 }
 
+/// Problems that lose more than `limit` in some run, and why: with each winner, how the fastest recorded
+/// kernel fared in that run.
+void print_losers(const std::vector<FinishedRun>& runs, double limit) {
+    for (const auto& [problem, _] : runs.front().ends) {
+        std::map<std::string, std::string> winners;
+        for (const FinishedRun& run : runs) {
+            const End& end = run.ends.at(problem);
+            if (end.loss <= limit) continue;
+            const auto seen = end.seen.find(end.fastest);
+            winners[fmt::format("{:.2f} %: {}", 100 * end.loss, end.winner)] =
+                fmt::format("{}: {}", end.fastest, seen == end.seen.end() ? " not tried" : seen->second);
+        }
+        if (winners.empty()) continue;
+        fmt::print("  loses more than {:.1f} %: {}\n", 100 * limit, problem);
+        for (const auto& [winner, fastest] : winners)
+            fmt::print("    {}\n      fastest {}\n", winner, fastest);
+    }
+}
+
 void print_all(const std::vector<FinishedRun>& runs, bool list) {
     Counts sum;
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -383,11 +422,15 @@ void compare_runs(const Arguments& arguments) {
     std::erase_if(workload.problems,
                   [&](const Problem& problem) { return !truths.contains(to_string(problem)); });
     TuneOptions options{.effort = arguments.effort, .budget = {}};
+    std::set<std::string> own_shapes;
+    for (const Problem& problem : workload.problems) own_shapes.insert(static_text(problem));
     std::vector<cache::Trial> known;
     for (const std::string& bundle : arguments.bundles) {
         for (cache::Trial& trial :
-             cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle))
-            known.push_back(std::move(trial));
+             cache::read_bundle(runtime::read_text_file(bundle, longest_bundle), bundle)) {
+            if (!arguments.new_shapes || !own_shapes.contains(trial.key.static_fields))
+                known.push_back(std::move(trial));
+        }
     }
     options.lower_trials = [&] { return known; };
     std::vector<FinishedRun> runs;
@@ -396,6 +439,7 @@ void compare_runs(const Arguments& arguments) {
         runs.push_back(run_once(workload, options, measurer, truths));
     }
     print_all(runs, arguments.list);
+    if (arguments.losers) print_losers(runs, *arguments.losers / 100);
 }
 
 std::optional<Arguments> read_arguments(int argc, char** argv) {
@@ -403,11 +447,15 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
     std::vector<std::string> places;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
-        const bool has_value =
-            word == "--runs" || word == "--calm" || word == "--disturbed" || word == "--effort";
+        const bool has_value = word == "--runs" || word == "--calm" || word == "--disturbed" ||
+                               word == "--effort" || word == "--losers";
         if (has_value && i + 1 == argc) return std::nullopt;
         if (word == "--list") {
             arguments.list = true;
+        } else if (word == "--new-shapes") {
+            arguments.new_shapes = true;
+        } else if (word == "--losers") {
+            arguments.losers = std::atof(argv[++i]);
         } else if (word == "--runs") {
             arguments.runs = std::atoi(argv[++i]);
         } else if (word == "--calm") {
@@ -432,9 +480,9 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) {
     const std::optional<Arguments> arguments = read_arguments(argc, argv);
     if (!arguments) {
-        fmt::print(
-            stderr,
-            "usage: two_runs MODEL RECORDING [--runs N] [--noise X] [--effort E] [--list] [BUNDLE...]\n");
+        fmt::print(stderr,
+                   "usage: two_runs MODEL RECORDING [--runs N] [--calm X] [--disturbed P] [--effort E] "
+                   "[--new-shapes] [--list] [--losers X] [BUNDLE...]\n");
         return 2;
     }
     try {

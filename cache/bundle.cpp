@@ -136,14 +136,15 @@ std::string purpose_member(const BundlePurpose& purpose) {
 
 void check_schema(const json& document, std::string_view file_name) {
     const std::string& schema = text_member(document, "schema", file_name);
-    if (schema != bundle_schema && schema != bundle_schema_without_contenders) {
+    if (schema != bundle_schema && schema != bundle_schema_without_clocks &&
+        schema != bundle_schema_without_contenders) {
         throw BundleError(
-            fmt::format("{}: has the schema {}, this build reads \"{}\" and \"{}\"", file_name,
+            fmt::format("{}: has the schema {}, this build reads \"{}\", \"{}\" and \"{}\"", file_name,
                         json(schema.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace),
-                        bundle_schema, bundle_schema_without_contenders));
+                        bundle_schema, bundle_schema_without_clocks, bundle_schema_without_contenders));
     }
     for (const auto& [member, value] : document.items()) {
-        if (member == "for" && schema == bundle_schema) continue;
+        if (member == "for" && schema != bundle_schema_without_contenders) continue;
         if (member != "schema" && member != "sha256" && member != "winners") {
             throw BundleError(
                 fmt::format("{}: has the unknown member {}", file_name, json(member).dump(-1, ' ', true)));
@@ -220,7 +221,10 @@ std::string write_bundle(std::vector<Trial> trials, const std::optional<BundlePu
 
 std::vector<Trial> read_packaged_winners(std::string_view text, std::string_view file_name) {
     std::vector<Trial> winners;
-    if (!text.starts_with(fmt::format("{{\n\"schema\": \"{}\",\n", bundle_schema)))
+    const auto begins_as = [&](std::string_view schema) {
+        return text.starts_with(fmt::format("{{\n\"schema\": \"{}\",\n", schema));
+    };
+    if (!begins_as(bundle_schema) && !begins_as(bundle_schema_without_clocks))
         throw BundleError(fmt::format("{}: does not begin as \"{}\" does", file_name, bundle_schema));
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
         end = std::min(text.find('\n', begin), text.size());

@@ -25,8 +25,10 @@ struct BundlePurpose {
 /// The name with '_' for what no purpose has.
 [[nodiscard]] std::string purpose_name(std::string_view name);
 
-inline constexpr std::string_view bundle_schema = "hone.tuned/2";
-inline constexpr std::string_view bundle_schema_without_contenders = "hone.tuned/1";  ///< read, not written
+inline constexpr std::string_view bundle_schema = "hone.tuned/3";
+// Read, not written:
+inline constexpr std::string_view bundle_schema_without_clocks = "hone.tuned/2";
+inline constexpr std::string_view bundle_schema_without_contenders = "hone.tuned/1";
 
 /// Of one winner, at most.
 inline constexpr std::size_t most_contenders = 7;

@@ -83,6 +83,13 @@ class Members {
         }
     }
 
+    /// Whether there is such a member, which is then to be taken.
+    bool has(std::string_view field) {
+        if (row_.contains(field)) return true;
+        taken_.push_back(field);
+        return false;
+    }
+
     /// The member, or null where there is none.
     const nlohmann::json* take_if(std::string_view field) {
         taken_.push_back(field);
@@ -114,6 +121,19 @@ GpuKey read_gpu(Members& members) {
             .mig_profile = members.text("mig_profile")};
 }
 
+/// The members that are there only where something is known.
+void write_clock(const Timing& timing, nlohmann::ordered_json& json) {
+    if (timing.sm_clock_mhz != 0) json["sm_clock_mhz"] = timing.sm_clock_mhz;
+    if (timing.incumbent_ratio != 0) json["incumbent_ratio"] = timing.incumbent_ratio;
+}
+
+void read_clock(Members& members, Timing& timing) {
+    if (members.take_if("sm_clock_mhz") != nullptr)
+        timing.sm_clock_mhz = members.small("sm_clock_mhz", limits::sm_clock_mhz);
+    if (members.take_if("incumbent_ratio") != nullptr)
+        timing.incumbent_ratio = members.real("incumbent_ratio");
+}
+
 /// A variant's hash stands in the winner's row where both are of one variant. Most came no further than the
 /// heat.
 nlohmann::ordered_json contender_json(const Trial& contender, const Trial& winner) {
@@ -121,6 +141,7 @@ nlohmann::ordered_json contender_json(const Trial& contender, const Trial& winne
                                 {"median_us", contender.timing.median_us + 0.0}};
     if (contender.template_hash != winner.template_hash) json["template_hash"] = contender.template_hash;
     if (of_one_final(contender, winner)) json["stage"] = name(contender.stage);
+    write_clock(contender.timing, json);
     return json;
 }
 
@@ -130,12 +151,13 @@ Trial read_contender(const nlohmann::json& json, std::string_view place, const T
     contender.candidate = members.text("candidate");
     contender.timing.median_us = members.real("median_us");
     contender.timing.p10_us = contender.timing.p90_us = contender.timing.median_us;
-    if (members.take_if("template_hash") != nullptr) contender.template_hash = members.text("template_hash");
-    if (members.take_if("stage") != nullptr) {
+    if (members.has("template_hash")) contender.template_hash = members.text("template_hash");
+    if (members.has("stage")) {
         contender.stage = members.named("stage", stage_from_name);
         if (!of_one_final(contender, winner))
             refuse(place, "stage", "is there, but contender and winner were not both in the final_round");
     }
+    read_clock(members, contender.timing);
     members.require_none_left();
     return contender;
 }
@@ -164,7 +186,10 @@ Trial contender_of(const Trial& winner) {
     contender.stage = Stage::raced;
     contender.is_default = false;
     contender.resources = {};
+    contender.timing.sm_clock_mhz = 0;
+    contender.timing.incumbent_ratio = 0;
     contender.energy_mj = 0;
+    contender.chain.clear();
     return contender;
 }
 
@@ -196,6 +221,8 @@ std::string write_row(const Trial& winner, std::span<const Trial> contenders) {
                                {"template_hash", winner.template_hash},
                                {"created_at", winner.created_at},
                                {"tool_version", winner.tool_version}};
+    write_clock(winner.timing, row);
+    if (!winner.chain.empty()) row["chain"] = winner.chain;
     for (const Trial& contender : contenders) row["contenders"].push_back(contender_json(contender, winner));
     // Bytes that are no UTF-8 become another character, which reading the row refuses by its field.
     return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -226,6 +253,8 @@ std::vector<Trial> read_row(const nlohmann::json& row, std::string_view place,
     trial.template_hash = members.text("template_hash");
     trial.created_at = members.integer("created_at", limits::created_at);
     trial.tool_version = members.text("tool_version");
+    read_clock(members, trial.timing);
+    if (members.has("chain")) trial.chain = members.text("chain");
     const nlohmann::json* contenders = members.take_if("contenders");
     members.require_none_left();
     trial.winner = true;

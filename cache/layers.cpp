@@ -54,12 +54,19 @@ int preference(Provenance provenance) {
     return 2;
 }
 
+/// A kernel that was chosen in a model's step holds its place against what another driver or another layer
+/// has measured alone: in a step that says more.
+int preference(const LoadedWinner& winner) {
+    const bool holds = !winner.trial.chain.empty() && winner.trust == Trust::compatible;
+    return preference(holds ? Trust::exact : winner.trust);
+}
+
 /// Later wins, so a layer's negative number. Inside of a database its own order decides, which knows what was
 /// measured here; among bundles the newer, then the identity.
 auto rank(const Offer& offer) {
-    return std::tuple(preference(offer.winner.trust), preference(offer.winner.trial.provenance),
-                      -static_cast<int>(offer.layer), offer.place, -offer.winner.trial.created_at,
-                      identity(offer.winner.trial));
+    return std::tuple(preference(offer.winner), preference(offer.winner.trial.provenance),
+                      offer.winner.trial.chain.empty(), -static_cast<int>(offer.layer), offer.place,
+                      -offer.winner.trial.created_at, identity(offer.winner.trial));
 }
 
 std::vector<LoadedWinner> best_of_each_key(std::vector<Offer> offers) {

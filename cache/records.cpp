@@ -72,7 +72,9 @@ std::optional<Stage> stage_from_name(std::string_view text) { return value_in(st
 
 std::string identity(const Trial& trial) {
     const GpuKey& gpu = trial.key.gpu;
-    Fingerprint print("hone.trial/1");
+    // Rows of older schemas keep their identities.
+    const bool has_clock = trial.timing.sm_clock_mhz != 0 || trial.timing.incumbent_ratio != 0;
+    Fingerprint print(has_clock ? "hone.trial/2" : "hone.trial/1");
     print.text(gpu.name).integer(gpu.compute_major).integer(gpu.compute_minor).integer(gpu.sm_count);
     print.integer(gpu.memory_clock_mhz).text(gpu.mig_profile);
     print.text(trial.key.family).text(trial.key.static_fields).text(trial.key.dynamic_fields);
@@ -85,6 +87,8 @@ std::string identity(const Trial& trial) {
     print.integer(trial.resources.registers).integer(trial.resources.shared_bytes);
     print.integer(trial.resources.spill_bytes).real(trial.energy_mj);
     print.text(trial.detail).integer(trial.created_at).text(trial.tool_version);
+    if (has_clock) print.integer(trial.timing.sm_clock_mhz).real(trial.timing.incumbent_ratio);
+    if (!trial.chain.empty()) print.text(trial.chain);
     return print.hex();
 }
 

@@ -61,6 +61,8 @@ struct Timing {
     double p10_us = 0;
     double p90_us = 0;
     int samples = 0;
+    int sm_clock_mhz = 0;        ///< of the multiprocessors when the last of them ended; 0: not known
+    double incumbent_ratio = 0;  ///< to the incumbent's times, round by round; 0: it did not run beside
 
     friend bool operator==(const Timing&, const Timing&) = default;
 };
@@ -107,6 +109,9 @@ struct Trial {
     std::string detail;           ///< why it failed; when ok, what disturbed its measurement
     std::int64_t created_at = 0;  ///< Unix time, milliseconds
     std::string tool_version;
+    /// A winner that was chosen by what it does in a model's step, and in which: "llama-3-8b tokens=8
+    /// kv=1024". Its times are those alone all the same. Empty: chosen by them.
+    std::string chain{};
 
     friend bool operator==(const Trial&, const Trial&) = default;
 };

@@ -13,7 +13,12 @@ constexpr std::string_view version_2 =
 #include "cache/schema_2.sql"
     ;
 
-constexpr std::array<Migration, 2> all_migrations{{{.to = 1, .sql = version_1}, {.to = 2, .sql = version_2}}};
+constexpr std::string_view version_3 =
+#include "cache/schema_3.sql"
+    ;
+
+constexpr std::array<Migration, 3> all_migrations{
+    {{.to = 1, .sql = version_1}, {.to = 2, .sql = version_2}, {.to = 3, .sql = version_3}}};
 
 }  // namespace
 

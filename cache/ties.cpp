@@ -40,9 +40,15 @@ std::map<Batch, Timing> own_times(const Trial& winner, std::span<const Trial> tr
     return own;
 }
 
+/// By rounds, where both ran beside an incumbent; else by medians.
+double ratio_of(const Timing& other, const Timing& own) {
+    const bool is_paired = other.incumbent_ratio > 0 && own.incumbent_ratio > 0;
+    return is_paired ? other.incumbent_ratio / own.incumbent_ratio : other.median_us / own.median_us;
+}
+
 /// How far the other one is from the winner, as far as both rank them alike; nothing where it does not tie.
 std::optional<double> tied_within(const Timing& own, const Timing& other) {
-    const double behind = other.median_us / own.median_us - 1;
+    const double behind = ratio_of(other, own) - 1;
     const double behind_at_best = other.p10_us / own.p10_us - 1;
     if (behind <= tie_limit && behind >= -held_limit) return std::abs(behind);
     const bool is_level_at_best = behind > 0 ? behind_at_best <= tie_limit : behind_at_best >= 0;

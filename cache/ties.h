@@ -30,9 +30,10 @@ struct Ties {
 
 /// Those of `trials`, in the order in which they were stored, that tie with `winner`; nobody where it has not
 /// won a final. Compared are kernels that ran beside it: in the heat before its final, in that final, and in
-/// every heat and final since then, of which the last one counts. Where the medians are further apart the
-/// fastest tenths are asked, as a race asks them: one that is ahead ties where it is not ahead there, too,
-/// one that is behind where it is not behind there by more than `tie_limit`.
+/// every heat and final since then, of which the last one counts; by the ratios of their rounds where an
+/// incumbent ran beside them, else by their medians. Where these are further apart the fastest tenths are
+/// asked, as a race asks them: one that is ahead ties where it is not ahead there, too, one that is behind
+/// where it is not behind there by more than `tie_limit`.
 [[nodiscard]] Ties ties_of(const Trial& winner, std::span<const Trial> trials);
 
 /// With whom, behind "tied with": "3 others within 0.4 %"; empty where nobody ties.

@@ -29,7 +29,7 @@ constexpr std::string_view columns =
     "provenance, "
     "winner, is_default, median_us, p10_us, p90_us, samples, registers, shared_bytes, spill_bytes, "
     "energy_mj, "
-    "detail, created_at, tool_version";
+    "detail, created_at, tool_version, sm_clock_mhz, incumbent_ratio, chain";
 
 void bind_trial(Statement& to, const Trial& trial) {
     const GpuKey& gpu = trial.key.gpu;
@@ -43,6 +43,7 @@ void bind_trial(Statement& to, const Trial& trial) {
     to.bind(trial.resources.registers, trial.resources.shared_bytes, trial.resources.spill_bytes,
             trial.energy_mj);
     to.bind(trial.detail, trial.created_at, trial.tool_version);
+    to.bind(trial.timing.sm_clock_mhz, trial.timing.incumbent_ratio, trial.chain);
 }
 
 struct Row {
@@ -55,7 +56,8 @@ struct Row {
 /// What insert_trials() takes.
 bool is_finite(const Trial& trial) {
     return std::isfinite(trial.timing.median_us) && std::isfinite(trial.timing.p10_us) &&
-           std::isfinite(trial.timing.p90_us) && std::isfinite(trial.energy_mj);
+           std::isfinite(trial.timing.p90_us) && std::isfinite(trial.timing.incumbent_ratio) &&
+           std::isfinite(trial.energy_mj);
 }
 
 /// False when one of the names is unknown, which only damage can cause.
@@ -97,6 +99,9 @@ Row read_trial(Statement& from) {
     trial.detail = from.text();
     trial.created_at = from.integer();
     trial.tool_version = from.text();
+    trial.timing.sm_clock_mhz = from.small();
+    trial.timing.incumbent_ratio = from.real();
+    trial.chain = from.text();
     row.imported = from.integer() != 0;
     row.sequence = from.integer();
     const bool whole = names_known && has_bearable_size(trial) && is_finite(trial);
@@ -189,10 +194,10 @@ int preference(Provenance provenance) {
 /// The negative number, of the smallest one too.
 std::int64_t newest_first(std::int64_t created_at) { return -std::max(created_at, -INT64_MAX); }
 
-/// The order of the view `ranked_winner` in schema_2.sql.
+/// The order of the view `ranked_winner` in schema_3.sql.
 auto by_key_and_place(const Row& row) {
-    return std::tuple(std::tie(row.trial->key), preference(row.trial->provenance), row.imported,
-                      -sequence_here(row), newest_first(row.trial->created_at),
+    return std::tuple(std::tie(row.trial->key), preference(row.trial->provenance), row.trial->chain.empty(),
+                      row.imported, -sequence_here(row), newest_first(row.trial->created_at),
                       std::string_view(row.identity));
 }
 

@@ -103,12 +103,13 @@ Found texts_fault(const Trial& trial) {
          {"gpu_name", &trial.key.gpu.name},
          {"static_fields", &trial.key.static_fields},
          {"template_hash", &trial.template_hash}}};
-    const std::array<std::pair<std::string_view, const std::string*>, 5> optional{
+    const std::array<std::pair<std::string_view, const std::string*>, 6> optional{
         {{"dynamic_fields", &trial.key.dynamic_fields},
          {"mig_profile", &trial.key.gpu.mig_profile},
          {"driver", &trial.toolchain.driver},
          {"nvrtc", &trial.toolchain.nvrtc},
-         {"tool_version", &trial.tool_version}}};
+         {"tool_version", &trial.tool_version},
+         {"chain", &trial.chain}}};
     for (const auto& [field, text] : required) {
         if (Found fault = text_fault(field, *text, false)) return fault;
     }
@@ -138,12 +139,13 @@ Found form_fault(const Trial& trial) {
 Found numbers_fault(const Trial& trial) {
     const GpuKey& gpu = trial.key.gpu;
     const Resources& used = trial.resources;
-    const std::array<std::tuple<std::string_view, std::int64_t, Range>, 9> integers{
+    const std::array<std::tuple<std::string_view, std::int64_t, Range>, 10> integers{
         {{"compute_major", gpu.compute_major, limits::compute_major},
          {"compute_minor", gpu.compute_minor, limits::compute_minor},
          {"sm_count", gpu.sm_count, limits::sm_count},
          {"memory_clock_mhz", gpu.memory_clock_mhz, limits::memory_clock_mhz},
          {"samples", trial.timing.samples, limits::samples},
+         {"sm_clock_mhz", trial.timing.sm_clock_mhz, limits::sm_clock_mhz},
          {"registers", used.registers, limits::registers},
          {"shared_bytes", used.shared_bytes, limits::shared_bytes},
          {"spill_bytes", used.spill_bytes, limits::spill_bytes},
@@ -151,10 +153,12 @@ Found numbers_fault(const Trial& trial) {
     for (const auto& [field, value, range] : integers) {
         if (Found fault = range_fault(field, value, range)) return fault;
     }
-    const std::array<std::pair<std::string_view, double>, 4> reals{{{"median_us", trial.timing.median_us},
-                                                                    {"p10_us", trial.timing.p10_us},
-                                                                    {"p90_us", trial.timing.p90_us},
-                                                                    {"energy_mj", trial.energy_mj}}};
+    const std::array<std::pair<std::string_view, double>, 5> reals{
+        {{"median_us", trial.timing.median_us},
+         {"p10_us", trial.timing.p10_us},
+         {"p90_us", trial.timing.p90_us},
+         {"incumbent_ratio", trial.timing.incumbent_ratio},
+         {"energy_mj", trial.energy_mj}}};
     for (const auto& [field, value] : reals) {
         if (Found fault = real_fault(field, value)) return fault;
     }
@@ -210,7 +214,7 @@ bool has_bearable_size(const Trial& trial) {
     for (const std::string* text :
          {&trial.key.gpu.name, &trial.key.gpu.mig_profile, &trial.key.family, &trial.key.static_fields,
           &trial.key.dynamic_fields, &trial.candidate, &trial.template_hash, &trial.toolchain.driver,
-          &trial.toolchain.nvrtc, &trial.tool_version, &trial.detail}) {
+          &trial.toolchain.nvrtc, &trial.tool_version, &trial.detail, &trial.chain}) {
         if (text->size() > limits::detail_bytes) return false;
     }
     return true;

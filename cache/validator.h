@@ -27,6 +27,7 @@ inline constexpr Range compute_major{1, 99};
 inline constexpr Range compute_minor{0, 99};
 inline constexpr Range sm_count{1, 1'000'000};
 inline constexpr Range memory_clock_mhz{0, 1'000'000};
+inline constexpr Range sm_clock_mhz{0, 1'000'000};
 inline constexpr Range samples{0, 1'000'000'000};
 inline constexpr Range registers{0, 1024};
 inline constexpr Range shared_bytes{0, 1 << 28};

@@ -34,6 +34,7 @@ struct Options {
     bool energy = false;
     double energy_seconds = 2;
     bool chain = false;
+    std::int64_t layers = 0;  ///< 0: all
     std::int64_t kv_len = 1024;
 #if HONE_WITH_DECODER
     KvCacheOption kv_cache;
@@ -239,6 +240,18 @@ Outcome bench(const Options& options, const Console& console) {
 }
 
 #if HONE_WITH_DECODER
+/// The first so many: a model that is larger than the GPU has room for.
+void keep_layers(models::Model& model, std::int64_t layers) {
+    if (layers > model.num_hidden_layers) {
+        throw Failure(
+            ExitCode::usage,
+            {"bad_option", fmt::format("--layers {}: {} has {}", layers, model.name, model.num_hidden_layers),
+             ""});
+    }
+    model.num_hidden_layers = layers;
+    if (!model.group_of_layer.empty()) model.group_of_layer.resize(static_cast<std::size_t>(layers));
+}
+
 Outcome bench_step(Options options, const Console& console) {
     Target& target = options.target;
     if (target.model.empty() && options.words.size() == 1) target.model = options.words.front();
@@ -249,7 +262,9 @@ Outcome bench_step(Options options, const Console& console) {
     }
     std::vector<std::int64_t> sequences = target.options().tokens;
     if (sequences.empty()) sequences = {1};
-    return bench_chain({.model = target.whole_model(),
+    models::Model model = target.whole_model();
+    if (options.layers > 0) keep_layers(model, options.layers);
+    return bench_chain({.model = std::move(model),
                         .quantize = target.codes(),
                         .kv_dtype = options.kv_cache.chosen(),
                         .sequences = std::move(sequences),
@@ -310,6 +325,10 @@ Runner declare_bench(const Arguments& app) {
         .range(1, 1 << 20)
         .needs(chain);
     options->kv_cache.declare(app).needs(chain);
+    app.add_option("--layers", options->layers,
+                   "With --chain: of so many layers, where the GPU has no room for all (default: all)")
+        .range(1, 4096)
+        .needs(chain);
 #endif
     return [app, options](const Console& console) { return run(app, *options, console); };
 }

@@ -15,6 +15,7 @@ const std::vector<Command>& commands() {
          "  hone tune config.json --tp 2 --budget 10m\n"
          "  hone tune llama-3-8b --format w4a16 --group 64   # linear layers with weights of 4 bits\n"
          "  hone tune --op RmsNorm --fields \"dtype=bf16 hidden=4096 residual=yes\" --tokens 1,8,512\n"
+         HONE_OF_DECODER("  hone tune llama-3-8b --chain --tokens 1,8        # kernels of a decoding step, as they run there\n")
          "  hone tune llama-3-8b --kernels 4                 # few images: at most 4 kernels for all sizes\n"
          "  hone tune llama-3-8b --op Attention --dry-run    # what would be tuned\n"
          "  hone tune llama-3-8b --shard 3/8                 # one of eight machines that share the work\n"

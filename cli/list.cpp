@@ -67,6 +67,11 @@ std::string ties_text(const Row& row) {
     return row.ties.others.empty() ? "-" : cache::describe_ties(row.ties.others.size(), row.ties.within);
 }
 
+/// The model's step in which it was chosen.
+std::string chain_text(const Row& row) {
+    return row.stored.trial.chain.empty() ? "-" : row.stored.trial.chain;
+}
+
 /// A column beside sizes, time and winner.
 struct Remark {
     std::string title;
@@ -78,6 +83,7 @@ const Remark remarks[] = {
     {"layer", [](const Row& row) { return row.stored.layer; }},
     {"trust here", [](const Row& row) { return row.trust; }},
     {"tied with", ties_text, true},
+    {"chosen in", chain_text, true},
 };
 
 bool is_column(const Remark& remark, const std::vector<Row>& rows, const Options& options) {
@@ -111,7 +117,10 @@ std::string table_of(const std::vector<Row>& rows, const Options& options, const
         columns.push_back({remark.title, Align::right});
         shown.push_back(remark);
     }
-    if (options.wide) columns.push_back({"tuned at (UTC)", Align::right});
+    if (options.wide) {
+        for (const char* title : {"MHz", "of incumbent", "tuned at (UTC)"})
+            columns.push_back({title, Align::right});
+    }
     columns.push_back({"winner"});
     Table table(columns);
     for (const Row& row : rows) {
@@ -120,7 +129,13 @@ std::string table_of(const std::vector<Row>& rows, const Options& options, const
         for (const auto& [_, value] : row.sizes) cells.push_back(value);
         cells.push_back(tuner::format_us(trial.timing.median_us));
         for (const Remark& remark : shown) cells.push_back(remark.text(row));
-        if (options.wide) cells.push_back(tuner::format_time(trial.created_at));
+        if (options.wide) {
+            const cache::Timing& timing = trial.timing;
+            cells.push_back(timing.sm_clock_mhz == 0 ? "-" : std::to_string(timing.sm_clock_mhz));
+            cells.push_back(timing.incumbent_ratio == 0 ? "-"
+                                                        : fmt::format("{:.3f}", timing.incumbent_ratio));
+            cells.push_back(tuner::format_time(trial.created_at));
+        }
         cells.push_back(trial.candidate);
         table.add(std::move(cells));
     }
@@ -154,7 +169,8 @@ std::string quoted(const std::string& cell) {
 
 std::string csv_of(const std::vector<Row>& rows) {
     std::string text =
-        "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within\r\n";
+        "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within,"
+        "sm_clock_mhz,incumbent_ratio,chain\r\n";
     for (const Row& row : rows) {
         const cache::Trial& trial = row.stored.trial;
         const std::string cells[] = {place_of(trial),
@@ -168,7 +184,10 @@ std::string csv_of(const std::vector<Row>& rows) {
                                      row.trust,
                                      tuner::format_time(trial.created_at),
                                      fmt::format("{}", row.ties.others.size()),
-                                     fmt::format("{}", row.ties.within)};
+                                     fmt::format("{}", row.ties.within),
+                                     fmt::format("{}", trial.timing.sm_clock_mhz),
+                                     fmt::format("{}", trial.timing.incumbent_ratio),
+                                     trial.chain};
         std::vector<std::string> line;
         for (const std::string& cell : cells) line.push_back(quoted(cell));
         text += fmt::format("{}\r\n", fmt::join(line, ","));

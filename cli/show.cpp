@@ -91,6 +91,17 @@ struct Column {
     bool is_wide;  ///< shown with --wide alone
     std::string (*text)(const Tried& tried);
 };
+
+/// Nothing where it is not known.
+std::string clock_text(const Tried& tried) {
+    const int mhz = tried.last.trial.timing.sm_clock_mhz;
+    return mhz == 0 ? "" : std::to_string(mhz);
+}
+std::string incumbent_text(const Tried& tried) {
+    const double ratio = tried.last.trial.timing.incumbent_ratio;
+    return ratio == 0 ? "" : fmt::format("{:.3f}", ratio);
+}
+
 const Column columns[] = {
     {"us", Align::right, false,
      [](const Tried& t) { return tuner::format_us(t.last.trial.timing.median_us); }},
@@ -98,6 +109,8 @@ const Column columns[] = {
     {"p90", Align::right, true, [](const Tried& t) { return tuner::format_us(t.last.trial.timing.p90_us); }},
     {"samples", Align::right, true,
      [](const Tried& t) { return std::to_string(t.last.trial.timing.samples); }},
+    {"MHz", Align::right, false, clock_text},
+    {"of incumbent", Align::right, false, incumbent_text},
     {"best", Align::right, false, [](const Tried& t) { return tuner::format_us(t.best_us); }},
     {"trials", Align::right, false, [](const Tried& t) { return std::to_string(t.trials); }},
     {"regs", Align::right, false,

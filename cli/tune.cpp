@@ -10,6 +10,9 @@
 
 #include "cache/layers.h"
 #include "cli/command_list.h"
+#if HONE_WITH_DECODER
+#include "cli/decoder/tune_chain.h"
+#endif
 #include "cli/few_kernels.h"
 #include "cli/interrupt.h"
 #include "cli/shell.h"
@@ -262,8 +265,27 @@ std::function<std::vector<cache::Trial>()> read_once(const Console& console) {
     };
 }
 
+#if HONE_WITH_DECODER
+Outcome tune_step(const TuneCommandOptions& options, const Console& console) {
+    const Target& target = options.target;
+    TuneChainOptions chain{.model = target.whole_model(),
+                           .quantize = target.codes(),
+                           .kv_dtype = options.kv_cache.chosen(),
+                           .kv_len = options.kv_len,
+                           .device = chosen_gpus(find_gpus(), options.gpu).front(),
+                           .tune = options.tune_options()};
+    const std::vector<std::int64_t> tokens = target.options().tokens;
+    if (!tokens.empty()) chain.sequences = tokens;
+    chain.tune.lower_trials = read_once(console);
+    return tune_chain(chain, stop_on_interrupt(), console);
+}
+#endif
+
 Outcome tune(const TuneCommandOptions& options, const Console& console) {
     options.check();
+#if HONE_WITH_DECODER
+    if (options.chain) return tune_step(options, console);
+#endif
     const Workload whole = options.target.workload();
     warn_of(whole, console);
     check_not_empty(whole);

@@ -77,6 +77,20 @@ void TuneCommandOptions::declare(const Arguments& app) {
         .type_name(file_type);
     app.add_flag("--dry-run", dry_run, "Show what would be tuned");
     off.excludes(recorded);
+#if HONE_WITH_DECODER
+    Argument in_chain = app.add_flag("--chain", chain,
+                                     "The kernels of a step of the decoder alone, and of those that are near "
+                                     "each other the ones that make "
+                                     "the whole step shortest; --tokens says of how many sequences (default "
+                                     "1,8,64). What wins there is not "
+                                     "replaced by what is faster alone");
+    in_chain.excludes(off);
+    in_chain.excludes(recorded);
+    app.add_option("--kv", kv_len, "With --chain: keys of each sequence (default 1024)")
+        .range(1, 1 << 20)
+        .needs(in_chain);
+    kv_cache.declare(app).needs(in_chain);
+#endif
 }
 
 void TuneCommandOptions::check() const {
@@ -88,6 +102,12 @@ void TuneCommandOptions::check() const {
     }
     if (!record_file.empty() && gpu == "all")
         throw usage("contradiction", "--record takes one GPU at a time");
+    if (chain && (target.model.empty() || !target.op.empty() || !shard.empty() || !record_file.empty() ||
+                  kernels > 0 || dry_run || gpu == "all"))
+        throw usage("contradiction",
+                    "--chain is about all kernels of one model's step on one GPU: without --op, --captured, "
+                    "--shard, --kernels, --record, --dry-run and --gpu all",
+                    "hone tune llama-3-8b --chain");
     if (!gpu.empty() && (offline || replay))
         throw usage("contradiction", "--gpu makes no sense with --offline or --replay");
 }

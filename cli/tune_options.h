@@ -8,6 +8,9 @@
 
 #include "cli/arguments.h"
 #include "cli/targets.h"
+#if HONE_WITH_DECODER
+#include "cli/decoder/weight_format.h"
+#endif
 #include "tuner/search/tuner.h"
 
 namespace hone::cli {
@@ -32,6 +35,11 @@ struct TuneCommandOptions {
     std::string replay_file;  ///< empty: every file of configs/recorded/
     std::string record_file;
     bool dry_run = false;
+    bool chain = false;
+    std::int64_t kv_len = 1024;  ///< with chain
+#if HONE_WITH_DECODER
+    KvCacheOption kv_cache{};
+#endif
 
     void declare(const Arguments& app);
     /// Throws Failure (usage) for contradictions and values that make no sense.

@@ -41,7 +41,10 @@ def _argument(argument: CallArgument) -> str:
 
 
 def _arguments(call: Call) -> typing.List[str]:
-    return [f"[[nodiscard]] inline {call.title}Args from_c(const hone_{call.name}_args& args) noexcept {{",
+    head = f"[[nodiscard]] inline {call.title}Args from_c("
+    taken = f"const hone_{call.name}_args& args) noexcept {{"
+    opening = [head + taken] if len(head + taken) <= cpp.WIDTH else [head, f"    {taken}"]
+    return [*opening,
             *cpp.braced("return ", [_argument(argument) for argument in call.arguments], ";", 4), "}", ""]
 
 

@@ -105,7 +105,8 @@ def _described(operator: Operator, has_all: bool) -> str:
             members.append(f".{given.name} = {min(64, most)}")
         elif has_all:
             members.append(f".{given.name} = {_given(given, _Numbers())[1]}")
-    return "\n".join(cpp.braced(operator.title, members, "", len("    visit(")))[len("    visit("):]
+    before = len("    visit(")
+    return "\n".join(cpp.braced(operator.title, members, ",", before))[before:-1]
 
 
 def _small_calls(operator: Operator) -> typing.List[str]:
@@ -119,9 +120,10 @@ def _small_calls(operator: Operator) -> typing.List[str]:
 
 
 def _visit_small_calls(operators: typing.List[Operator]) -> typing.List[str]:
-    """Those whose fields may be whatever their ranges say, whatever the others are."""
+    """Those whose fields may be whatever their ranges say, whatever the others are: not formats of weights."""
     simple = [operator for operator in operators
-              if operator.family is not None and not operator.is_function and not operator.is_checked]
+              if operator.family is not None and not operator.is_function and not operator.is_checked
+              and all(argument.kind != "weight" for argument in operator.call.arguments)]
     return ["/// Each operator that is one family's call, by default and with every choice off its default, and the",
             "/// numbers of a call of up to 8 rows.",
             "template <class Visit>", "void visit_small_calls(const Visit& visit) {",

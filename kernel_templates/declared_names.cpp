@@ -15,6 +15,7 @@ constexpr std::string_view layer_norm[] = {"layernorm"};
 constexpr std::string_view linear[] = {"linear"};
 constexpr std::string_view linear_problems[] = {"gated=no"};
 constexpr std::string_view quantize_weights[] = {"quantize_weights"};
+constexpr std::string_view quantized_expert_linear[] = {"quantized_expert_linear"};
 constexpr std::string_view quantized_ffn[] = {"quantized_linear"};
 constexpr std::string_view quantized_ffn_problems[] = {"gated=yes", "activation!=none"};
 constexpr std::string_view quantized_linear[] = {"quantized_linear"};
@@ -33,6 +34,7 @@ constexpr OperatorName operators[] = {
     {.title = "LayerNorm", .families = layer_norm},
     {.title = "Linear", .families = linear, .problems = linear_problems},
     {.title = "QuantizeWeights", .families = quantize_weights},
+    {.title = "QuantizedExpertLinear", .families = quantized_expert_linear},
     {.title = "QuantizedFfn", .families = quantized_ffn, .problems = quantized_ffn_problems, .halves = true},
     {.title = "QuantizedLinear", .families = quantized_linear, .problems = quantized_linear_problems},
     {.title = "RmsNorm", .families = rms_norm},

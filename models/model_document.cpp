@@ -141,6 +141,7 @@ ModelDocument ModelDocument::from_json(const std::string& text, const std::strin
     const auto read_quantization = [&](const nlohmann::json& object) {
         const auto found = object.find(quantization_key);
         if (found == object.end() || found->is_null() || document.quantization_) return;
+        if (checkpoints::QuantizationConfig::is_of_cache_alone(*found)) return;
         document.quantization_.emplace(*found, fmt::format("{}: {}", file_name, quantization_key));
     };
     if (const auto nested = root.find(nested_key); nested != root.end() && nested->is_object()) {

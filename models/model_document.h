@@ -46,7 +46,8 @@ class ModelDocument {
     /// All that are not null, those of `text_config` first, by name. Members of `rope_parameters`,
     /// `rope_scaling` and `attn_config` stand besides as "attn_config.alibi".
     [[nodiscard]] std::vector<const Entry*> entries() const;
-    /// The object quantization_config, which says how weights are stored; found as other keys are.
+    /// The object quantization_config, which says how weights are stored; found as other keys are. None where
+    /// it speaks of the cache of keys and values alone.
     [[nodiscard]] const std::optional<checkpoints::QuantizationConfig>& quantization() const {
         return quantization_;
     }

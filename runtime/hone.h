@@ -678,6 +678,87 @@ typedef struct hone_quantize_weights_args {
     { sizeof(hone_quantize_weights_args), 0, NULL, NULL, NULL, NULL, NULL, 0 }
 HONE_API hone_status hone_quantize_weights_args_init(hone_quantize_weights_args* args, size_t struct_size);
 
+/* hone_expert_linear with quantized weights, all of one format: row p of x, sorted by expert as
+ * hone_expert_routing says, times the weight of expert e with starts[e] <= p < starts[e + 1], whose elements
+ * are (code - zero point) * scale. gather, combine, biases and gates are as there.
+ *
+ * w4a16 and w8a16 multiply x as it is; weights may be rounded to dtype before that. w8a8 and fp8 multiply
+ * codes with codes, which are made of x first, with a scale for each row (fp8 with a group: for each 128
+ * columns of it), the largest magnitude at 127 or 448. */
+typedef struct hone_quantized_expert_linear {
+    uint32_t struct_size;
+    int32_t dtype;      /* hone_dtype: element type of x, biases and out */
+    int64_t in;         /* elements of a row of x, 1 to 262144 */
+    int64_t out;        /* elements of a row of out, 1 to 1048576 */
+    int64_t experts;    /* 1 to 512 */
+    int64_t top_k;      /* experts of a token, 1 to 32 */
+    int64_t max_tokens; /* most tokens of one call */
+    /* columns of a weight that share a scale; 0: all of a row. As in hone_quantized_linear: w4a16: 32, 64 or
+     * 128, dividing `in`; fp8: 128, dividing `in`, for a scale each 128 x 128; others: 0, 0 to 128 */
+    int64_t group;
+    int32_t format;     /* hone_quant_format */
+    int32_t zeros;      /* 0 or 1: w4a16: codes have zero points, one a group */
+    int32_t activation; /* hone_activation */
+    int32_t gated;      /* 0 or 1: there is a second weight, up */
+    int32_t bias;       /* 0 or 1 */
+    int32_t gather;     /* 0 or 1: x has a row for each token */
+    int32_t combine;    /* 0 or 1: out has a row for each token */
+    uint32_t reserved;  /* 0 */
+} hone_quantized_expert_linear;
+#define HONE_QUANTIZED_EXPERT_LINEAR_INIT                                                          \
+    {                                                                                              \
+        sizeof(hone_quantized_expert_linear), HONE_BF16, 0, 0, 0, 0, 8192, 0, HONE_QUANT_W4A16, 0, \
+            HONE_ACTIVATION_NONE, 0, 0, 0, 0, 0                                                    \
+    }
+HONE_API hone_status hone_quantized_expert_linear_init(hone_quantized_expert_linear* description,
+                                                       size_t struct_size);
+
+/* One call. A stride is the distance between two rows in elements, 0 meaning the row's length; weights have
+ * no gaps. 16 bytes always suffice as alignment of pointers and strides. out overlaps nothing else. Codes,
+ * scales and zero points of a weight are those of hone_quantized_linear_args, expert after expert. What
+ * hone_expert_linear_args says of `starts` and `rows` holds here, too. */
+typedef struct hone_quantized_expert_linear_args {
+    uint32_t struct_size;
+    uint32_t reserved; /* 0 */
+    /* [tokens, in] with gather, else [tokens, top_k, in]: tokens * top_k rows by place; dtype */
+    const void* x;
+    const int32_t* starts; /* [experts + 1]: the first place of each expert, and tokens * top_k */
+    /* [tokens, top_k]; needed with gather or combine: the pairs by place, token * top_k + slot */
+    const int32_t* rows;
+    const float* routing_weights; /* [tokens, top_k]; needed with combine */
+    const void* weight;           /* [experts, out, in] */
+    const void* scales;
+    const void* zeros;
+    const void* up; /* [experts, out, in]; needed when the operator is gated */
+    const void* up_scales;
+    const void* up_zeros;
+    const void* bias;    /* [experts, out], dtype; needed when the operator has a bias */
+    const void* up_bias; /* [experts, out]; needed when the operator is gated and has biases */
+    /* [tokens, out] with combine, else [tokens, top_k, out]: tokens * top_k rows by place; dtype */
+    void* out;
+    void* workspace; /* hone_operator_workspace() bytes; NULL when that is 0 */
+    int64_t x_stride;
+    int64_t out_stride;
+} hone_quantized_expert_linear_args;
+#define HONE_QUANTIZED_EXPERT_LINEAR_ARGS_INIT                                                              \
+    {                                                                                                       \
+        sizeof(hone_quantized_expert_linear_args), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL, NULL, NULL, 0, 0                                                              \
+    }
+HONE_API hone_status hone_quantized_expert_linear_args_init(hone_quantized_expert_linear_args* args,
+                                                            size_t struct_size);
+
+HONE_API hone_status hone_quantized_expert_linear_prepare(hone_runtime* runtime,
+                                                          const hone_quantized_expert_linear* description,
+                                                          hone_operator** op);
+HONE_API hone_status hone_quantized_expert_linear_run(const hone_operator* op, void* stream,
+                                                      const hone_quantized_expert_linear_args* args,
+                                                      int64_t tokens);
+HONE_API hone_status hone_quantized_expert_linear_explain(const hone_runtime* runtime,
+                                                          const hone_quantized_expert_linear* description,
+                                                          int64_t tokens, hone_text_format format, char* text,
+                                                          size_t capacity, size_t* length);
+
 /* out = activation(x * weight^T + bias) + residual, accumulated in fp32 (w8a8: in 32-bit integers), where an
  * element of weight is (code - zero point) * scale. Rows of x are tokens.
  *

@@ -1,6 +1,8 @@
 """Mixtures of experts: tokens, in, out, experts, top_k. expert_up is the first half of a layer, gated by SiLU, whose rows
 are gathered; expert_down the second, whose results are weighted and added up; expert_routing what comes before both.
 PyTorch's way of a half is a loop of cuBLAS calls over the experts that have rows, whose numbers the host knows.
+expert_up_w4a16, expert_down_fp8 and so on are the halves with weights of codes, w4a16 in groups of 128 and fp8 with a
+scale a row, beside the same loop over the weights that were quantized.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 import hone
+from hone._operators.stored import StoredWeight
+from hone._weights import packing
 from torch_cases import (
     Call,
     Case,
@@ -64,10 +68,14 @@ def _numbers(case: Case, shape: Tuple[int, ...], values: List[int]) -> Input:
     )
 
 
+def _is_up(case: Case) -> bool:
+    return case["op"].startswith("expert_up")
+
+
 def _half_inputs(case: Case) -> Dict[str, Input]:
     dtype, experts, columns, out = dtype_of(case), case["experts"], case["in"], case["out"]
     flat = [pair for mine in _pairs(case) for pair in mine]
-    is_up = case["op"] == "expert_up"
+    is_up = _is_up(case)
     x = (case["tokens"], columns) if is_up else (case["tokens"], case["top_k"], columns)
     inputs = {
         "x": normal(*x, dtype=dtype),
@@ -115,7 +123,7 @@ def _down(case: Case, parts: Parts, inputs: Inputs) -> Tensor:
 
 
 def _half(case: Case, inputs: Inputs) -> Tensor:
-    return (_up if case["op"] == "expert_up" else _down)(case, _parts(case), inputs)
+    return (_up if _is_up(case) else _down)(case, _parts(case), inputs)
 
 
 def _half_peers(case: Case) -> Dict[str, Call]:
@@ -129,7 +137,7 @@ def _half_reference(case: Case, inputs: Inputs) -> Tuple[Tensor, ...]:
 
 def _half_work(case: Case) -> Tuple[int, int]:
     places, columns, out = case["tokens"] * case["top_k"], case["in"], case["out"]
-    is_up = case["op"] == "expert_up"
+    is_up = _is_up(case)
     weights = len(_parts(case)) * (2 if is_up else 1) * columns * out
     x, results = (case["tokens"], places) if is_up else (places, case["tokens"])
     moved = weights + x * columns + results * out
@@ -137,9 +145,81 @@ def _half_work(case: Case) -> Tuple[int, int]:
 
 
 def _half_out(case: Case) -> Tuple[int, ...]:
-    if case["op"] == "expert_down":
+    if not _is_up(case):
         return case["tokens"], case["out"]
     return case["tokens"], case["top_k"], case["out"]
+
+
+# With weights of codes. An expert's rows are whole blocks of codes in all cases, so those of all experts are codes of
+# one weight [experts * out, in].
+
+
+def _format(case: Case) -> str:
+    return case["op"].rpartition("_")[2]
+
+
+def _stored(case: Case, rows: int) -> StoredWeight:
+    return StoredWeight(rows, case["in"], _format(case), case.get("group", 0))
+
+
+def _codes(case: Case, rows: Tensor) -> packing.Packed:
+    return hone.quantize_weights(rows, _format(case), case.get("group", 0), search=False)
+
+
+def _coded_parts(case: Case) -> Dict[str, str]:
+    """Names of Hone's weights, and where their rows stand."""
+    return {"gate": "gate_up", "up": "gate_up"} if _is_up(case) else {"weight": "weight"}
+
+
+def _rows_of(case: Case, name: str, t: Inputs) -> Tensor:
+    """[experts * out, in]."""
+    whole, out = t[_coded_parts(case)[name]], case["out"]
+    part = whole if name == "weight" else whole[:, :out] if name == "gate" else whole[:, out:]
+    return part.reshape(-1, case["in"])
+
+
+def _coded_kept(case: Case) -> Dict[str, Input]:
+    experts, kept = case["experts"], {}
+    of_one = _stored(case, case["out"])
+    codes_dtype = torch.float8_e4m3fn if _format(case) == "fp8" else torch.uint8
+    scales_dtype = torch.float32 if _format(case) == "fp8" else dtype_of(case)
+
+    def made(name: str, part: int, shape: Tuple[int, ...], t: Inputs) -> Tensor:
+        return _codes(case, _rows_of(case, name, t))[part].view(experts, *shape)
+
+    for name in _coded_parts(case):
+        for part, (ending, shape, dtype) in enumerate(
+            (("", of_one.codes_shape, codes_dtype), ("_scales", of_one.scales_shape, scales_dtype))
+        ):
+            make = functools.partial(made, name, part, shape)
+            kept[f"hone_{name}{ending}"] = Input((experts, *shape), dtype, make)
+    return kept
+
+
+def _coded_names(case: Case) -> Dict[str, str]:
+    if _is_up(case):
+        return {"weight": "hone_gate", "scales": "hone_gate_scales", "up": "hone_up", "up_scales": "hone_up_scales"}
+    return {"weight": "hone_weight", "scales": "hone_weight_scales"}
+
+
+def _coded_reference(case: Case, inputs: Inputs) -> Tuple[Tensor, ...]:
+    """On the numbers that the codes stand for; x is not rounded to codes."""
+    found = {name: inputs[name] for name in inputs if not name.startswith("hone_")}
+    for name, whole in _coded_parts(case).items():
+        rows = _rows_of(case, name, inputs)
+        stored = _stored(case, rows.shape[0])
+        values = packing.dequantize(_codes(case, rows), stored, torch.float32).view(case["experts"], -1, case["in"])
+        found[whole] = torch.cat((found[whole], values), 1) if name == "up" else values
+    numbers = {name: inputs[name] for name in ("rows", "starts")}
+    return (_half(case, {**wide(case, found), **numbers}),)
+
+
+def _coded_work(case: Case) -> Tuple[int, int]:
+    moved, flops = _half_work(case)
+    weights = len(_parts(case)) * (2 if _is_up(case) else 1) * case["in"] * case["out"]
+    of_16_bits = weights * dtype_of(case).itemsize
+    bits = 8 if _format(case) == "fp8" else 4 + 16 / case["group"]
+    return int(moved - of_16_bits + weights * bits / 8), flops
 
 
 def _routing_inputs(case: Case) -> Dict[str, Input]:
@@ -173,7 +253,27 @@ def _routing_work(case: Case) -> Tuple[int, int]:
     return logits * dtype_of(case).itemsize + 8 * places, 2 * logits
 
 
+def _coded(op: str) -> Family:
+    is_up = op.startswith("expert_up")
+    halves = {"activation": "silu", "gated": True, "gather": True} if is_up else {"combine": True}
+    return Family(
+        inputs=_half_inputs,
+        out=_half_out,
+        peers=_half_peers,
+        hone=Ours(
+            hone.QuantizedExpertLinear,
+            fields=lambda case: {**halves, "format": _format(case)},
+            names=_coded_names,
+            kept=_coded_kept,
+        ),
+        reference=_coded_reference,
+        work=_coded_work,
+    )
+
+
+_CODED = [f"expert_{half}_{format}" for half in ("up", "down") for format in ("w4a16", "fp8")]
 FAMILIES = {
+    **{op: _coded(op) for op in _CODED},
     "expert_up": Family(
         inputs=_half_inputs,
         out=_half_out,
@@ -219,13 +319,21 @@ _MODELS = table(  # of Mixtral 8x7B, Qwen3-30B-A3B and gpt-oss-20b
 
 def _sized(op: str, model: Case, tokens: int) -> Case:
     case = {"op": op, "tokens": tokens, "experts": model["experts"], "top_k": model["top_k"], "dtype": "bf16"}
-    if op == "expert_up":
+    if op.startswith("expert_up"):
         case.update({"in": model["hidden"], "out": model["intermediate"]})
-    elif op == "expert_down":
+    elif op.startswith("expert_down"):
         case.update({"in": model["intermediate"], "out": model["hidden"]})
+    if op.endswith("w4a16"):
+        case["group"] = 128
     return case
 
 
+def _has_groups(case: Case) -> bool:
+    return "group" not in case or case["in"] % 2048 == 0
+
+
 CASES = {
-    "experts": [_sized(op, model, tokens) for model in _MODELS for op in FAMILIES for tokens in _TOKENS],
+    "experts": list(
+        filter(_has_groups, (_sized(op, model, tokens) for model in _MODELS for op in FAMILIES for tokens in _TOKENS))
+    ),
 }

@@ -1414,6 +1414,192 @@ func (args *QuantizeWeightsArgs) write(c *C.hone_quantize_weights_args) {
 	c.weight_stride = C.int64_t(args.WeightStride)
 }
 
+// QuantizedExpertLinear: ExpertLinear with quantized weights, all of one format: row p of x, sorted
+// by expert as ExpertRouting says, times the weight of expert e with starts[e] <= p < starts[e +
+// 1], whose elements are (code - zero point) * scale. gather, combine, biases and gates are as
+// there.
+//
+// w4a16 and w8a16 multiply x as it is; weights may be rounded to dtype before that. w8a8 and fp8
+// multiply codes with codes, which are made of x first, with a scale for each row (fp8 with a
+// group: for each 128 columns of it), the largest magnitude at 127 or 448.
+type QuantizedExpertLinear struct {
+	// elements of a row of x, 1 to 262144
+	In int64
+	// elements of a row of out, 1 to 1048576
+	Out int64
+	// 1 to 512
+	Experts int64
+	// experts of a token, 1 to 32
+	TopK int64
+	// most tokens of one call
+	MaxTokens int64
+	// element type of x, biases and out
+	Dtype  Dtype
+	Format QuantFormat
+	// columns of a weight that share a scale; 0: all of a row. As in QuantizedLinear: w4a16: 32, 64 or
+	// 128, dividing `in`; fp8: 128, dividing `in`, for a scale each 128 x 128; others: 0, 0 to 128
+	Group int64
+	// w4a16: codes have zero points, one a group
+	Zeros      bool
+	Activation Activation
+	// there is a second weight, up
+	Gated bool
+	Bias  bool
+	// x has a row for each token
+	Gather bool
+	// out has a row for each token
+	Combine bool
+}
+
+// NewQuantizedExpertLinear has the library's defaults.
+func NewQuantizedExpertLinear() QuantizedExpertLinear {
+	var c C.hone_quantized_expert_linear
+	mustInit(C.hone_quantized_expert_linear_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return QuantizedExpertLinear{
+		In:         int64(c.in),
+		Out:        int64(c.out),
+		Experts:    int64(c.experts),
+		TopK:       int64(c.top_k),
+		MaxTokens:  int64(c.max_tokens),
+		Dtype:      Dtype(c.dtype),
+		Format:     QuantFormat(c.format),
+		Group:      int64(c.group),
+		Zeros:      c.zeros != 0,
+		Activation: Activation(c.activation),
+		Gated:      c.gated != 0,
+		Bias:       c.bias != 0,
+		Gather:     c.gather != 0,
+		Combine:    c.combine != 0,
+	}
+}
+
+func (d QuantizedExpertLinear) c() C.hone_quantized_expert_linear {
+	var c C.hone_quantized_expert_linear
+	mustInit(C.hone_quantized_expert_linear_init(&c, C.size_t(unsafe.Sizeof(c))))
+	c.in = C.int64_t(d.In)
+	c.out = C.int64_t(d.Out)
+	c.experts = C.int64_t(d.Experts)
+	c.top_k = C.int64_t(d.TopK)
+	c.max_tokens = C.int64_t(d.MaxTokens)
+	c.dtype = C.int32_t(d.Dtype)
+	c.format = C.int32_t(d.Format)
+	c.group = C.int64_t(d.Group)
+	c.zeros = flag(d.Zeros)
+	c.activation = C.int32_t(d.Activation)
+	c.gated = flag(d.Gated)
+	c.bias = flag(d.Bias)
+	c.gather = flag(d.Gather)
+	c.combine = flag(d.Combine)
+	return c
+}
+
+// PrepareQuantizedExpertLinear loads, or compiles, every kernel that a call up to the maxima can reach.
+func (r *Runtime) PrepareQuantizedExpertLinear(d QuantizedExpertLinear) (*PreparedQuantizedExpertLinear, error) {
+	given := d.c()
+	op, err := r.prepare(func(runtime *C.hone_runtime, op **C.hone_operator) C.hone_status {
+		return C.hone_quantized_expert_linear_prepare(runtime, &given, op)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &PreparedQuantizedExpertLinear{op}, nil
+}
+
+// Explain says which kernel a call of these sizes takes, and why; it loads nothing.
+func (d QuantizedExpertLinear) Explain(r *Runtime, tokens int64, format TextFormat) (string, error) {
+	given := d.c()
+	return wholeText(func(text *C.char, capacity C.size_t, length *C.size_t) C.hone_status {
+		return C.hone_quantized_expert_linear_explain(r.c, &given, C.int64_t(tokens),
+			C.hone_text_format(format), text, capacity, length)
+	})
+}
+
+// QuantizedExpertLinearArgs: One call. A stride is the distance between two rows in elements, 0
+// meaning the row's length; weights have no gaps. 16 bytes always suffice as alignment of pointers
+// and strides. out overlaps nothing else. Codes, scales and zero points of a weight are those of
+// QuantizedLinearArgs, expert after expert. What ExpertLinearArgs says of `starts` and `rows` holds
+// here, too.
+type QuantizedExpertLinearArgs struct {
+	// [tokens, in] with gather, else [tokens, top_k, in]: tokens * top_k rows by place; dtype
+	X DevicePointer
+	// [experts + 1]: the first place of each expert, and tokens * top_k
+	Starts DevicePointer
+	// [tokens, top_k]; needed with gather or combine: the pairs by place, token * top_k + slot
+	Rows DevicePointer
+	// [tokens, top_k]; needed with combine
+	RoutingWeights DevicePointer
+	// [experts, out, in]
+	Weight DevicePointer
+	Scales DevicePointer
+	Zeros  DevicePointer
+	// [experts, out, in]; needed when the operator is gated
+	Up       DevicePointer
+	UpScales DevicePointer
+	UpZeros  DevicePointer
+	// [experts, out], dtype; needed when the operator has a bias
+	Bias DevicePointer
+	// [experts, out]; needed when the operator is gated and has biases
+	UpBias DevicePointer
+	// [tokens, out] with combine, else [tokens, top_k, out]: tokens * top_k rows by place; dtype
+	Out DevicePointer
+	// WorkspaceBytes(), aligned to 256; 0 when that is 0
+	Workspace DevicePointer
+	XStride   int64
+	OutStride int64
+}
+
+// NewQuantizedExpertLinearArgs has the library's defaults: no pointers, and the strides of rows without gaps.
+func NewQuantizedExpertLinearArgs() QuantizedExpertLinearArgs {
+	var c C.hone_quantized_expert_linear_args
+	mustInit(C.hone_quantized_expert_linear_args_init(&c, C.size_t(unsafe.Sizeof(c))))
+	return QuantizedExpertLinearArgs{
+		XStride:   int64(c.x_stride),
+		OutStride: int64(c.out_stride),
+	}
+}
+
+func (args *QuantizedExpertLinearArgs) write(c *C.hone_quantized_expert_linear_args) {
+	mustInit(C.hone_quantized_expert_linear_args_init(c, C.size_t(unsafe.Sizeof(*c))))
+	setPointer(unsafe.Pointer(&c.x), args.X)
+	setPointer(unsafe.Pointer(&c.starts), args.Starts)
+	setPointer(unsafe.Pointer(&c.rows), args.Rows)
+	setPointer(unsafe.Pointer(&c.routing_weights), args.RoutingWeights)
+	setPointer(unsafe.Pointer(&c.weight), args.Weight)
+	setPointer(unsafe.Pointer(&c.scales), args.Scales)
+	setPointer(unsafe.Pointer(&c.zeros), args.Zeros)
+	setPointer(unsafe.Pointer(&c.up), args.Up)
+	setPointer(unsafe.Pointer(&c.up_scales), args.UpScales)
+	setPointer(unsafe.Pointer(&c.up_zeros), args.UpZeros)
+	setPointer(unsafe.Pointer(&c.bias), args.Bias)
+	setPointer(unsafe.Pointer(&c.up_bias), args.UpBias)
+	setPointer(unsafe.Pointer(&c.out), args.Out)
+	setPointer(unsafe.Pointer(&c.workspace), args.Workspace)
+	c.x_stride = C.int64_t(args.XStride)
+	c.out_stride = C.int64_t(args.OutStride)
+}
+
+// PreparedQuantizedExpertLinear is a prepared operator whose calls take QuantizedExpertLinearArgs.
+type PreparedQuantizedExpertLinear struct {
+	*prepared
+}
+
+// Run enqueues a call.
+func (p *PreparedQuantizedExpertLinear) Run(stream Stream, args *QuantizedExpertLinearArgs, tokens int64) error {
+	var c C.hone_quantized_expert_linear_args
+	args.write(&c)
+	return p.use(func() C.hone_status {
+		return C.hone_quantized_expert_linear_run(p.c, stream.c(), &c, C.int64_t(tokens))
+	})
+}
+
+// WorkspaceBytes is the device memory, aligned to 256, that a call of up to these sizes needs as
+// its workspace.
+func (p *PreparedQuantizedExpertLinear) WorkspaceBytes(tokens int64) (uint64, error) {
+	return p.workspace(func(bytes *C.size_t) C.hone_status {
+		return C.hone_operator_workspace(p.c, C.int64_t(tokens), bytes)
+	})
+}
+
 // QuantizedLinear: out = activation(x * weight^T + bias) + residual, accumulated in fp32 (w8a8: in
 // 32-bit integers), where an element of weight is (code - zero point) * scale. Rows of x are
 // tokens.

@@ -132,7 +132,8 @@ class GroupedLayers : public LayerSource {
   private:
     void check_format(const QuantizationConfig& config) const {
         const std::string with = fmt::format(" with --format {}", name(format_));
-        if (format_ == QuantFormat::fp8) config.refuse("quant_method", "fp8 and compressed-tensors" + with);
+        if (format_ == QuantFormat::fp8)
+            config.refuse("quant_method", "fp8, compressed-tensors and modelopt" + with);
         const bool is_w4 = format_ == QuantFormat::w4a16;
         if ((bits_ == 4) != is_w4)
             config.refuse(config.find("bits") != nullptr ? "bits" : "w_bit", (is_w4 ? "4" : "8") + with);

@@ -7,6 +7,7 @@
 #include "checkpoints/error.h"
 #include "checkpoints/pack/linear_layers.h"
 #include "checkpoints/pack/weight_format.h"
+#include "checkpoints/read/fp8.h"
 
 namespace hone::checkpoints {
 namespace {
@@ -32,7 +33,7 @@ std::unique_ptr<LayerSource> other_tools_layers(const Checkpoint& checkpoint,
                                                 const QuantizeRequest& request) {
     const std::string& method = config.method();
     if (method == "gptq" || method == "awq") return grouped_layers(checkpoint, config, request);
-    if (method == "fp8" || method == "compressed-tensors") return fp8_layers(checkpoint, config, request);
+    if (is_fp8_method(method)) return fp8_layers(checkpoint, config, request);
     return nullptr;
 }
 
@@ -43,7 +44,8 @@ std::unique_ptr<LayerSource> source_of(const Checkpoint& checkpoint, const Quant
     if (config->method() == "hone")
         config->refuse("quant_method", "a checkpoint that Hone has not packed yet");
     if (auto source = other_tools_layers(checkpoint, *config, request)) return source;
-    config->refuse("quant_method", "gptq, awq, fp8, compressed-tensors, or weights of 16 or 32 bits");
+    config->refuse("quant_method",
+                   "gptq, awq, fp8, compressed-tensors, modelopt, or weights of 16 or 32 bits");
 }
 
 void check_shapes(const LayerSource& source) {

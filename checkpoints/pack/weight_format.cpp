@@ -60,9 +60,9 @@ WeightFormat weight_format(const QuantizationConfig& config) {
     const std::string& method = config.method();
     if (method == "gptq") return gptq_format(config);
     if (method == "awq") return awq_format(config);
-    if (method == "fp8" || method == "compressed-tensors") return fp8_format(config);
+    if (is_fp8_method(method)) return fp8_format(config);
     if (method == "hone") return packed_format(config);
-    config.refuse("quant_method", "gptq, awq, fp8, compressed-tensors and hone");
+    config.refuse("quant_method", "gptq, awq, fp8, compressed-tensors, modelopt and hone");
 }
 
 }  // namespace hone::checkpoints

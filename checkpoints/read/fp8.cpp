@@ -58,6 +58,10 @@ void require_fp8(const QuantizationConfig& config) {
         if (config.text({"format"}) != "float-quantized") config.refuse("format", "float-quantized");
         return;
     }
+    if (config.method() == "modelopt") {
+        if (config.text({"quant_algo"}) != "FP8") config.refuse("quant_algo", "FP8");
+        return;
+    }
     config.require_method("fp8");
     if (config.text({"fmt"}).value_or("e4m3") != "e4m3") config.refuse("fmt", "e4m3");
     require_blocks(config);

@@ -7,12 +7,18 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoints/read/checkpoint.h"
 #include "checkpoints/read/quantization_config.h"
 
 namespace hone::checkpoints {
+
+/// The methods of which one is an FP8 checkpoint's.
+[[nodiscard]] inline bool is_fp8_method(std::string_view method) {
+    return method == "fp8" || method == "compressed-tensors" || method == "modelopt";
+}
 
 enum class Fp8Scales : std::uint8_t { tensor, row, block };
 
@@ -26,7 +32,8 @@ struct Fp8Weight {
 };
 
 /// Throws CheckpointError unless the checkpoint says that its weights are E4M3 codes, with blocks of 128 x
-/// 128 if any: quant_method "fp8", or "compressed-tensors" in the format "float-quantized".
+/// 128 if any: quant_method "fp8", "compressed-tensors" in the format "float-quantized", or "modelopt" with
+/// the quant_algo "FP8".
 void require_fp8(const QuantizationConfig& config);
 
 /// How a layer's scales stand, by their tensors' names and shapes; nothing is read. Throws CheckpointError as

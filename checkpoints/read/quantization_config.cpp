@@ -19,12 +19,21 @@ nlohmann::json read_object(const fs::path& file) {
 
 }  // namespace
 
+bool QuantizationConfig::is_of_cache_alone(const nlohmann::json& values) {
+    if (!values.is_object()) return false;
+    const auto value = [&](const char* key) { return values.value(key, nlohmann::json()); };
+    if (value("kv_cache_scheme").is_null()) return false;
+    if (value("quant_method") == "modelopt") return value("quant_algo").is_null();
+    return value("quant_method") == "compressed-tensors" &&
+           value("config_groups") == nlohmann::json::object();
+}
+
 std::optional<QuantizationConfig> QuantizationConfig::read(const fs::path& folder) {
     std::error_code ignored;
     if (const fs::path file = folder / "config.json"; fs::exists(file, ignored)) {
         nlohmann::json root = read_object(file);
         const auto found = root.find("quantization_config");
-        if (found != root.end() && !found->is_null())
+        if (found != root.end() && !found->is_null() && !is_of_cache_alone(*found))
             return QuantizationConfig(std::move(*found), file.string() + ": quantization_config");
     }
     for (const auto& [name, method] :

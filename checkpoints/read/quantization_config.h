@@ -15,8 +15,12 @@ namespace hone::checkpoints {
 
 class QuantizationConfig {
   public:
-    /// nullopt where the folder says nothing. Throws InputError for JSON that cannot be parsed.
+    /// nullopt where the folder says nothing, and where what it says is of the cache of keys and values alone
+    /// (kv_cache_scheme). Throws InputError for JSON that cannot be parsed.
     [[nodiscard]] static std::optional<QuantizationConfig> read(const std::filesystem::path& folder);
+    /// What such an object says: scales were made for a cache of keys and values, and the weights are
+    /// numbers.
+    [[nodiscard]] static bool is_of_cache_alone(const nlohmann::json& values);
     /// `place` stands in front of messages. `default_method` where `values` has no quant_method; throws
     /// CheckpointError when that is empty.
     QuantizationConfig(nlohmann::json values, std::string place, std::string_view default_method = "");

@@ -74,7 +74,7 @@ Outcome bench_chain(const ChainOptions& options, const Console& console) {
                                      .kv_dtype = options.kv_dtype,
                                      .device = options.device,
                                      .max_sequences = std::ranges::max(options.sequences),
-                                     .max_context = options.kv_len},
+                                     .max_context = timed_context(options.model, options.kv_len)},
                                     console);
     const DeviceTraits traits = runtime::device_traits(model->gpu().driver(), options.device);
     const std::int64_t layers = options.model.num_hidden_layers;
@@ -82,11 +82,15 @@ Outcome bench_chain(const ChainOptions& options, const Console& console) {
                              {"gpu", traits.name},
                              {"kv_len", options.kv_len},
                              {"layers", layers},
+                             {"weights_s", model->start_times().weights_s},
+                             {"kernels_s", model->start_times().kernels_s},
                              {"steps", Json::array()}}};
     outcome.text = fmt::format(
-        "{}, {} layers, {} keys a sequence, on {}\n"
+        "{}, {} layers, {} keys a sequence, on {}; ready after {:.2f} s for weights, {:.2f} s for kernels "
+        "and graphs\n"
         "A part's time is what the step takes longer than without it.\n\n",
-        options.model.name, layers, options.kv_len, traits.name);
+        options.model.name, layers, options.kv_len, traits.name, model->start_times().weights_s,
+        model->start_times().kernels_s);
     for (const std::int64_t sequences : options.sequences) {
         const Measured measured{
             .sequences = sequences,

@@ -1,5 +1,7 @@
 #include "cli/decoder/loaded_model.h"
 
+#include <algorithm>
+
 #include "cli/progress.h"
 
 namespace hone::cli {
@@ -14,6 +16,12 @@ std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions option
                         .current = "weights"});
     };
     return std::make_unique<decoder::RunningModel>(options);
+}
+
+std::int64_t timed_context(const models::Model& model, std::int64_t kv_len) {
+    const std::int64_t length = decoder::graph_length(kv_len);
+    const std::int64_t known = model.max_position_embeddings;
+    return known == 0 ? length : std::max(kv_len, std::min(length, known));
 }
 
 }  // namespace hone::cli

@@ -12,4 +12,9 @@ namespace hone::cli {
 [[nodiscard]] std::unique_ptr<decoder::RunningModel> loaded_model(decoder::ModelOptions options,
                                                                   const Console& console);
 
+/// The context of a model whose steps are timed at so many keys a sequence: as long as the decoder's graphs
+/// for them are, which decides about attention's kernel; no longer than the model knows, unless it is asked
+/// for.
+[[nodiscard]] std::int64_t timed_context(const models::Model& model, std::int64_t kv_len);
+
 }  // namespace hone::cli

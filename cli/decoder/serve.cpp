@@ -10,6 +10,7 @@
 #include "decoder/engine/engine.h"
 #include "decoder/error.h"
 #include "decoder/serve/model_server.h"
+#include "tuner/models/known_models.h"
 
 namespace hone::cli {
 namespace {
@@ -25,9 +26,12 @@ struct Options {
     int sequences = 64;
     std::int64_t context = 0;
     std::int64_t step_tokens = 2048;
+    std::int64_t step_prompt_tokens = 256;
     int requests = 256;
     int body_mib = 8;
     double grace_s = 5;
+    double memory_share = 0.9;
+    bool made_up = false;
 };
 
 /// The folder's last name: "models/llama/" is "llama".
@@ -39,6 +43,12 @@ std::string name_of(const Options& options) {
 }
 
 decoder::ServedModel served_model(const Options& options) {
+    if (options.made_up) {
+        const auto tokens = static_cast<int>(tuner::read_model(options.model).vocab_size);
+        return {.name = name_of(options),
+                .tokenizer = decoder::Tokenizer::made_up(tokens),
+                .no_chat = "what is made up has no chat template"};
+    }
     decoder::ServedModel model{.name = name_of(options),
                                .tokenizer = decoder::Tokenizer::load(options.model)};
     model.chat = decoder::ChatTemplate::find(options.model, model.tokenizer, model.no_chat);
@@ -52,7 +62,9 @@ std::unique_ptr<decoder::RunningModel> running_model(const Options& options, con
                               .device = options.device,
                               .max_sequences = options.sequences,
                               .max_context = options.context,
-                              .max_step_tokens = options.step_tokens};
+                              .max_step_tokens = options.step_tokens,
+                              .memory_share = options.memory_share};
+    if (options.made_up) how.made_up = tuner::read_model(options.model);
     return loaded_model(std::move(how), console);
 }
 
@@ -82,7 +94,7 @@ Outcome serve(const Options& options, const Console& console) {
     try {
         require_free_port(options);
         const auto model = running_model(options, console);
-        decoder::Engine engine(*model);
+        decoder::Engine engine(*model, options.step_prompt_tokens);
         decoder::ModelServer server(engine, served, serve_options(options));
         say_ready(served, server.address(), console);
         const std::string why = server.run(stop);
@@ -117,6 +129,13 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--context", options->context,
                    "Tokens of a text, prompt included (default: as many as the model knows, at most 8192)");
     app.add_option("--max-step-tokens", options->step_tokens, "Tokens that a step computes (default: 2048)");
+    app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
+                   "Of these, tokens of prompts beside texts that grow: fewer keep the time between tokens "
+                   "even, more bring first tokens sooner; 0: as many as there is room for (default: 256)")
+        .range(0, 65536);
+    app.add_option("--memory-share", options->memory_share,
+                   "Of the GPU's memory that the weights leave, for keys and values at most (default: 0.9)")
+        .range(0.0, 1.0);
     app.add_option("--max-requests", options->requests,
                    "Requests that are answered at a time; others get 429 (default: 256)")
         .range(1, 4096);
@@ -124,6 +143,8 @@ Runner declare_serve(const Arguments& app) {
         .range(1, 256);
     app.add_option("--grace", options->grace_s, "Seconds that requests have to finish at Ctrl-C (default: 5)")
         .range(0.0, 3600.0);
+    app.add_flag("--made-up", options->made_up,
+                 "A known model's shapes with made-up weights and words: how fast it would be");
     return [options](const Console& console) { return serve(*options, console); };
 }
 

@@ -10,19 +10,20 @@
 namespace hone::decoder {
 namespace {
 
-SchedulerOptions scheduler_options(const Capacity& capacity) {
+SchedulerOptions scheduler_options(const Capacity& capacity, std::int64_t step_prompt_tokens) {
     return {.pages = static_cast<int>(capacity.pages),
             .page_size = static_cast<int>(capacity.page_size),
             .max_sequences = static_cast<int>(capacity.sequences),
             .max_step_tokens = static_cast<int>(capacity.step_tokens),
+            .step_prompt_tokens = static_cast<int>(step_prompt_tokens),
             .max_context = static_cast<int>(capacity.context)};
 }
 
 }  // namespace
 
-Engine::Engine(RunningModel& model)
+Engine::Engine(RunningModel& model, std::int64_t step_prompt_tokens)
     : model_(model),
-      scheduler_(scheduler_options(model.capacity())),
+      scheduler_(scheduler_options(model.capacity(), step_prompt_tokens)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 Engine::~Engine() = default;
@@ -38,7 +39,7 @@ RequestId Engine::submit(TextRequest request, Listener listener) {
     const RequestId id = scheduler_.add({.prompt = std::move(request.prompt),
                                          .max_new_tokens = request.max_new_tokens,
                                          .end_ids = std::move(request.end_ids)});
-    requests_.emplace(id, Running{request.wishes, std::move(listener)});
+    requests_.emplace(id, Running{request.wishes, std::make_shared<const Listener>(std::move(listener))});
     work_.notify_all();
     return id;
 }
@@ -114,7 +115,7 @@ void Engine::hand_out(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     auto next = news.begin();
     try {
-        for (; next != news.end(); ++next) next->first.on_token(next->second);
+        for (; next != news.end(); ++next) next->first->on_token(next->second);
     } catch (...) {
         lock.lock();
         news.erase(news.begin(), next);
@@ -135,12 +136,12 @@ void Engine::fail(const char* why, std::unique_lock<std::mutex>& lock) noexcept 
         hand_out(lock);
     } catch (...) {
         for (const auto& [listener, token] : news_) {
-            if (!requests_.contains(token.request) && listener.on_failure) listener.on_failure(failure_);
+            if (!requests_.contains(token.request) && listener->on_failure) listener->on_failure(failure_);
         }
         news_.clear();
     }
     for (const auto& [id, request] : requests_) {
-        if (request.listener.on_failure) request.listener.on_failure(failure_);
+        if (request.listener->on_failure) request.listener->on_failure(failure_);
     }
     requests_.clear();
 }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -60,8 +61,9 @@ class TokenEngine {
 
 class Engine final : public TokenEngine {
   public:
-    /// `model` must outlive it, and belongs to its thread until then.
-    explicit Engine(RunningModel& model);
+    /// `model` must outlive it, and belongs to its thread until then. `step_prompt_tokens`: of prompts, that
+    /// a step computes at most beside texts that grow and wait for it; 0: as many as a step has room for.
+    explicit Engine(RunningModel& model, std::int64_t step_prompt_tokens = 0);
     /// Ends after the step under way; requests that are left get nothing more.
     ~Engine() override;
 
@@ -73,7 +75,7 @@ class Engine final : public TokenEngine {
   private:
     struct Running {
         Wishes wishes;
-        Listener listener;
+        std::shared_ptr<const Listener> listener;
         std::int64_t drawn = 0;
     };
 
@@ -89,7 +91,7 @@ class Engine final : public TokenEngine {
     Scheduler scheduler_;
     std::map<RequestId, Running> requests_;
     /// Tokens of the last step, which their listeners hear of while the GPU computes the next one.
-    std::vector<std::pair<Listener, NewToken>> news_;
+    std::vector<std::pair<std::shared_ptr<const Listener>, NewToken>> news_;
     std::uint64_t new_tokens_ = 0;
     std::string failure_;
     std::jthread thread_;  ///< the last: ends before what it uses

@@ -59,10 +59,12 @@ struct RunningModel::Read {
         description = describe_folder(options.folder);
         source = checkpoint_weights(options.folder, description.model.quantization, options.quantize);
         if (const std::optional<StoredCodes> codes = source->codes()) description.model.dtype = codes->dtype;
+        if (options.kv_dtype == KvDtype::fp8) kv_scales = read_kv_scales(*source, description);
     }
 
     Description description;
     std::unique_ptr<WeightSource> source;
+    KvScales kv_scales;
 };
 
 RunningModel::RunningModel(const ModelOptions& options) : RunningModel(options, Read(options)) {}
@@ -73,9 +75,15 @@ RunningModel::RunningModel(const ModelOptions& options, const Read& read)
       description_(read.description),
       weights_(std::make_unique<ModelWeights>(gpu_, runtime_, description_, *read.source,
                                               made_format(options), options.on_weights)),
-      capacity_(capacity_for(options)),
-      forward_(std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_)) {
+      capacity_(capacity_for(options)) {
+    weights_->kv_scales = read.kv_scales;
+    forward_ = std::make_unique<Forward>(gpu_, runtime_, description_, *weights_, capacity_);
     runtime_.freeze();
+    const auto seconds = [](Clock::duration duration) {
+        return std::chrono::duration<double>(duration).count();
+    };
+    start_times_ = {.weights_s = seconds(has_weights_ - begun_),
+                    .kernels_s = seconds(Clock::now() - has_weights_)};
 }
 
 Capacity RunningModel::capacity_for(const ModelOptions& options) const {

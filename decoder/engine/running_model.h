@@ -1,6 +1,7 @@
 // A model on a GPU, from its folder to the first step: driver, runtime, weights, operators, cache.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,8 +16,8 @@ struct ModelOptions {
     /// What codes are made of linear layers: its format, group, zeros and lm_head count. Of a folder with
     /// codes: what these have to be.
     std::optional<checkpoints::QuantizeRequest> quantize{};
-    /// fp8: keys and values are cached as codes, worth code * 1: of 16 bits those up to 448 in size, rounded
-    /// to 4 bits; larger ones become 448.
+    /// fp8: keys and values are cached as codes, worth code times the checkpoint's scale, or 1: those up to
+    /// 448 scales in size, rounded to 4 bits; larger ones become the largest.
     KvDtype kv_dtype = KvDtype::same;
     int device = 0;
     std::int64_t max_sequences = 16;  ///< that are computed together
@@ -25,6 +26,12 @@ struct ModelOptions {
     double memory_share = 0.9;  ///< of what is free, for the cache of keys and values at most
     RuntimeOptions runtime{};
     LoadProgress on_weights{};
+};
+
+/// How long it took until a model was ready, in seconds.
+struct StartTimes {
+    double weights_s = 0;  ///< driver, runtime and weights
+    double kernels_s = 0;  ///< preparing operators, and capturing the steps' graphs
 };
 
 class RunningModel {
@@ -39,6 +46,7 @@ class RunningModel {
     [[nodiscard]] const ModelWeights& weights() const { return *weights_; }
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
     [[nodiscard]] const Runtime& runtime() const { return runtime_; }
+    [[nodiscard]] const StartTimes& start_times() const { return start_times_; }
     /// Bytes that a step of one token has to read at a text of so many tokens: weights, keys and values.
     [[nodiscard]] std::int64_t floor_bytes(std::int64_t sequences, std::int64_t kv_len) const;
 
@@ -47,10 +55,14 @@ class RunningModel {
     RunningModel(const ModelOptions& options, const Read& read);
     [[nodiscard]] Capacity capacity_for(const ModelOptions& options) const;
 
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point begun_ = Clock::now();
     Gpu gpu_;
     Runtime runtime_;
     Description description_;
     std::unique_ptr<ModelWeights> weights_;
+    Clock::time_point has_weights_ = Clock::now();
+    StartTimes start_times_;
     Capacity capacity_;
     std::unique_ptr<Forward> forward_;
 };

@@ -60,7 +60,7 @@ double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repeti
     fill_for_timing(room, kv_len);
     std::vector<double> times;
     for (int i = 0; i < repetitions; ++i)
-        times.push_back(replay_us(graphs_.at({room, length_bucket(kv_len)}).get()));
+        times.push_back(replay_us(graphs_.at({room, length_bucket(kv_len)}).graph.get()));
     return median(std::move(times));
 }
 

@@ -23,19 +23,18 @@ void Forward::enqueue_experts(const LayerWeights& layer, const Step& step) {
     const ExpertLinearArgs up{.x = memory.normed.data(),
                               .starts = memory.routed->starts.data(),
                               .rows = memory.routed->rows.data(),
-                              .weight = layer.gate.values,
-                              .up = layer.up.values,
                               .out = memory.routed->between.data(),
                               .workspace = memory.workspace.data()};
-    require(operators_.experts.up.run(gpu_.stream(), up, step.tokens), "gate and up of experts");
+    require(operators_.experts.up.run(gpu_.stream(), layer.gate, layer.up, up, step.tokens),
+            "gate and up of experts");
     const ExpertLinearArgs down{.x = memory.routed->between.data(),
                                 .starts = memory.routed->starts.data(),
                                 .rows = memory.routed->rows.data(),
                                 .routing_weights = memory.routed->weights.data(),
-                                .weight = layer.down.values,
                                 .out = memory.delta.data(),
                                 .workspace = memory.workspace.data()};
-    require(operators_.experts.down.run(gpu_.stream(), down, step.tokens), "down of experts");
+    require(operators_.experts.down.run(gpu_.stream(), layer.down, layer.down, down, step.tokens),
+            "down of experts");
 }
 
 }  // namespace hone::decoder

@@ -23,31 +23,43 @@ constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
 
 }  // namespace
 
+std::int64_t graph_length(std::int64_t kv_len) {
+    for (const std::int64_t length : graph_lengths) {
+        if (length >= kv_len) return length;
+    }
+    return kv_len;
+}
+
 Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, const ModelWeights& weights,
                  const Capacity& capacity)
     : gpu_(gpu),
+      runtime_(runtime),
       model_(model),
       weights_(weights),
       capacity_(capacity),
       operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
       large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
-    const std::int64_t tokens = capacity.step_tokens;
-    const std::int64_t sequences = capacity.sequences;
-    const std::int64_t queries = std::min(tokens, capacity.context);
+    memory_ = std::make_unique<Memory>(gpu, model, weights, capacity, workspace_bytes());
+    capture_graphs();
+}
+
+Forward::~Forward() = default;
+
+std::int64_t Forward::workspace_bytes() const {
+    const std::int64_t tokens = capacity_.step_tokens;
+    const std::int64_t sequences = capacity_.sequences;
+    const std::int64_t queries = std::min(tokens, capacity_.context);
     std::int64_t workspace =
         std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
                   operators_.network.workspace_bytes(tokens), operators_.experts.workspace_bytes(tokens),
                   operators_.head.workspace_bytes(sequences)});
     for (const AttentionKernel& kernel : operators_.one_query)
-        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity.context}));
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
     for (const AttentionKernel& kernel : operators_.any_queries)
-        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity.context}));
-    memory_ = std::make_unique<Memory>(gpu, model, capacity, workspace);
-    capture_graphs();
+        workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity_.context}));
+    return workspace;
 }
-
-Forward::~Forward() = default;
 
 Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t sequences,
                                         std::int64_t kv_len) {
@@ -57,6 +69,11 @@ Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t s
             .kv_len = kv_len,
             .one_each = true,
             .without = {}};
+}
+
+std::pair<CUdeviceptr, CUdeviceptr> Forward::kv_scales_at(std::int64_t layer) const {
+    const std::size_t bytes = elements(layer * model_.model.num_key_value_heads) * sizeof(float);
+    return {memory_->k_scales.address() + bytes, memory_->v_scales.address() + bytes};
 }
 
 void Forward::enqueue_layers(const Step& step) {
@@ -197,8 +214,8 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
                           .v_cache = memory.values[elements(layer)].data(),
                           .cos = memory.angles.data(),
                           .sin = memory.angles.data() + half_table,
-                          .k_scale = memory.kv_scales.data(),
-                          .v_scale = memory.kv_scales.data(),
+                          .k_scale = memory.k_scales.data() + layer * m.num_key_value_heads,
+                          .v_scale = memory.v_scales.data() + layer * m.num_key_value_heads,
                           .q_weight = weights.q_norm,
                           .k_weight = weights.k_norm,
                           .q_strides = row,
@@ -230,8 +247,8 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
                        .out = memory.attended.data(),
                        .kv_lengths = in.kv_lengths,
                        .page_table = in.pages,
-                       .k_scale = memory.kv_scales.data(),
-                       .v_scale = memory.kv_scales.data(),
+                       .k_scale = memory.k_scales.data() + layer * model_.model.num_key_value_heads,
+                       .v_scale = memory.v_scales.data() + layer * model_.model.num_key_value_heads,
                        .workspace = memory.workspace.data(),
                        .page_table_stride = step.inputs.pages_a_sequence(),
                        .pool_pages = capacity_.pages,
@@ -240,15 +257,27 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     const std::size_t window = model_.window_of(layer);
     args.q_strides.token = model_.qkv_width();
     args.q_strides.batch = model_.qkv_width();
-    if (step.one_each) {
-        require(operators_.one_query[window].run(gpu_.stream(), args, {step.sequences, 1, step.kv_len}),
-                "attention");
-        return;
-    }
-    args.q_starts = in.q_starts;
-    args.q_tokens = step.tokens;
-    const std::int64_t queries = std::min(step.tokens, capacity_.context);
-    require(operators_.any_queries[window].run(gpu_.stream(), args, {step.sequences, queries, step.kv_len}),
+    const std::int64_t singles = step.one_each ? step.sequences : step.singles;
+    if (singles > 0) enqueue_attention_of_singles(window, args, singles, step.kv_len);
+    if (singles < step.sequences) enqueue_attention_of_prompts(window, args, step);
+}
+
+void Forward::enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args,
+                                           std::int64_t sequences, std::int64_t kv_len) {
+    require(operators_.one_query[window].run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
+}
+
+/// Behind the rows, lengths and pages of sequences with one token.
+void Forward::enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step) {
+    const std::int64_t bytes = model_.element_bytes();
+    args.q = static_cast<const std::byte*>(args.q) + step.singles * model_.qkv_width() * bytes;
+    args.out = static_cast<std::byte*>(args.out) + step.singles * model_.q_width() * bytes;
+    args.kv_lengths += step.singles;
+    args.page_table += step.singles * args.page_table_stride;
+    args.q_starts = step.inputs.device().q_starts;
+    args.q_tokens = step.tokens - step.singles;
+    const std::int64_t prompts = step.sequences - step.singles;
+    require(operators_.any_queries[window].run(gpu_.stream(), args, {prompts, step.longest, step.kv_len}),
             "attention");
 }
 
@@ -292,10 +321,7 @@ std::int64_t Forward::padded(std::int64_t sequences) const {
 }
 
 std::int64_t Forward::length_bucket(std::int64_t kv_len) const {
-    for (const std::int64_t length : graph_lengths) {
-        if (length >= kv_len) return std::min(length, capacity_.context);
-    }
-    return capacity_.context;
+    return std::min(graph_length(kv_len), capacity_.context);
 }
 
 void Forward::capture_graphs() {
@@ -303,8 +329,11 @@ void Forward::capture_graphs() {
         if (padded(sequences) != sequences) continue;
         for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
             const std::int64_t kv_len = length_bucket(length);
-            graphs_[{sequences, kv_len}] = runtime::instantiate(
-                gpu_.driver(), capture_step(step_of_one_each(small_, sequences, kv_len)));
+            StepGraph& step = graphs_[{sequences, kv_len}];
+            step.calls = runtime_.record_graph([&] {
+                step.graph = runtime::instantiate(gpu_.driver(),
+                                                  capture_step(step_of_one_each(small_, sequences, kv_len)));
+            });
         }
     }
 }
@@ -334,29 +363,41 @@ void Forward::fill_one_each(std::span<const StepPart> parts, std::int64_t rows) 
     }
 }
 
-void Forward::fill_any(std::span<const StepPart> parts) {
+/// Sequences of one token first, then the others, each in their order.
+Forward::Step Forward::fill_any(std::span<const StepPart> parts) {
     const StepInputs::Arrays& in = large_.host();
     const auto page_size = static_cast<int>(capacity_.page_size);
-    std::int32_t token = 0;
-    std::int32_t sequence = 0;
-    std::int32_t draw = 0;
+    const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
+    Step step{.inputs = large_, .sequences = static_cast<std::int64_t>(parts.size()), .without = {}};
+    step.singles = std::ranges::count_if(parts, has_one);
+    step.tokens = step.singles;
+    std::int64_t single = 0;
+    std::int64_t prompt = 0;
+    std::int64_t draw = 0;
     in.q_starts[0] = 0;
     for (const StepPart& part : parts) {
+        const std::int64_t sequence = has_one(part) ? single : step.singles + prompt;
+        std::int64_t row = has_one(part) ? single++ : step.tokens;
         int position = part.begin;
         for (const int id : part.tokens) {
-            in.ids[token] = id;
-            in.positions[token] = position;
-            in.slots[token] =
+            in.ids[row] = id;
+            in.positions[row] = position;
+            in.slots[row] =
                 part.pages[static_cast<std::size_t>(position / page_size)] * page_size + position % page_size;
             ++position;
-            ++token;
+            ++row;
         }
-        in.q_starts[sequence + 1] = token;
+        if (!has_one(part)) {
+            step.tokens = row;
+            step.longest = std::max(step.longest, std::ssize(part.tokens));
+            in.q_starts[++prompt] = static_cast<std::int32_t>(row - step.singles);
+        }
         in.kv_lengths[sequence] = position;
+        step.kv_len = std::max<std::int64_t>(step.kv_len, position);
         std::ranges::copy(part.pages, in.pages + sequence * large_.pages_a_sequence());
-        if (part.samples) in.last_rows[draw++] = token - 1;
-        ++sequence;
+        if (part.samples) in.last_rows[draw++] = static_cast<std::int32_t>(row - 1);
     }
+    return step;
 }
 
 void Forward::fill_draws(const StepInputs& inputs, std::span<const Draw> draws) {
@@ -379,51 +420,32 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
     const bool filters = std::ranges::any_of(draws, [](const Draw& draw) { return draw.wishes.filters(); });
     const auto sequences = static_cast<std::int64_t>(parts.size());
     rows_ = static_cast<std::int64_t>(draws.size());
-    std::int64_t tokens = 0;
-    std::int64_t kv_len = 1;
-    for (const StepPart& part : parts) {
-        tokens += static_cast<std::int64_t>(part.tokens.size());
-        kv_len = std::max(kv_len, part.begin + static_cast<std::int64_t>(part.tokens.size()));
-    }
     if (one_each) {
+        std::int64_t kv_len = 1;
+        for (const StepPart& part : parts) kv_len = std::max<std::int64_t>(kv_len, part.begin + 1);
         const std::int64_t room = padded(sequences);
         fill_one_each(parts, room);
         fill_draws(small_, draws);
         small_.send(room);
-        runtime::check(
-            gpu_.driver(),
-            gpu_.driver().cuGraphLaunch(graphs_.at({room, length_bucket(kv_len)}).get(), gpu_.stream()),
-            "launching a step's graph");
+        const StepGraph& step = graphs_.at({room, length_bucket(kv_len)});
+        runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(step.graph.get(), gpu_.stream()),
+                       "launching a step's graph");
+        step.calls.launched();
         enqueue_sample(small_, rows_, filters);
-        enqueue_copy_of_drawn();
         return;
     }
-    fill_any(parts);
+    const Step step = fill_any(parts);
     fill_draws(large_, draws);
     large_.send(sequences);
-    enqueue_layers({.inputs = large_,
-                    .tokens = tokens,
-                    .sequences = sequences,
-                    .kv_len = kv_len,
-                    .one_each = false,
-                    .without = {}});
+    enqueue_layers(step);
     if (rows_ == 0) return;
     enqueue_head(large_, rows_, true);
     enqueue_sample(large_, rows_, filters);
-    enqueue_copy_of_drawn();
-}
-
-void Forward::enqueue_copy_of_drawn() {
-    const runtime::Driver& driver = gpu_.driver();
-    runtime::check(driver,
-                   driver.cuMemcpyDtoHAsync(memory_->drawn_on_host.data(), memory_->drawn.address(),
-                                            elements(rows_) * sizeof(std::int32_t), gpu_.stream()),
-                   "copying tokens from the GPU");
 }
 
 std::vector<int> Forward::finish() {
     gpu_.wait();
-    const auto tokens = memory_->drawn_on_host.span().first(elements(rows_));
+    const auto tokens = memory_->drawn.span().first(elements(rows_));
     return {tokens.begin(), tokens.end()};
 }
 

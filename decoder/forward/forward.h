@@ -3,16 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "decoder/forward/operators.h"
+#include "decoder/forward/part.h"
 #include "decoder/forward/step_inputs.h"
 #include "decoder/scheduling/scheduler.h"
+#include "kernel_templates/family.h"
 
 namespace hone::decoder {
 
@@ -22,24 +27,26 @@ struct Draw {
     std::int64_t counter = 0;  ///< of the token within its text
 };
 
-/// What a step is made of, in its order; the norms behind, and routing to experts, are those of some models.
-enum class Part : std::uint8_t {
-    embedding,
-    attention_norm,
-    qkv,
-    append,
-    attention,
-    output,
-    behind_attention,
-    network_norm,
-    routing,
-    network,
-    behind_network,
-    last_norm,
-    head
+/// Of a step of one token a sequence.
+struct StepSizes {
+    std::int64_t sequences = 1;
+    std::int64_t kv_len = 1024;  ///< keys of each sequence
 };
-/// "norm of attention", say.
-[[nodiscard]] std::string_view name(Part part);
+
+/// Keys a sequence that the graph's attention is chosen for, which has room for so many.
+[[nodiscard]] std::int64_t graph_length(std::int64_t kv_len);
+
+/// A kernel that a step calls, in all layers alike.
+struct StepKernel {
+    Part part;
+    Problem problem;  ///< the largest that the kernel serves, as tuners name it
+    Problem at_edge;  ///< the same with room for what was prepared, as dispatch knows it
+    Candidate candidate;
+};
+
+/// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
+/// seconds. Nothing can be launched, nor memory be given back: must not return.
+using FaultSink = std::function<void(std::size_t step, bool hangs, const std::string& why)>;
 
 /// A step's graph, and where its time goes. Microseconds, medians over replays that take turns.
 struct ChainTimes {
@@ -78,7 +85,25 @@ class Forward {
     /// Of the same graph, beside others that lack one of its parts each. Captures them.
     [[nodiscard]] ChainTimes chain_times(std::int64_t sequences, std::int64_t kv_len, int repetitions);
 
+    /// The kernels that a step of so many sequences calls and that a tuner may choose.
+    [[nodiscard]] std::vector<StepKernel> step_kernels(const StepSizes& sizes) const;
+    /// Replays the step's graph as it is, and beside it one graph for each of these, which takes the place of
+    /// `kernel`: in turns, so that all see the same clocks. Microseconds of each replay, first of the step as
+    /// it is; none of a candidate that cannot be prepared.
+    [[nodiscard]] std::vector<std::vector<double>> times_with(const StepKernel& kernel,
+                                                              std::span<const Candidate> candidates,
+                                                              const StepSizes& sizes, int rounds,
+                                                              const FaultSink& on_fault);
+    /// The step as it is, and beside it the one that it was when mark() was called, as times_with().
+    void mark(const StepSizes& sizes);
+    [[nodiscard]] std::vector<std::vector<double>> times_since_mark(const StepSizes& sizes, int rounds,
+                                                                    const FaultSink& on_fault);
+    /// From now on graphs that are captured have this candidate in the kernel's place.
+    void take(const StepKernel& kernel, const Candidate& candidate);
+
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
+    /// Where on the GPU a layer's scales of keys and of values stand; of a cache of codes.
+    [[nodiscard]] std::pair<CUdeviceptr, CUdeviceptr> kv_scales_at(std::int64_t layer) const;
 
   private:
     struct Memory;
@@ -87,8 +112,12 @@ class Forward {
         const StepInputs& inputs;
         std::int64_t tokens = 0;
         std::int64_t sequences = 0;
-        std::int64_t kv_len = 0;      ///< of the longest
-        bool one_each = false;        ///< each sequence has one token
+        std::int64_t kv_len = 0;  ///< of the longest
+        bool one_each = false;    ///< each sequence has one token
+        /// Sequences of one token in front of those with more; 0 where all have one. Attention computes them
+        /// as in a step of their own: tiles made for prompts would be nearly empty.
+        std::int64_t singles = 0;
+        std::int64_t longest = 0;     ///< tokens of one of the others
         std::optional<Part> without;  ///< left out, for benchmarks
     };
 
@@ -107,6 +136,9 @@ class Forward {
     void enqueue_experts(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
+    void enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args, std::int64_t sequences,
+                                      std::int64_t kv_len);
+    void enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
@@ -116,17 +148,24 @@ class Forward {
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] double replay_us(CUgraphExec graph);
+    struct Variation;
+    [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);
+    [[nodiscard]] Variation variation(Operators operators, const StepSizes& sizes);
+    [[nodiscard]] std::vector<std::vector<double>> in_turns(std::span<const Variation* const> steps,
+                                                            const StepSizes& sizes, int rounds,
+                                                            const FaultSink& on_fault);
+    [[nodiscard]] std::int64_t workspace_bytes() const;
     [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
     [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;
     [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;
     [[nodiscard]] std::int64_t padded(std::int64_t sequences) const;
     [[nodiscard]] std::int64_t length_bucket(std::int64_t kv_len) const;
     void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
-    void fill_any(std::span<const StepPart> parts);
+    [[nodiscard]] Step fill_any(std::span<const StepPart> parts);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
-    void enqueue_copy_of_drawn();
 
     const Gpu& gpu_;
+    Runtime& runtime_;
     const Description& model_;
     const ModelWeights& weights_;
     Capacity capacity_;
@@ -134,8 +173,13 @@ class Forward {
     StepInputs small_;  ///< of steps with one token of each sequence
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
+    std::unique_ptr<Variation> mark_;
     std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
-    std::map<std::pair<std::int64_t, std::int64_t>, runtime::GraphExec> graphs_;  ///< by sequences, kv_len
+    struct StepGraph {
+        runtime::GraphExec graph;
+        GraphCalls calls;
+    };
+    std::map<std::pair<std::int64_t, std::int64_t>, StepGraph> graphs_;  ///< by sequences, kv_len
 };
 
 }  // namespace hone::decoder

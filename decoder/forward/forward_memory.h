@@ -1,6 +1,7 @@
 // The memory between the operators of a model.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,7 +19,8 @@ void require(Status status, const char* what);
 
 /// What lies between the operators. x is the residual stream, `delta` what the next norm adds to it.
 struct Forward::Memory {
-    Memory(const Gpu& gpu, const Description& model, const Capacity& capacity, std::int64_t workspace_bytes)
+    Memory(const Gpu& gpu, const Description& model, const ModelWeights& weights, const Capacity& capacity,
+           std::int64_t workspace_bytes)
         : x(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           delta(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
           normed(gpu.driver(), row_bytes(model, capacity.step_tokens, model.model.hidden_size)),
@@ -29,9 +31,9 @@ struct Forward::Memory {
           logits(gpu.driver(), row_bytes(model, capacity.sequences, model.model.vocab_size)),
           workspace(gpu.driver(), elements(workspace_bytes)),
           drawn(gpu.driver(), elements(capacity.sequences)),
-          drawn_on_host(gpu.driver(), elements(capacity.sequences)),
           start(runtime::create_event(gpu.driver())),
           stop(runtime::create_event(gpu.driver())) {
+        std::ranges::fill(drawn.span(), 0);
         const std::int64_t cache_bytes = capacity.pages * capacity.page_size * model.kv_width() *
                                          model.cache_element_bytes(capacity.kv_dtype);
         for (std::int64_t layer = 0; layer < model.model.num_hidden_layers; ++layer) {
@@ -39,9 +41,8 @@ struct Forward::Memory {
             values.emplace_back(gpu.driver(), elements(cache_bytes));
         }
         if (capacity.kv_dtype == KvDtype::fp8) {
-            const std::vector<float> ones(elements(model.model.num_key_value_heads), 1);
-            kv_scales = runtime::DeviceBuffer<float>(gpu.driver(), ones.size());
-            runtime::upload(gpu.driver(), kv_scales.span(), std::span<const float>(ones));
+            k_scales = scales_on_gpu(gpu, model, weights.kv_scales.k);
+            v_scales = scales_on_gpu(gpu, model, weights.kv_scales.v);
         }
         make_angles(gpu, model, capacity);
         if (model.has_experts()) routed.emplace(gpu, model, capacity.step_tokens);
@@ -68,6 +69,15 @@ struct Forward::Memory {
         return elements(rows * width * model.element_bytes());
     }
 
+    static runtime::DeviceBuffer<float> scales_on_gpu(const Gpu& gpu, const Description& model,
+                                                      std::vector<float> scales) {
+        if (scales.empty())
+            scales.assign(elements(model.model.num_hidden_layers * model.model.num_key_value_heads), 1);
+        runtime::DeviceBuffer<float> made(gpu.driver(), scales.size());
+        runtime::upload(gpu.driver(), made.span(), std::span<const float>(scales));
+        return made;
+    }
+
     void make_angles(const Gpu& gpu, const Description& model, const Capacity& capacity) {
         if (model.model.rotary_dim == 0) return;
         const std::vector<float> table =
@@ -85,15 +95,23 @@ struct Forward::Memory {
     Bytes picked;
     Bytes logits;
     Bytes workspace;
-    runtime::DeviceBuffer<std::int32_t> drawn;
-    runtime::PinnedBuffer<std::int32_t> drawn_on_host;
+    /// The host's memory, which the GPU writes to: a copy of a few numbers takes as long as a small kernel.
+    runtime::PinnedBuffer<std::int32_t> drawn;
     runtime::DeviceBuffer<float> angles;  ///< cosines, then sines
     std::vector<Bytes> keys;              ///< of each layer: [pages, page_size, kv_heads, head_dim]
     std::vector<Bytes> values;
-    runtime::DeviceBuffer<float> kv_scales;  ///< of a cache of codes: [kv_heads], ones
-    std::optional<Routed> routed;            ///< of models with experts
+    runtime::DeviceBuffer<float> k_scales;  ///< of a cache of codes: [layers, kv_heads]
+    runtime::DeviceBuffer<float> v_scales;
+    std::optional<Routed> routed;  ///< of models with experts
     runtime::Event start;
     runtime::Event stop;
+};
+
+/// A step with another kernel in it. Its graph needs the operators and the workspace as long as it lives.
+struct Forward::Variation {
+    Operators operators;
+    Bytes workspace;  ///< where that of all steps is too small
+    runtime::GraphExec graph;
 };
 
 }  // namespace hone::decoder

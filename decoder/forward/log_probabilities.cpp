@@ -69,14 +69,9 @@ std::vector<double> Forward::log_probabilities(std::span<const int> text) {
         const StepPart part{.begin = static_cast<int>(begin),
                             .tokens = text.subspan(elements(begin), elements(tokens)),
                             .pages = pages};
-        fill_any({&part, 1});
+        const Step step = fill_any({&part, 1});
         large_.send(capacity_.sequences);
-        enqueue_layers({.inputs = large_,
-                        .tokens = tokens,
-                        .sequences = 1,
-                        .kv_len = begin + tokens,
-                        .one_each = false,
-                        .without = {}});
+        enqueue_layers(step);
         gpu_.wait();
         const std::int64_t scored = std::min(tokens, length - 1 - begin);  // nothing follows the last token
         for (std::int64_t row = 0; row < scored; row += capacity_.sequences) {

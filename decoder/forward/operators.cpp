@@ -1,7 +1,8 @@
 #include "decoder/forward/operators.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
+#include <utility>
 
 #include "runtime/system/parallel.h"
 
@@ -103,11 +104,11 @@ WeightKinds kinds_of(const ModelWeights& weights, MatrixWeight LayerWeights::*we
     return kinds;
 }
 
-/// Of the networks of layers without experts.
-WeightKinds kinds_of_networks(const ModelWeights& weights) {
+/// Of the networks of layers without experts, or with them.
+WeightKinds kinds_of_networks(const ModelWeights& weights, bool with_experts = false) {
     WeightKinds kinds{.format = weights.code_format};
     for (const LayerWeights& layer : weights.layers) {
-        if (layer.has_experts()) continue;
+        if (layer.has_experts() != with_experts) continue;
         kinds.numbers |= !layer.up.is_coded;
         kinds.codes |= layer.up.is_coded;
     }
@@ -136,22 +137,22 @@ ExpertLinear experts_of(const Description& model, std::int64_t tokens) {
             .dtype = model.model.dtype};
 }
 
-ExpertLinearKernel prepared_experts_up(Runtime& runtime, const Description& model, std::int64_t tokens) {
+ExpertLinear experts_up(const Description& model, std::int64_t tokens) {
     ExpertLinear up = experts_of(model, tokens);
     up.in = model.model.hidden_size;
     up.out = model.expert_width();
     up.activation = model.activation();
     up.gated = true;
     up.gather = true;
-    return runtime.prepare(up);
+    return up;
 }
 
-ExpertLinearKernel prepared_experts_down(Runtime& runtime, const Description& model, std::int64_t tokens) {
+ExpertLinear experts_down(const Description& model, std::int64_t tokens) {
     ExpertLinear down = experts_of(model, tokens);
     down.in = model.expert_width();
     down.out = model.model.hidden_size;
     down.combine = true;
-    return runtime.prepare(down);
+    return down;
 }
 
 ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& model, std::int64_t tokens) {
@@ -160,15 +161,6 @@ ExpertRoutingKernel prepared_routing(Runtime& runtime, const models::Model& mode
                                          .max_tokens = tokens,
                                          .dtype = model.dtype,
                                          .renormalize = model.renormalized_routing});
-}
-
-using Preparations = std::vector<std::function<void()>>;
-
-/// Each on a thread of its own, most of which wait for compilers: so the images of all are compiled at once.
-void run_side_by_side(const Preparations& preparations) {
-    const auto count = static_cast<std::int64_t>(preparations.size());
-    runtime::for_each_piece(count, static_cast<int>(count),
-                            [&](std::int64_t piece) { preparations[static_cast<std::size_t>(piece)](); });
 }
 
 }  // namespace
@@ -264,6 +256,75 @@ std::int64_t Network::workspace_bytes(std::int64_t tokens) const {
     return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
 }
 
+namespace {
+
+void add_reports_of(const PreparedKernel& kernel, std::vector<PrepareReport>& reports) {
+    if (kernel) std::ranges::move(kernel.reports(), std::back_inserter(reports));
+}
+
+}  // namespace
+
+void Product::add_reports(std::vector<PrepareReport>& reports) const {
+    add_reports_of(dense_, reports);
+    add_reports_of(coded_, reports);
+}
+
+void Network::add_reports(std::vector<PrepareReport>& reports) const {
+    add_reports_of(dense_, reports);
+    add_reports_of(coded_, reports);
+}
+
+void ExpertProduct::add_reports(std::vector<PrepareReport>& reports) const {
+    add_reports_of(dense_, reports);
+    add_reports_of(coded_, reports);
+}
+
+ExpertProduct::ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights) {
+    if (!weights.codes) {
+        dense_ = runtime.prepare(linear);
+        return;
+    }
+    coded_ = runtime.prepare(QuantizedExpertLinear{
+        .in = linear.in,
+        .out = linear.out,
+        .experts = linear.experts,
+        .top_k = linear.top_k,
+        .max_tokens = linear.max_tokens,
+        .dtype = linear.dtype,
+        .format = *weights.format.format,
+        .group = weights.format.group,
+        .zeros = weights.format.zeros,
+        .activation = linear.activation,
+        .gated = linear.gated,
+        .gather = linear.gather,
+        .combine = linear.combine,
+    });
+}
+
+Status ExpertProduct::run(CUstream_st* stream, const MatrixWeight& weight, const MatrixWeight& up,
+                          ExpertLinearArgs args, std::int64_t tokens) const {
+    if (!weight.is_coded) {
+        args.weight = weight.values;
+        args.up = up.values;
+        return dense_.run(stream, args, tokens);
+    }
+    const QuantizedExpertLinearArgs coded{
+        .x = args.x,
+        .starts = args.starts,
+        .rows = args.rows,
+        .routing_weights = args.routing_weights,
+        .weight = weight.packed,
+        .up = up.packed,
+        .out = args.out,
+        .workspace = args.workspace,
+    };
+    return coded_.run(stream, coded, tokens);
+}
+
+std::int64_t ExpertProduct::workspace_bytes(std::int64_t tokens) const {
+    return std::max(dense_ ? dense_.workspace_bytes(tokens) : 0, coded_ ? coded_.workspace_bytes(tokens) : 0);
+}
+
 std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
     if (!up) return 0;
     return std::max({router.workspace_bytes(tokens), routing.workspace_bytes(tokens),
@@ -272,31 +333,76 @@ std::int64_t ExpertOperators::workspace_bytes(std::int64_t tokens) const {
 
 Operators::Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
                      const Capacity& capacity) {
+    norms_write_codes = output_of_norms(weights) != NormOutput::same;
+    const std::size_t windows = model.windows().size();
+    one_query.resize(windows);
+    any_queries.resize(windows);
+    const std::vector<Preparation> all = preparations(runtime, model, weights, capacity);
+    // Each on a thread of its own, most of which wait for compilers: so the images of all are compiled at
+    // once.
+    const auto count = static_cast<std::int64_t>(all.size());
+    runtime::for_each_piece(count, static_cast<int>(count),
+                            [&](std::int64_t piece) { all[static_cast<std::size_t>(piece)].prepare(); });
+}
+
+void Operators::prepare_again(Part part, Runtime& runtime, const Description& model,
+                              const ModelWeights& weights, const Capacity& capacity) {
+    for (const Preparation& preparation : preparations(runtime, model, weights, capacity)) {
+        if (preparation.part == part) preparation.prepare();
+    }
+}
+
+std::vector<PrepareReport> Operators::reports(Part part) const {
+    std::vector<PrepareReport> reports;
+    const auto add = [&](const PreparedKernel& kernel) { add_reports_of(kernel, reports); };
+    switch (part) {
+        case Part::network_norm: add(norms_write_codes ? coded_norm : norm); break;
+        case Part::qkv: qkv.add_reports(reports); break;
+        case Part::append: add(append); break;
+        case Part::attention:
+            for (const AttentionKernel& kernel : one_query) add(kernel);
+            break;
+        case Part::output: output.add_reports(reports); break;
+        case Part::network:
+            network.add_reports(reports);
+            experts.up.add_reports(reports);
+            experts.down.add_reports(reports);
+            break;
+        case Part::head: head.add_reports(reports); break;
+        default: break;
+    }
+    return reports;
+}
+
+// A norm of a sum is the network's and the next layer's: one kernel, called by the name of the first.
+std::vector<Operators::Preparation> Operators::preparations(Runtime& runtime, const Description& model,
+                                                            const ModelWeights& weights,
+                                                            const Capacity& capacity) {
     const models::Model& m = model.model;
     const std::int64_t tokens = capacity.step_tokens;
     const NormOutput norms = output_of_norms(weights);
-    norms_write_codes = norms != NormOutput::same;
-    Preparations preparations;
-    const auto add = [&](auto& kernel, auto prepare) {
-        preparations.emplace_back([&kernel, prepare] { kernel = prepare(); });
+    std::vector<Preparation> all;
+    const auto add = [&all](std::optional<Part> part, auto& kernel, auto prepare) {
+        all.push_back({part, [&kernel, prepare] { kernel = prepare(); }});
     };
     const std::vector<std::int64_t> windows = model.windows();
-    one_query.resize(windows.size());
-    any_queries.resize(windows.size());
     for (std::size_t i = 0; i < windows.size(); ++i) {
-        add(any_queries[i], [&, i] { return prepared_any_queries(runtime, m, capacity, windows[i]); });
-        add(one_query[i], [&, i] { return prepared_one_query(runtime, m, capacity, windows[i]); });
+        const std::int64_t window = windows[i];
+        add({}, any_queries[i], [&, window] { return prepared_any_queries(runtime, m, capacity, window); });
+        add(Part::attention, one_query[i],
+            [&, window] { return prepared_one_query(runtime, m, capacity, window); });
     }
-    add(qkv, [&] {
+    const bool codes = norms_write_codes;
+    add(Part::qkv, qkv, [&, tokens, codes] {
         return Product(runtime,
                        {.in = m.hidden_size,
                         .out = model.qkv_width(),
                         .max_tokens = tokens,
                         .dtype = m.dtype,
                         .bias = m.qkv_bias},
-                       kinds_of(weights, &LayerWeights::qkv), norms_write_codes);
+                       kinds_of(weights, &LayerWeights::qkv), codes);
     });
-    add(output, [&] {
+    add(Part::output, output, [&, tokens] {
         return Product(runtime,
                        {.in = model.q_width(),
                         .out = m.hidden_size,
@@ -305,19 +411,23 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .bias = m.output_bias},
                        kinds_of(weights, &LayerWeights::output));
     });
-    add(network,
-        [&] { return Network(runtime, model, tokens, kinds_of_networks(weights), norms_write_codes); });
+    add(Part::network, network,
+        [&, tokens, codes] { return Network(runtime, model, tokens, kinds_of_networks(weights), codes); });
     if (model.has_experts()) {
-        add(experts.router, [&] {
+        add({}, experts.router, [&, tokens] {
             return Product(runtime,
                            {.in = m.hidden_size, .out = m.experts, .max_tokens = tokens, .dtype = m.dtype},
                            kinds_of(weights, &LayerWeights::router));
         });
-        add(experts.routing, [&] { return prepared_routing(runtime, m, tokens); });
-        add(experts.up, [&] { return prepared_experts_up(runtime, model, tokens); });
-        add(experts.down, [&] { return prepared_experts_down(runtime, model, tokens); });
+        add({}, experts.routing, [&, tokens] { return prepared_routing(runtime, m, tokens); });
+        add(Part::network, experts.up, [&, tokens] {
+            return ExpertProduct(runtime, experts_up(model, tokens), kinds_of_networks(weights, true));
+        });
+        add(Part::network, experts.down, [&, tokens] {
+            return ExpertProduct(runtime, experts_down(model, tokens), kinds_of_networks(weights, true));
+        });
     }
-    add(head, [&] {
+    add(Part::head, head, [&] {
         return Product(runtime,
                        {.in = m.hidden_size,
                         .out = m.vocab_size,
@@ -328,19 +438,23 @@ Operators::Operators(Runtime& runtime, const Description& model, const ModelWeig
                         .codes = weights.head.is_coded,
                         .format = weights.code_format});
     });
-    add(embedding, [&] { return prepared_embedding(runtime, m, tokens); });
-    add(rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
-    add(first_norm, [&] { return prepared_norm(runtime, m, tokens, false); });
-    add(norm, [&] { return prepared_norm(runtime, m, tokens, true); });
-    if (norms_write_codes) {
-        add(first_coded_norm, [&] { return prepared_norm(runtime, m, tokens, false, norms); });
-        add(coded_norm, [&] { return prepared_norm(runtime, m, tokens, true, norms); });
+    add({}, embedding, [&, tokens] { return prepared_embedding(runtime, m, tokens); });
+    add({}, rows, [&] { return prepared_rows(runtime, m, capacity.sequences); });
+    add({}, first_norm, [&, tokens] { return prepared_norm(runtime, m, tokens, false); });
+    add(codes ? std::nullopt : std::optional(Part::network_norm), norm,
+        [&, tokens] { return prepared_norm(runtime, m, tokens, true); });
+    if (codes) {
+        add({}, first_coded_norm,
+            [&, tokens, norms] { return prepared_norm(runtime, m, tokens, false, norms); });
+        add(Part::network_norm, coded_norm,
+            [&, tokens, norms] { return prepared_norm(runtime, m, tokens, true, norms); });
     }
-    add(append, [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
-    add(append_anyhow, [&] { return prepared_append(runtime, m, capacity, tokens, true); });
-    add(sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });
-    add(filtered_sample, [&] { return prepared_sample(runtime, m, capacity.sequences, true); });
-    run_side_by_side(preparations);
+    add(Part::append, append,
+        [&] { return prepared_append(runtime, m, capacity, capacity.sequences, false); });
+    add({}, append_anyhow, [&, tokens] { return prepared_append(runtime, m, capacity, tokens, true); });
+    add({}, sample, [&] { return prepared_sample(runtime, m, capacity.sequences, false); });
+    add({}, filtered_sample, [&] { return prepared_sample(runtime, m, capacity.sequences, true); });
+    return all;
 }
 
 }  // namespace hone::decoder

@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "checkpoints/pack/weight_format.h"
+#include "decoder/forward/part.h"
 #include "decoder/model/description.h"
 #include "decoder/weights/model_weights.h"
 #include "hone/hone.h"
@@ -48,6 +51,7 @@ class Product {
     [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, LinearArgs args,
                              std::int64_t tokens, const float* x_scales = nullptr) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+    void add_reports(std::vector<PrepareReport>& reports) const;
 
   private:
     LinearKernel dense_;
@@ -65,18 +69,37 @@ class Network {
     [[nodiscard]] Status run(CUstream_st* stream, const LayerWeights& layer, FusedFfnArgs args,
                              std::int64_t tokens, const float* x_scales = nullptr) const;
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+    void add_reports(std::vector<PrepareReport>& reports) const;
 
   private:
     FusedFfnKernel dense_;
     QuantizedFfnKernel coded_;
 };
 
+/// A product of experts, all with weights of numbers or all of codes.
+class ExpertProduct {
+  public:
+    ExpertProduct() = default;
+    ExpertProduct(Runtime& runtime, const ExpertLinear& linear, const WeightKinds& weights);
+
+    explicit operator bool() const { return dense_ || coded_; }
+    /// `args` without weights; `up` is not looked at where the product is not gated.
+    [[nodiscard]] Status run(CUstream_st* stream, const MatrixWeight& weight, const MatrixWeight& up,
+                             ExpertLinearArgs args, std::int64_t tokens) const;
+    [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
+    void add_reports(std::vector<PrepareReport>& reports) const;
+
+  private:
+    ExpertLinearKernel dense_;
+    QuantizedExpertLinearKernel coded_;
+};
+
 /// Layers of experts: which a token goes to, and both halves of their networks.
 struct ExpertOperators {
     Product router;
     ExpertRoutingKernel routing;
-    ExpertLinearKernel up;    ///< gated; gathers rows of tokens
-    ExpertLinearKernel down;  ///< adds up a token's experts
+    ExpertProduct up;    ///< gated; gathers rows of tokens
+    ExpertProduct down;  ///< adds up a token's experts
 
     [[nodiscard]] std::int64_t workspace_bytes(std::int64_t tokens) const;
 };
@@ -85,6 +108,13 @@ struct Operators {
     /// Prepares them all: loads, or compiles, what calls up to `capacity` can reach. Throws Error.
     Operators(Runtime& runtime, const Description& model, const ModelWeights& weights,
               const Capacity& capacity);
+
+    /// Prepares again, with what the runtime holds by now, those that steps of one token a sequence take for
+    /// this part. Throws Error.
+    void prepare_again(Part part, Runtime& runtime, const Description& model, const ModelWeights& weights,
+                       const Capacity& capacity);
+    /// What was chosen for them.
+    [[nodiscard]] std::vector<PrepareReport> reports(Part part) const;
 
     EmbeddingKernel embedding;
     EmbeddingKernel rows;  ///< of the last layer: those that tokens are drawn from
@@ -106,6 +136,15 @@ struct Operators {
     Product head;
     SampleKernel sample;
     SampleKernel filtered_sample;
+
+  private:
+    struct Preparation {
+        std::optional<Part> part;  ///< of steps of one token a sequence; nothing: of other steps
+        std::function<void()> prepare;
+    };
+    [[nodiscard]] std::vector<Preparation> preparations(Runtime& runtime, const Description& model,
+                                                        const ModelWeights& weights,
+                                                        const Capacity& capacity);
 };
 
 }  // namespace hone::decoder

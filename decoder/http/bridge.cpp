@@ -256,6 +256,5 @@ HONE_BRIDGE void hone_http_stream(hone_http_exchange* exchange, const char* type
 }
 
 HONE_BRIDGE bool hone_http_write(hone_http_exchange* exchange, hone_http_text piece) {
-    return exchange->sink != nullptr && exchange->connection.connected() &&
-           exchange->sink->write(piece.bytes, piece.size);
+    return exchange->sink != nullptr && exchange->sink->write(piece.bytes, piece.size);
 }

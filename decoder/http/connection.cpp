@@ -64,7 +64,8 @@ bool Connection::connected() const {
 
 bool Connection::is_readable() const { return begin_ < end_ || ready(POLLIN, limits_.request); }
 
-bool Connection::is_writable() const { return ready(POLLOUT, limits_.write) && connected(); }
+/// write() waits where it has to: to ask before would be two more calls of the system for each token.
+bool Connection::is_writable() const { return true; }
 
 bool Connection::fill() {
     while (true) {
@@ -91,9 +92,10 @@ ssize_t Connection::read(char* to, size_t size) {
 /// All of it: cpp-httplib does not ask again for the rest.
 ssize_t Connection::write(const char* from, size_t size) {
     for (std::size_t written = 0; written < size;) {
-        if (!ready(POLLOUT, limits_.write)) return -1;
         const ssize_t sent = send(socket_, from + written, size - written, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return -1;
+        const bool is_full = sent < 0 && errno == EAGAIN;
+        if (sent < 0 && !is_full && errno != EINTR) return -1;
+        if (is_full && !ready(POLLOUT, limits_.write)) return -1;
         written += static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
     }
     return static_cast<ssize_t>(size);

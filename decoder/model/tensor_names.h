@@ -33,6 +33,11 @@ struct TensorNames {
     std::string_view experts = {};
     std::vector<std::string_view> expert_up{"gate_proj", "up_proj"};
     std::string_view expert_down = "down_proj";
+    /// Where the experts of a layer stand in one tensor each, without an ending: what chooses them then, gate
+    /// and up [experts, 2 * width, hidden], the gate's rows first, and down [experts, hidden, width].
+    std::string_view stacked_router = "mlp.gate";
+    std::string_view stacked_up = "mlp.experts.gate_up_proj";
+    std::string_view stacked_down = "mlp.experts.down_proj";
     std::string_view final_norm = "model.norm";
     std::string_view head = "lm_head";
     std::string_view optional_prefix = {};  ///< that some checkpoints have in front of all names

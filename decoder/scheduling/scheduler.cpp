@@ -22,6 +22,7 @@ Scheduler::Scheduler(const SchedulerOptions& options)
     require(options.max_sequences >= 1, "max_sequences", options.max_sequences, "from 1");
     require(options.max_step_tokens >= options.max_sequences, "max_step_tokens", options.max_step_tokens,
             fmt::format("from max_sequences, {}", options.max_sequences));
+    require(options.step_prompt_tokens >= 0, "step_prompt_tokens", options.step_prompt_tokens, "from 0");
     require(options.max_context >= 2, "max_context", options.max_context, "from 2");
 }
 
@@ -78,6 +79,8 @@ void Scheduler::plan_running() {
     const auto decoding =
         std::ranges::count_if(running_, [](const auto& one) { return one.second.decodes(); });
     prompt_budget_ = options_.max_step_tokens - static_cast<int>(decoding);
+    if (decoding > 0 && options_.step_prompt_tokens > 0)
+        prompt_budget_ = std::min(prompt_budget_, options_.step_prompt_tokens);
     for (auto one = running_.begin(); one != running_.end(); ++one) {
         Sequence& sequence = one->second;
         const bool others_wait = std::next(one) != running_.end() || !waiting_.empty();

@@ -19,7 +19,10 @@ struct SchedulerOptions {
     int page_size = 16;          ///< tokens of a page
     int max_sequences = 256;     ///< that take part in a step
     int max_step_tokens = 2048;  ///< of all of them together; at least max_sequences
-    int max_context = 0;         ///< tokens of a prompt and what follows it
+    /// Of these, tokens of prompts beside a sequence that decodes and waits for the step; 0: as many as there
+    /// is room for.
+    int step_prompt_tokens = 0;
+    int max_context = 0;  ///< tokens of a prompt and what follows it
 };
 
 struct Request {

@@ -105,13 +105,10 @@ nlohmann::json Answer::json() const {
     return answer;
 }
 
-/// What of a text is new.
-nlohmann::json Answer::chunk(std::size_t index, Text& text) const {
+/// A piece of a text as OpenAI's object.
+nlohmann::json Answer::chunk(std::size_t index, std::string piece, const char* finish, bool is_first) const {
     nlohmann::json chunk = head(request_.is_chat ? "chat.completion.chunk" : "text_completion");
-    nlohmann::json choice{
-        {"index", index}, {"logprobs", nullptr}, {"finish_reason", text_or_null(text.finish)}};
-    std::string piece = std::exchange(text.unsent, {});
-    const bool is_first = !std::exchange(text.is_announced, true);
+    nlohmann::json choice{{"index", index}, {"logprobs", nullptr}, {"finish_reason", text_or_null(finish)}};
     if (!request_.is_chat) {
         choice["text"] = std::move(piece);
     } else {
@@ -124,12 +121,29 @@ nlohmann::json Answer::chunk(std::size_t index, Text& text) const {
     return chunk;
 }
 
+/// What of a text is new. What stands around a piece within a text is made once: it is sent with every token.
+std::string Answer::news_event(std::size_t index, Text& text) const {
+    std::string piece = std::exchange(text.unsent, {});
+    const bool is_first = !std::exchange(text.is_announced, true);
+    if (is_first || text.finish != nullptr)
+        return event(chunk(index, std::move(piece), text.finish, is_first));
+    if (text.before.empty()) {
+        const std::string mark = id_ + "@";  // stands nowhere else in the event
+        const std::string around = event(chunk(index, mark, nullptr, false));
+        const std::string quoted = text_of(mark);
+        const std::size_t at = around.find(quoted);
+        text.before = around.substr(0, at);
+        text.behind = around.substr(at + quoted.size());
+    }
+    return text.before + text_of(piece) + text.behind;
+}
+
 bool Answer::send_news(const std::function<bool(const std::string&)>& write) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         Text& text = parts_[i];
         if (text.is_sent || (text.unsent.empty() && text.finish == nullptr)) continue;
         text.is_sent = text.finish != nullptr;
-        if (!write(event(chunk(i, text)))) return false;
+        if (!write(news_event(i, text))) return false;
     }
     return true;
 }

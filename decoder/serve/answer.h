@@ -42,6 +42,8 @@ class Answer {
         std::size_t tokens = 0;
         bool is_announced = false;  ///< in a stream: whose text it is
         bool is_sent = false;       ///< as a whole
+        std::string before{};       ///< what a piece stands in, in a stream
+        std::string behind{};
     };
 
     [[nodiscard]] AnswerEnd follow(const Watch& watch, const std::function<bool()>& on_news);
@@ -49,7 +51,9 @@ class Answer {
     [[nodiscard]] bool ended() const;
     [[nodiscard]] bool send_news(const std::function<bool(const std::string&)>& write);
     [[nodiscard]] nlohmann::json head(const char* object) const;
-    [[nodiscard]] nlohmann::json chunk(std::size_t index, Text& text) const;
+    [[nodiscard]] nlohmann::json chunk(std::size_t index, std::string piece, const char* finish,
+                                       bool is_first) const;
+    [[nodiscard]] std::string news_event(std::size_t index, Text& text) const;
     [[nodiscard]] nlohmann::json usage() const;
 
     ApiRequest request_;

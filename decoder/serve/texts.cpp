@@ -42,9 +42,11 @@ Listener Texts::listener(std::size_t text) const {
     return {.on_token =
                 [box = box_, watch, text](const NewToken& token) {
                     watch->token();
-                    const std::lock_guard lock(box->mutex);
-                    box->news.push_back({text, token.token, token.end});
-                    box->filled.notify_one();
+                    {
+                        const std::lock_guard lock(box->mutex);
+                        box->news.push_back({text, token.token, token.end});
+                    }
+                    box->filled.notify_one();  // who wakes finds the mutex free
                 },
             .on_failure =
                 [box = box_](const std::string& why) {

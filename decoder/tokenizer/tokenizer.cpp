@@ -92,6 +92,10 @@ Tokenizer Tokenizer::load(const fs::path& folder) {
     return Tokenizer(std::make_shared<const State>(read_parts(folder, special), special));
 }
 
+Tokenizer Tokenizer::made_up(int tokens) {
+    return Tokenizer(std::make_shared<const State>(made_up_tokenizer(tokens), SpecialTokens{}));
+}
+
 std::vector<int> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
     if (text.size() > max_text_bytes) {
         throw DecoderError(fmt::format("a text of {} bytes; the most that is encoded at once is {}",

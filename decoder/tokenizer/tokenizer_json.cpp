@@ -8,6 +8,7 @@
 
 #include "decoder/error.h"
 #include "decoder/tokenizer/bpe.h"
+#include "decoder/tokenizer/byte_alphabet.h"
 #include "decoder/tokenizer/json_file.h"
 #include "decoder/tokenizer/vocabulary_json.h"
 #include "runtime/system/short_text.h"
@@ -124,6 +125,20 @@ TokenizerParts read_parts(const JsonPlace& json, const SpecialTokens& special) {
 TokenizerParts read_tokenizer_json(const std::filesystem::path& file, const SpecialTokens& special) {
     const nlohmann::json json = read_json_file(file);
     return read_parts(JsonPlace(json, place_of(file)), special);
+}
+
+TokenizerParts made_up_tokenizer(int tokens) {
+    nlohmann::json vocabulary = nlohmann::json::object();
+    for (int id = 0; id < tokens; ++id) {
+        const auto byte = static_cast<std::size_t>(id);
+        vocabulary[id < 256 ? byte_characters()[byte] : as_byte_characters(fmt::format(" t{}", id))] = id;
+    }
+    const nlohmann::json level{{"type", "ByteLevel"}, {"add_prefix_space", false}};
+    const nlohmann::json json{
+        {"pre_tokenizer", level},
+        {"decoder", level},
+        {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", nlohmann::json::array()}}}};
+    return read_parts(JsonPlace(json, "a made-up tokenizer"), {});
 }
 
 }  // namespace hone::decoder

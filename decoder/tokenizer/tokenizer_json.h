@@ -12,5 +12,7 @@ namespace hone::decoder {
 /// Throws DecoderError, or the InputError of who reads the file.
 [[nodiscard]] TokenizerParts read_tokenizer_json(const std::filesystem::path& file,
                                                  const SpecialTokens& special);
+/// So many tokens: the bytes, and words that no text is cut into, " t256" and so on.
+[[nodiscard]] TokenizerParts made_up_tokenizer(int tokens);
 
 }  // namespace hone::decoder

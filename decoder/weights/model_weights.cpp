@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <iterator>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "decoder/error.h"
 #include "decoder/weights/code_reader.h"
+#include "decoder/weights/staging.h"
 #include "hone/quantize.h"
 #include "hone/quantize_on_device.h"
 #include "runtime/system/parallel.h"
@@ -16,8 +19,11 @@ namespace hone::decoder {
 namespace {
 
 /// Bytes that a thread reads and copies at a time.
-constexpr std::int64_t piece_bytes = std::int64_t{16} << 20;
-constexpr int reading_threads = 4;
+constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
+/// From the page cache each copies some 5 GB/s, and the bus takes what all of them bring.
+constexpr int reading_threads = 8;
+/// Bytes of a weight that codes are made of at a time, where it is made of several tensors.
+constexpr std::int64_t scratch_bytes = std::int64_t{256} << 20;
 
 QuantizeWeights quantizing(const checkpoints::WeightFormat& format, Dtype dtype, std::int64_t rows,
                            std::int64_t columns) {
@@ -45,12 +51,12 @@ class WeightLoader {
           makes_codes_(format.format && !source.codes()),
           progress_(progress),
           weights_(weights),
-          codes_(gpu, source) {
+          codes_(gpu, source),
+          staging_(gpu, piece_bytes) {
         weights.code_format = source.codes() ? source.codes()->format : format;
     }
 
     void load() {
-        refuse_codes_of_experts();
         check_all();
         check_room();
         load_tables();
@@ -58,6 +64,7 @@ class WeightLoader {
             weights_.layers.push_back(load_layer(layer));
         weights_.final_norm = norm(std::string(names().final_norm));
         load_head();
+        read_all(std::exchange(pieces_, {}));
         codes_.read(reading_threads, [this](std::int64_t bytes) { report(bytes); });
         gpu_.wait();
     }
@@ -95,14 +102,6 @@ class WeightLoader {
         static_cast<void>(norm(std::string(names().final_norm)));
         load_head();
         checking_ = false;
-    }
-
-    void refuse_codes_of_experts() const {
-        if (!description_.has_experts() || !makes_codes_) return;
-        throw DecoderError(fmt::format(
-            "--format {}: {} has experts, whose operator takes weights of 16 and 32 bits alone; allowed: no "
-            "--format",
-            name(*weights_.code_format.format), model_.name));
     }
 
     void check_room() const {
@@ -198,35 +197,90 @@ class WeightLoader {
         made.up = linear({linear_tensor(in_layer(layer, parts[1]), between, model_.hidden_size)});
     }
 
+    /// Routers stay numbers: their few rows decide too much.
     void load_experts(std::int64_t layer, LayerWeights& made) {
         const std::int64_t hidden = model_.hidden_size;
         const std::int64_t width = description_.expert_width();
-        made.router = linear({linear_tensor(in_layer(layer, names().router), model_.experts, hidden)});
+        const bool is_stacked = has_stacked_experts(layer);
+        const std::string_view router = is_stacked ? names().stacked_router : names().router;
+        made.router = made_of({linear_tensor(in_layer(layer, router), model_.experts, hidden)}, 0,
+                              model_.experts, false);
         const std::int64_t before = weights_.bytes_a_step_;
-        made.gate = of_experts(layer, names().expert_up[0], width, hidden);
-        made.up = of_experts(layer, names().expert_up[1], width, hidden);
-        made.down = of_experts(layer, names().expert_down, hidden, width);
+        if (is_stacked) {
+            made.gate = of_stack(layer, {names().stacked_up, 2 * width}, 0, width, hidden);
+            made.up = of_stack(layer, {names().stacked_up, 2 * width}, width, width, hidden);
+            made.down = of_stack(layer, {names().stacked_down, hidden}, 0, hidden, width);
+        } else {
+            made.gate = of_experts(layer, names().expert_up[0], width, hidden);
+            made.up = of_experts(layer, names().expert_up[1], width, hidden);
+            made.down = of_experts(layer, names().expert_down, hidden, width);
+        }
         weights_.expert_bytes_ += weights_.bytes_a_step_ - before;
+        require_alike_experts(layer, made);
     }
 
-    /// Of all experts one after the other.
+    std::string name_of_expert(std::int64_t layer, std::int64_t expert, std::string_view name) const {
+        return in_layer(layer, fmt::format("{}.{}.{}", names().experts, expert, name));
+    }
+    bool has_stacked_experts(std::int64_t layer) const {
+        return !source_.has(full(name_of_expert(layer, 0, names().expert_down) + ".weight")) &&
+               source_.has(full(in_layer(layer, names().stacked_up)));
+    }
+
+    /// All experts' weights one after the other.
     MatrixWeight of_experts(std::int64_t layer, std::string_view name, std::int64_t rows,
                             std::int64_t columns) {
         std::vector<WantedTensor> tensors;
-        for (std::int64_t expert = 0; expert < model_.experts; ++expert) {
-            const std::string part = fmt::format("{}.{}.{}", names().experts, expert, name);
-            tensors.push_back(linear_tensor(in_layer(layer, part), rows, columns));
-        }
-        const auto is_coded = [&](const WantedTensor& tensor) {
-            return source_.coded(tensor.name) != nullptr;
-        };
-        if (std::ranges::any_of(tensors, is_coded)) {
-            throw DecoderError(fmt::format(
-                "{} has codes, and the operator of experts takes weights of 16 and 32 bits alone; allowed: a "
-                "checkpoint whose experts are numbers (hone quantize --skip experts leaves them out)",
-                std::ranges::find_if(tensors, is_coded)->name));
-        }
+        for (std::int64_t expert = 0; expert < model_.experts; ++expert)
+            tensors.push_back(linear_tensor(name_of_expert(layer, expert, name), rows, columns));
+        require_whole_parts(tensors.front(), rows);
         return linear(tensors);
+    }
+
+    struct Stack {
+        std::string_view name;
+        std::int64_t rows;  ///< of an expert
+    };
+    /// Of each expert `rows` rows from the `first` on.
+    MatrixWeight of_stack(std::int64_t layer, const Stack& stack, std::int64_t first, std::int64_t rows,
+                          std::int64_t columns) {
+        const WantedTensor tensor{.name = full(in_layer(layer, stack.name)),
+                                  .rows = model_.experts * stack.rows,
+                                  .columns = columns,
+                                  .stacked = model_.experts};
+        require_whole_parts(tensor, rows);
+        std::vector<Rows> all;
+        for (std::int64_t expert = 0; expert < model_.experts; ++expert)
+            all.push_back({&tensor, expert * stack.rows + first, rows});
+        return made_of_numbers(all, makes_codes_);
+    }
+
+    /// Codes of experts stand one after the other as if they were one weight's: so each has whole parts of
+    /// them.
+    void require_whole_parts(const WantedTensor& tensor, std::int64_t rows) const {
+        const checkpoints::LayerOutline* const stored = source_.coded(tensor.name);
+        if (stored == nullptr && !makes_codes_) return;
+        const checkpoints::WeightFormat& format = weights_.code_format;
+        const std::int64_t whole = rows_of_part(
+            stored != nullptr ? stored->shape : PackedShape{.format = *format.format, .group = format.group});
+        if (rows % whole == 0) return;
+        throw DecoderError(fmt::format(
+            "{}: codes of an expert's {} rows cannot stand behind those of another; allowed with {} "
+            "are multiples of {}",
+            tensor.name, rows, name(*format.format), whole));
+    }
+
+    /// The layers of a model share their operators: all experts have codes, or all have numbers.
+    void require_alike_experts(std::int64_t layer, const LayerWeights& made) {
+        const bool is_coded = coded_experts_.value_or(made.up.is_coded);
+        coded_experts_ = is_coded;
+        if (made.gate.is_coded == is_coded && made.up.is_coded == is_coded && made.down.is_coded == is_coded)
+            return;
+        throw DecoderError(fmt::format(
+            "the experts of layer {} have codes of some weights and numbers of others, or not what those "
+            "of other layers have; the decoder takes codes of all or of none (hone quantize --skip "
+            "experts leaves all of them out)",
+            layer));
     }
 
     /// The operator of a network takes codes of all its weights or of none.
@@ -276,9 +330,13 @@ class WeightLoader {
 
     /// The tensors one after the other, in the model's dtype.
     const void* values(const std::vector<WantedTensor>& tensors) {
+        std::vector<Rows> all;
         std::int64_t elements = 0;
-        for (const WantedTensor& tensor : tensors) elements += tensor.elements();
-        return read(tensors, 0, elements, allocate(elements * width()));
+        for (const WantedTensor& tensor : tensors) {
+            all.push_back({&tensor, 0, tensor.rows});
+            elements += tensor.elements();
+        }
+        return read_later(all, allocate(elements * width()));
     }
 
     MatrixWeight linear(const std::vector<WantedTensor>& tensors) {
@@ -291,22 +349,54 @@ class WeightLoader {
         return made_of(tensors, first, rows, makes_codes_);
     }
 
+    /// Rows of a tensor.
+    struct Rows {
+        const WantedTensor* tensor;
+        std::int64_t first;
+        std::int64_t count;
+    };
+    /// Rows from the `first` on of the tensors, as if they were one.
+    static std::vector<Rows> rows_of(const std::vector<WantedTensor>& tensors, std::int64_t first,
+                                     std::int64_t count) {
+        std::vector<Rows> all;
+        std::int64_t begin = 0;  // of the tensor, among all rows
+        for (const WantedTensor& tensor : tensors) {
+            const std::int64_t from = std::max(first, begin);
+            const std::int64_t end = std::min(first + count, begin + tensor.rows);
+            if (from < end) all.push_back({&tensor, from - begin, end - from});
+            begin += tensor.rows;
+        }
+        return all;
+    }
+
     MatrixWeight made_of(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t rows,
                          bool makes_codes) {
-        const std::int64_t columns = tensors.front().columns;
-        const bool has_codes = are_coded(source_, tensors);
+        if (!are_coded(source_, tensors)) return made_of_numbers(rows_of(tensors, first, rows), makes_codes);
         const std::int64_t before = weights_.bytes_a_step_;
-        MatrixWeight made{.rows = rows, .columns = columns, .is_coded = makes_codes || has_codes};
-        if (has_codes) {
-            made.packed = stored(tensors, first, rows);
-        } else if (makes_codes) {
-            made.packed = quantized(tensors, first, rows, columns);
+        MatrixWeight made{.rows = rows, .columns = tensors.front().columns, .is_coded = true};
+        made.packed = stored(tensors, first, rows);
+        made.bytes = weights_.bytes_a_step_ - before;
+        return made;
+    }
+    /// Of these rows one below the other, which the source has as numbers.
+    MatrixWeight made_of_numbers(const std::vector<Rows>& all, bool makes_codes) {
+        const std::int64_t before = weights_.bytes_a_step_;
+        MatrixWeight made{
+            .rows = count_of(all), .columns = all.front().tensor->columns, .is_coded = makes_codes};
+        if (makes_codes) {
+            made.packed = quantized(all);
         } else {
-            made.values = read(tensors, first * columns, rows * columns, allocate(rows * columns * width()));
-            if (!checking_) weights_.bytes_a_step_ += rows * columns * width();
+            const std::int64_t bytes = made.rows * made.columns * width();
+            made.values = read_later(all, allocate(bytes));
+            if (!checking_) weights_.bytes_a_step_ += bytes;
         }
         made.bytes = weights_.bytes_a_step_ - before;
         return made;
+    }
+    static std::int64_t count_of(std::span<const Rows> all) {
+        std::int64_t rows = 0;
+        for (const Rows& part : all) rows += part.count;
+        return rows;
     }
 
     /// Codes that the source has, which are read when all places are known.
@@ -326,35 +416,65 @@ class WeightLoader {
         return {.codes = to.codes.data(), .scales = to.scales.data(), .zeros = to.zeros.data()};
     }
 
-    QuantizedWeightPointers quantized(const std::vector<WantedTensor>& tensors, std::int64_t first,
-                                      std::int64_t rows, std::int64_t columns) {
+    PackedShape shape_of_codes(std::int64_t rows, std::int64_t columns) const {
         const QuantizeWeights how = quantizing(weights_.code_format, model_.dtype, rows, columns);
-        const PackedShape shape{.format = how.format,
-                                .out = rows,
-                                .in = columns,
-                                .group = how.group,
-                                .zeros = how.zeros,
-                                .scale_dtype = how.scale_dtype};
+        return {.format = how.format,
+                .out = rows,
+                .in = columns,
+                .group = how.group,
+                .zeros = how.zeros,
+                .scale_dtype = how.scale_dtype};
+    }
+
+    /// Some rows at a time become codes, as many as the scratch memory has room for.
+    QuantizedWeightPointers quantized(const std::vector<Rows>& all) {
+        const std::int64_t columns = all.front().tensor->columns;
+        const PackedShape shape = shape_of_codes(count_of(all), columns);
         check(shape);
-        const std::int64_t codes = packed_bytes(how.format, rows, columns);
+        const PackedBytes bytes = bytes_of_rows(shape, shape.out);
         if (checking_) {
-            planned_bytes_ += codes + scale_bytes(shape) + zero_count(shape);
-            static_cast<void>(read(tensors, first * columns, rows * columns, {}));
+            planned_bytes_ += bytes.all();
+            static_cast<void>(pieces_of(all, {}));
             return {};
         }
-        const std::int64_t dense = rows * columns * width();
+        const CodesOnGpu to{.codes = allocate(bytes.codes),
+                            .scales = allocate(bytes.scales),
+                            .zeros = bytes.zeros > 0 ? allocate(bytes.zeros) : CodesOnGpu::Span{}};
+        std::int64_t done = 0;
+        for (std::size_t next = 0; next < all.size();) {
+            const std::size_t first = next++;
+            std::int64_t rows = all[first].count;
+            while (next < all.size() && (rows + all[next].count) * columns * width() <= scratch_bytes)
+                rows += all[next++].count;
+            // Only whole parts can be made apart from those behind them.
+            while (next < all.size() && (done + rows) % rows_of_part(shape) != 0) rows += all[next++].count;
+            quantize({all.begin() + static_cast<std::ptrdiff_t>(first),
+                      all.begin() + static_cast<std::ptrdiff_t>(next)},
+                     shape, done, to);
+            done += rows;
+        }
+        weights_.bytes_a_step_ += bytes.all();
+        return {.codes = to.codes.data(), .scales = to.scales.data(), .zeros = to.zeros.data()};
+    }
+    /// Makes codes of these rows, which stand from row `place` on, where a part begins.
+    void quantize(const std::vector<Rows>& some, const PackedShape& all, std::int64_t place,
+                  const CodesOnGpu& to) {
+        const std::int64_t rows = count_of(some);
+        const QuantizeWeights how = quantizing(weights_.code_format, model_.dtype, rows, all.in);
+        const std::int64_t dense = rows * all.in * width();
         if (static_cast<std::int64_t>(scratch_.bytes()) < dense)
             scratch_ = Bytes(gpu_.driver(), static_cast<std::size_t>(dense));
-        static_cast<void>(read(tensors, first * columns, rows * columns, scratch_.span()));
-        const auto part = [&](std::int64_t bytes) { return bytes > 0 ? allocate(bytes).data() : nullptr; };
+        read_all(pieces_of(some, scratch_.span()));
+        const PackedBytes begin = bytes_of_rows(all, place);
+        const auto at = [](const CodesOnGpu::Span& span, std::int64_t offset) {
+            return span.count == 0 ? nullptr : span.data() + offset;
+        };
         const QuantizeWeightsArgs args{.weight = scratch_.data(),
-                                       .codes = part(codes),
-                                       .scales = part(scale_bytes(shape)),
-                                       .zeros = part(zero_count(shape)),
+                                       .codes = at(to.codes, begin.codes),
+                                       .scales = at(to.scales, begin.scales),
+                                       .zeros = at(to.zeros, begin.zeros),
                                        .workspace = workspace(how, rows)};
         quantize_on_device(runtime_, how, args, rows, gpu_.stream());
-        weights_.bytes_a_step_ += codes + scale_bytes(shape) + zero_count(shape);
-        return {.codes = args.codes, .scales = args.scales, .zeros = args.zeros};
     }
 
     void* workspace(const QuantizeWeights& how, std::int64_t rows) {
@@ -373,45 +493,56 @@ class WeightLoader {
         return weights_.memory_.back().span();
     }
 
-    /// Elements of the tensors, as if they were one, to the GPU.
-    const void* read(const std::vector<WantedTensor>& tensors, std::int64_t first, std::int64_t count,
-                     runtime::DeviceSpan<std::byte> to) {
+    /// Elements of a tensor that a thread reads at once, and where on the GPU they go.
+    struct Piece {
+        std::shared_ptr<const WantedTensor> tensor;
+        std::int64_t first;
+        std::int64_t count;
+        runtime::DeviceSpan<std::byte> to;
+    };
+
+    /// The rows' elements one after the other, on their way to the GPU; while names are checked, none.
+    std::vector<Piece> pieces_of(const std::vector<Rows>& all, runtime::DeviceSpan<std::byte> to) {
         if (checking_) {
-            for (const WantedTensor& tensor : tensors) source_.check(tensor);
-            all_bytes_ += count * width();
-            return nullptr;
+            for (const Rows& rows : all) {
+                source_.check(*rows.tensor);
+                all_bytes_ += rows.count * rows.tensor->columns * width();
+            }
+            return {};
         }
         std::vector<Piece> pieces;
-        std::int64_t begin = 0;  // of the tensor, among all elements
-        for (const WantedTensor& tensor : tensors) {
-            const std::int64_t from = std::max(first, begin);
-            const std::int64_t end = std::min(first + count, begin + tensor.elements());
+        for (const Rows& rows : all) {
+            const auto tensor = std::make_shared<const WantedTensor>(*rows.tensor);
+            const std::int64_t columns = tensor->columns;
+            const std::int64_t end = (rows.first + rows.count) * columns;
             const std::int64_t step = piece_bytes / width();
-            for (std::int64_t at = from; at < end; at += step)
-                pieces.push_back({&tensor, at - begin, std::min(step, end - at), at - first});
-            begin += tensor.elements();
+            for (std::int64_t at = rows.first * columns; at < end; at += step) {
+                const std::int64_t count = std::min(step, end - at);
+                const auto bytes = static_cast<std::size_t>(count * width());
+                pieces.push_back({tensor, at, count, to.subspan(0, bytes)});
+                to = to.subspan(bytes, to.count - bytes);
+            }
         }
-        runtime::for_each_piece(static_cast<std::int64_t>(pieces.size()), reading_threads,
-                                [&](std::int64_t i) { read(pieces[static_cast<std::size_t>(i)], to); });
+        return pieces;
+    }
+
+    /// Pieces of all tensors are read together when all places are known: threads wait once, not a tensor.
+    const void* read_later(const std::vector<Rows>& all, runtime::DeviceSpan<std::byte> to) {
+        std::ranges::move(pieces_of(all, to), std::back_inserter(pieces_));
         return to.data();
     }
 
-    /// Elements of a tensor that a thread reads at once.
-    struct Piece {
-        const WantedTensor* tensor;
-        std::int64_t first;
-        std::int64_t count;
-        std::int64_t place;  ///< of the first, among all that are read
-    };
+    void read_all(const std::vector<Piece>& pieces) {
+        runtime::for_each_piece(static_cast<std::int64_t>(pieces.size()), reading_threads,
+                                [&](std::int64_t i) { read(pieces[static_cast<std::size_t>(i)]); });
+    }
 
-    void read(const Piece& piece, runtime::DeviceSpan<std::byte> to) {
+    void read(const Piece& piece) {
         const runtime::CurrentContext current(gpu_.driver(), gpu_.context());
-        std::vector<std::byte> bytes(static_cast<std::size_t>(piece.count * width()));
-        source_.read(*piece.tensor, model_.dtype, piece.first, piece.count, bytes);
-        runtime::upload(gpu_.driver(),
-                        to.subspan(static_cast<std::size_t>(piece.place * width()), bytes.size()),
-                        std::span<const std::byte>(bytes));
-        report(static_cast<std::int64_t>(bytes.size()));
+        staging_.send(piece.to, [&](std::span<std::byte> bytes) {
+            source_.read(*piece.tensor, model_.dtype, piece.first, piece.count, bytes);
+        });
+        report(static_cast<std::int64_t>(piece.to.count));
     }
 
     void report(std::int64_t bytes) {
@@ -429,8 +560,11 @@ class WeightLoader {
     const LoadProgress& progress_;
     ModelWeights& weights_;
     CodeReader codes_;
-    bool checking_ = false;  ///< names and shapes alone; nothing is made
-    Bytes scratch_;          ///< of the weight that codes are made of
+    Staging staging_;
+    std::vector<Piece> pieces_;          ///< that are not read yet
+    std::optional<bool> coded_experts_;  ///< known once a layer has some
+    bool checking_ = false;              ///< names and shapes alone; nothing is made
+    Bytes scratch_;                      ///< of the weight that codes are made of
     Bytes workspace_;
     std::int64_t planned_bytes_ = 0;  ///< of the GPU's memory
     std::int64_t all_bytes_ = 0;      ///< that are read

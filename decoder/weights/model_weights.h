@@ -9,6 +9,7 @@
 #include "checkpoints/pack/weight_format.h"
 #include "decoder/gpu/gpu.h"
 #include "decoder/model/description.h"
+#include "decoder/weights/kv_scales.h"
 #include "decoder/weights/weight_source.h"
 #include "hone/hone.h"
 
@@ -71,6 +72,7 @@ class ModelWeights {
     NormWeight final_norm;
     MatrixWeight head;
     const void* head_bias = nullptr;
+    KvScales kv_scales;  ///< of a cache of codes, on the host; empty: 1
 
     /// Of all that is on the GPU.
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }

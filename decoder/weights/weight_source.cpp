@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -25,6 +26,13 @@ std::optional<Dtype> dtype_of(StoredType type) {
         case StoredType::bf16: return Dtype::bf16;
         default: return std::nullopt;
     }
+}
+
+/// Throws DecoderError.
+Dtype dtype_of(const StoredTensor& tensor) {
+    if (const std::optional<Dtype> dtype = dtype_of(tensor.type)) return *dtype;
+    throw DecoderError(fmt::format("{}: has elements of type {}; allowed are F32, F16 and BF16", tensor.place,
+                                   checkpoints::name_of(tensor.type)));
 }
 
 template <class T>
@@ -69,10 +77,7 @@ class CheckpointWeights : public WeightSource {
 
     void check(const WantedTensor& wanted) const override {
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
-        if (!dtype_of(tensor.type)) {
-            throw DecoderError(fmt::format("{}: has elements of type {}; allowed are F32, F16 and BF16",
-                                           tensor.place, checkpoints::name_of(tensor.type)));
-        }
+        static_cast<void>(dtype_of(tensor));
         if (tensor.shape != shape_of(wanted)) {
             throw DecoderError(fmt::format("{}: has the shape {}; as config.json says, it has to be {}",
                                            tensor.place, checkpoints::shown(tensor.shape),
@@ -83,7 +88,7 @@ class CheckpointWeights : public WeightSource {
     void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
               std::span<std::byte> out) const override {
         const StoredTensor& tensor = checkpoint_.at(wanted.name);
-        const Dtype stored = *dtype_of(tensor.type);
+        const Dtype stored = dtype_of(tensor);
         const auto width = static_cast<std::int64_t>(size_bytes(stored));
         if (stored == dtype && !wanted.transposed && !wanted.less_one)
             return tensor.read_at(static_cast<std::uint64_t>(first * width), out);
@@ -99,6 +104,21 @@ class CheckpointWeights : public WeightSource {
             const float value = value_at(stored, bytes.data(), static_cast<std::size_t>(place));
             store(dtype, value + (wanted.less_one ? 1.0F : 0.0F), out.data(), static_cast<std::size_t>(i));
         }
+    }
+
+    std::vector<float> numbers(std::string_view name) const override {
+        constexpr std::size_t most = 65536;
+        const StoredTensor* const tensor = checkpoint_.find(name);
+        if (tensor == nullptr) return {};
+        const Dtype dtype = dtype_of(*tensor);
+        const std::size_t count = tensor->size_bytes / size_bytes(dtype);
+        if (count > most)
+            throw DecoderError(
+                fmt::format("{}: has {} numbers; allowed: up to {}", tensor->place, count, most));
+        const std::vector<std::byte> bytes = tensor->bytes();
+        std::vector<float> numbers;
+        for (std::size_t i = 0; i < count; ++i) numbers.push_back(value_at(dtype, bytes.data(), i));
+        return numbers;
     }
 
     std::optional<StoredCodes> codes() const override {
@@ -129,6 +149,10 @@ class CheckpointWeights : public WeightSource {
         const auto columns = static_cast<std::uint64_t>(wanted.columns);
         if (wanted.is_vector) return {columns};
         if (wanted.transposed) return {columns, rows};
+        if (wanted.stacked > 0) {
+            const auto stacked = static_cast<std::uint64_t>(wanted.stacked);
+            return {stacked, rows / stacked, columns};
+        }
         return {rows, columns};
     }
 
@@ -137,12 +161,19 @@ class CheckpointWeights : public WeightSource {
     std::map<std::string, const checkpoints::LayerOutline*, std::less<>> coded_;
 };
 
+/// Copies out of one table a dtype: to make 16 GB of numbers one by one takes longer than to load them.
 class MadeUpWeights : public WeightSource {
   public:
     MadeUpWeights() {
-        std::mt19937 engine(20260701);  // NOLINT: the same every time, on purpose
+        std::vector<float> values((std::size_t{1} << 20) + 7);  // no row repeats another
+        std::mt19937 engine(20260701);                          // NOLINT: the same every time, on purpose
         std::normal_distribution<float> normal(0, 0.02F);
-        for (float& value : values_) value = normal(engine);
+        for (float& value : values) value = normal(engine);
+        for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
+            std::vector<std::byte>& table = tables_[dtype];
+            table.resize(values.size() * size_bytes(dtype));
+            for (std::size_t i = 0; i < values.size(); ++i) store(dtype, values[i], table.data(), i);
+        }
     }
 
     bool has(std::string_view) const override { return true; }
@@ -150,16 +181,25 @@ class MadeUpWeights : public WeightSource {
 
     void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
               std::span<std::byte> out) const override {
-        const bool ones = wanted.is_vector && wanted.name.ends_with(".weight");
-        const std::size_t start = std::hash<std::string>()(wanted.name) + static_cast<std::size_t>(first);
-        for (std::int64_t i = 0; i < count; ++i) {
-            const float value = ones ? 1 : values_[(start + static_cast<std::size_t>(i)) % values_.size()];
-            store(dtype, value, out.data(), static_cast<std::size_t>(i));
+        if (wanted.is_vector && wanted.name.ends_with(".weight")) {
+            for (std::int64_t i = 0; i < count; ++i) store(dtype, 1, out.data(), static_cast<std::size_t>(i));
+            return;
+        }
+        const std::vector<std::byte>& table = tables_.at(dtype);
+        const std::size_t width = size_bytes(dtype);
+        const std::size_t values = table.size() / width;
+        std::size_t at = (std::hash<std::string>()(wanted.name) + static_cast<std::size_t>(first)) % values;
+        out = out.first(static_cast<std::size_t>(count) * width);
+        while (!out.empty()) {
+            const std::size_t bytes = std::min(out.size(), table.size() - at * width);
+            std::memcpy(out.data(), table.data() + at * width, bytes);
+            out = out.subspan(bytes);
+            at = 0;
         }
     }
 
   private:
-    std::vector<float> values_ = std::vector<float>((std::size_t{1} << 20) + 7);  // no row repeats another
+    std::map<Dtype, std::vector<std::byte>> tables_;
 };
 
 }  // namespace

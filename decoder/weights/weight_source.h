@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkpoints/pack/layer_source.h"
 #include "checkpoints/pack/weight_format.h"
@@ -24,6 +25,8 @@ struct WantedTensor {
     std::int64_t columns = 0;
     bool transposed = false;  ///< it stands there as [columns, rows]
     bool is_vector = false;
+    std::int64_t stacked =
+        0;  ///< it stands there as so many matrices, [stacked, rows / stacked, columns]; 0: as one
     bool less_one = false;  ///< 1 is added to what stands there
 
     [[nodiscard]] std::int64_t elements() const { return rows * columns; }
@@ -49,6 +52,10 @@ class WeightSource {
     /// `count` elements from the `first` on, as numbers of `dtype`. check() has accepted the tensor.
     virtual void read(const WantedTensor& wanted, Dtype dtype, std::int64_t first, std::int64_t count,
                       std::span<std::byte> out) const = 0;
+
+    /// All elements of a tensor of a few, whatever its shape; none: it is not there. Throws CheckpointError
+    /// or DecoderError for another type, and for more than 65,536.
+    [[nodiscard]] virtual std::vector<float> numbers(std::string_view) const { return {}; }
 
     /// nullopt: it has none.
     [[nodiscard]] virtual std::optional<StoredCodes> codes() const { return std::nullopt; }

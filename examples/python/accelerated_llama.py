@@ -1,4 +1,4 @@
-"""A Llama of transformers with Hone's kernels: the same tokens as before, sooner; then with weights of 4 bits, and restored.
+"""A Llama of transformers with Hone's kernels: the same tokens as before, sooner; then with weights of 8 bits, saved, and restored.
 
     python3 examples/python/accelerated_llama.py [FOLDER]
 
@@ -6,6 +6,7 @@ Needs a GPU, PyTorch, transformers, and the package. Without a FOLDER it takes t
 """
 
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -56,6 +57,11 @@ def with_codes() -> None:
     with torch.no_grad():
         logits = wide(PROMPT.to(DEVICE)).logits
         check(packed(PROMPT.to(DEVICE)).logits, lambda: logits, 5e-2)
+    with tempfile.TemporaryDirectory() as folder:  # saved, and loaded into a model with codes of the same format
+        torch.save(packed.state_dict(), f"{folder}/codes.pt")
+        again = hone.load(FOLDER, "bf16", format="w8a16", device=DEVICE, max_tokens=512)
+        again.load_state_dict(torch.load(f"{folder}/codes.pt", map_location=DEVICE))
+    print(f"the same after saving: {torch.equal(generate(again), generate(packed))}")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ class ExpertTiles {
         own_ = min(own, most_a_lane);
         until_ = inclusive_sum(own_);
     }
+    /// How much work there is.
+    __device__ int64 count() const { return static_cast<int64>(__shfl_sync(all_lanes, until_, 31)) * across; }
     /// Work number `index`; false: there is none.
     __device__ bool find(int64 index, Tile& tile) const {
         int row_tile = static_cast<int>(index / across);

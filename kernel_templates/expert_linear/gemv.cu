@@ -8,6 +8,7 @@
 #include "device/reduce.cuh"
 #include "device/sync.cuh"
 #include "expert_linear/expert_tiles.cuh"
+#include "expert_linear/weights.cuh"
 
 namespace hone::expert_linear::gemv {
 
@@ -47,7 +48,7 @@ struct Operands {
         for (int i = 0; i < tile_rows; ++i) x[i] = tensors.x_at(min(tile.first + i, tile.end - 1));
 #pragma unroll
         for (int product = 0; product < products; ++product)
-            weight[product] = tensors.weight_of(product, tile.expert) + static_cast<int64>(first) * in;
+            weight[product] = weight_of(tensors, product, tile.expert) + static_cast<int64>(first) * in;
     }
 };
 

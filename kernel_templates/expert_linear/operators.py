@@ -80,4 +80,7 @@ expert_linear_operator = operator(
         },
         python="x starts weight",
     ),
+    torch=[torch_call("expert_linear", "x starts weight rows top_k activation gather | up bias up_bias routing_weights",
+                      says="The operator combines where there are routing_weights, and is gated where there is an up.",
+                      instead="train with PyTorch's own functions")],
 )

@@ -3,7 +3,7 @@
 // as floats; a thread adds their products for 4 x 4 results in float32, and those short sums in double.
 // Activations in double. What is combined stands as floats, not rounded, in the workspace; a thread then adds
 // up one result's slots in double. The output is float32 without padding.
-#include "expert_linear/tensors.cuh"
+#include "expert_linear/weights.cuh"
 
 namespace hone::expert_linear::reference {
 
@@ -84,8 +84,8 @@ __device__ inline void run(const Tensors& t) {
     const int end = start(t, expert + 1);
     for (int first = start(t, expert); first < end; first += tile) {
         double sums[2][4][4] = {};
-        multiply(t, t.weight_of(0, expert), first, end, first_column, sums[0]);
-        if (gated) multiply(t, t.weight_of(1, expert), first, end, first_column, sums[1]);
+        multiply(t, weight_of(t, 0, expert), first, end, first_column, sums[0]);
+        if (gated) multiply(t, weight_of(t, 1, expert), first, end, first_column, sums[1]);
         for (int i = 0; i < 4; ++i) {
             const int place = first + 16 * i + static_cast<int>(threadIdx.x) / 16;
             for (int j = 0; j < 4 && place < end; ++j) {

@@ -1,6 +1,6 @@
-// Linear layers of experts, the part that all variants share: the tensors of a call, the row of x that is
-// multiplied at a place, and what becomes of sums on their way out. Activations are linear's
-// (linear/epilogue.cuh).
+// Linear layers of experts, the part that all variants share, with weights of 16 bits (weights.cuh) or codes
+// (quantized_expert_linear): the tensors of a call, the row of x that is multiplied at a place, and what
+// becomes of sums on their way out. Activations are linear's (linear/epilogue.cuh).
 //
 // Nothing that stands in starts and rows is trusted: places are cut to those of the call, a row of x that
 // does not exist is one that does, and a result whose row does not exist is not written.
@@ -44,10 +44,6 @@ struct Tensors : Arguments {
         return min(max(rows[place], 0), places() - 1) / top_k;
     }
     __device__ const Element* x_at(int place) const { return x + x_row(place) * x_stride; }
-    /// The weight of an expert, [out, in]; of a gated product's two, 0 is the gate and 1 up.
-    __device__ const Element* weight_of(int product, int expert) const {
-        return (gated && product == 1 ? up : weight) + static_cast<int64>(expert) * columns * in;
-    }
     /// Where a place's results go, in the workspace where they are combined; nullptr: nowhere.
     __device__ Element* result_at(int place) const {
         if constexpr (!combines) return reinterpret_cast<Element*>(out) + place * out_stride;

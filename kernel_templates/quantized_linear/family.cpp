@@ -4,6 +4,7 @@
 
 #include "kernel_templates/linear/family_parts.h"
 #include "kernel_templates/quantized_linear/calibration.h"
+#include "kernel_templates/quantized_linear/formats.h"
 #include "kernel_templates/quantized_linear/quantized_linear.h"
 #include "kernel_templates/quantized_linear/variants.h"
 
@@ -18,24 +19,9 @@ using linear::wrong_gate;
 
 const Variant* const variants[] = {&stream, &ring, &wgmma_w16, &wgmma_w8, &walk, &dequantize, &mma, &plain};
 
-std::string wrong_group(const QuantizedProblem& p) {
-    const std::string found = "group=" + std::to_string(p.group);
-    if (p.group == 0) return {};
-    if (p.format == QuantFormat::w8a16 || p.format == QuantFormat::w8a8)
-        return found + ": codes of 8 bits have a scale a row; allowed: 0";
-    if (p.format == QuantFormat::fp8 && p.group != scaled_block)
-        return found + ": fp8 has blocks of 128 columns, or none; allowed: 128, 0";
-    if (p.group != 32 && p.group != 64 && p.group != 128) return found + "; allowed: 32, 64, 128, 0";
-    if (p.in % p.group != 0)
-        return found + " does not divide in=" + std::to_string(p.in) + "; allowed: groups that do, or 0";
-    return {};
-}
-
 std::string validate(const Problem& problem) {
     const QuantizedProblem p(problem);
-    if (p.dtype == Dtype::fp32) return "dtype=fp32: codes are multiplied with 16 bits; allowed: fp16, bf16";
-    if (std::string error = wrong_group(p); !error.empty()) return error;
-    if (p.zeros && p.format != QuantFormat::w4a16) return "zeros=yes is for format=w4a16 alone";
+    if (std::string error = wrong_format(p); !error.empty()) return error;
     if (p.quantized_x && p.is_packed()) return "quantized_x=yes is for format=w8a8 and fp8";
     if (p.quantized_x && p.norm) return "norm=yes needs x as it is: quantized_x=no";
     if (std::string error = wrong_gate(p.dense()); !error.empty()) return error;

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import nn
 
-from ._accelerated.weights import is_conv, separated
+from ._accelerated.weights import Experts, is_conv, separated
 from ._nn.quantized import format_of, group_of
 from ._operators.stored import BLOCK
 from .quantization import replace_linear_with_quantized
@@ -42,7 +42,7 @@ class _Before(NamedTuple):
 
     attention: Optional[str]  # implementation
     swapped: Tuple[Tuple[nn.Module, Any], ...]  # norms and their classes, of models to be trained
-    quantized: str  # format, or ""
+    quantized: str  # format, or where codes come from; "": there are none of ours
 
 
 _BEFORE: "weakref.WeakKeyDictionary[nn.Module, _Before]" = weakref.WeakKeyDictionary()
@@ -52,16 +52,20 @@ def accelerate(
     model: nn.Module, format: Optional[str] = None, *, max_batch: int = 8, max_tokens: int = 4096,
     group: Optional[int] = None, training: bool = False,
 ) -> Report:  # fmt: skip
-    """Gives a model of transformers (Llama, Mistral, Qwen2, Qwen3, Gemma 2, Phi-3, GPT-2), on one CUDA device and of one
-    dtype, Hone's kernels, and says what it replaced.
+    """Gives a model of transformers (Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE, Gemma 2, Phi-3, GPT-2), on one CUDA
+    device and of one dtype, Hone's kernels, and says what it replaced.
 
     Layers run as few launches: the norms with the products behind them, queries, keys and values as one product, rotation
     with the append to the cache, attention, both halves of the feed-forward network, with the residual. generate() gets a
     cache of ours, and its steps of one token a sequence come from a CUDA graph for up to max_batch sequences of max_tokens
     tokens; memory for so many tokens is taken for as many sequences as a generation has. Longer or more run without graphs.
 
-    format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head, in
-    groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
+    Layers that transformers' quantizers made of GPTQ (4 bits, 8 symmetric ones), AWQ and FP8 checkpoints become
+    hone.nn.QuantizedLinear, one by one, which restore() cannot undo; their packages' backend has to be "torch", without
+    desc_act.
+
+    format: None keeps the weights as they are; "w4a16", "w8a16" and "fp8" quantize those of the layers, not of the head nor of
+    experts, in groups of `group` columns (None: as hone.nn.QuantizedLinear), which restore() cannot undo.
     training=True: instead, norms and rotary embeddings get Hone's kernels, with gradients, and nothing else changes.
 
     Calls that have no kernels run as before, on transformers' own code, with attention by Hone where there is no mask:
@@ -84,17 +88,19 @@ def accelerate(
     if training:
         return _for_training(model, format)
     family = family_of(base)
-    check_tensors(base, running.DEVICES)
     _check_modules(base)
+    swaps = _adopted(base, family, format)
+    check_tensors(base, running.DEVICES)
     _check_format(base, format)
     dry = running.Runner(base, model, family, max_batch, max_tokens)
-    swaps: List[Any] = []
+    packed = format or ("codes of its quantizer" if swaps else "")
     if format is not None:
         swaps = _quantized(base, format, _group_for(base, dry.anatomy, format, group))
         dry.read(base, model)
-    before = _Before(getattr(base.config, "_attn_implementation", None), (), format or "")
+    before = _Before(getattr(base.config, "_attn_implementation", None), (), packed)
     register_attention()
-    model.set_attn_implementation("hone")
+    if before.attention != "eager":  # which alone gives the weights of attention
+        model.set_attn_implementation("hone")
     classes.attach(dry, base, model)
     _BEFORE[model] = before
     return _report(model, dry, swaps, format)
@@ -111,6 +117,8 @@ def restore(model: nn.Module) -> None:
     if before.quantized:
         raise ValueError(
             f"model: its weights were quantized to {before.quantized}, and the others are gone; load it again"
+            if before.quantized in _FORMATS
+            else "model: its layers are Hone's in place of its quantizer's, which are gone; load it again"
         )
     del _BEFORE[model]
     for module, old in before.swapped:
@@ -120,7 +128,7 @@ def restore(model: nn.Module) -> None:
         return
     for module in [base] if model is base else [base, model]:
         classes.detach(module)
-    if before.attention is not None:
+    if before.attention not in (None, "eager"):
         model.set_attn_implementation(before.attention)
     for module in base.modules():
         for parameter in module._parameters.values():
@@ -154,6 +162,26 @@ def _check_modules(base: nn.Module) -> None:
             raise ValueError(f"model: {name or 'it'} has a forward of its own; allowed are modules with that of their class")
 
 
+def _adopted(base: nn.Module, family: Any, format: Optional[str]) -> List[Any]:
+    """Takes over the layers of a quantizer of transformers; the model is as before where that, or the rest of it, has no
+    kernels."""
+    from ._accelerated import runner as running
+    from ._accelerated.anatomy import check_tensors
+    from ._accelerated.packed import adopt, packed_classes
+
+    found = packed_classes(base)
+    if found and format is not None:
+        kinds = ", ".join(found)
+        raise ValueError(f"format: {format!r} of a model whose layers are {kinds}; allowed is None: they have codes")
+
+    def check() -> None:
+        check_tensors(base, running.DEVICES)
+        with torch.no_grad(), torch.inference_mode(False):
+            family.read(base)
+
+    return adopt(base, check)
+
+
 def _check_format(base: nn.Module, format: Optional[str]) -> None:
     if format is None:
         return
@@ -167,7 +195,7 @@ def _check_format(base: nn.Module, format: Optional[str]) -> None:
 def _group_for(base: nn.Module, anatomy: Any, format: str, group: Optional[int]) -> int:
     """One for all layers. Raises ValueError where weights cannot stand one behind another, or the group does not fit."""
     unit = BLOCK if format in ("w4a16", "w8a16") else (group or 1)
-    parts = [module for module in base.modules() if hasattr(module, "k_proj") or hasattr(module, "gate_up_proj")]
+    parts = [m for m in base.modules() if hasattr(m, "k_proj") or isinstance(getattr(m, "gate_up_proj", None), nn.Module)]
     for module in parts:
         halves = getattr(module, "gate_up_proj", None)
         layers = [getattr(module, name) for name in ("q_proj", "k_proj", "v_proj")] if halves is None else [halves]
@@ -232,18 +260,25 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
     count = len(anatomy.layers)
     layer = anatomy.layers[0]
     replaced = [
-        (f"{count} layers' queries, keys and values", "one product each" + (" behind its norm" if layer.whole else "")),
+        (f"{count} layers' queries, keys and values", "one product each" + (" behind its norm" if anatomy.whole else "")),
         (
             f"{count} {'rotary embeddings and ' if anatomy.rotary else ''}appends to the cache",
             "hone.ops.rope_kv_append" + (", with the norms of heads" if layer.head_norms else ""),
         ),
         (f"{count} attentions", "hone.ops.attention_with_cache" + _options_of(anatomy)),
-        (f"{count} feed-forward networks", "one operator each" + (", with norm and residual" if layer.whole else "")),
     ]
-    if not layer.whole:
-        replaced.append((f"{2 * count + 1} norms", "norms with the sum before them"))
+    mixtures = sum(isinstance(one.network, Experts) for one in anatomy.layers)
+    if mixtures < count:
+        how = "one operator each" + (", with norm and residual" if anatomy.whole else "")
+        replaced.append((f"{count - mixtures} feed-forward networks", how))
+    if mixtures:
+        replaced.append((f"{mixtures} mixtures of experts", "a routing and two products of all experts each"))
+    if not anatomy.whole:
+        behind = sum(one is not None for layer in anatomy.layers for one in (layer.behind_attention, layer.behind_network))
+        replaced.append((f"{2 * count + 1 + behind} norms", "norms, with the sum before them where there is one"))
     if swaps:
-        replaced.append((f"{len(swaps)} linear layers", f"weights of {format}"))
+        kinds = sorted({old.__name__ for _, old, _ in swaps})
+        replaced.append((f"{len(swaps)} layers of {', '.join(kinds)}", f"weights of {format or 'hone.nn.QuantizedLinear'}"))
     left: List[Tuple[str, str]] = []
     if runner.has_head:
         replaced.append(
@@ -254,6 +289,8 @@ def _report(model: nn.Module, runner: Any, swaps: List[Any], format: Optional[st
         left.append(("the head and generate()", f"{type(model).__name__} is not known as a language model"))
     if swaps and runner.has_head:
         left.append(("the language head", "it keeps its weights: codes would cost it the most"))
+    if swaps and mixtures:
+        left.append(("the experts", f"they keep their weights: there are no kernels of {format} for them"))
     return Report(type(model).__name__, tuple(replaced), tuple(left))
 
 

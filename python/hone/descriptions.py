@@ -14,6 +14,7 @@ from ._operators.description import (
     OfExpertLinear,
     OfExpertRouting,
     OfNorm,
+    OfQuantizedExpertLinear,
     OfQuantizedFfn,
     OfQuantizedLinear,
     OfRopeKvAppend,
@@ -27,6 +28,7 @@ __all__ = [
     "FusedFfn",
     "LayerNorm",
     "Linear",
+    "QuantizedExpertLinear",
     "QuantizedFfn",
     "QuantizedLinear",
     "RmsNorm",
@@ -246,6 +248,43 @@ class LayerNorm(OfNorm):
     SIZES = ("hidden", "max_rows")
     LIMIT = "max_rows"
     WORDS = {"dtype": structs.DTYPES, "output": structs.NORM_OUTPUTS}
+
+
+@dataclass(frozen=True)
+class QuantizedExpertLinear(OfQuantizedExpertLinear):
+    """ExpertLinear with quantized weights, all of one format: row p of x, sorted by expert as ExpertRouting
+    says, times the weight of expert e with starts[e] <= p < starts[e + 1], whose elements are (code - zero
+    point) * scale. gather, combine, biases and gates are as there.
+
+    w4a16 and w8a16 multiply x as it is; weights may be rounded to dtype before that. w8a8 and fp8 multiply
+    codes with codes, which are made of x first, with a scale for each row (fp8 with a group: for each 128
+    columns of it), the largest magnitude at 127 or 448.
+    """
+
+    in_features: int  # elements of a row of x; 1 to 262144
+    out_features: int  # elements of a row of out; 1 to 1048576
+    experts: int  # 1 to 512
+    top_k: int  # experts of a token; 1 to 32
+    format: str = "w4a16"  # "w4a16", "w8a16", "w8a8", "fp8"
+    # columns of a weight that share a scale; 0: all of a row. As in QuantizedLinear: w4a16: 32, 64 or 128,
+    # dividing in_features; fp8: 128, dividing in_features, for a scale each 128 x 128; others: 0; 0 to 128
+    group: int = 0
+    max_tokens: int = 8192  # most tokens of one call
+    dtype: str = "bf16"  # element type of x, biases and out; fp16 or bf16, or a torch.dtype
+    zeros: bool = False  # w4a16: codes have zero points, one a group
+    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
+    gated: bool = False  # there is a second weight, up
+    bias: bool = False
+    gather: bool = False  # x has a row for each token
+    combine: bool = False  # out has a row for each token
+
+    C_NAME = "quantized_expert_linear"
+    STRUCT = structs.QuantizedExpertLinear
+    FAMILY = "quantized_expert_linear"
+    SIZES = ("in_features", "out_features", "experts", "top_k", "group", "max_tokens")
+    LIMIT = "max_tokens"
+    WORDS = {"dtype": structs.DTYPES, "format": structs.QUANT_FORMATS, "activation": structs.ACTIVATIONS}
+    C_FIELDS = {"in_features": "in", "out_features": "out"}
 
 
 @dataclass(frozen=True)

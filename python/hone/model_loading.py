@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from ._weights.packed_folder import read_tensor
+from ._weights.experts import Stacked, stacked_experts
 from ._weights.safetensors import StoredTensor, open_folder, read_json
 from .accelerating import accelerate
 from .loading import fill_model, load_quantized
@@ -56,8 +57,8 @@ def load(
     if method:
         load_quantized(model, place, device=device)
     else:
-        named = _named_for(model, tensors)
-        fill_model(model, named, lambda tensor: read_tensor(tensor).to(device, wanted))
+        named = _named_for(model, stacked_experts(tensors) if _has_experts(model) else tensors)
+        fill_model(model, named, lambda tensor: _read(tensor, device, wanted))
     for module in model.modules():
         for name, buffer in module._buffers.items():
             if buffer is not None:
@@ -66,6 +67,20 @@ def load(
         model.generation_config = GenerationConfig.from_pretrained(place, local_files_only=True)
     accelerate(model, format, **options)
     return model
+
+
+def _has_experts(model: Any) -> bool:
+    return any(".experts.gate_up_proj" in name for name, _ in model.named_parameters())
+
+
+def _read(tensor: Any, device: Any, dtype: torch.dtype) -> torch.Tensor:
+    if not isinstance(tensor, Stacked):
+        return read_tensor(tensor).to(device, dtype)
+    made = torch.empty(tensor.shape, dtype=dtype, device=device)
+    for expert, parts in enumerate(tensor.parts):
+        for half, part in zip(made[expert].chunk(len(parts)), parts):
+            half.copy_(read_tensor(part))
+    return made
 
 
 def _quantization_of(config: Dict[str, Any]) -> str:

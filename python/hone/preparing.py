@@ -40,6 +40,10 @@ def prepare(description: descriptions.RmsNorm, device: Any = None) -> calls.Norm
 def prepare(description: descriptions.LayerNorm, device: Any = None) -> calls.Norm: ...
 @overload
 def prepare(
+    description: descriptions.QuantizedExpertLinear, device: Any = None,
+) -> calls.QuantizedExpertLinearOperator: ...
+@overload
+def prepare(
     description: descriptions.QuantizedLinear, device: Any = None,
 ) -> calls.QuantizedLinearOperator: ...
 @overload

@@ -155,6 +155,24 @@ QuantizeWeights from_c(const hone_quantize_weights& given) {
             .search = flag_from("search", given.search)};
 }
 
+QuantizedExpertLinear from_c(const hone_quantized_expert_linear& given) {
+    check_reserved(given.reserved);
+    return {.in = given.in,
+            .out = given.out,
+            .experts = given.experts,
+            .top_k = given.top_k,
+            .max_tokens = given.max_tokens,
+            .dtype = dtype_from("dtype", given.dtype),
+            .format = quant_format_from("format", given.format),
+            .group = given.group,
+            .zeros = flag_from("zeros", given.zeros),
+            .activation = activation_from("activation", given.activation),
+            .gated = flag_from("gated", given.gated),
+            .bias = flag_from("bias", given.bias),
+            .gather = flag_from("gather", given.gather),
+            .combine = flag_from("combine", given.combine)};
+}
+
 QuantizedLinear from_c(const hone_quantized_linear& given) {
     check_reserved(given.reserved);
     return {.in = given.in,

@@ -25,6 +25,7 @@ namespace hone::c_api {
 [[nodiscard]] RmsNorm from_c(const hone_rms_norm& given);
 [[nodiscard]] LayerNorm from_c(const hone_layer_norm& given);
 [[nodiscard]] QuantizeWeights from_c(const hone_quantize_weights& given);
+[[nodiscard]] QuantizedExpertLinear from_c(const hone_quantized_expert_linear& given);
 [[nodiscard]] QuantizedLinear from_c(const hone_quantized_linear& given);
 [[nodiscard]] QuantizedFfn from_c(const hone_quantized_ffn& given);
 [[nodiscard]] RmsNormBackward from_c(const hone_rms_norm_backward& given);
@@ -149,6 +150,22 @@ namespace hone::c_api {
             .zeros = args.zeros,
             .workspace = args.workspace,
             .weight_stride = args.weight_stride};
+}
+
+[[nodiscard]] inline QuantizedExpertLinearArgs from_c(
+    const hone_quantized_expert_linear_args& args) noexcept {
+    return {.x = args.x,
+            .starts = args.starts,
+            .rows = args.rows,
+            .routing_weights = args.routing_weights,
+            .weight = {.codes = args.weight, .scales = args.scales, .zeros = args.zeros},
+            .up = {.codes = args.up, .scales = args.up_scales, .zeros = args.up_zeros},
+            .bias = args.bias,
+            .up_bias = args.up_bias,
+            .out = args.out,
+            .workspace = args.workspace,
+            .x_stride = args.x_stride,
+            .out_stride = args.out_stride};
 }
 
 [[nodiscard]] inline QuantizedLinearArgs from_c(const hone_quantized_linear_args& args) noexcept {

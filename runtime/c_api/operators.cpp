@@ -90,6 +90,17 @@ hone_status hone_quantize_weights_args_init(hone_quantize_weights_args* args, si
     return initialize(args, struct_size, defaults);
 }
 
+hone_status hone_quantized_expert_linear_init(hone_quantized_expert_linear* description, size_t struct_size) {
+    constexpr hone_quantized_expert_linear defaults = HONE_QUANTIZED_EXPERT_LINEAR_INIT;
+    return initialize(description, struct_size, defaults);
+}
+
+hone_status hone_quantized_expert_linear_args_init(hone_quantized_expert_linear_args* args,
+                                                   size_t struct_size) {
+    constexpr hone_quantized_expert_linear_args defaults = HONE_QUANTIZED_EXPERT_LINEAR_ARGS_INIT;
+    return initialize(args, struct_size, defaults);
+}
+
 hone_status hone_quantized_linear_init(hone_quantized_linear* description, size_t struct_size) {
     constexpr hone_quantized_linear defaults = HONE_QUANTIZED_LINEAR_INIT;
     return initialize(description, struct_size, defaults);
@@ -273,6 +284,26 @@ hone_status hone_layer_norm_explain(const hone_runtime* runtime, const hone_laye
                                     int64_t rows, hone_text_format format, char* text, size_t capacity,
                                     size_t* length) {
     return explain(runtime, description, rows, {format, text, capacity, length}, "hone_layer_norm_explain");
+}
+
+hone_status hone_quantized_expert_linear_prepare(hone_runtime* runtime,
+                                                 const hone_quantized_expert_linear* description,
+                                                 hone_operator** op) {
+    return prepare(runtime, description, op, "hone_quantized_expert_linear_prepare");
+}
+
+hone_status hone_quantized_expert_linear_run(const hone_operator* op, void* stream,
+                                             const hone_quantized_expert_linear_args* args, int64_t tokens) {
+    constexpr hone_quantized_expert_linear_args defaults = HONE_QUANTIZED_EXPERT_LINEAR_ARGS_INIT;
+    return run<hone::QuantizedExpertLinearKernel>(op, stream, args, defaults, tokens);
+}
+
+hone_status hone_quantized_expert_linear_explain(const hone_runtime* runtime,
+                                                 const hone_quantized_expert_linear* description,
+                                                 int64_t tokens, hone_text_format format, char* text,
+                                                 size_t capacity, size_t* length) {
+    return explain(runtime, description, tokens, {format, text, capacity, length},
+                   "hone_quantized_expert_linear_explain");
 }
 
 hone_status hone_quantized_linear_prepare(hone_runtime* runtime, const hone_quantized_linear* description,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,46 @@ RunCounter& Capture::counter(const Problem& at_edge, Origin origin) {
     return made.counter;
 }
 
+/// Calls of each entry, those of graphs' recordings included.
+std::vector<std::uint64_t> Capture::sums() const {
+    std::vector<std::uint64_t> sums;
+    for (const Entry& entry : entries_) sums.push_back(entry.counter.sum());
+    return sums;
+}
+
+std::shared_ptr<std::atomic<std::uint64_t>> Capture::record(const std::function<void()>& record) {
+    std::unique_lock lock(mutex_);
+    std::vector<std::uint64_t> before = sums();
+    lock.unlock();
+    record();
+    lock.lock();
+    const std::vector<std::uint64_t> after = sums();
+    before.resize(after.size());
+    auto graph = std::make_shared<Graph>();
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        if (after[i] == before[i]) continue;
+        entries_[i].recorded += after[i] - before[i];
+        graph->calls.emplace_back(&entries_[i], after[i] - before[i]);
+    }
+    graphs_.push_back(graph);
+    return {graph, &graph->launches};
+}
+
+/// Calls of each entry that ran.
+std::vector<std::uint64_t> Capture::calls() const {
+    std::map<const Entry*, std::uint64_t> replayed;
+    for (const auto& graph : graphs_) {
+        const std::uint64_t launches = graph->launches.load(std::memory_order_relaxed);
+        for (const auto& [entry, calls] : graph->calls) replayed[entry] += launches * calls;
+    }
+    std::vector<std::uint64_t> calls = sums();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        const auto found = replayed.find(&entries_[i]);
+        calls[i] += (found == replayed.end() ? 0 : found->second) - entries_[i].recorded;
+    }
+    return calls;
+}
+
 std::uint64_t Capture::runs(Origin origin) const {
     const std::lock_guard lock(mutex_);
     std::uint64_t sum = 0;
@@ -131,11 +172,12 @@ void Capture::write() noexcept {
 void Capture::write_changes() {
     std::vector<CapturedProblem> changes;
     std::vector<std::pair<Entry*, std::uint64_t>> counted;
-    for (Entry& entry : entries_) {
-        const std::uint64_t now = entry.counter.sum();
-        if (now == entry.written) continue;
-        changes.push_back({gpu_, entry.problem, now - entry.written});
-        counted.emplace_back(&entry, now);
+    const std::vector<std::uint64_t> all = calls();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        Entry& entry = entries_[i];
+        if (all[i] <= entry.written) continue;  // less while a graph is being recorded
+        changes.push_back({gpu_, entry.problem, all[i] - entry.written});
+        counted.emplace_back(&entry, all[i]);
     }
     if (changes.empty()) return;
     add_to_capture(file_, changes);

@@ -3,13 +3,17 @@
 // call nothing; a thread adds the counts to the file every few seconds.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "kernel_templates/problem.h"
 #include "runtime/compile/image_provider.h"
@@ -36,6 +40,9 @@ class Capture {
     [[nodiscard]] RunCounter& counter(const Problem& at_edge, Origin origin);
     /// Calls that were counted here.
     [[nodiscard]] std::uint64_t runs(Origin origin) const;
+    /// What `record` calls is not counted, but again and again with the number that is returned: a CUDA graph
+    /// of calls, and how often it was launched. Nobody else may call meanwhile what `record` does.
+    [[nodiscard]] std::shared_ptr<std::atomic<std::uint64_t>> record(const std::function<void()>& record);
     /// Adds what was counted since the last time to the file. Never throws: trouble is a warning, once, and
     /// what could not be written is tried again with the next.
     void write() noexcept;
@@ -45,17 +52,25 @@ class Capture {
         std::string problem;
         Origin origin;
         RunCounter counter;
+        std::uint64_t recorded = 0;  ///< of these, calls that went into graphs
         std::uint64_t written = 0;
     };
+    struct Graph {
+        std::vector<std::pair<Entry*, std::uint64_t>> calls;
+        std::atomic<std::uint64_t> launches{0};
+    };
     void write_changes();
+    [[nodiscard]] std::vector<std::uint64_t> sums() const;
+    [[nodiscard]] std::vector<std::uint64_t> calls() const;
     void keep_writing();
 
     std::filesystem::path file_;
     std::string gpu_;
     WarningSink warn_;
     bool warned_ = false;
-    mutable std::mutex mutex_;  ///< guards entries_ (but for the counters) and warned_
+    mutable std::mutex mutex_;  ///< guards entries_ (but for the counters), graphs_ and warned_
     std::deque<Entry> entries_;
+    std::vector<std::shared_ptr<Graph>> graphs_;
     UniqueFd end_;  ///< becomes readable when the thread is to end
     int process_;   ///< a forked child has neither the thread nor anything to add
     std::thread thread_;

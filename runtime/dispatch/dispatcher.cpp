@@ -84,10 +84,30 @@ Dispatcher::Draft Dispatcher::draft(const Request& request) const {
     const Knowledge knowledge = winners_->find(request.problem);
     for (std::size_t i = 0; i < draft.grid.cells(); ++i) {
         const Problem last = draft.grid.last(i);
-        draft.cells.push_back(
-            {draft.grid.first(i), last, choose(last, knowledge.winners, session_->traits())});
+        std::optional<Choice> choice = held(last);
+        if (!choice) choice = choose(last, knowledge.winners, session_->traits());
+        draft.cells.push_back({draft.grid.first(i), last, std::move(choice)});
     }
     return draft;
+}
+
+void Dispatcher::hold(const Problem& at_edge, const Candidate& candidate) {
+    const std::lock_guard lock(held_mutex_);
+    held_.insert_or_assign(to_string(at_edge), candidate);
+}
+
+void Dispatcher::release(const Problem& at_edge) {
+    const std::lock_guard lock(held_mutex_);
+    held_.erase(to_string(at_edge));
+}
+
+/// Without a record, as a fallback has none: one that does not load is an error, not a warning.
+std::optional<Choice> Dispatcher::held(const Problem& at_edge) const {
+    const std::lock_guard lock(held_mutex_);
+    if (held_.empty()) return std::nullopt;
+    const auto found = held_.find(to_string(at_edge));
+    if (found == held_.end()) return std::nullopt;
+    return Choice{.candidate = found->second, .origin = Origin::exact, .measured_at = dynamic_text(at_edge)};
 }
 
 std::vector<Bucket> Dispatcher::prepare_buckets(Visit& visit, const Draft& draft, PrepareReport& report) {
@@ -200,6 +220,13 @@ Explanation Dispatcher::explain(const Problem& largest, const Sizes& sizes) cons
     const std::lock_guard lock(mutex_);
     return runtime::explain(with(largest, sizes), largest,
                             {winners_.get(), &session_->traits(), images_->cache()});
+}
+
+std::shared_ptr<std::atomic<std::uint64_t>> Dispatcher::record_graph(
+    const std::function<void()>& record) const {
+    if (capture_ != nullptr) return capture_->record(record);
+    record();
+    return nullptr;
 }
 
 Counters Dispatcher::counters() const {

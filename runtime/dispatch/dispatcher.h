@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,7 +46,16 @@ class Dispatcher {
     /// Which kernel a call of these sizes takes; `largest` carries the maxima.
     [[nodiscard]] Explanation explain(const Problem& largest, const Sizes& sizes) const;
 
+    /// From now on prepare() takes this candidate for the cell whose largest problem this is, whatever is
+    /// stored, until release(): how a race tries kernels where they run. What is prepared already keeps what
+    /// it has, and explain() knows nothing of it.
+    void hold(const Problem& at_edge, const Candidate& candidate);
+    void release(const Problem& at_edge);
+
     void freeze() noexcept { images_->freeze(); }
+    /// As Capture::record(); nullptr, and no more than the call, where there is no capture.
+    [[nodiscard]] std::shared_ptr<std::atomic<std::uint64_t>> record_graph(
+        const std::function<void()>& record) const;
     [[nodiscard]] Counters counters() const;
     [[nodiscard]] std::string last_launch_error() const;
     [[nodiscard]] const DeviceSession& session() const { return *session_; }
@@ -70,6 +80,7 @@ class Dispatcher {
         std::vector<Cell> cells;
     };
     [[nodiscard]] Draft draft(const Request& request) const;
+    [[nodiscard]] std::optional<Choice> held(const Problem& at_edge) const;
     [[nodiscard]] std::vector<Bucket> prepare_buckets(Visit& visit, const Draft& draft,
                                                       PrepareReport& report);
     void ask_for_image(Visit& visit, const Cell& cell);
@@ -90,8 +101,10 @@ class Dispatcher {
     std::unique_ptr<const WinnerTable> winners_;
     mutable std::mutex mutex_;  ///< guards images_ (but for its atomics), sites_ and unloadable_
     std::vector<std::string> sites_;
-    std::set<std::string> unloadable_;  ///< winners that failed before, "rmsnorm ...: block_rows ..."
-    std::mutex kept_mutex_;             ///< guards kept_; taken before mutex_
+    std::set<std::string> unloadable_;       ///< winners that failed before, "rmsnorm ...: block_rows ..."
+    mutable std::mutex held_mutex_;          ///< guards held_
+    std::map<std::string, Candidate> held_;  ///< by the text of the problem at the cell's edge
+    std::mutex kept_mutex_;                  ///< guards kept_; taken before mutex_
     std::map<std::string, std::shared_ptr<const PreparedOperator>> kept_;  ///< by the text of their problems
     std::atomic<std::uint64_t> prepares_{0};
 };

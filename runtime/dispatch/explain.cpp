@@ -44,8 +44,10 @@ void add_ties(const cache::Ties& ties, Explanation& explanation) {
 
 void add_measurement(const cache::LoadedWinner& record, const Facts& facts, Explanation& explanation) {
     explanation.measured_us = record.trial.timing.median_us;
+    explanation.measured_at_mhz = record.trial.timing.sm_clock_mhz;
     explanation.measured_on = measured_on(record.trial);
     explanation.layer = record.layer;
+    explanation.chain = record.trial.chain;
     if (facts.trials == nullptr) return;
     const std::vector<cache::Trial> trials = trials_beside(record.trial, *facts.trials);
     add_runner_up(record.trial, trials, explanation);

@@ -50,8 +50,12 @@ void add_ties(const Explanation& explanation, std::string& text) {
 void add_measurement(const Explanation& explanation, std::string& text) {
     auto out = std::back_inserter(text);
     if (explanation.measured_us <= 0) return;
-    fmt::format_to(out, "  measured:   {:.2f} us on {}, known from the {} layer\n", explanation.measured_us,
-                   explanation.measured_on, explanation.layer);
+    const int mhz = explanation.measured_at_mhz;
+    fmt::format_to(out, "  measured:   {:.2f} us {}on {}, known from the {} layer\n", explanation.measured_us,
+                   mhz > 0 ? fmt::format("at {} MHz ", mhz) : "", explanation.measured_on, explanation.layer);
+    if (!explanation.chain.empty())
+        fmt::format_to(out, "  chosen in:  a step of {}, where it makes the whole shortest\n",
+                       explanation.chain);
     add_ties(explanation, text);
     if (explanation.runner_up.empty()) return;
     fmt::format_to(out, "  runner-up:  {}, {:.2f} us ({:+.1f} %)\n", explanation.runner_up,

@@ -46,11 +46,13 @@ Json as_json(const Explanation& explained) {
         {"measured_us", explained.measured_us},
         {"measured_on", explained.measured_on},
         {"layer", explained.layer},
+        {"chain", explained.chain},
         {"default", explained.fallback},
         {"runner_up", explained.runner_up},
         {"runner_up_us", explained.runner_up_us},
         {"margin", margin_known ? Json(explained.runner_up_us / explained.measured_us - 1) : Json(nullptr)},
         {"tied_with", explained.tied_with},
+        {"measured_at_mhz", explained.measured_at_mhz},
         {"tied_within", explained.tied_within},
         {"passed_over", explained.passed_over},
         {"tune_command", bucket.tune_command}};

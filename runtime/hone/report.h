@@ -74,10 +74,14 @@ struct Explanation {
     std::string problem;
     BucketReport bucket;      ///< its image fields are unset: explaining loads nothing
     double measured_us = 0;   ///< median of the chosen candidate where it was measured; 0: not measured
+    int measured_at_mhz = 0;  ///< the multiprocessors' clock in that measurement; 0: not known
     std::string measured_on;  ///< GPU, driver and compiler of the measurement
     std::string layer;        ///< cache layer that knows it: "user", "site", "packaged"
-    std::string fallback;     ///< what would run without any knowledge
-    std::string runner_up;    ///< second best trial of that measurement, if the cache has it
+    /// The model's step in which it was chosen: "llama-3-8b tokens=8 kv=1024". Empty: it was the fastest
+    /// alone.
+    std::string chain;
+    std::string fallback;   ///< what would run without any knowledge
+    std::string runner_up;  ///< second best trial of that measurement, if the cache has it
     double runner_up_us = 0;
     std::vector<std::string> tied_with;    ///< candidates that could have won as well, the closest first
     double tied_within = 0;                ///< how far off the furthest is: 0.004 is 0.4 %

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -22,6 +23,7 @@
 #include "hone/fused_ffn.h"
 #include "hone/linear.h"
 #include "hone/norm.h"
+#include "hone/quantized_expert_linear.h"
 #include "hone/quantized_ffn.h"
 #include "hone/quantized_linear.h"
 #include "hone/rms_norm_backward.h"
@@ -52,7 +54,7 @@ struct RuntimeOptions {
     /// Counts the calls of each problem, at no cost to them, and adds the counts to this file every five
     /// seconds and at the end: `hone tune --captured FILE` then tunes what takes the time. Processes may
     /// share it, later ones add to it. Empty: HONE_CAPTURE, else nothing is captured. A call in a CUDA graph
-    /// counts once, when it is recorded.
+    /// counts once, when it is recorded, or as often as Runtime::record_graph() says.
     std::filesystem::path capture_file{};
     /// Gets one sentence when something only degrades (an unreadable cache, a winner that does not load).
     /// Called under a lock by a thread in prepare(), or by the one that writes a capture: it must not call
@@ -70,6 +72,19 @@ struct Counters {
     std::uint64_t prepares = 0;
     std::uint64_t compiles = 0;  ///< by NVRTC
     std::uint64_t image_cache_hits = 0;
+};
+
+/// The calls of a CUDA graph, for who launches it: Runtime::record_graph().
+class GraphCalls {
+  public:
+    /// The graph was launched once more. An addition, and nothing where no calls are captured.
+    void launched() const noexcept {
+        if (launches_) launches_->fetch_add(1, std::memory_order_relaxed);
+    }
+
+  private:
+    friend class Runtime;
+    std::shared_ptr<std::atomic<std::uint64_t>> launches_;
 };
 
 class Runtime {
@@ -95,6 +110,7 @@ class Runtime {
     [[nodiscard]] FusedFfnKernel prepare(const FusedFfn& description);
     [[nodiscard]] RmsNormKernel prepare(const RmsNorm& description);
     [[nodiscard]] LayerNormKernel prepare(const LayerNorm& description);
+    [[nodiscard]] QuantizedExpertLinearKernel prepare(const QuantizedExpertLinear& description);
     [[nodiscard]] QuantizedLinearKernel prepare(const QuantizedLinear& description);
     [[nodiscard]] QuantizedFfnKernel prepare(const QuantizedFfn& description);
     [[nodiscard]] RmsNormBackwardKernel prepare(const RmsNormBackward& description);
@@ -111,6 +127,7 @@ class Runtime {
     [[nodiscard]] std::array<Explanation, 2> explain(const FusedFfn& description, std::int64_t tokens) const;
     [[nodiscard]] Explanation explain(const RmsNorm& description, std::int64_t rows) const;
     [[nodiscard]] Explanation explain(const LayerNorm& description, std::int64_t rows) const;
+    [[nodiscard]] Explanation explain(const QuantizedExpertLinear& description, std::int64_t tokens) const;
     [[nodiscard]] Explanation explain(const QuantizedLinear& description, std::int64_t tokens) const;
     [[nodiscard]] std::array<Explanation, 2> explain(const QuantizedFfn& description,
                                                      std::int64_t tokens) const;
@@ -121,6 +138,11 @@ class Runtime {
 
     /// From now on a prepare() that would have to compile throws Error (frozen) instead.
     void freeze() noexcept;
+
+    /// Calls `record`, in which kernels of this Runtime are recorded into a CUDA graph. The capture then
+    /// counts them with each GraphCalls::launched(), and not now. No other thread may call such kernels
+    /// meanwhile. What `record` throws passes through.
+    [[nodiscard]] GraphCalls record_graph(const std::function<void()>& record);
 
     [[nodiscard]] Counters counters() const;
     /// What the driver said at the latest run() that returned launch_failed, and to which kernel; empty: none

@@ -31,6 +31,10 @@ namespace hone::runtime {
 [[nodiscard]] LayerNormKernel prepare_with(const Maker& maker, const LayerNorm& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const LayerNorm& description,
                                        std::int64_t rows);
+[[nodiscard]] QuantizedExpertLinearKernel prepare_with(const Maker& maker,
+                                                       const QuantizedExpertLinear& description);
+[[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const QuantizedExpertLinear& description,
+                                       std::int64_t tokens);
 [[nodiscard]] QuantizedLinearKernel prepare_with(const Maker& maker, const QuantizedLinear& description);
 [[nodiscard]] Explanation explain_with(const Dispatcher& dispatcher, const QuantizedLinear& description,
                                        std::int64_t tokens);

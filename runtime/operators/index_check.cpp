@@ -143,8 +143,9 @@ bool are_permuted(const Indices& indices) {
     });
 }
 
-Status check_routing(const Driver& driver, const ExpertLinear& layer, const ExpertLinearArgs& args,
-                     std::int64_t tokens) {
+/// Of a layer of experts, whatever its weights are.
+template <class Layer, class Args>
+Status check_routing(const Driver& driver, const Layer& layer, const Args& args, std::int64_t tokens) {
     const std::int64_t places = tokens * layer.top_k;
     const Indices starts = read(driver, args.starts, layer.experts + 1);
     if (!are_starts(starts, places, places) || starts.back() != places) return Status::bad_lengths;
@@ -193,6 +194,15 @@ Status check_indices(const DeviceSession& session, CUstream stream, const RopeKv
 
 Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
                      const ExpertLinear& layer, const ExpertLinearArgs& args, std::int64_t tokens) noexcept {
+    const Status wrong = kernels.check(call, {tokens});
+    if (wrong != Status::ok || tokens == 0) return wrong;
+    return on_the_host(kernels.session(), stream,
+                       [&](const Driver& driver) { return check_routing(driver, layer, args, tokens); });
+}
+
+Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
+                     const QuantizedExpertLinear& layer, const QuantizedExpertLinearArgs& args,
+                     std::int64_t tokens) noexcept {
     const Status wrong = kernels.check(call, {tokens});
     if (wrong != Status::ok || tokens == 0) return wrong;
     return on_the_host(kernels.session(), stream,

@@ -7,6 +7,7 @@
 
 #include "hone/attention.h"
 #include "hone/expert_linear.h"
+#include "hone/quantized_expert_linear.h"
 #include "hone/rope_kv_append.h"
 #include "runtime/cuda/device_session.h"
 #include "runtime/dispatch/prepared_operator.h"
@@ -24,6 +25,9 @@ namespace hone::runtime {
 /// to all places, bad_indices for rows that are not each place once.
 [[nodiscard]] Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
                                    const ExpertLinear& layer, const ExpertLinearArgs& args,
+                                   std::int64_t tokens) noexcept;
+[[nodiscard]] Status check_indices(const PreparedOperator& kernels, CUstream stream, const Call& call,
+                                   const QuantizedExpertLinear& layer, const QuantizedExpertLinearArgs& args,
                                    std::int64_t tokens) noexcept;
 
 /// Ids of the rows of a table, on the device.

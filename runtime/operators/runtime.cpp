@@ -20,6 +20,12 @@ Runtime::~Runtime() = default;
 
 void Runtime::freeze() noexcept { state_->dispatcher.freeze(); }
 
+GraphCalls Runtime::record_graph(const std::function<void()>& record) {
+    GraphCalls calls;
+    calls.launches_ = state_->dispatcher.record_graph(record);
+    return calls;
+}
+
 Counters Runtime::counters() const { return state_->dispatcher.counters(); }
 
 std::string Runtime::last_launch_error() const {

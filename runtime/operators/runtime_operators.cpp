@@ -46,6 +46,11 @@ LayerNormKernel Runtime::prepare(const LayerNorm& description) {
                             [&] { return runtime::prepare_with(state_->maker(), description); });
 }
 
+QuantizedExpertLinearKernel Runtime::prepare(const QuantizedExpertLinear& description) {
+    return runtime::guarded("prepare(QuantizedExpertLinear)",
+                            [&] { return runtime::prepare_with(state_->maker(), description); });
+}
+
 QuantizedLinearKernel Runtime::prepare(const QuantizedLinear& description) {
     return runtime::guarded("prepare(QuantizedLinear)",
                             [&] { return runtime::prepare_with(state_->maker(), description); });
@@ -109,6 +114,11 @@ Explanation Runtime::explain(const RmsNorm& description, std::int64_t rows) cons
 Explanation Runtime::explain(const LayerNorm& description, std::int64_t rows) const {
     return runtime::guarded("explain(LayerNorm)",
                             [&] { return runtime::explain_with(state_->dispatcher, description, rows); });
+}
+
+Explanation Runtime::explain(const QuantizedExpertLinear& description, std::int64_t tokens) const {
+    return runtime::guarded("explain(QuantizedExpertLinear)",
+                            [&] { return runtime::explain_with(state_->dispatcher, description, tokens); });
 }
 
 Explanation Runtime::explain(const QuantizedLinear& description, std::int64_t tokens) const {

@@ -332,6 +332,54 @@ static int quantize_weights_args_differs(void) {
            made.weight_stride != wanted.weight_stride;
 }
 
+static int quantized_expert_linear_differs(void) {
+    hone_quantized_expert_linear made;
+    const hone_quantized_expert_linear wanted = HONE_QUANTIZED_EXPERT_LINEAR_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_quantized_expert_linear_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.dtype != wanted.dtype ||
+           made.in != wanted.in ||
+           made.out != wanted.out ||
+           made.experts != wanted.experts ||
+           made.top_k != wanted.top_k ||
+           made.max_tokens != wanted.max_tokens ||
+           made.group != wanted.group ||
+           made.format != wanted.format ||
+           made.zeros != wanted.zeros ||
+           made.activation != wanted.activation ||
+           made.gated != wanted.gated ||
+           made.bias != wanted.bias ||
+           made.gather != wanted.gather ||
+           made.combine != wanted.combine ||
+           made.reserved != wanted.reserved;
+}
+
+static int quantized_expert_linear_args_differs(void) {
+    hone_quantized_expert_linear_args made;
+    const hone_quantized_expert_linear_args wanted = HONE_QUANTIZED_EXPERT_LINEAR_ARGS_INIT;
+    memset(&made, 0xff, sizeof made);
+    if (hone_quantized_expert_linear_args_init(&made, sizeof made) != HONE_OK) return 1;
+    return made.struct_size != wanted.struct_size ||
+           made.reserved != wanted.reserved ||
+           made.x != wanted.x ||
+           made.starts != wanted.starts ||
+           made.rows != wanted.rows ||
+           made.routing_weights != wanted.routing_weights ||
+           made.weight != wanted.weight ||
+           made.scales != wanted.scales ||
+           made.zeros != wanted.zeros ||
+           made.up != wanted.up ||
+           made.up_scales != wanted.up_scales ||
+           made.up_zeros != wanted.up_zeros ||
+           made.bias != wanted.bias ||
+           made.up_bias != wanted.up_bias ||
+           made.out != wanted.out ||
+           made.workspace != wanted.workspace ||
+           made.x_stride != wanted.x_stride ||
+           made.out_stride != wanted.out_stride;
+}
+
 static int quantized_linear_differs(void) {
     hone_quantized_linear made;
     const hone_quantized_linear wanted = HONE_QUANTIZED_LINEAR_INIT;
@@ -576,6 +624,8 @@ const char* differing_initializer(void) {
     if (layer_norm_differs()) return "layer_norm";
     if (quantize_weights_differs()) return "quantize_weights";
     if (quantize_weights_args_differs()) return "quantize_weights_args";
+    if (quantized_expert_linear_differs()) return "quantized_expert_linear";
+    if (quantized_expert_linear_args_differs()) return "quantized_expert_linear_args";
     if (quantized_linear_differs()) return "quantized_linear";
     if (quantized_linear_args_differs()) return "quantized_linear_args";
     if (quantized_ffn_differs()) return "quantized_ffn";

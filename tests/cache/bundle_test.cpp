@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache/bundle_row.h"
 #include "cache/error.h"
 #include "cache/packaged.h"
 #include "cache/sha256.h"
@@ -39,7 +40,7 @@ std::string refusal(const std::string& text) {
 
 /// A bundle around these rows, with a checksum that is right.
 std::string sealed(const std::string& array) {
-    return fmt::format("{{\n\"schema\": \"hone.tuned/2\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n",
+    return fmt::format("{{\n\"schema\": \"hone.tuned/3\",\n\"sha256\": \"{}\",\n\"winners\": {}\n}}\n",
                        sha256_hex(array), array);
 }
 
@@ -148,10 +149,39 @@ TEST_CASE("a contender is checked as a winner is, and the message names it") {
     CHECK_THROWS_AS((void)read_bundle(with_member("contenders", json::object()), "file.json"), BundleError);
 }
 
-TEST_CASE("a bundle of the schema before contenders is read") {
-    std::string text = write_bundle(sample_winners(3));
-    text.replace(text.find(bundle_schema), bundle_schema.size(), bundle_schema_without_contenders);
-    CHECK(read_bundle(text, "file.json").size() == 3);
+TEST_CASE("bundles of older schemas are read") {
+    for (const std::string_view older : {bundle_schema_without_contenders, bundle_schema_without_clocks}) {
+        std::string text = write_bundle(sample_winners(3));
+        text.replace(text.find(bundle_schema), bundle_schema.size(), older);
+        CHECK(read_bundle(text, "file.json").size() == 3);
+        if (older == bundle_schema_without_clocks)
+            CHECK(read_packaged_winners(text, "file.json").size() == 3);
+    }
+}
+
+TEST_CASE("clocks and ratios to the incumbent come along where they are known, and are checked") {
+    Trial winner = sample_winners(1)[0];
+    winner.timing.sm_clock_mhz = 1755;
+    winner.timing.incumbent_ratio = 0.984;
+    Trial clocked = contender_to(winner, 0, winner.timing.median_us + 1);
+    clocked.timing.sm_clock_mhz = 1740;
+    clocked.timing.incumbent_ratio = 1.003;
+    Trial plain = contender_to(winner, 1, winner.timing.median_us + 2);
+    plain.timing.sm_clock_mhz = 0;
+    plain.timing.incumbent_ratio = 0;
+    const std::string text = write_bundle({winner, clocked, plain});
+    const std::vector<Trial> back = read_bundle(text, "file.json");
+    REQUIRE(back.size() == 3);
+    CHECK(back[0] == winner);
+    CHECK(back[1].timing.sm_clock_mhz == 1740);
+    CHECK(back[1].timing.incumbent_ratio == 1.003);
+    CHECK(back[2].timing.sm_clock_mhz == 0);
+    CHECK(back[2].timing.incumbent_ratio == 0);
+    CHECK(read_packaged_winners(text, "file.json") == std::vector<Trial>{winner});
+    CHECK_THROWS_WITH_AS((void)read_bundle(with_member("sm_clock_mhz", -1), "file.json"),
+                         doctest::Contains("field 'sm_clock_mhz': is -1, allowed: 0 to"), BundleError);
+    CHECK_THROWS_WITH_AS((void)read_bundle(with_member("incumbent_ratio", -0.5), "file.json"),
+                         doctest::Contains("field 'incumbent_ratio'"), BundleError);
 }
 
 TEST_CASE("reading what was written gives the same winners") {
@@ -163,6 +193,17 @@ TEST_CASE("reading what was written gives the same winners") {
         std::ranges::sort(back, {}, by_identity);
         CHECK(winners == back);
     }
+}
+
+TEST_CASE("the step in which a winner was chosen comes back with it, and not with its contenders") {
+    Trial winner = sample_winner(1);
+    winner.chain = "llama-3-8b tokens=8 kv=1024";
+    const std::string text = write_bundle({winner});
+    CHECK(text.find("\"chain\":\"llama-3-8b tokens=8 kv=1024\"") != std::string::npos);
+    CHECK(read_bundle(text, "bundle.json").front() == winner);
+    CHECK(contender_of(winner).chain.empty());
+    winner.chain.clear();
+    CHECK(write_bundle({winner}).find("chain") == std::string::npos);
 }
 
 TEST_CASE("equal sets give equal bytes, whatever their order") {
@@ -401,13 +442,13 @@ TEST_CASE("crafted documents are refused") {
         "{" + std::string(1 << 20, '['),
         "{\"winners\": " + std::string(1 << 20, '['),
         "{\"winners\": " + std::string(17, '[') + std::string(17, ']') + "}",
-        replaced("hone.tuned/2", "hone.tuned/3"),
-        replaced("hone.tuned/2", "hone.tuned/2\\u0000"),
-        replaced("hone.tuned/2", "\\u001b[31m"),
-        replaced("\"hone.tuned/2\"", "1"),
+        replaced("hone.tuned/3", "hone.tuned/4"),
+        replaced("hone.tuned/3", "hone.tuned/3\\u0000"),
+        replaced("hone.tuned/3", "\\u001b[31m"),
+        replaced("\"hone.tuned/3\"", "1"),
         replaced("\"schema\"", "\"Schema\""),
         replaced("\"schema\": ", "\"note\": 1, \"schema\": "),
-        replaced("\"schema\": ", "\"schema\": \"hone.tuned/2\", \"schema\": "),
+        replaced("\"schema\": ", "\"schema\": \"hone.tuned/3\", \"schema\": "),
         replaced("\"sha256\": \"", "\"sha256\": \"0"),
         replaced("\"sha256\"", "\"sha512\""),
         replaced("\"winners\"", "\"losers\""),

@@ -94,6 +94,26 @@ TEST_CASE(
     CHECK(cache.past_winners().back() == predicted);
 }
 
+TEST_CASE("a winner that was chosen in a model's step holds its place against those measured alone") {
+    const TemporaryDirectory directory;
+    Cache cache = Cache::open(directory / "cache.db");
+    Trial in_chain = won(1, Provenance::measured, 1000);
+    in_chain.chain = "llama-3-8b tokens=8 kv=1024";
+    cache.store(in_chain);
+    cache.store(won(2, Provenance::measured, 2000));
+    CHECK(cache.winners() == std::vector<Trial>{in_chain});
+    CHECK(cache.stats().winners == 1);
+    CHECK(cache.verify().ok);
+    Trial again = won(3, Provenance::measured, 500);
+    again.chain = "llama-3-8b tokens=8 kv=4096";
+    cache.store(again);
+    CHECK(cache.winners() == std::vector<Trial>{again});  // the last one of the two
+    CHECK(cache.past_winners().back().chain.empty());
+    Trial alone = again;
+    alone.chain.clear();
+    CHECK(identity(alone) != identity(again));
+}
+
 TEST_CASE("a trial that did not win, or did not end well, is no winner") {
     const TemporaryDirectory directory;
     Cache cache = Cache::open(directory / "cache.db");

@@ -343,10 +343,11 @@ TEST_CASE("an older schema is brought up to date in one step, after a backup") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
     make_cache(file);
-    const std::array<Migration, 4> newer{{migrations()[0],
+    const std::array<Migration, 5> newer{{migrations()[0],
                                           migrations()[1],
-                                          {.to = 3, .sql = "CREATE TABLE note (text TEXT) STRICT"},
-                                          {.to = 4, .sql = "INSERT INTO note VALUES ('hello')"}}};
+                                          migrations()[2],
+                                          {.to = 4, .sql = "CREATE TABLE note (text TEXT) STRICT"},
+                                          {.to = 5, .sql = "INSERT INTO note VALUES ('hello')"}}};
     const std::string before = listing(directory.path());
     {
         const Database reader = open_database(file, OpenMode::read_only, {.schema = newer});
@@ -356,7 +357,7 @@ TEST_CASE("an older schema is brought up to date in one step, after a backup") {
     CHECK(listing(directory.path()) == before);
     {
         const Database database = open_database(file, OpenMode::read_write, {.schema = newer});
-        CHECK(database.connection.integer("PRAGMA user_version") == 4);
+        CHECK(database.connection.integer("PRAGMA user_version") == 5);
         CHECK(database.connection.text("SELECT text FROM note") == "hello");
         CHECK(select_trials(database.connection, {}).trials.size() == 3);
     }
@@ -367,7 +368,7 @@ TEST_CASE("an older schema is brought up to date in one step, after a backup") {
         ++backups;
         CHECK(mode_of(entry.path()) == 0600);
         CHECK(Cache::open(entry.path()).trials().size() == 3);
-        CHECK(Cache::open(entry.path()).stats().schema_version == 2);
+        CHECK(Cache::open(entry.path()).stats().schema_version == 3);
     }
     CHECK(backups == 1);
 }
@@ -376,16 +377,17 @@ TEST_CASE("a migration that fails leaves the cache as it was") {
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
     make_cache(file);
-    const std::array<Migration, 4> broken{
+    const std::array<Migration, 5> broken{
         {migrations()[0],
          migrations()[1],
-         {.to = 3, .sql = "CREATE TABLE note (text TEXT); DELETE FROM trial"},
-         {.to = 4, .sql = "INSERT INTO missing VALUES (1)"}}};
+         migrations()[2],
+         {.to = 4, .sql = "CREATE TABLE note (text TEXT); DELETE FROM trial"},
+         {.to = 5, .sql = "INSERT INTO missing VALUES (1)"}}};
     CHECK(kind_of_error([&] { (void)open_database(file, OpenMode::read_write, {.schema = broken}); }) ==
           "damaged");
     const Cache cache = Cache::open(file);
     CHECK(cache.trials().size() == 3);
-    CHECK(cache.stats().schema_version == 2);
+    CHECK(cache.stats().schema_version == 3);
     CHECK(cache.verify().ok);
 }
 

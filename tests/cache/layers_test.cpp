@@ -128,6 +128,34 @@ TEST_CASE("trust comes before provenance, provenance before the layer") {
     CHECK(load(paths, write_bundle({sample_winner(1)})).winners.at(0).layer == "packaged");  // measured
 }
 
+TEST_CASE(
+    "a winner chosen in a model's step comes before one measured alone, also of a later layer and driver") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
+    store(paths.user, sample_winner(1));
+    Trial in_chain = sample_winner(1);
+    in_chain.chain = "llama-3-8b tokens=1 kv=1024";
+    in_chain.toolchain.driver = "1";
+    const Loaded loaded = load(paths, write_bundle({in_chain}));
+    REQUIRE(loaded.winners.size() == 1);
+    CHECK(loaded.winners[0].trial == in_chain);
+    CHECK(loaded.winners[0].layer == "packaged");
+    CHECK(loaded.winners[0].trust == Trust::compatible);
+    Trial here = in_chain;
+    here.created_at += 1000;
+    store(paths.user, here);
+    CHECK(first_layer(load(paths, write_bundle({in_chain}))) == "user");
+}
+
+TEST_CASE("a step's choice of another template or GPU does not come before what was measured alone here") {
+    const TemporaryDirectory directory;
+    const LayerPaths paths{.site = directory / "site.db", .user = directory / "user.db"};
+    store(paths.user, sample_winner(1));
+    Trial stale = older_template(sample_winner(1));
+    stale.chain = "llama-3-8b tokens=1 kv=1024";
+    CHECK(first_layer(load(paths, write_bundle({stale}))) == "user");
+}
+
 TEST_CASE("an older winner of this build's template comes before a newer one of another build") {
     const TemporaryDirectory directory;
     const LayerPaths paths{.site = std::nullopt, .user = directory / "user.db"};

@@ -56,6 +56,10 @@ TEST_CASE("changing any fact of a trial changes its identity") {
         [](Trial& t) { t.timing.p10_us += 1e-9; },
         [](Trial& t) { t.timing.p90_us += 1e-9; },
         [](Trial& t) { ++t.timing.samples; },
+        [](Trial& t) { ++t.timing.sm_clock_mhz; },
+        [](Trial& t) { t.timing.sm_clock_mhz = 0; },
+        [](Trial& t) { t.timing.incumbent_ratio += 1e-9; },
+        [](Trial& t) { t.timing.sm_clock_mhz = 0, t.timing.incumbent_ratio = 0; },
         [](Trial& t) { ++t.resources.registers; },
         [](Trial& t) { ++t.resources.shared_bytes; },
         [](Trial& t) { ++t.resources.spill_bytes; },
@@ -87,4 +91,5 @@ TEST_CASE("equal trials have equal identities, also with a negative zero") {
 TEST_CASE("an identity is the same on every machine and for ever") {
     // From docs/cache-format.md, computed there by a second program.
     CHECK(identity(sample_trial(0)) == "980b6943a208f4fc41db6d4d7ab4fb71");
+    CHECK(identity(sample_trial(1)) == "863f71b162adc63ee6241e0fe4ec547f");  // with a clock
 }

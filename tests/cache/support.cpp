@@ -38,6 +38,13 @@ std::string fields_of(const Family& family, int i) {
     return text;
 }
 
+/// Every second one is as older schemas wrote it.
+void add_clock(int i, Timing& timing) {
+    if (i % 2 == 0) return;
+    timing.sm_clock_mhz = 1500 + i % 480;
+    timing.incumbent_ratio = 1 + i % 7 / 64.0;
+}
+
 }  // namespace
 
 TemporaryDirectory::TemporaryDirectory() {
@@ -83,6 +90,7 @@ Trial sample_trial(int i) {
     trial.template_hash = "0123456789abcdef0123456789abcdef";
     trial.winner = i % 3 == 0;
     trial.timing = {.median_us = 1.5 + i / 7.0, .p10_us = 1.25, .p90_us = 2.5 + i, .samples = 30};
+    add_clock(i, trial.timing);
     trial.resources = {.registers = 32, .shared_bytes = 1024, .spill_bytes = 0};
     trial.created_at = 1'790'000'000'000 + i;
     trial.tool_version = "0.1.0";
@@ -108,6 +116,7 @@ Trial sample_winner(int i) {
     trial.winner = true;
     // Longer than what the validator holds to be possible.
     trial.timing = {.median_us = 150 + i / 7.0, .p10_us = 125, .p90_us = 250.0 + i, .samples = 30};
+    add_clock(i, trial.timing);
     return trial;
 }
 

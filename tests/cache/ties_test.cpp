@@ -48,6 +48,21 @@ TEST_CASE("finalists up to 1 % behind and 2 % ahead tie, the closest first") {
     CHECK(describe_ties(ties.others.size(), ties.within) == "3 others within 1.9 %");
 }
 
+TEST_CASE("ratios to the incumbent of the same rounds say more than medians") {
+    Trial winner = final_winner();
+    winner.timing.incumbent_ratio = 0.98;
+    Trial other = finalist(winner, "other", 1.03);
+    other.timing.incumbent_ratio = 0.985;
+    CHECK(ties_of(winner, {&other, 1}).others.size() == 1);
+    CHECK(ties_of(winner, {&other, 1}).within == doctest::Approx(0.985 / 0.98 - 1));
+    other = finalist(winner, "other", 1.001);
+    other.timing.p10_us = 1.03 * winner.timing.p10_us;
+    other.timing.incumbent_ratio = 1.0;
+    CHECK(ties_of(winner, {&other, 1}).others.empty());
+    other.timing.incumbent_ratio = 0;  // it did not run beside
+    CHECK(ties_of(winner, {&other, 1}).others.size() == 1);
+}
+
 TEST_CASE("where medians are further apart the fastest tenths decide") {
     const Trial winner = final_winner();
     const auto ties = [&](double median, double p10) {

@@ -49,7 +49,8 @@ const std::vector<TextField>& text_fields() {
         {"mig_profile", [](Trial& t) -> std::string& { return t.key.gpu.mig_profile; }},
         {"driver", [](Trial& t) -> std::string& { return t.toolchain.driver; }},
         {"nvrtc", [](Trial& t) -> std::string& { return t.toolchain.nvrtc; }},
-        {"tool_version", [](Trial& t) -> std::string& { return t.tool_version; }}};
+        {"tool_version", [](Trial& t) -> std::string& { return t.tool_version; }},
+        {"chain", [](Trial& t) -> std::string& { return t.chain; }}};
     return fields;
 }
 
@@ -174,6 +175,7 @@ TEST_CASE("whole numbers are within their ranges, ends included") {
         {"sm_count", [&](Trial& t, auto v) { t.key.gpu.sm_count = to_int(v); }, 1, 1'000'000},
         {"memory_clock_mhz", [&](Trial& t, auto v) { t.key.gpu.memory_clock_mhz = to_int(v); }, 0, 1'000'000},
         {"samples", [&](Trial& t, auto v) { t.timing.samples = to_int(v); }, 0, 1'000'000'000},
+        {"sm_clock_mhz", [&](Trial& t, auto v) { t.timing.sm_clock_mhz = to_int(v); }, 0, 1'000'000},
         {"registers", [&](Trial& t, auto v) { t.resources.registers = to_int(v); }, 0, 1024},
         {"shared_bytes", [&](Trial& t, auto v) { t.resources.shared_bytes = to_int(v); }, 0, 268'435'456},
         {"spill_bytes", [&](Trial& t, auto v) { t.resources.spill_bytes = to_int(v); }, 0, 268'435'456},
@@ -194,6 +196,7 @@ TEST_CASE("times and energy are finite, from 0 to thirty years' worth, whatever 
         {"median_us", [](Trial& t, double v) { t.timing.median_us = v; }},
         {"p10_us", [](Trial& t, double v) { t.timing.p10_us = v; }},
         {"p90_us", [](Trial& t, double v) { t.timing.p90_us = v; }},
+        {"incumbent_ratio", [](Trial& t, double v) { t.timing.incumbent_ratio = v; }},
         {"energy_mj", [](Trial& t, double v) { t.energy_mj = v; }}};
     for (const auto& [name, set] : reals) {
         CAPTURE(name);

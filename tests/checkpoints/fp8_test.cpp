@@ -145,6 +145,10 @@ TEST_CASE("configurations of E4M3 codes are taken, others refused") {
     CHECK(refusal_of_config({{"quant_method", "fp8"}, {"fmt", "e4m3"}, {"weight_block_size", {128, 128}}})
               .empty());
     CHECK(refusal_of_config({{"quant_method", "compressed-tensors"}, {"format", "float-quantized"}}).empty());
+    CHECK(refusal_of_config({{"quant_method", "modelopt"}, {"quant_algo", "FP8"}}).empty());
+    CHECK(contains(refusal_of_config({{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}}),
+                   "quant_algo is \"NVFP4\"; allowed: FP8"));
+    CHECK(contains(refusal_of_config({{"quant_method", "modelopt"}}), "allowed: FP8"));
     CHECK(contains(refusal_of_config({{"quant_method", "fp8"}, {"fmt", "e5m2"}}),
                    "fmt is \"e5m2\"; allowed: e4m3"));
     CHECK(contains(refusal_of_config({{"quant_method", "fp8"}, {"weight_block_size", {64, 128}}}),

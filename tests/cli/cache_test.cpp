@@ -100,7 +100,7 @@ TEST_CASE("bad imports are refused with 6 as a whole") {
         {"empty", ""},
         {"no JSON", "hello"},
         {"truncated", good.substr(0, good.size() / 2)},
-        {"another schema", replaced(good, "hone.tuned/2", "hone.tuned/9")},
+        {"another schema", replaced(good, "hone.tuned/3", "hone.tuned/9")},
         {"changed value, old checksum", replaced(good, "rmsnorm", "layernorm")},
         {"a list", "[]"},
         {"deep", std::string(100000, '[')},

@@ -214,6 +214,71 @@ TEST_CASE("a folder whose weights do not fit its config.json is refused by tenso
             "has to be [512, 128]"));
 }
 
+TEST_CASE("a shard that is missing is named before any is read") {
+    const Model model;
+    fs::rename(model.sandbox.path("model/model.safetensors"),
+               model.sandbox.path("model/model-00001-of-00002.safetensors"));
+    model.sandbox.write("model/model.safetensors.index.json",
+                        R"({"weight_map": {"model.embed_tokens.weight": "model-00001-of-00002.safetensors",
+                                           "lm_head.weight": "model-00002-of-00002.safetensors"}})");
+    const std::string refusal = model.refusal({"-p", "a"});
+    INFO(refusal);
+    CHECK(has(refusal, "model-00002-of-00002.safetensors"));
+    CHECK(has(refusal, "No such file"));
+    model.sandbox.write(
+        "model/model.safetensors.index.json",
+        R"({"weight_map": {"model.embed_tokens.weight": "model-00001-of-00002.safetensors"}})");
+    CHECK(has(model.refusal({"-p", "a"}), "no tensor 'model.layers.0.input_layernorm.weight'"));
+}
+
+TEST_CASE("an architecture that is not run says what it lacks") {
+    const Model model;
+    const std::string config = model.sandbox.read("model/config.json");
+    const auto refusal = [&](const std::string& from, const std::string& to) {
+        std::string other = config;
+        other.replace(other.find(from), from.size(), to);
+        model.sandbox.write("model/config.json", other);
+        return model.refusal({"-p", "a"});
+    };
+    const std::string llama = "\"model_type\":\"llama\"";
+    CHECK(
+        has(refusal(llama, "\"model_type\":\"mamba2\""),
+            "model_type is 'mamba2' (state spaces in place of attention), whose layers Hone does not know"));
+    CHECK(has(refusal(llama, "\"model_type\":\"gpt_neox\""),
+              "model_type gpt_neox is not run yet; those that are: gpt2, gemma2, llama"));
+    const std::string cohere = refusal(llama, "\"model_type\":\"cohere\",\"hidden_act\":\"silu\"");
+    INFO(cohere);
+    CHECK(has(cohere, "model_type cohere is not run yet"));
+    CHECK(has(refusal(llama, "\"model_type\":\"gemma2\",\"final_logit_softcapping\":30.5"),
+              "not run yet: a cap of logits that is no whole number up to 65536"));
+}
+
+TEST_CASE("a tokenizer of another kind is refused by its model") {
+    const Model model;
+    model.sandbox.write("model/tokenizer.json", R"({"model": {"type": "WordPiece", "vocab": {"a": 0}}})");
+    CHECK(has(model.refusal({"-p", "a"}), "\"WordPiece\": a model that is not understood; known is BPE"));
+}
+
+TEST_CASE("a prompt over the context is refused with both lengths") {
+    const Model model;
+    std::string ids = "1";
+    for (int i = 1; i < 1020; ++i) ids += ",1";
+    const std::string refusal = model.refusal({"--prompt-ids", ids, "-n", "10", "--context", "1024"});
+    CHECK(has(refusal, "prompt and max_new_tokens together is 1030; allowed: up to the context, 1024"));
+}
+
+TEST_CASE("a GPU that is too small is told by what does not fit, and what would") {
+    Model model;
+    model.sandbox.use_fake_gpus("device:memory=700000");
+    CHECK(has(model.refusal({"-p", "a"}),
+              "the weights take 0.00 GB, and the GPU has 0.00 GB free; codes of 8 or 4 bits"));
+    model.sandbox.use_fake_gpus("device:memory=4500000");
+    const std::string refusal = model.refusal({"-p", "a", "--context", "1024"});
+    INFO(refusal);
+    CHECK(has(refusal, "left for keys and values; a text of 1024 tokens needs"));
+    CHECK(has(refusal, "a context of up to"));
+}
+
 TEST_CASE("without a GPU it says what is missing") {
     const Model model;
     Sandbox& sandbox = const_cast<Sandbox&>(model.sandbox);

@@ -79,7 +79,8 @@ TEST_CASE("--csv has a line a winner, with cells quoted as RFC 4180 says") {
     const std::vector<std::string> lines = lines_of(tuned.sandbox.run({"list", "--csv"}).out);
     REQUIRE(lines.size() == 4);
     CHECK(lines[0] ==
-          "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within\r");
+          "gpu,layer,operator,fields,sizes,winner,us,provenance,trust,tuned_at,ties,tied_within,sm_clock_mhz,"
+          "incumbent_ratio,chain\r");
     for (std::size_t i = 1; i < lines.size(); ++i) {
         CHECK(lines[i].starts_with('"'));  // the GPU's name has commas
         CHECK(lines[i].find(",user,rmsnorm,") != std::string::npos);

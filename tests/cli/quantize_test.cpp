@@ -399,7 +399,7 @@ TEST_CASE("what cannot be packed is refused with 2 and its reason, and nothing i
         {fp8, {}, "fp8", {}, "is quantized already"},
         {model, gptq_4, "w4a16", {}, "no layers with a tensor NAME.qweight"},
         {model, fp8_config, "fp8", {}, "no layers with a tensor NAME.weight of F8_E4M3"},
-        {gptq, gptq_4, "fp8", {}, "allowed: fp8 and compressed-tensors with --format fp8"},
+        {gptq, gptq_4, "fp8", {}, "allowed: fp8, compressed-tensors and modelopt with --format fp8"},
         {gptq, gptq_4, "w8a16", {}, "bits is 4; allowed: 8 with --format w8a16"},
         {gptq, gptq_config(8, 32, true, "gptq"), "w4a16", {}, "bits is 8; allowed: 4 with --format w4a16"},
         {gptq, gptq_config(8, 32, true, "gptq"), "w8a16", {}, "group_size is 32; allowed: -1 (whole rows)"},

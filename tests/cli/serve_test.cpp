@@ -105,6 +105,25 @@ TEST_CASE("a GPU that falls over: 503, and the process ends with the reason") {
     CHECK(ended.code == 1);
 }
 
+TEST_CASE("a made-up model is served, with words for its tokens") {
+    const Served served;
+    const Ended ended = served.sandbox.run(
+        {"serve", "gpt2", "--made-up", "--port", std::to_string(served.port), "--max-sequences", "2",
+         "--context", "64"},
+        [&](pid_t pid) {
+            CHECK(wait_until_ready(served.port));
+            const HttpResponse made =
+                request(served.port, "POST", "/v1/completions", R"({"prompt": [300, 301], "max_tokens": 3})");
+            CHECK(made.status == 200);
+            CHECK(made.json()["model"] == "gpt2");
+            CHECK(made.json()["choices"][0]["text"] == std::string(3, '\0'));
+            CHECK(made.json()["usage"]["prompt_tokens"] == 2);
+            kill(pid, SIGINT);
+        });
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+}
+
 TEST_CASE("options that do not go are refused by their name") {
     const Served served;
     CHECK(served.sandbox.run({"serve", "model", "--port", "70000"}).code == 2);
@@ -112,4 +131,7 @@ TEST_CASE("options that do not go are refused by their name") {
     CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--zeros"}).err.find("go with --format") !=
           std::string::npos);
     CHECK(served.sandbox.run({"serve", "model", "--host", "256.0.0.1"}).code == 1);
+    CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--memory-share", "1.5"}).code == 2);
+    CHECK(served.sandbox.run({"serve", "model", "--port", "0", "--memory-share", "0.000001"})
+              .err.find("a context of up to") != std::string::npos);
 }

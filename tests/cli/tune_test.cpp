@@ -85,8 +85,9 @@ TEST_CASE("bench measures winner, default and runner-up") {
 TEST_CASE("bench --chain says of a model's step which part takes how long") {
     Sandbox sandbox;
     sandbox.use_fake_gpus();
-    const Sandbox::Words words{"bench", "--chain", HONE_SOURCE_DIR "/examples/tiny-llama/config.json",
-                               "--tokens", "1,2", "--kv", "40", "--rounds", "2"};
+    const Sandbox::Words words{"bench",    "--chain",  HONE_SOURCE_DIR "/examples/tiny-llama/config.json",
+                               "--tokens", "1,2",      "--kv",
+                               "40",       "--rounds", "2"};
     const Ended text = sandbox.run(words);
     INFO(text.err);
     CHECK(text.code == 0);
@@ -100,6 +101,54 @@ TEST_CASE("bench --chain says of a model's step which part takes how long") {
     CHECK(steps[0]["step_us"].get<double>() > steps[0]["layer_us"].get<double>());
     CHECK(steps[0]["parts"].size() == 10);
     CHECK(sandbox.run({"bench", "--chain", "llama-3-8b", "--kv", "100000"}).code != 0);
+}
+
+TEST_CASE(
+    "tune --chain chooses kernels in a model's step, and what it chose is told, exported and not chosen "
+    "again") {
+    Sandbox sandbox;
+    sandbox.use_fake_gpus();
+    const Sandbox::Words words{
+        "tune", HONE_SOURCE_DIR "/examples/tiny-llama/config.json", "--chain", "--tokens", "1,2", "--kv",
+        "40"};
+    const auto json_of = [&](Sandbox::Words asked) {
+        asked.emplace_back("--json");
+        const Ended ended = sandbox.run(asked);
+        INFO(ended.err);
+        REQUIRE(ended.code == 0);
+        return ended.json()["data"];
+    };
+    const nlohmann::json steps = json_of(words)["steps"];
+    REQUIRE(steps.size() == 2);
+    for (const nlohmann::json& step : steps) {
+        CHECK(step["complete"] == true);
+        CHECK(step["reused"] == false);
+        CHECK(step["after_us"].get<double>() > 0);
+        CHECK(step["kernels"].size() == 8);
+    }
+    const nlohmann::json head = steps[0]["kernels"][2];
+    CHECK(head["part"] == "head");
+    Sandbox::Words explain{"explain"};
+    std::istringstream fields(head["problem"].get<std::string>());
+    for (std::string word; fields >> word;) explain.push_back(word);
+    const nlohmann::json explained = json_of(explain);
+    CHECK(explained["chain"] == "tiny-llama tokens=1 kv=40");
+    CHECK(explained["candidate"] == head["candidate"]);
+    CHECK(sandbox.run(explain).out.find("chosen in:") != std::string::npos);
+    CHECK(sandbox.run({"list", "--csv"}).out.find("tiny-llama tokens=2 kv=40") != std::string::npos);
+
+    CHECK(json_of(words)["steps"][1]["reused"] == true);
+    Sandbox::Words plain{"tune",     "--op", "linear",  "--fields", "dtype=bf16 in=256 out=1024",
+                         "--tokens", "1",    "--retune"};
+    CHECK(sandbox.run(plain).code == 0);
+    CHECK(json_of(explain)["chain"] == "tiny-llama tokens=1 kv=40");  // still
+
+    REQUIRE(sandbox.run({"export", "-o", "winners.json"}).code == 0);
+    Sandbox elsewhere;
+    elsewhere.use_fake_gpus();
+    elsewhere.write("winners.json", sandbox.read("winners.json"));
+    REQUIRE(elsewhere.run({"import", "winners.json"}).code == 0);
+    CHECK(elsewhere.run(explain).out.find("chosen in:") != std::string::npos);
 }
 
 TEST_CASE("bench --energy says what a call takes, of a quantized product beside the dense one") {

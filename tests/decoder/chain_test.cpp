@@ -4,8 +4,12 @@
 #include <functional>
 
 #include "decoder/engine/running_model.h"
+#include "kernel_templates/space.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/operators/runtime_state.h"
 #include "tests/decoder/small_model.h"
 #include "tests/support/fake_machine.h"
+#include "tests/support/scratch.h"
 
 using namespace hone;
 using namespace hone::decoder;
@@ -34,4 +38,93 @@ TEST_CASE("the times of a step name each part once, and their bytes are those of
         REQUIRE(network != times.parts.end());
         CHECK(network->bytes == 2LL * 2 * 3 * 256 * 512);
     }
+}
+
+namespace {
+
+void never(std::size_t, bool, const std::string& why) { FAIL(why); }
+
+/// Those that may take the kernel's place, without it.
+std::vector<Candidate> others(const StepKernel& kernel, const RunningModel& model, std::size_t count) {
+    std::vector<Candidate> found;
+    for (const RankedCandidate& ranked :
+         ranked_space(kernel.problem, runtime::device_traits(model.gpu().driver(), 0))) {
+        if (ranked.candidate != kernel.candidate && found.size() < count) found.push_back(ranked.candidate);
+    }
+    REQUIRE(found.size() == count);
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("a step names the kernels that a tuner may choose, each with the problem that it serves") {
+    const test::FakeMachine fakes;
+    RunningModel model(test::small_options());
+    std::vector<Part> parts;
+    for (const StepKernel& kernel : model.forward().step_kernels({3, 100})) {
+        parts.push_back(kernel.part);
+        CAPTURE(to_string(kernel.problem));
+        const int batch = field_index(*kernel.problem.family, kernel.part == Part::attention      ? "batch"
+                                                              : kernel.part == Part::network_norm ? "rows"
+                                                                                                  : "tokens");
+        REQUIRE(batch >= 0);
+        CHECK(kernel.problem[static_cast<std::size_t>(batch)] == 4);  // where a step of three has room
+        if (kernel.part == Part::append) CHECK(dynamic_text(kernel.problem) == "tokens=4 q_tokens=1 kv_len=1");
+    }
+    CHECK(parts == std::vector<Part>{Part::network, Part::network, Part::head, Part::qkv, Part::output,
+                                     Part::attention, Part::network_norm, Part::append});
+}
+
+TEST_CASE("steps with other kernels are replayed beside the step as it is, which stays as it was") {
+    const test::FakeMachine fakes;
+    RunningModel model(test::small_options());
+    Forward& forward = model.forward();
+    const StepSizes sizes{1, 100};
+    for (const StepKernel& kernel : forward.step_kernels(sizes)) {
+        CAPTURE(to_string(kernel.problem));
+        const std::vector<Candidate> candidates = others(kernel, model, 2);
+        // Frozen, and nothing in a cache: other kernels cannot be had, which is no error.
+        const auto us = forward.times_with(kernel, candidates, sizes, 3, never);
+        REQUIRE(us.size() == 3);
+        CHECK(us[0].size() == 3);
+        CHECK(us[1].empty());
+    }
+    forward.mark(sizes);
+    const auto since = forward.times_since_mark(sizes, 2, never);
+    REQUIRE(since.size() == 2);
+    CHECK(since[0].size() == 2);
+    CHECK(since[1].size() == 2);
+}
+
+TEST_CASE("a kernel that was taken is in the steps that follow, and in no other part") {
+    const test::FakeMachine fakes;
+    const test::Scratch scratch;
+    ModelOptions options = test::small_options();
+    options.runtime = {.cache_file = scratch.path("cache.db")};
+    const StepSizes sizes{1, 100};
+    std::vector<Candidate> chosen;
+    {
+        // Images of the others, as a tuner leaves them in the cache: this runtime is not frozen.
+        RunningModel model(options);
+        Runtime runtime(RuntimeOptions{.cache_file = scratch.path("cache.db")});
+        for (const StepKernel& kernel : model.forward().step_kernels(sizes)) {
+            chosen.push_back(others(kernel, model, 1).front());
+            runtime::dispatcher_of(runtime).hold(kernel.at_edge, chosen.back());
+            static_cast<void>(runtime::dispatcher_of(runtime).prepare(kernel.at_edge));
+        }
+    }
+    RunningModel model(options);
+    Forward& forward = model.forward();
+    const std::vector<StepKernel> before = forward.step_kernels(sizes);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        CAPTURE(to_string(before[i].problem));
+        const auto us = forward.times_with(before[i], std::span(&chosen[i], 1), sizes, 2, never);
+        CHECK(us[1].size() == 2);
+        CHECK(forward.step_kernels(sizes)[i].candidate == before[i].candidate);
+        forward.take(before[i], chosen[i]);
+        const std::vector<StepKernel> after = forward.step_kernels(sizes);
+        for (std::size_t j = 0; j < before.size(); ++j)
+            CHECK(after[j].candidate == (j <= i ? chosen[j] : before[j].candidate));
+    }
+    CHECK(forward.graph_us(1, 100, 2) > 0);
 }

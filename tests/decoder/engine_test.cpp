@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "decoder/error.h"
+#include "tests/decoder/coded_model.h"
 #include "tests/decoder/small_model.h"
 #include "tests/support/fake_machine.h"
 
@@ -97,6 +99,34 @@ TEST_CASE("after the start nothing is compiled and no memory is made") {
     CHECK(model.runtime().counters().compiles == compiles);
 }
 
+TEST_CASE("beside a prompt single tokens are computed by the kernels of their own steps") {
+    const test::FakeMachine machine;
+    RunningModel model(small_options());
+    const std::vector<int> tokens{1, 2, 3, 4, 5, 6};
+    const std::vector<std::vector<int>> pages{{0}, {1}, {2}, {3}};
+    const auto part = [&](std::size_t which, int begin, std::size_t count, bool samples) {
+        return StepPart{.request = which,
+                        .begin = begin,
+                        .tokens = std::span(tokens).first(count),
+                        .pages = pages[which],
+                        .samples = samples};
+    };
+    const auto launched = [&](const std::vector<StepPart>& parts) {
+        const int from = machine.launch_count();
+        std::vector<Draw> draws(static_cast<std::size_t>(
+            std::ranges::count_if(parts, [](const StepPart& one) { return one.samples; })));
+        model.forward().start(parts, draws);
+        CHECK(model.forward().finish().size() == draws.size());
+        return std::pair{test::launches_of(machine, from, "attention_decode") > 0,
+                         test::launches_of(machine, from, "attention_prefill") > 0};
+    };
+    CHECK(launched({part(0, 0, 6, true), part(1, 9, 1, true), part(2, 0, 3, false), part(3, 4, 1, true)}) ==
+          std::pair{true, true});
+    CHECK(launched({part(0, 0, 6, true), part(1, 0, 5, false)}) == std::pair{false, true});
+    CHECK(launched({part(1, 9, 1, true), part(3, 4, 1, false)}) == std::pair{true, false});
+    CHECK(model.runtime().counters().failed_launches == 0);
+}
+
 TEST_CASE("a cache of codes has half the bytes of one of 16-bit numbers, for prompts and for single tokens") {
     const test::FakeMachine machine;
     ModelOptions options = small_options();
@@ -181,7 +211,8 @@ TEST_CASE("a request that is cancelled hears nothing more") {
 }
 
 TEST_CASE("tokens of a step are heard also where the next step fails") {
-    const test::FakeMachine machine("launch:match=sample:fail=700:after=4");  // found when the step is waited for
+    const test::FakeMachine machine(
+        "launch:match=sample:fail=700:after=4");  // found when the step is waited for
     RunningModel model(small_options());
     Engine engine(model);
     Heard heard;

@@ -2,9 +2,13 @@
 // the GPU, what a step launches and reads, and what is refused.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <string_view>
 
+#include "checkpoints/pack/quantize_checkpoint.h"
+#include "checkpoints/read/checkpoint.h"
 #include "decoder/engine/running_model.h"
 #include "decoder/error.h"
 #include "runtime/quantize/small_floats.h"
@@ -69,6 +73,30 @@ CodedFolder qwen_folder() {
             folder.numbers(expert(i, "mlp.experts", e, "up_proj"), width, folder.sizes.hidden);
             folder.numbers(expert(i, "mlp.experts", e, "down_proj"), folder.sizes.hidden, width);
         }
+    }
+    return folder;
+}
+
+/// The same experts in one tensor each, as transformers 5 has them in memory; of another width, made up.
+CodedFolder stacked(CodedFolder folder, std::size_t of_width) {
+    const std::size_t hidden = folder.sizes.hidden;
+    for (std::size_t i = 0; i < layers; ++i) {
+        if (folder.values.count(expert(i, "mlp.experts", 0, "up_proj")) == 0) continue;
+        std::vector<double> up;
+        std::vector<double> down;
+        for (std::size_t e = 0; e < experts; ++e) {
+            for (const char* name : {"gate_proj", "up_proj", "down_proj"}) {
+                const std::string full = expert(i, "mlp.experts", e, name);
+                std::vector<float> values = folder.values.at(full);
+                values.resize(of_width * hidden);
+                std::vector<double>& to = std::string_view(name) == "down_proj" ? down : up;
+                to.insert(to.end(), values.begin(), values.end());
+                folder.tensors.erase(full + ".weight");
+            }
+        }
+        const std::string module = CodedFolder::layer(i, "mlp.experts.");
+        folder.tensors.set_halves(module + "gate_up_proj", {experts, 2 * of_width, hidden}, up);
+        folder.tensors.set_halves(module + "down_proj", {experts, hidden, of_width}, down);
     }
     return folder;
 }
@@ -141,6 +169,94 @@ TEST_CASE("layers with experts and with one network stand in one model, each wit
     CHECK(launches_of(machine, before, "norm_") == 2 * static_cast<int>(layers) + 1);
 }
 
+TEST_CASE("experts that stand in one tensor each are the same model") {
+    const FakeMachine machine;
+    const CodedFolder folder = qwen_folder();
+    RunningModel model(options_of(stacked(folder, width).write()));
+    for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+        const LayerWeights& layer = model.weights().layers[i];
+        CHECK(values(model, layer.router) == folder.values.at(CodedFolder::layer(i, "mlp.gate")));
+        CHECK(values(model, layer.gate) == of_all(folder, i, "mlp.experts", "gate_proj"));
+        CHECK(values(model, layer.up) == of_all(folder, i, "mlp.experts", "up_proj"));
+        CHECK(values(model, layer.down) == of_all(folder, i, "mlp.experts", "down_proj"));
+    }
+    CodedFolder short_one = stacked(folder, width);
+    short_one.tensors.set_halves("model.layers.0.mlp.experts.down_proj",
+                                 {experts, width, folder.sizes.hidden},
+                                 std::vector<double>(experts * width * folder.sizes.hidden));
+    CHECK(contains(refusal_of(short_one),
+                   "has the shape [6, 64, 128]; as config.json says, it has to be [6, 128, 64]"));
+}
+
+TEST_CASE("experts that hone quantize has made codes of run by their operator, routers by their own") {
+    const FakeMachine machine;
+    const CodedFolder folder = qwen_folder();
+    const checkpoints::QuantizeRequest requests[]{{.format = QuantFormat::fp8},
+                                                  {.format = QuantFormat::w4a16, .group = 64},
+                                                  {.format = QuantFormat::w4a16, .group = 32, .zeros = true},
+                                                  {.format = QuantFormat::w8a16},
+                                                  {.format = QuantFormat::w8a8}};
+    for (std::size_t i = 0; i < std::size(requests); ++i) {
+        CAPTURE(i);
+        const auto checkpoint = checkpoints::Checkpoint::open(folder.write());
+        const auto layers_of_it = checkpoints::layer_source(checkpoint, requests[i]);
+        const std::atomic<bool> stop = false;
+        const std::filesystem::path packed = folder.beside("packed" + std::to_string(i));
+        REQUIRE(checkpoints::quantize_checkpoint(
+            checkpoint, *layers_of_it, packed, [](const auto&) {}, stop));
+        RunningModel model(options_of(packed));
+        const LayerWeights& layer = model.weights().layers[0];
+        CHECK_FALSE(layer.router.is_coded);
+        for (const MatrixWeight* weight : {&layer.gate, &layer.up, &layer.down}) {
+            CHECK(weight->is_coded);
+            const std::int64_t numbers = weight->rows * weight->columns;
+            const bool is_small = requests[i].format == QuantFormat::w4a16;
+            CHECK(weight->bytes > (is_small ? numbers / 2 : numbers));
+            CHECK(weight->bytes < (is_small ? numbers : 2 * numbers));
+        }
+        const int before = machine.launch_count();
+        static_cast<void>(step_of(model));
+        const bool is_packed =
+            requests[i].format == QuantFormat::w4a16 || requests[i].format == QuantFormat::w8a16;
+        CHECK(launches_of(machine, before, "quantized_expert_linear") == 2 * 2 * (is_packed ? 1 : 2));
+        CHECK(launches_of(machine, before, "expert_linear_combine") == 2);
+        CHECK(model.runtime().counters().failed_launches == 0);
+    }
+}
+
+TEST_CASE("codes that a checkpoint has of its experts are taken as they are") {
+    const FakeMachine machine;
+    CodedFolder folder = qwen_folder();
+    folder.config["quantization_config"] = {{"quant_method", "fp8"}};
+    for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+        for (std::size_t e = 0; e < experts; ++e) {
+            folder.fp8(expert(i, "mlp.experts", e, "gate_proj"), width, folder.sizes.hidden, 1,
+                       folder.sizes.hidden);
+            folder.fp8(expert(i, "mlp.experts", e, "up_proj"), width, folder.sizes.hidden, 1,
+                       folder.sizes.hidden);
+            folder.fp8(expert(i, "mlp.experts", e, "down_proj"), folder.sizes.hidden, width, 1, width);
+        }
+    }
+    RunningModel model(options_of(folder.write()));
+    const MatrixWeight& down = model.weights().layers[2].down;
+    REQUIRE(down.is_coded);
+    const runtime::CurrentContext current(model.gpu().driver(), model.gpu().context());
+    const auto count = static_cast<std::size_t>(down.rows * down.columns);
+    const std::vector<std::uint8_t> codes = runtime::download(
+        model.gpu().driver(),
+        runtime::DeviceSpan<std::uint8_t>{
+            static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(down.packed.codes)), count});
+    for (std::size_t e = 0; e < experts; ++e) {
+        const auto& bytes = folder.tensors[expert(2, "mlp.experts", e, "down_proj") + ".weight"].bytes;
+        const std::size_t size = folder.sizes.hidden * width;
+        REQUIRE(bytes.size() == size);
+        CHECK(std::memcmp(bytes.data(), codes.data() + e * size, size) == 0);
+    }
+    const int before = machine.launch_count();
+    static_cast<void>(step_of(model));
+    CHECK(launches_of(machine, before, "quantized_expert_linear") > 0);
+}
+
 TEST_CASE("a step's floor has of experts' weights what its tokens choose") {
     const FakeMachine machine;
     const CodedFolder folder = qwen_folder();
@@ -187,12 +303,6 @@ TEST_CASE("made-up weights are made of experts, too, and after the start nothing
 TEST_CASE("what of experts does not go is refused by its name") {
     const FakeMachine machine;
     CodedFolder folder = qwen_folder();
-    ModelOptions options = options_of(folder.write());
-    for (const QuantFormat format : {QuantFormat::fp8, QuantFormat::w4a16}) {
-        options.quantize = checkpoints::QuantizeRequest{.format = format};
-        CHECK(contains(refusal([&] { return std::make_unique<RunningModel>(options); }),
-                       "has experts, whose operator takes weights of 16 and 32 bits alone"));
-    }
     folder.tensors.erase("model.layers.2.mlp.experts.5.up_proj.weight");
     CHECK(contains(refusal_of(folder), "model.layers.2.mlp.experts.5.up_proj.weight"));
     folder = qwen_folder();
@@ -205,8 +315,20 @@ TEST_CASE("what of experts does not go is refused by its name") {
     folder.config["quantization_config"] = {{"quant_method", "fp8"}};
     folder.fp8("model.layers.0.mlp.experts.3.down_proj", folder.sizes.hidden, width, 1, width);
     CHECK(contains(refusal_of(folder),
-                   "model.layers.0.mlp.experts.3.down_proj.weight has codes, and the "
-                   "operator of experts takes weights of 16 and 32 bits alone"));
+                   "model.layers.0.mlp.experts.0.down_proj.weight has numbers and "
+                   "model.layers.0.mlp.experts.3.down_proj.weight has codes"));
+    for (std::size_t e = 0; e < experts; ++e)
+        folder.fp8(expert(0, "mlp.experts", e, "down_proj"), folder.sizes.hidden, width, 1, width);
+    CHECK(contains(refusal_of(folder),
+                   "the experts of layer 0 have codes of some weights and numbers of others"));
+    folder = qwen_folder();
+    folder.config["moe_intermediate_size"] = 32;
+    ModelOptions options = options_of(stacked(folder, 32).write());
+    options.quantize = checkpoints::QuantizeRequest{.format = QuantFormat::w4a16, .group = 32};
+    CHECK(contains(
+        refusal([&] { return std::make_unique<RunningModel>(options); }),
+        "gate_up_proj: codes of an expert's 32 rows cannot stand behind those of another; allowed with "
+        "w4a16 are multiples of 64"));
     folder = mixtral_folder();
     folder.config["model_type"] = "qwen2_moe";
     folder.config["num_experts"] = experts;

@@ -140,6 +140,7 @@ SchedulerOptions random_options(Random& random) {
             .page_size = page_size,
             .max_sequences = sequences,
             .max_step_tokens = sequences + between(random, 0, 9),
+            .step_prompt_tokens = std::max(0, between(random, -3, 5)),
             .max_context = 22};
 }
 
@@ -214,6 +215,22 @@ TEST_CASE("decoding goes on beside a long prompt, which takes what the step has 
         CHECK(scheduler.complete(std::vector{2}).size() == 1);
     }
     CHECK(scheduler.next()[1].samples);
+}
+
+TEST_CASE("beside a sequence that decodes, prompts take no more than they may; alone, all there is") {
+    SchedulerOptions options = usual;
+    options.step_prompt_tokens = 6;
+    Scheduler scheduler(options);
+    static_cast<void>(scheduler.add(request_of(16, 5)));
+    CHECK(scheduler.next().at(0).tokens.size() == 16);
+    static_cast<void>(scheduler.complete(std::vector{1}));
+    static_cast<void>(scheduler.add(request_of(9, 1, 100)));
+    static_cast<void>(scheduler.add(request_of(9, 1, 200)));
+    const std::vector<StepPart>& parts = scheduler.next();
+    REQUIRE(parts.size() == 3);
+    CHECK(parts[0].tokens.size() == 1);
+    CHECK(parts[1].tokens.size() == 3);
+    CHECK(parts[2].tokens.size() == 3);
 }
 
 TEST_CASE("prompts that wait together share a step") {

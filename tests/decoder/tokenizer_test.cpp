@@ -127,6 +127,15 @@ TEST_CASE("a run of byte tokens that is no text is U+FFFD for each of them") {
     CHECK(streamed(tokenizer, ids, {}) == "A\xEF\xBF\xBD");  // had been given out
 }
 
+TEST_CASE("a made-up tokenizer has bytes and words, and gives every text back") {
+    const Tokenizer tokenizer = Tokenizer::made_up(1000);
+    CHECK(tokenizer.end_id() == 1000);
+    CHECK(tokenizer.encode("a \xC3\xA9") == std::vector<int>{'a', ' ', 0xC3, 0xA9});
+    CHECK(tokenizer.decode(tokenizer.encode("Zwölf Boxkämpfer, 12!\n")) == "Zwölf Boxkämpfer, 12!\n");
+    CHECK(tokenizer.decode(std::vector<int>{256, 'x', 999}) == " t256x t999");
+    CHECK(tokenizer.eos_ids().empty());
+}
+
 TEST_CASE("what a tokenizer says about its ids") {
     const Tokenizer tokenizer = Tokenizer::load(data_folder("llama2"));
     CHECK(tokenizer.token_of(1) == "<s>");

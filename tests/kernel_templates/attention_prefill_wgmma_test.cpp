@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <tuple>
@@ -224,15 +225,35 @@ TEST_CASE("wgmma: tensor copies bring pages of whole swizzle patterns that fill 
     CHECK(by_rows(256, 128, 1));
 }
 
-TEST_CASE("wgmma: codes have room for a block of keys and one of values, sixteen bytes a thread and panel") {
+TEST_CASE(
+    "wgmma: codes wait in the producers' registers, sixteen a panel and pass, and take no shared memory") {
     const Geometry same{.head_dim = 128, .tile_n = 128, .page_size = 16};
     Geometry codes = same;
     codes.cache_bytes = 1;
-    CHECK(codes.shared_bytes() - same.shared_bytes() == 2 * 128 * 128);
-    CHECK(codes.codes_at() % 16 == 0);
+    CHECK(codes.shared_bytes() == same.shared_bytes());
+    CHECK(same.code_chunks() == 0);
+    CHECK(codes.code_chunks() * codes.producer_threads() * 16 == 128 * 128);
+    CHECK(codes.producer_registers() == 32 + 2 * 4 * codes.code_chunks());
     codes.tile_n = 80;  // two passes of 64 rows
     codes.head_dim = 72;
-    CHECK(codes.code_bytes() == 2 * 2 * 256 * 16);
+    CHECK(codes.code_chunks() == 2 * 2);
+}
+
+TEST_CASE("wgmma: three consumers are for heads of up to 64 that have more than 128 queries") {
+    const auto most = [](const std::string& head_dim, const std::string& queries) {
+        const Problem problem =
+            problem_of("dtype=fp16 causal=no heads=16 kv_heads=16 batch=1 head_dim=" + head_dim +
+                       " q_len=" + queries + " kv_len=2048");
+        std::int64_t consumers = 0;
+        for (const Config& config : enumerate(problem, *find_variant(*problem.family, "wgmma"), h100))
+            consumers = std::max(consumers, values_of<WgmmaConfig>(config).consumers);
+        return consumers;
+    };
+    CHECK(most("64", "2048") == 3);
+    CHECK(most("64", "128") == 2);
+    CHECK(most("64", "64") == 1);
+    CHECK(most("72", "2048") == 2);
+    CHECK(most("128", "2048") == 2);
 }
 
 TEST_CASE("wgmma: keys in pages are mapped by pages, and queries are packed as ever") {

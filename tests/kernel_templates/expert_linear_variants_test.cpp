@@ -77,6 +77,33 @@ TEST_CASE("blocks are as many as are resident, or as tiles that some routing nee
     }
 }
 
+TEST_CASE("a last round that all blocks share has room for parts of sums behind what is combined") {
+    for (const char* option : {"", "combine=yes "}) {
+        const std::string text = option + std::string("experts=8 top_k=2 in=14336 out=4096 tokens=4096");
+        int splits = 0;
+        for_every_config(text, [&](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
+            const std::int64_t results = p.combine ? p.places() * p.out * 2 : 0;
+            const std::int64_t parts =
+                c.tail_split != 0 ? blocks_of(p, c, h100) * geometry(p, c).workspace_bytes() : 0;
+            splits += c.tail_split != 0 ? 1 : 0;
+            CHECK(plan.workspace_bytes == results + parts);
+            CHECK((c.tail_split == 0 || c.swapped == 0));
+        });
+        CHECK(splits > 0);
+    }
+    for_every_config(some_sizes[0], [](const ExpertProblem&, const WgmmaConfig& c, const Plan& plan) {
+        CHECK(c.tail_split == 0);
+        CHECK(plan.workspace_bytes == 0);
+    });
+}
+
+TEST_CASE("boxes of x have no more rows than the call") {
+    for_every_config("experts=8 top_k=2 in=4096 out=1024 tokens=5 combine=yes",
+                     [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
+                         CHECK(plan.tensor_maps[1].box[1] == std::min(tile_rows(c), p.places()));
+                     });
+}
+
 TEST_CASE("maps of weights are all experts' rows one after the other; x has one where it is sorted") {
     for (const char* sizes : some_sizes) {
         for_every_config(sizes, [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {

@@ -27,6 +27,7 @@ except ImportError:
     print("skipped: PyTorch or transformers is not installed")
     sys.exit(77)
 
+from fakes import quantizers
 from fakes.formulas import Formulas, Replayed
 
 import hone
@@ -56,6 +57,13 @@ CONFIGS = {
         **GROUPED, use_sliding_window=True, sliding_window=6, max_window_layers=1
     ),
     "qwen3": lambda: transformers.Qwen3Config(**GROUPED, head_dim=32),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **GROUPED, num_local_experts=4, num_experts_per_tok=2, sliding_window=9
+    ),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
+        **GROUPED, head_dim=32, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=48, norm_topk_prob=False,
+        mlp_only_layers=[1],
+    ),
     "gemma2": lambda: transformers.Gemma2Config(
         **GROUPED, head_dim=16, sliding_window=6, attn_logit_softcapping=5.0, final_logit_softcapping=3.0,
         query_pre_attn_scalar=24,
@@ -95,6 +103,7 @@ class Case(unittest.TestCase):
         self.formulas = Formulas()
         for module in (weights, layers):
             self.patch(module, "calls", self.formulas)
+        self.patch(weights, "expert_routing", self.formulas.expert_routing)
         self.patch(runner, "DEVICES", ("cpu",))
         self.patch(runner, "Captured", Replayed)
         context = warnings.catch_warnings()
@@ -196,6 +205,143 @@ class Generates(Case):
         with self.assertWarnsRegex(HoneWarning, "2 sequences of up to 18 tokens is larger than max_batch=1"):
             found = fast.generate(IDS, **GREEDY)
         self.assertTrue(torch.equal(found, plain.generate(IDS, **GREEDY)))
+
+
+class AsDocumented(Case):
+    """What transformers' own suites of these models check, beside the above."""
+
+    def both(self, name: str, act: Any, **options: Any) -> tuple:
+        """What `act` returns for a model and for the same accelerated."""
+        plain, fast = made(name, **options), made(name, **options)
+        hone.accelerate(fast, max_batch=8, max_tokens=64)
+        return act(plain), act(fast)
+
+    def test_embeddings_of_another_size(self) -> None:
+        @torch.no_grad()
+        def act(model: Any) -> Any:
+            model.generate(IDS, **GREEDY)
+            model.resize_token_embeddings(120)
+            torch.manual_seed(2)
+            model.get_input_embeddings().weight.normal_(0, 0.15)
+            model.get_output_embeddings().weight.normal_(0, 0.15)
+            return model.generate(IDS + 12, **GREEDY), model(IDS + 12).logits
+
+        for name in ("llama", "qwen2", "gpt2"):
+            wanted, found = self.both(name, act)
+            with self.subTest(name):
+                self.assertTrue(torch.equal(found[0], wanted[0]))
+                self.assert_near(found[1], wanted[1])
+
+    def test_checkpoints_of_gradients(self) -> None:
+        def act(model: Any) -> Any:
+            model.gradient_checkpointing_enable()
+            model.train()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HoneWarning)
+                model(IDS, labels=IDS, use_cache=False).loss.backward()
+            return [parameter.grad for parameter in model.parameters()]
+
+        for name in ("llama", "qwen3", "qwen3_moe"):
+            wanted, found = self.both(name, act)
+            with self.subTest(name):
+                for one, other in zip(found, wanted):
+                    self.assert_near(one, other)
+
+    def test_streamed_tokens(self) -> None:
+        class Streamer(transformers.generation.streamers.BaseStreamer):
+            def __init__(self) -> None:
+                self.seen: list = []
+
+            def put(self, value: Any) -> None:
+                self.seen.append(value.flatten().tolist())
+
+            def end(self) -> None:
+                self.seen.append("end")
+
+        def act(model: Any) -> Any:
+            streamer = Streamer()
+            model.generate(IDS[:1], streamer=streamer, **GREEDY)
+            return streamer.seen
+
+        self.assertEqual(*self.both("llama", act))
+
+    def test_every_way_to_choose(self) -> None:
+        ways = (
+            {"do_sample": True, "num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 6},
+            {"do_sample": True, "num_return_sequences": 3, "min_p": 0.05, "temperature": 1.3, "max_new_tokens": 6},
+            {"do_sample": False, "repetition_penalty": 1.4, "no_repeat_ngram_size": 2, "max_new_tokens": 9},
+            {"do_sample": False, "num_beams": 3, "length_penalty": 0.4, "early_stopping": True, "max_new_tokens": 9},
+            {"do_sample": False, "max_new_tokens": 7, "use_cache": False},
+            {"do_sample": False, "max_new_tokens": 7, "cache_implementation": "static", "disable_compile": True},
+            {"do_sample": False, "max_new_tokens": 7, "bad_words_ids": [[5], [9]], "forced_eos_token_id": 2},
+            {"do_sample": False, "max_new_tokens": 7, "guidance_scale": 1.5},
+        )
+
+        def act(model: Any) -> Any:
+            torch.manual_seed(11)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.generate(IDS, attention_mask=LEFT, **options).tolist()
+
+        for options in ways:
+            for name in ("llama", "mixtral"):
+                with self.subTest(name, **options):
+                    self.assertEqual(*self.both(name, act))
+
+    def test_hidden_states_of_a_generation(self) -> None:
+        def act(model: Any) -> Any:
+            options = {"return_dict_in_generate": True, "output_hidden_states": True, "output_scores": True, **GREEDY}
+            out = model.generate(IDS, **options)
+            return [state for step in out.hidden_states for state in step] + list(out.scores)
+
+        wanted, found = self.both("qwen2", act)
+        self.assertEqual(len(found), len(wanted))
+        for one, other in zip(found, wanted):
+            self.assert_near(one, other)
+
+    def test_a_cache_that_is_cut_and_repeated(self) -> None:
+        @torch.no_grad()
+        def act(model: Any) -> Any:
+            past = model(IDS, use_cache=True).past_key_values
+            model(IDS[:, :1], past_key_values=past)
+            past.crop(max_length=6) if isinstance(past, HoneCache) else past.crop(6)
+            past.batch_repeat_interleave(2)
+            first = model(IDS[:, 3:4].repeat_interleave(2, 0), past_key_values=past).logits
+            past.batch_select_indices(torch.tensor([0, 3]))
+            return first, model(IDS[:, 5:7], past_key_values=past).logits
+
+        for name in ("llama", "gpt2"):
+            wanted, found = self.both(name, act)
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
+
+    def test_a_config_that_says_how_to_generate_is_refused(self) -> None:
+        """As before, also where it came to say so after a generation."""
+        plain, fast = made("llama"), made("llama")
+        hone.accelerate(fast, max_tokens=64)
+        for model in (plain, fast):
+            model.generate(IDS, **GREEDY)
+            model.generate(IDS, **GREEDY)
+            self.assertNotIn("_get_generation_parameters", vars(model.config))
+            model.config.temperature = 0.7
+            with self.assertRaisesRegex(ValueError, "modified the pretrained model configuration.*temperature"):
+                model.generate(IDS, **GREEDY)
+            del model.config.temperature
+            model.generate(IDS, **GREEDY)
+
+    def test_logits_of_routers(self) -> None:
+        """Only transformers' own code has them, and the loss of balance."""
+
+        @torch.no_grad()
+        def act(model: Any) -> Any:
+            out = model(IDS, labels=IDS, output_router_logits=True)
+            return [out.loss, out.aux_loss, *out.router_logits]
+
+        for name in ("mixtral", "qwen3_moe"):
+            wanted, found = self.both(name, act)
+            self.assertEqual(len(found), len(wanted))
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
 
 
 class Stops(Case):
@@ -341,7 +487,25 @@ class Forward(Case):
             self.formulas.called.clear()
             self.assert_near(fast(IDS).logits, plain(IDS).logits)  # the hooks of before do not matter
             self.assertGreater(self.formulas.called["linear"], 0)
-            self.assertIsInstance(fast.model(IDS, return_dict=False), tuple)
+            tuples = [m.model(IDS, return_dict=False) for m in (fast, plain)]
+            self.assertIsInstance(tuples[0], tuple)
+            self.assert_near(tuples[0][0], tuples[1][0])
+
+    def test_weights_of_attention(self) -> None:
+        """A model that was eager can be asked for them, as before."""
+        plain, fast = (made("llama", attn_implementation="eager") for _ in range(2))
+        hone.accelerate(fast)
+        with torch.no_grad():
+            found, wanted = (m(IDS, output_attentions=True).attentions for m in (fast, plain))
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
+            self.assertGreater(len(found), 0)
+            past = fast(IDS[:, :5], use_cache=True).past_key_values
+            found, wanted = (m(IDS[:, 5:], past_key_values=past, output_attentions=True).attentions for m, past in (
+                (fast, past), (plain, plain(IDS[:, :5], use_cache=True).past_key_values)
+            ))  # fmt: skip
+            for one, other in zip(found, wanted):
+                self.assert_near(one, other)
 
     def test_it_compiles_without_a_break(self) -> None:
         plain, fast = self.pair("llama")
@@ -512,6 +676,20 @@ class Refused(Case):
                 hone.accelerate(model)
             self.assertIs(type(model), transformers.LlamaForCausalLM)
 
+    def test_experts(self) -> None:
+        for change, message in (
+            (lambda e: setattr(e, "is_transposed", True), "their weights are transposed or have biases; allowed are"),
+            (lambda e: setattr(e, "is_concatenated", False), "rows of their gates and ups alternate; allowed are"),
+            (lambda e: setattr(e, "act_fn", torch.nn.Tanh()), "activation: it is a Tanh"),
+            (lambda e: e._parameters.update(gate_up_proj=torch.nn.Parameter(torch.zeros(300, 8, 64))), "they are 300; allowed are"),
+            (lambda e: e._parameters.update(gate_up_proj=torch.nn.Parameter(torch.zeros(8, 2, 3))), "multiple of 16 bytes"),
+        ):
+            model = made("qwen3_moe")
+            change(model.model.layers[0].mlp.experts)
+            with self.assertRaisesRegex(ValueError, message):
+                hone.accelerate(model)
+            self.assertIs(type(model), transformers.Qwen3MoeForCausalLM)
+
     def test_arguments(self) -> None:
         model = made("llama")
         with self.assertRaisesRegex(ValueError, "^format: 'w3'; allowed are 'w4a16', 'w8a16', 'fp8' and None"):
@@ -529,7 +707,7 @@ class Refused(Case):
 
 class Loaded(Case):
     def test_a_folder_becomes_an_accelerated_model(self) -> None:
-        for name in ("llama", "qwen2", "gemma2", "gpt2"):
+        for name in ("llama", "qwen2", "gemma2", "gpt2", "mixtral", "qwen3_moe"):
             plain = made(name)
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 plain.save_pretrained(folder, max_shard_size="100kB")
@@ -589,6 +767,19 @@ class WithCodes(Case):
                 with self.assertRaisesRegex(ValueError, f"its weights were quantized to {format}.*load it again"):
                     hone.restore(fast)
 
+    def test_codes_are_saved_and_loaded(self) -> None:
+        """Into a model with other codes of the same format."""
+        fast, other = self.wide("llama"), self.wide("llama")
+        with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+            for parameter in other.parameters():
+                parameter.mul_(0.5)
+            for model in (fast, other):
+                hone.accelerate(model, "w4a16", max_tokens=64)
+            torch.save(fast.state_dict(), Path(folder, "codes.pt"))
+            other.load_state_dict(torch.load(Path(folder, "codes.pt")))
+            self.assertTrue(torch.equal(other(IDS).logits, fast(IDS).logits))
+            self.assertTrue(torch.equal(other.generate(IDS, **GREEDY), fast.generate(IDS, **GREEDY)))
+
     @staticmethod
     def quantized_as_before(model: Any, format: str, group: Any = None) -> None:
         for module in list(model.base_model.modules()):
@@ -612,6 +803,99 @@ class WithCodes(Case):
         self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
         self.assertEqual(self.formulas.called["linear"], 0)
         self.assertEqual(self.formulas.called["quantized_ffn w4a16"], 0)  # groups of 128 and of 64
+
+    def packed_pair(self, name: str, make: Any) -> tuple:
+        """A model with the weights that layers of a quantizer stand for, and one with the layers, which `make` gives."""
+        plain, fast = self.wide(name), self.wide(name)
+        linears = [m for m in plain.base_model.modules() if type(m) is torch.nn.Linear]
+
+        def one(child: Any) -> Any:
+            layer, weight = make(child)
+            with torch.no_grad():
+                linears.pop(0).weight.copy_(weight)
+            return layer
+
+        quantizers.replaced(fast, one)
+        return plain, fast
+
+    def test_layers_of_gptq_and_awq(self) -> None:
+        gptq, awq = quantizers.TorchLinear, quantizers.AwqTorchLinear
+        for name, make, options in (
+            ("llama", gptq, {"group": 64, "symmetric": True}),
+            ("llama", gptq, {"group": 64, "symmetric": False}),
+            ("llama", gptq, {"group": 64, "symmetric": False, "version": 2}),
+            ("llama", gptq, {"group": -1, "symmetric": True, "bits": 8}),
+            ("qwen2", gptq, {"group": -1, "symmetric": True}),
+            ("llama", awq, {"group": 64, "symmetric": False}),
+            ("phi3", awq, {"group": 32, "symmetric": False}),
+        ):
+            plain, fast = self.packed_pair(name, lambda child: quantizers.grouped(make, child, **options))
+            self.formulas.called.clear()
+            report = str(hone.accelerate(fast, max_tokens=64))
+            with self.subTest(name, make=make.__name__, **options), torch.no_grad():
+                self.assertRegex(report, f"{3 * (4 if name == 'phi3' else 7)} layers of {make.__name__} -> weights of hone.nn")
+                found, wanted = (model(IDS).logits.float() for model in (fast, plain))
+                self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
+                self.assertEqual(self.formulas.called[f"quantized_ffn {'w8a16' if 'bits' in options else 'w4a16'}"], 3)
+                self.assertEqual(fast.generate(IDS, **GREEDY).shape, (2, 18))
+                with self.assertRaisesRegex(ValueError, "its layers are Hone's in place of its quantizer's.*load it again"):
+                    hone.restore(fast)
+
+    def test_layers_of_fp8(self) -> None:
+        from transformers.integrations.finegrained_fp8 import FP8Linear
+
+        def make(child: Any, block: Any) -> tuple:
+            out, columns = child.weight.shape
+            layer = FP8Linear(columns, out, block_size=block, has_bias=child.bias is not None)
+            scales = torch.rand_like(layer.weight_scale_inv.data.float()) * 0.001 + 0.001
+            with torch.no_grad():
+                layer.weight.copy_((torch.randn(out, columns) * 100).clamp(-448, 448).to(torch.float8_e4m3fn))
+                layer.weight_scale_inv.copy_(scales)
+                if child.bias is not None:
+                    layer.bias.copy_(child.bias)
+            spread = scales if block is None else scales.repeat_interleave(128, 0)[:out].repeat_interleave(128, 1)
+            return layer, layer.weight.float() * spread
+
+        for name, block, sizes in (
+            ("llama", None, {}),
+            ("qwen2", None, {}),
+            ("llama", (128, 128), {"intermediate_size": 256, "num_key_value_heads": 4}),
+        ):
+            with mock.patch.object(type(self), "WIDE", {**self.WIDE, **sizes}):
+                plain, fast = self.packed_pair(name, lambda child: make(child, block))
+            self.formulas.called.clear()
+            hone.accelerate(fast, max_tokens=64)
+            with self.subTest(name, block=block), torch.no_grad():
+                found, wanted = (model(IDS).logits.float() for model in (fast, plain))
+                self.assertLess(float((found - wanted).norm() / wanted.norm()), 0.03)
+                self.assertEqual(self.formulas.called["quantized_ffn fp8"], 3)
+
+    def test_layers_of_quantizers_that_do_not_fit(self) -> None:
+        gptq = quantizers.TorchLinear
+
+        def ordered(child: Any) -> tuple:
+            made = quantizers.grouped(gptq, child, group=64, symmetric=True)
+            made[0].g_idx = made[0].g_idx.flip(0)
+            return made
+
+        for make, message in (
+            (lambda child: quantizers.grouped(quantizers.MarlinLinear, child, 64, False), "MarlinLinear, which keeps"),
+            (ordered, "its columns are ordered by desc_act; allowed are"),
+            (lambda child: quantizers.grouped(gptq, child, 16, True), "4 bits in groups of 16 of 128 columns; allowed"),
+            (lambda child: quantizers.grouped(gptq, child, -1, False, bits=8), "it has zero points beside 8 bits"),
+        ):
+            _, fast = self.packed_pair("llama", make)
+            before = [type(module) for module in fast.modules()]
+            with self.assertRaisesRegex(ValueError, message):
+                hone.accelerate(fast)
+            self.assertEqual([type(module) for module in fast.modules()], before)
+        _, fast = self.packed_pair("llama", lambda child: quantizers.grouped(gptq, child, 64, True))
+        with self.assertRaisesRegex(ValueError, "^format: 'fp8' of a model whose layers are TorchLinear; allowed is None"):
+            hone.accelerate(fast, "fp8")
+        fast.model.layers[1].mlp.act_fn = torch.nn.Tanh()
+        with self.assertRaisesRegex(ValueError, "activation: it is a Tanh"):
+            hone.accelerate(fast)
+        self.assertEqual(type(fast.model.layers[0].mlp.up_proj), gptq)
 
     def test_rows_that_are_no_whole_blocks(self) -> None:
         model = made("llama", dtype=torch.bfloat16)  # keys of 32 rows
@@ -676,9 +960,11 @@ class Trained(Case):
 class Reported(Case):
     def test_what_was_replaced(self) -> None:
         for name, words in (
-            ("llama", ["3 layers' queries, keys and values -> one product each behind its norm", "CUDA graph"]),
-            ("gemma2", ["windows of 6, softcap 5", "7 norms -> norms with the sum before them"]),
+            ("llama", ["3 layers' queries, keys and values -> one product each\n", "7 norms -> norms, with", "CUDA graph"]),
+            ("gemma2", ["windows of 6, softcap 5", "13 norms -> norms, with the sum before them"]),
             ("qwen3", ["with the norms of heads"]),
+            ("mixtral", ["3 mixtures of experts -> a routing and two products"]),
+            ("qwen3_moe", ["1 feed-forward networks", "2 mixtures of experts"]),
         ):
             text = str(hone.accelerate(made(name)))
             for word in words:

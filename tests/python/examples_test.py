@@ -131,6 +131,9 @@ class Examples(unittest.TestCase):
         self.assertEqual(self.checked, [(16, 64, 2048), (16, 64, 64)])
         self.assertEqual([call.args[1:] for call in quantize.call_args_list], [("w4a16",)] * 2)
 
+    def test_quantized_expert_linear(self) -> None:
+        self.assert_runs("quantized_expert_linear", "quantized_expert_linear dtype=bf16 format=w8a8", (16, 2, 1024))
+
     def test_quantized_linear(self) -> None:
         self.assert_runs("quantized_linear", "quantized_linear dtype=bf16 format=w8a8", (300, 1024))
 

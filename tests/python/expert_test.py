@@ -20,21 +20,55 @@ LAYERS = (
         IN, OUT, EXPERTS, TOP_K, activation="relu", gated=True, bias=True, gather=True, combine=True
     ),
 )
+CODED = (
+    hone.QuantizedExpertLinear(IN, OUT, EXPERTS, TOP_K, group=64, zeros=True, gather=True),
+    hone.QuantizedExpertLinear(IN, OUT, EXPERTS, TOP_K, dtype="fp16", activation="silu", gated=True, gather=True),
+    hone.QuantizedExpertLinear(IN, OUT, EXPERTS, TOP_K, "w8a16", combine=True),
+    hone.QuantizedExpertLinear(IN, OUT, EXPERTS, TOP_K, "w8a8", bias=True, gated=True, activation="silu"),
+    hone.QuantizedExpertLinear(128, 256, EXPERTS, TOP_K, "fp8", 128, combine=True),
+)
+# Of an expert [out, in]: codes, and the shape of scales and zero points.
+STORED = {
+    "w4a16": (lambda out, columns, group: ((out + 63) // 64, columns // 64 * 2048), "uint8"),
+    "w8a16": (lambda out, columns, group: ((out + 63) // 64, columns // 64 * 4096), "uint8"),
+    "w8a8": (lambda out, columns, group: (out, columns), "int8"),
+    "fp8": (lambda out, columns, group: (out, columns), "fp8_e4m3"),
+}
+
+
+def codes_of(layer: hone.QuantizedExpertLinear) -> dict:
+    """(shape, dtype) of the arrays of a layer's weights."""
+    out, columns = layer.out_features, layer.in_features
+    shape, dtype = STORED[layer.format]
+    scales = (out,), "fp32"
+    if layer.format == "w4a16":
+        scales = ((out + 63) // 64, columns // layer.group if layer.group else 1, 64), layer.dtype
+    elif layer.group:
+        scales = (out // 128, columns // 128), "fp32"
+    found = {}
+    for name in ("weight", "up") if layer.gated else ("weight",):
+        lead = "" if name == "weight" else "up_"
+        found[name] = (EXPERTS, *shape(out, columns, layer.group)), dtype
+        found[f"{lead}scales"] = (EXPERTS, *scales[0]), scales[1]
+        if layer.zeros:
+            found[f"{lead}zeros"] = (EXPERTS, *scales[0]), "uint8"
+    return found
 
 
 def shapes_of(layer: hone.ExpertLinear, *tokens: int) -> dict:
     """Of every array in the layer's dtype."""
     found = {
-        "x": (*tokens, IN) if layer.gather else (*tokens, TOP_K, IN),
-        "weight": (EXPERTS, OUT, IN),
-        "out": (*tokens, OUT) if layer.combine else (*tokens, TOP_K, OUT),
+        "x": (*tokens, layer.in_features) if layer.gather else (*tokens, TOP_K, layer.in_features),
+        "out": (*tokens, layer.out_features) if layer.combine else (*tokens, TOP_K, layer.out_features),
     }
-    if layer.gated:
-        found["up"] = found["weight"]
+    if isinstance(layer, hone.ExpertLinear):
+        found["weight"] = (EXPERTS, OUT, IN)
+        if layer.gated:
+            found["up"] = found["weight"]
     if layer.bias:
-        found["bias"] = (EXPERTS, OUT)
+        found["bias"] = (EXPERTS, layer.out_features)
     if layer.bias and layer.gated:
-        found["up_bias"] = (EXPERTS, OUT)
+        found["up_bias"] = (EXPERTS, layer.out_features)
     return found
 
 
@@ -43,6 +77,9 @@ class ExpertCase(Case):
         given = {
             name: self.exporter(*shape, dtype=layer.dtype) for name, shape in shapes_of(layer, *tokens).items()
         }
+        if isinstance(layer, hone.QuantizedExpertLinear):
+            for name, (shape, dtype) in codes_of(layer).items():
+                given[name] = self.exporter(*shape, dtype=dtype)
         given["starts"] = self.exporter(EXPERTS + 1, dtype="int32")
         if layer.gather or layer.combine:
             given["rows"] = self.exporter(*tokens, TOP_K, dtype="int32")
@@ -66,6 +103,26 @@ class Layers(ExpertCase):
                     self.assertIs(operator(**given, workspace=workspace), given["out"])
                 self.assert_ran_with(operator, **given)
                 self.assertEqual(operator._run.rows, [6])
+
+    def test_codes_and_scales_of_all_experts_are_used(self) -> None:
+        for layer in CODED:
+            with self.subTest(layer=layer):
+                operator, given = prepare(layer), self.arguments(layer, 2, 3)
+                makes_codes = layer.format in ("w8a8", "fp8")
+                with self.launches(1 + makes_codes + layer.combine):
+                    self.assertIs(operator(**given, workspace=self.workspace_of(operator, 6)), given["out"])
+                self.assert_ran_with(operator, **given)
+
+    def test_codes_of_another_shape_are_named(self) -> None:
+        layer = CODED[0]
+        operator, good = prepare(layer), self.arguments(layer, 4)
+        for name, wrong in {
+            "weight": self.exporter(2, 2048, dtype="uint8"),
+            "scales": self.exporter(EXPERTS, 2, 2, 64, dtype=layer.dtype),
+            "zeros": self.exporter(EXPERTS + 1, 2, 1, 64, dtype="uint8"),
+        }.items():
+            with self.subTest(name=name), self.assertRaisesRegex(ValueError, f"^{name}: "):
+                operator(**{**good, name: wrong}, workspace=self.workspace_of(operator, 4))
 
     def test_rows_of_tokens_may_lie_apart(self) -> None:
         layer = LAYERS[3]

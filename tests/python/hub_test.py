@@ -443,6 +443,19 @@ class Attention(Case):
         wanted = by_formula(one[0].transpose(1, 2), keys, values, None, True, 2, 0.3)
         torch.testing.assert_close(out, wanted.squeeze(1))
 
+    def test_continuous_batching_is_told_that_it_takes_pages(self) -> None:
+        """Only of our implementation, and where there is a GPU."""
+        from transformers.generation.continuous_batching import initialization
+
+        ensure = initialization.ensure_decode_fast_path_is_available
+        self.assertEqual(ensure.__name__, ensure.hone_original.__name__)
+        for name, cuda, most in (("hone", True, 32), ("paged|hone", True, 32), ("sdpa", True, 0), ("hone", False, 0)):
+            asked = types.SimpleNamespace(max_blocks_per_request=32)
+            config = LlamaConfig(attn_implementation=name)
+            with self.subTest(name, cuda=cuda), mock.patch("torch.cuda.is_available", lambda: cuda):
+                ensure(config, asked, False)
+                self.assertEqual(asked.max_blocks_per_request, most)
+
     def test_a_cap_and_weights_that_pytorch_would_drop_are_computed(self) -> None:
         torch.manual_seed(3)
         q, k = torch.randn(1, 4, 3, 64), torch.randn(1, 2, 3, 64)

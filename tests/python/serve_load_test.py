@@ -51,12 +51,15 @@ class MadeServer:
         self.at_a_time -= 1
         writer.close()
 
-    def load(self, requests=3, rate=0.0, concurrency=2, path=""):
+    def load(self, requests=3, rate=0.0, concurrency=2, path="", processes=1):
         async def run():
             server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
             port = server.sockets[0].getsockname()[1]
-            load = serve_load.Load(f"http://127.0.0.1:{port}{path}", requests, rate, concurrency, 12, 7)
-            results, wall_s = await serve_load.run(load)
+            load = serve_load.Load(f"http://127.0.0.1:{port}{path}", requests, rate, concurrency, 12, 7, processes=processes)
+            if processes == 1:
+                results, wall_s = await serve_load.run(load)
+            else:
+                results, wall_s = await asyncio.to_thread(serve_load.run_all, load)
             server.close()
             return serve_load.summary(load, results, wall_s, 1000, 500), results
 
@@ -86,6 +89,26 @@ class ServeLoad(unittest.TestCase):
         for _, body in server.bodies:
             self.assertEqual((body["max_tokens"], body["stream"], body["ignore_eos"]), (7, True, True))
             self.assertEqual(len(body["prompt"].split()), 12)
+
+    def test_with_a_ramp_the_first_requests_are_for_parts_of_the_tokens(self):
+        bodies = [json.loads(serve_load.body_of(serve_load.Load("http://x", 90, 0, 60, 3, 1000, ramp=True), i)) for i in range(90)]
+        lengths = [body["max_tokens"] for body in bodies]
+        self.assertGreater(len(set(lengths[:60])), 50)
+        self.assertTrue(all(1 <= length <= 1000 for length in lengths[:60]))
+        self.assertEqual(set(lengths[60:]), {1000})
+
+    def test_processes_share_the_requests(self):
+        server = MadeServer(WHOLE)
+        for processes, rate in ((3, 0.0), (2, 100.0)):
+            server.bodies.clear()
+            server.most_at_a_time = 0
+            made, results = server.load(requests=7, concurrency=4, rate=rate, processes=processes)
+            self.assertEqual((made["requests"], made["failed"], made["tokens"]), (7, 0, 49))
+            self.assertEqual(len({body["prompt"] for _, body in server.bodies}), 7)
+            if rate == 0:
+                self.assertEqual(server.most_at_a_time, 4)
+            else:
+                self.assertEqual(len({result.due_s for result in results}), 7)
 
     def test_closed_loop_has_as_many_at_a_time_as_asked_for(self):
         server = MadeServer(WHOLE)

@@ -41,6 +41,20 @@ class TorchCase(Case):
         stored = StoredWeight(rows, columns, "w4a16", 32)
         return self.tensor(*stored.codes_shape, dtype=self.torch.uint8), self.tensor(*stored.scales_shape)
 
+    def stored_experts(self, rows: int, columns: int) -> tuple:
+        """Those of 8 experts."""
+        stored = StoredWeight(rows, columns, "w4a16", 32)
+        return (
+            self.tensor(8, *stored.codes_shape, dtype=self.torch.uint8),
+            self.tensor(8, *stored.scales_shape),
+        )
+
+    def starts(self) -> fake_torch.Tensor:
+        return self.tensor(9, dtype=self.torch.int32)
+
+    def pairs(self, *tokens: int) -> fake_torch.Tensor:
+        return self.tensor(*tokens, 2, dtype=self.torch.int32)
+
     def samples(self) -> dict:
         """Arguments by the operator's name, and the shapes of what it returns: by hand where a call has words
         or what excludes something else, else everything that the declaration has."""
@@ -77,6 +91,16 @@ class TorchCase(Case):
             "quantized_ffn": (
                 (x, *packed, *packed, *packed_down, "w4a16", 32, BETWEEN, "silu", *[None] * 5, x, None, weight, 1e-5),
                 [like],
+            ),
+            "expert_linear": (
+                (x, self.starts(), self.tensor(8, BETWEEN, HIDDEN), self.pairs(3, 5), 2, "silu", True,
+                 self.tensor(8, BETWEEN, HIDDEN), self.tensor(8, BETWEEN), self.tensor(8, BETWEEN)),
+                [(3, 5, 2, BETWEEN)],
+            ),
+            "quantized_expert_linear": (
+                (self.tensor(3, 5, 2, HIDDEN), self.starts(), *self.stored_experts(BETWEEN, HIDDEN), self.pairs(3, 5),
+                 "w4a16", 32, BETWEEN, 2, "none", False, *[None] * 6, self.tensor(3, 5, 2, dtype=self.torch.float32)),
+                [(3, 5, BETWEEN)],
             ),
             "rms_norm": ((x, weight, 1e-5), [like]),
             "rms_norm_residual": ((x, residual, weight, 1e-5), [like, like]),

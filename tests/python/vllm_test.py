@@ -38,7 +38,8 @@ import hone.vllm
 from hone._operators.stored import StoredWeight
 from hone._serving import operators
 from hone._weights import packing
-from hone.vllm import attention, batch, check, linear_kernels, norm, quantization, repack, settings
+from hone._weights import repack
+from hone.vllm import attention, batch, check, linear_kernels, norm, quantization, settings
 
 HEADS, KV_HEADS, SIZE, BLOCK = 4, 2, 32, 16
 FP8 = torch.float8_e4m3fn

@@ -188,20 +188,23 @@ TEST_CASE("a cache of schema version 1 is read as it is, and keeps its rows when
     const TemporaryDirectory directory;
     const auto file = directory / "cache.db";
     const auto copy = directory / "copy.db";
-    Cache::open(copy).store(sample_winner(1));
+    Cache::open(copy).store(sample_winner(2));
     write_file(file, "");
     { (void)open_database(file, OpenMode::read_write, {.schema = migrations().first(1)}); }
-    // A row as version 1 wrote it: without the last column.
-    run_sql(file, "ATTACH '" + copy.string() +
-                      "' AS other; CREATE TEMP TABLE moved AS SELECT * FROM other.trial;"
-                      "ALTER TABLE moved DROP COLUMN imported; INSERT INTO main.trial SELECT * FROM moved");
+    // A row as version 1 wrote it: without the columns that came later.
+    run_sql(file,
+            "ATTACH '" + copy.string() +
+                "' AS other; CREATE TEMP TABLE moved AS SELECT * FROM other.trial;"
+                "ALTER TABLE moved DROP COLUMN imported; ALTER TABLE moved DROP COLUMN sm_clock_mhz;"
+                "ALTER TABLE moved DROP COLUMN incumbent_ratio; ALTER TABLE moved DROP COLUMN chain;"
+                "INSERT INTO main.trial SELECT * FROM moved");
     const std::string before = read_file(file);
-    CHECK(Cache::open(file, OpenMode::read_only).winners() == std::vector<Trial>{sample_winner(1)});
+    CHECK(Cache::open(file, OpenMode::read_only).winners() == std::vector<Trial>{sample_winner(2)});
     CHECK(read_file(file) == before);
     Cache cache = Cache::open(file);
-    CHECK(cache.winners() == std::vector<Trial>{sample_winner(1)});
-    CHECK(cache.stats().schema_version == 2);
-    Trial later = sample_winner(1);
+    CHECK(cache.winners() == std::vector<Trial>{sample_winner(2)});
+    CHECK(cache.stats().schema_version == 3);
+    Trial later = sample_winner(2);
     later.created_at -= year_ms;  // by a clock that went back
     cache.store(later);
     CHECK(cache.winners() == std::vector<Trial>{later});

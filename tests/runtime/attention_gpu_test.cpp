@@ -22,6 +22,16 @@ void check_problem(const std::string& text, std::size_t each, AttentionLayout la
     }
 }
 
+/// One candidate of wgmma, which must be among those that the rules allow.
+void check_wgmma(const std::string& text, const std::string& config) {
+    const AttentionCase attention(text, {});
+    const Candidate candidate = parse_candidate(*attention.problem().family, "wgmma " + config).value();
+    if (!runs_on(*candidate.variant, Bench::get().traits)) return;
+    REQUIRE(allowed(attention.problem(), candidate, Bench::get().traits));
+    INFO(text << " | " << to_string(candidate));
+    CHECK(attention.fault_of(attention.run(candidate, false)) == "");
+}
+
 std::string prefill(const std::string& rest) { return "attention_prefill " + rest; }
 std::string decode(const std::string& rest) { return "attention_decode " + rest; }
 
@@ -79,6 +89,17 @@ TEST_CASE("prefill of 16-bit elements is right with and without a mask, at sizes
         check_problem(prefill(dims + "heads=3 kv_heads=1 causal=yes batch=2 q_len=257 kv_len=300"), 2);
         check_problem(prefill(dims + "heads=2 kv_heads=2 causal=yes lse=yes batch=1 q_len=1 kv_len=70"), 1);
     }
+}
+
+TEST_CASE("prefill is right in tiles of three warpgroups") {
+    const std::string three =
+        " consumers=3 stages=2 query_stages=1 blocks_per_sm=1 section_mib=24 dynamic=0 "
+        "softmax_first=0 programmatic=1";
+    const std::string sizes = " lse=yes heads=4 kv_heads=2 head_dim=64 batch=3 q_len=200 kv_len=333";
+    check_wgmma(prefill("dtype=fp16" + sizes), "tile_n=128 query_in_registers=0" + three);
+    check_wgmma(prefill("dtype=bf16 causal=yes" + sizes), "tile_n=96 query_in_registers=1" + three);
+    check_wgmma(prefill("dtype=bf16 causal=yes lengths=cumulative" + sizes),
+                "tile_n=96 query_in_registers=0" + three);
 }
 
 TEST_CASE("prefill of float32 is right with and without a mask, at sizes that no tile divides") {

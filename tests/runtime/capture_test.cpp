@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,8 @@ std::string norm_of(int rows) {
     return "rmsnorm dtype=bf16 output=same residual=no hidden=4096 rows=" + std::to_string(rows);
 }
 
-/// A child process that ends as `body` makes it, or with 1 where that throws. Forked from one thread alone: what
-/// another one held, the child would wait for without end.
+/// A child process that ends as `body` makes it, or with 1 where that throws. Forked from one thread alone:
+/// what another one held, the child would wait for without end.
 template <class Body>
 pid_t fork_child(Body&& body) {
     const pid_t child = ::fork();
@@ -174,6 +175,37 @@ TEST_CASE("a runtime counts calls by problem at the edges of its buckets, and ru
     CHECK(calls_in(options.capture_file) ==
           std::map<std::string, std::uint64_t>{{norm_of(1), 6}, {norm_of(8), 4}, {norm_of(16), 2}});
     CHECK(read_capture(options.capture_file)[0].gpu == "NVIDIA H100 80GB HBM3");
+}
+
+TEST_CASE("calls in a CUDA graph are counted as often as it was launched") {
+    const test::FakeMachine machine;
+    const Scratch scratch;
+    const RuntimeOptions options{.use_cache = false, .capture_file = scratch.path("calls.json")};
+    for (int run = 1; run <= 2; ++run) {
+        Runtime runtime(options);
+        const RmsNormKernel norm = runtime.prepare(small_norm);
+        const auto call = [&](std::int64_t rows) {
+            CHECK(norm.run(nullptr, test::untouched_args(), rows) == Status::ok);
+        };
+        call(1);
+        const GraphCalls often = runtime.record_graph([&] {
+            call(1);
+            call(1);
+            call(8);
+        });
+        const GraphCalls never = runtime.record_graph([&] { call(16); });
+        static_cast<void>(never);
+        for (int i = 0; i < 100; ++i) often.launched();
+        call(8);
+        CHECK_THROWS_AS(static_cast<void>(runtime.record_graph([] { throw std::runtime_error("no"); })),
+                        std::runtime_error);
+    }
+    CHECK(calls_in(options.capture_file) ==
+          std::map<std::string, std::uint64_t>{{norm_of(1), 2 * 201}, {norm_of(8), 2 * 101}});
+    Runtime uncaptured({.use_cache = false});
+    int called = 0;
+    uncaptured.record_graph([&] { ++called; }).launched();
+    CHECK(called == 1);
 }
 
 TEST_CASE("HONE_CAPTURE names the file, unless the options do") {

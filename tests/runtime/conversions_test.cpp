@@ -277,6 +277,49 @@ TEST_CASE("hone_quantize_weights: every member arrives, and numbers that are non
     CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
 }
 
+TEST_CASE("hone_quantized_expert_linear: every member arrives, and numbers that are none are refused") {
+    hone_quantized_expert_linear c = HONE_QUANTIZED_EXPERT_LINEAR_INIT;
+    c.in = 2;
+    c.out = 3;
+    c.experts = 4;
+    c.top_k = 5;
+    c.max_tokens = 6;
+    c.dtype = HONE_FP16;
+    c.format = HONE_QUANT_FP8;
+    c.group = 7;
+    c.zeros = 1;
+    c.activation = HONE_RELU;
+    c.gated = 1;
+    c.bias = 1;
+    c.gather = 1;
+    c.combine = 1;
+    const QuantizedExpertLinear description = from_c(c);
+    CHECK(description.in == 2);
+    CHECK(description.out == 3);
+    CHECK(description.experts == 4);
+    CHECK(description.top_k == 5);
+    CHECK(description.max_tokens == 6);
+    CHECK(description.dtype == Dtype::fp16);
+    CHECK(description.format == QuantFormat::fp8);
+    CHECK(description.group == 7);
+    CHECK(description.zeros == true);
+    CHECK(description.activation == Activation::relu);
+    CHECK(description.gated == true);
+    CHECK(description.bias == true);
+    CHECK(description.gather == true);
+    CHECK(description.combine == true);
+    CHECK(refuses(c, &hone_quantized_expert_linear::dtype));
+    CHECK(refuses(c, &hone_quantized_expert_linear::format));
+    CHECK(refuses(c, &hone_quantized_expert_linear::zeros));
+    CHECK(refuses(c, &hone_quantized_expert_linear::activation));
+    CHECK(refuses(c, &hone_quantized_expert_linear::gated));
+    CHECK(refuses(c, &hone_quantized_expert_linear::bias));
+    CHECK(refuses(c, &hone_quantized_expert_linear::gather));
+    CHECK(refuses(c, &hone_quantized_expert_linear::combine));
+    c.reserved = 1;
+    CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
+}
+
 TEST_CASE("hone_quantized_linear: every member arrives, and numbers that are none are refused") {
     hone_quantized_linear c = HONE_QUANTIZED_LINEAR_INIT;
     c.in = 2;
@@ -683,6 +726,43 @@ TEST_CASE("hone_quantize_weights_args: every member arrives") {
     CHECK(args.zeros == at(5));
     CHECK(args.workspace == at(6));
     CHECK(args.weight_stride == 7);
+}
+
+TEST_CASE("hone_quantized_expert_linear_args: every member arrives") {
+    hone_quantized_expert_linear_args c = HONE_QUANTIZED_EXPERT_LINEAR_ARGS_INIT;
+    c.x = at(2);
+    c.starts = at<int32_t>(3);
+    c.rows = at<int32_t>(4);
+    c.routing_weights = at<float>(5);
+    c.weight = at(6);
+    c.scales = at(7);
+    c.zeros = at(8);
+    c.up = at(9);
+    c.up_scales = at(10);
+    c.up_zeros = at(11);
+    c.bias = at(12);
+    c.up_bias = at(13);
+    c.out = at(14);
+    c.workspace = at(15);
+    c.x_stride = 16;
+    c.out_stride = 17;
+    const QuantizedExpertLinearArgs args = from_c(c);
+    CHECK(args.x == at(2));
+    CHECK(args.starts == at<int32_t>(3));
+    CHECK(args.rows == at<int32_t>(4));
+    CHECK(args.routing_weights == at<float>(5));
+    CHECK(args.weight.codes == at(6));
+    CHECK(args.weight.scales == at(7));
+    CHECK(args.weight.zeros == at(8));
+    CHECK(args.up.codes == at(9));
+    CHECK(args.up.scales == at(10));
+    CHECK(args.up.zeros == at(11));
+    CHECK(args.bias == at(12));
+    CHECK(args.up_bias == at(13));
+    CHECK(args.out == at(14));
+    CHECK(args.workspace == at(15));
+    CHECK(args.x_stride == 16);
+    CHECK(args.out_stride == 17);
 }
 
 TEST_CASE("hone_quantized_linear_args: every member arrives") {

@@ -14,6 +14,7 @@
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
 #include "runtime/operators/norm.h"
+#include "runtime/operators/runtime_state.h"
 #include "tests/runtime/dispatch_machine.h"
 #include "tests/runtime/operator_under_test.h"
 #include "tests/support/fake_machine.h"
@@ -97,6 +98,26 @@ TEST_CASE("stored winners are dispatched: exact here, as neighbours nearby") {
     CHECK(norm.run(nullptr, test::untouched_args(), 16) == Status::ok);
     CHECK(runtime.counters().runs_exact == 1);
     CHECK(runtime.counters().runs_neighbour == 1);
+}
+
+TEST_CASE(
+    "a held candidate serves its cell and no other, until it is released; what was prepared keeps its own") {
+    Machine machine;
+    Runtime runtime(machine.options());
+    Dispatcher& dispatcher = dispatcher_of(runtime);
+    const RmsNormKernel before = runtime.prepare(small_norm);
+    const Problem at_edge = *parse_problem(before.reports().front().problem);
+    Problem held = with(at_edge, Sizes{8});
+    const Candidate other = other_candidate();
+    dispatcher.hold(held, other);
+    const std::vector<BucketReport> now = runtime.prepare(small_norm).reports().front().buckets;
+    const std::vector<BucketReport> then = before.reports().front().buckets;
+    REQUIRE(now.size() == then.size());
+    for (std::size_t i = 0; i < now.size(); ++i)
+        CHECK(now[i].candidate == (now[i].sizes[0].last == 8 ? to_string(other) : then[i].candidate));
+    CHECK(before.reports().front().buckets[3].candidate == then[3].candidate);
+    dispatcher.release(held);
+    CHECK(runtime.prepare(small_norm).reports().front().buckets[3].candidate == then[3].candidate);
 }
 
 TEST_CASE("a stale winner is never dispatched") {

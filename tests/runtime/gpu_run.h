@@ -178,4 +178,28 @@ inline std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
     return chosen;
 }
 
+struct TunableRange {
+    std::string_view name;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+};
+
+/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space.
+inline std::vector<Candidate> sample_with(const Problem& problem, TunableRange wanted, std::size_t count) {
+    const DeviceTraits& traits = Bench::get().traits;
+    std::vector<Candidate> chosen;
+    for (const Variant* variant : problem.family->variants) {
+        const auto named = std::ranges::find(variant->tunables, wanted.name, &Tunable::name);
+        if (named == variant->tunables.end() || !runs_on(*variant, traits)) continue;
+        const auto index = static_cast<std::size_t>(named - variant->tunables.begin());
+        std::vector<Config> configs = enumerate(problem, *variant, traits);
+        std::erase_if(configs, [&](const Config& config) {
+            return config[index] < wanted.least || config[index] > wanted.most;
+        });
+        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
+            chosen.push_back({variant, configs[i]});
+    }
+    return chosen;
+}
+
 }  // namespace hone::test

@@ -24,30 +24,6 @@ void check_problem(const std::string& text, std::size_t each = 1, QuantizedLayou
     }
 }
 
-struct TunableRange {
-    std::string_view name;
-    std::int64_t least = 0;
-    std::int64_t most = 0;
-};
-
-/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space.
-std::vector<Candidate> sample_with(const Problem& problem, TunableRange wanted, std::size_t count) {
-    const DeviceTraits& traits = Bench::get().traits;
-    std::vector<Candidate> chosen;
-    for (const Variant* variant : problem.family->variants) {
-        const auto named = std::ranges::find(variant->tunables, wanted.name, &Tunable::name);
-        if (named == variant->tunables.end() || !runs_on(*variant, traits)) continue;
-        const auto index = static_cast<std::size_t>(named - variant->tunables.begin());
-        std::vector<Config> configs = enumerate(problem, *variant, traits);
-        std::erase_if(configs, [&](const Config& config) {
-            return config[index] < wanted.least || config[index] > wanted.most;
-        });
-        for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
-            chosen.push_back({variant, configs[i]});
-    }
-    return chosen;
-}
-
 void check_with(const std::string& text, TunableRange wanted, std::size_t count, int launches = 1) {
     const QuantizedCase quantized(text);
     for (const Candidate& candidate : sample_with(quantized.problem(), wanted, count))
@@ -293,6 +269,9 @@ TEST_CASE("walk is right over many groups of rows, in calls back to back") {
     check_variant("walk", "dtype=fp16 format=w8a16 norm=yes residual=yes in=1040 out=4408 tokens=4", 4, 5);
     check_variant("walk", "dtype=bf16 format=fp8 group=128 quantized_x=yes in=640 out=8592 tokens=5", 4, 5);
     check_variant("walk", "dtype=bf16 format=w8a8 bias=yes in=1040 out=4400 tokens=8", 4, 5);
+    check_variant("walk", "dtype=bf16 format=fp8 residual=yes in=2064 out=8592 tokens=1", 4, 20);
+    check_variant("walk", "dtype=fp16 format=fp8 group=128 in=1152 out=4400 tokens=7", 4, 5);
+    check_variant("walk", "dtype=fp16 format=w8a8 norm=yes in=1040 out=4400 tokens=2", 4, 5);
 }
 
 TEST_CASE("x is right where it passes through the ring") {

@@ -85,6 +85,17 @@ TEST_CASE("quantized layers name the pointers that they refuse") {
             QuantizedFfn{
                 .hidden = 128, .intermediate = 64, .max_tokens = 8, .format = format, .residual = true},
             all_set<QuantizedFfnArgs>(), std::int64_t{5}, std::int64_t{9});
+        check_operator(QuantizedExpertLinear{.in = 128,
+                                             .out = 64,
+                                             .experts = 8,
+                                             .top_k = 2,
+                                             .max_tokens = 8,
+                                             .format = format,
+                                             .activation = Activation::silu,
+                                             .gated = true,
+                                             .bias = true,
+                                             .combine = true},
+                       all_set<QuantizedExpertLinearArgs>(), std::int64_t{5}, std::int64_t{9});
     }
 }
 

@@ -60,6 +60,8 @@ TEST_CASE("an explanation says where a choice was measured, and how far that is 
         "  measured:   2.00 us on H100, known from the site layer\n"
         "  default:    b\n"
         "  not taken:  c is stale\n");
+    explanation.measured_at_mhz = 1755;
+    CHECK(to_string(explanation).find("measured:   2.00 us at 1755 MHz on H100, known") != std::string::npos);
     explanation.bucket.origin = Origin::foreign;
     explanation.bucket.trust = Trust::foreign;
     CHECK(to_string(explanation)

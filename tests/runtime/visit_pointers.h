@@ -92,6 +92,24 @@ void visit_pointers(NormArgs& args, const Visit& visit) {
 }
 
 template <class Visit>
+void visit_pointers(QuantizedExpertLinearArgs& args, const Visit& visit) {
+    visit("x", args.x);
+    visit("starts", args.starts);
+    visit("rows", args.rows);
+    visit("routing_weights", args.routing_weights);
+    visit("weight", args.weight.codes);
+    visit("scales", args.weight.scales);
+    visit("zeros", args.weight.zeros);
+    visit("up", args.up.codes);
+    visit("up_scales", args.up.scales);
+    visit("up_zeros", args.up.zeros);
+    visit("bias", args.bias);
+    visit("up_bias", args.up_bias);
+    visit("out", args.out);
+    visit("workspace", args.workspace);
+}
+
+template <class Visit>
 void visit_pointers(QuantizedLinearArgs& args, const Visit& visit) {
     visit("x", args.x);
     visit("x_scales", args.x_scales);

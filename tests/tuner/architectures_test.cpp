@@ -291,7 +291,9 @@ TEST_CASE("experts are in the layers that have them") {
     CHECK(experts->shape == "2048 -> 768, 128 experts, 8 a token");
 }
 
-TEST_CASE("experts are tuned at the model's token counts, with its routing, and with codes have no kernel") {
+TEST_CASE(
+    "experts are tuned at the model's token counts, with its routing, and with codes where other layers have "
+    "them") {
     const Published qwen = published("qwen3-30b-a3b");
     const Workload workload = model_workload(model_of(qwen.config()), {.tokens = {1, 64}});
     std::map<std::string_view, int> problems;
@@ -311,8 +313,20 @@ TEST_CASE("experts are tuned at the model's token counts, with its routing, and 
     const Workload codes =
         model_workload(model_of(qwen.config()),
                        {.tokens = {1}, .weights = checkpoints::WeightFormat{.format = QuantFormat::fp8}});
-    REQUIRE(codes.without_family.size() == 1);
-    CHECK(codes.without_family[0].role == "experts with codes");
+    CHECK(codes.without_family.empty());
+    problems.clear();
+    for (const Problem& problem : codes.problems) ++problems[problem.family->name];
+    CHECK(problems["expert_linear"] == 0);
+    CHECK(problems["quantized_expert_linear"] == 2);
+    CHECK(std::ranges::any_of(codes.problems, [](const Problem& problem) {
+        return to_string(problem) ==
+               "quantized_expert_linear dtype=bf16 format=fp8 group=0 zeros=no activation=silu gated=yes "
+               "bias=no "
+               "gather=yes combine=no experts=128 top_k=8 in=2048 out=768 tokens=1";
+    }));
+    CHECK(std::ranges::any_of(codes.problems, [](const Problem& problem) {
+        return to_string(problem).find("linear dtype=bf16 norm=no") == 0;  // the router keeps numbers
+    }));
 }
 
 TEST_CASE("what a switch turns off is not there") {

@@ -35,6 +35,20 @@ TEST_CASE("a worker tells its device, verifies a candidate and times it") {
     CHECK(rounds[1].us.size() == 7);
 }
 
+TEST_CASE("samples say at which clock they were taken, where NVML knows it") {
+    for (const auto& [script, mhz] : {std::pair{"nvml:sm_mhz=1755", 1755}, std::pair{"nvml:none", 0}}) {
+        CAPTURE(script);
+        Bench bench(script);
+        REQUIRE(bench.session.measurer->begin_problem(bench.problem).status == TrialStatus::ok);
+        const ImageSource::Result image = bench.session.images->get(bench.problem, bench.candidates[0]);
+        REQUIRE(image.status == TrialStatus::ok);
+        const CandidateImage candidate{bench.candidates[0], &image.image};
+        REQUIRE(bench.session.measurer->verify(candidate).status == TrialStatus::ok);
+        CHECK(bench.session.measurer->time(candidate, 3).sm_clock_mhz == mhz);
+        CHECK(bench.session.measurer->interleave({candidate}, 3).at(0).sm_clock_mhz == mhz);
+    }
+}
+
 TEST_CASE("a sample has ten calls where weights or a cache are what is read") {
     Bench bench;
     const auto calls = [&](const std::string& text) {

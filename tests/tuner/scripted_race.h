@@ -25,7 +25,9 @@ namespace hone::test {
             .final_rounds = 8,
             .long_replay_us = 1e12,
             .holding_band = 1.0 / 16,
-            .challenge_band = 1.0 / 16};
+            .challenge_band = 1.0 / 16,
+            .least_power_us = 0,
+            .clock_fall = 1.0 / 64};
 }
 
 /// What the measurer says when it is asked once more for a runner's times.

@@ -186,6 +186,42 @@ TEST_CASE("whichever of two that are level wins, the same neighbours are looked 
     CHECK(tried[0] == tried[1]);
 }
 
+TEST_CASE("who was beaten narrowly runs again, and wins where only a disturbed race was against it") {
+    const Scratch before;
+    auto first_cache = before.cache();
+    MadeUpMeasurer measurer;
+    const TuneResult first = tune_sizes({64}, measurer, first_cache);
+    const std::string winner = first.problems.at(0).winner->candidate;
+    std::set<std::string> others = tried_at(first_cache, test::norm_problem(64));
+    others.erase(winner);
+    const std::string beaten = *others.begin();
+    for (const double at_first : {10.4, 10.6}) {  // 4 and 6 % behind
+        CAPTURE(at_first);
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        MadeUpMeasurer disturbed;
+        disturbed.true_us = [&](const std::string& name) {
+            if (name == beaten) return disturbed.problems == 1 ? at_first : 8.0;
+            return name == winner ? 10.0 : 20.0;
+        };
+        const TuneResult result = tune_sizes({64}, disturbed, cache);
+        const bool is_narrow = at_first < 10.5;
+        CHECK(result.problems.at(0).winner->candidate == (is_narrow ? beaten : winner));
+        CHECK(disturbed.verified[beaten] == (is_narrow ? 2 : 1));
+    }
+}
+
+TEST_CASE("calls over 100 us are looked at once") {
+    for (const double us : {99.0, 101.0}) {
+        const Scratch scratch;
+        auto cache = scratch.cache();
+        MadeUpMeasurer measurer;
+        measurer.true_us = [us](const std::string&) { return us; };
+        (void)tune_sizes({64}, measurer, cache);
+        CHECK(measurer.problems == (us < 100 ? 2 : 1));
+    }
+}
+
 TEST_CASE("other efforts look once") {
     const Scratch scratch;
     auto cache = scratch.cache();

@@ -115,10 +115,13 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
     REQUIRE(problem.winner);
     const cache::Ties again = cache::ties_of(*problem.winner, cache.trials());
     REQUIRE_FALSE(again.others.empty());
+    CHECK(std::ranges::count(again.others, cache::Stage::final_round, &cache::Trial::stage) == 2);
     CHECK(problem.ties.others == again.others);
     CHECK(again.others.size() == 4);  // five finalists
     for (const cache::Trial& other : again.others) {
-        CHECK(other.created_at == problem.winner->created_at);
+        const bool is_of_final =
+            other.stage == cache::Stage::final_round;  // else of the heat of a second look
+        CHECK((other.created_at == problem.winner->created_at) == is_of_final);
         CHECK(std::abs(us.at(other.candidate) / us.at(problem.winner->candidate) - 1) <= again.within + 1e-9);
     }
     CHECK(tune_quickly(workload({64}), measurer, cache).problems[0].ties.others == again.others);
@@ -254,7 +257,7 @@ TEST_CASE("a problem with a shortlist races that and little else; a winner alone
             .problems[0]
             .candidates;
     };
-    constexpr int second_look = 1 + 2;  // the winner again, and neighbours
+    constexpr int second_look = 1 + 2 + 2;  // the winner again, whom it has beaten, and neighbours
     CHECK(candidates(raced) <= 8 + 1 + 3 + second_look);
     for (const cache::Trial& trial : raced) CHECK(measurer.verified.contains(trial.candidate));
     CHECK(candidates({raced[0]}) > 8 + 1 + second_look);

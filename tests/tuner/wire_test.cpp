@@ -103,8 +103,12 @@ TEST_CASE("plans, problems, devices and samples arrive as they were sent") {
     CHECK(to_json(plan_from_json(plan, names)) == plan);
     const json device = to_json(made_up_device());
     CHECK(to_json(device_info_from_json(device)) == device);
-    const json samples = to_json(Samples{.verdict = {.detail = "why"}, .us = {1.5, 2.25}, .energy_mj = 3});
+    const json samples = to_json(
+        Samples{.verdict = {.detail = "why"}, .us = {1.5, 2.25}, .energy_mj = 3, .sm_clock_mhz = 1755});
     CHECK(to_json(samples_from_json(samples)) == samples);
+    json too_slow = samples;
+    too_slow["sm_clock_mhz"] = -1;
+    CHECK_THROWS_AS((void)samples_from_json(too_slow), ProtocolError);
     const json sustained = to_json(Sustained{
         .verdict = {.detail = "why"}, .us = 2.5, .power_w = 350, .counted = true, .seconds = 2, .calls = 7});
     CHECK(to_json(sustained_from_json(sustained)) == sustained);

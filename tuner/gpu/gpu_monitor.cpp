@@ -43,8 +43,9 @@ bool GpuMonitor::new_foreign_process() {
 
 Disturbance GpuMonitor::look() {
     if (!device_) return Disturbance::none;
-    if (new_foreign_process()) return Disturbance::foreign_process;
     const std::optional<runtime::ClockState> clocks = device_->clocks();
+    sm_clock_mhz_ = clocks ? clocks->sm_mhz : 0;
+    if (new_foreign_process()) return Disturbance::foreign_process;
     if (!clocks) return Disturbance::none;
     if (clocks->throttled()) return Disturbance::throttled;
     const bool slow =

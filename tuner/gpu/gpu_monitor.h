@@ -27,6 +27,8 @@ class GpuMonitor {
     /// The worst of what can be seen now. A foreign process disturbs when it is new; one that stays is
     /// reported by `tenant()` and no longer delays anything.
     [[nodiscard]] Disturbance look();
+    /// The multiprocessors' clock at the last look; 0 where nobody knows.
+    [[nodiscard]] int sm_clock_mhz() const { return sm_clock_mhz_; }
     /// "shares the GPU with process 123", or empty.
     [[nodiscard]] std::string tenant() const;
 
@@ -37,6 +39,7 @@ class GpuMonitor {
     std::vector<std::int64_t> ours_;
     std::vector<std::int64_t> foreign_;
     int max_sm_mhz_ = 0;
+    int sm_clock_mhz_ = 0;
     Clock::time_point next_process_check_{};
 };
 

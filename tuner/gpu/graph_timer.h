@@ -25,6 +25,7 @@ class GraphTimer {
     struct Batch {
         std::vector<double> us;
         std::string disturbance;  ///< empty: undisturbed
+        int sm_clock_mhz = 0;     ///< when the last replay had ended; 0: not known
     };
     [[nodiscard]] Batch replay(const std::vector<std::string>& order, Clock::time_point deadline);
     /// The graph that prepare() has captured.
@@ -36,7 +37,7 @@ class GraphTimer {
     [[nodiscard]] std::vector<double> replay_once(const std::vector<std::string>& order,
                                                   Clock::time_point deadline);
     void warm_up(CUgraphExec graph, Clock::time_point deadline);
-    void fill_l2();
+    void put_l2_in_order();
 
     DeviceContext& device_;
     InputSets& sets_;

@@ -66,6 +66,9 @@ class InputSets {
     void poison_outputs() const;
     /// Fills every input of every set, always with the same values for a problem.
     void fill_inputs() const;
+    /// Reads every input of every set: they are in L2 then, as far as they fit, as another operator would
+    /// have left them, whatever ran before.
+    void warm_inputs();
     /// Fills every guard zone of the outputs again.
     void fill_guards() const;
 
@@ -101,6 +104,7 @@ class InputSets {
     std::uint64_t seed_ = 0;
     runtime::DeviceBuffer<std::byte> arena_;
     runtime::DeviceBuffer<std::byte> workspace_;
+    runtime::DeviceBuffer<std::uint64_t> unread_;  ///< what reading inputs gives, for nobody
     std::int64_t workspace_bytes_ = 0;
     int workspace_moves_ = 0;
 };

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <random>
 #include <unordered_map>
 
 #include "runtime/cuda/driver.h"
@@ -142,8 +144,8 @@ class Worker {
         return {{"verdict", to_json(Verdict{})}};
     }
 
-    /// Round r starts with candidate r, so that none always follows the same one. Those that cannot be
-    /// captured are left out and say why.
+    /// Each round has another order, so that none always follows the same one. Those that cannot be captured
+    /// are left out and say why.
     json measure(const json& candidates, int rounds, Clock::time_point deadline) {
         if (rounds < 0 || rounds > 10'000 || candidates.empty() || candidates.size() > 64) {
             throw ProtocolError("too many rounds or candidates");
@@ -179,18 +181,21 @@ class Worker {
                 Clock::time_point deadline, std::vector<Samples>& samples) {
         std::vector<std::string> order;
         std::vector<std::size_t> owner;
-        for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round) {
-            for (std::size_t i = 0; i < running.size(); ++i) {
-                owner.push_back(running[(round + i) % running.size()]);
-                order.push_back(calls[owner.back()].image);
-            }
+        std::vector<std::size_t> one_round = running;
+        for (int round = 0; round < rounds; ++round) {
+            std::ranges::shuffle(one_round, shuffling_);
+            owner.insert(owner.end(), one_round.begin(), one_round.end());
         }
+        for (const std::size_t i : owner) order.push_back(calls[i].image);
         GraphTimer::Batch batch;
         const Verdict verdict = verdict_of([&] {
             batch = timer_->replay(order, deadline);
             return Verdict{.detail = batch.disturbance};
         });
-        for (const std::size_t i : running) samples[i].verdict = verdict;
+        for (const std::size_t i : running) {
+            samples[i].verdict = verdict;
+            samples[i].sm_clock_mhz = batch.sm_clock_mhz;
+        }
         for (std::size_t i = 0; i < batch.us.size(); ++i) samples[owner[i]].us.push_back(batch.us[i]);
     }
 
@@ -230,6 +235,7 @@ class Worker {
     std::optional<Verifier> verifier_;
     std::unordered_map<std::string, runtime::LoadedPlan> loaded_;
     std::optional<GraphTimer> timer_;
+    std::mt19937_64 shuffling_{1};  ///< always the same orders: two runs differ by what they measure alone
 };
 
 /// Leaves without any destructor: unloading a module waits for a kernel that may never end.

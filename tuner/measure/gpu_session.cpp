@@ -8,7 +8,7 @@ namespace hone::tuner {
 
 GpuSession open_gpu(cache::Cache& cache, DeviceInfo device, const GpuMeasurerOptions& measuring,
                     CompilePoolOptions pool) {
-    pool.nvrtc = runtime::Nvrtc::load()->version();
+    pool.nvrtc = device.toolchain.nvrtc.empty() ? runtime::Nvrtc::load()->version() : device.toolchain.nvrtc;
     pool.with_references = true;
     pool.arch = device.traits.arch();
     device.toolchain.nvrtc = pool.nvrtc;

@@ -15,8 +15,8 @@ struct GpuSession {
 };
 
 /// A measurer on a GPU that device_info() has told about, and a compile pool for its architecture.
-/// `pool.arch`, `pool.nvrtc` and the device's NVRTC are filled in here. Processes start when the first
-/// problem needs them. Throws LibraryError (no NVRTC).
+/// `pool.arch` and `pool.nvrtc` are filled in here, and the device's NVRTC where it is empty. Processes start
+/// when the first problem needs them. Throws LibraryError (no NVRTC).
 [[nodiscard]] GpuSession open_gpu(cache::Cache& cache, DeviceInfo device,
                                   const GpuMeasurerOptions& measuring = {}, CompilePoolOptions pool = {});
 

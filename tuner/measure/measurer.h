@@ -31,6 +31,7 @@ struct Samples {
     Verdict verdict;
     std::vector<double> us;  ///< microseconds a call, one entry a graph replay, disturbed ones left out
     double energy_mj = 0;    ///< a call; 0: not measured
+    int sm_clock_mhz = 0;    ///< of the multiprocessors, when the last replay had ended; 0: not known
 };
 
 /// A candidate that ran without pause on an otherwise idle GPU.

@@ -376,13 +376,18 @@ Verdict verdict_from_json(const json& object) {
 }
 
 json to_json(const Samples& samples) {
-    return {{"verdict", to_json(samples.verdict)}, {"us", samples.us}, {"energy_mj", samples.energy_mj}};
+    return {{"verdict", to_json(samples.verdict)},
+            {"us", samples.us},
+            {"energy_mj", samples.energy_mj},
+            {"sm_clock_mhz", samples.sm_clock_mhz}};
 }
 
 Samples samples_from_json(const json& object) {
     Samples samples{.verdict = verdict_from_json(member(object, "verdict")),
                     .us = {},
-                    .energy_mj = number(object, "energy_mj")};
+                    .energy_mj = number(object, "energy_mj"),
+                    .sm_clock_mhz = small_integer(object, "sm_clock_mhz")};
+    if (samples.sm_clock_mhz < 0) throw ProtocolError("a clock below 0");
     for (const json& item : list(object, "us")) {
         if (!item.is_number()) throw ProtocolError("a sample that is not a number");
         const auto us = item.get<double>();

@@ -129,9 +129,9 @@ class LinearOperators {
         add_routing(layers);
         const std::int64_t whole = model_.expert_width > 0 ? model_.expert_width : model_.intermediate_size;
         const std::int64_t width = divide("the experts' width", whole, part_.parts);
-        if (model_.own_expert_network || model_.experts_per_token == 0 || part_.weights.format) {
+        if (model_.own_expert_network || model_.experts_per_token == 0) {
             list_.push_back(
-                without_kernel(part_.weights.format ? "experts with codes" : "experts", "fused_moe", layers,
+                without_kernel("experts", "fused_moe", layers,
                                fmt::format("{} -> {}, {}", model_.hidden_size, width, experts_of_a_token())));
         } else {
             add_product_of_experts("gate and up of experts", layers, model_.hidden_size, width,
@@ -164,11 +164,16 @@ class LinearOperators {
                        experts_of_a_token());
     }
 
-    /// Weights of the model's dtype.
+    /// Weights of the model's dtype, or codes as other linear layers have.
     void add_product_of_experts(std::string role, std::int64_t layers, std::int64_t in, std::int64_t out,
                                 std::string_view options) {
-        add_of_experts(std::move(role), "expert_linear", layers,
-                       fmt::format("{} in={} out={}", options, in, out),
+        const checkpoints::WeightFormat& weights = part_.weights;
+        const std::string format = weights.format
+                                       ? fmt::format("format={} group={} zeros={} ", name(*weights.format),
+                                                     weights.group, yes_no(weights.zeros))
+                                       : std::string();
+        add_of_experts(std::move(role), weights.format ? "quantized_expert_linear" : "expert_linear", layers,
+                       fmt::format("{}{} in={} out={}", format, options, in, out),
                        fmt::format("{} -> {}, {}", in, out, experts_of_a_token()));
     }
 

@@ -59,13 +59,16 @@ Json as_json(const cache::Trial& trial) {
             {"p10_us", trial.timing.p10_us},
             {"p90_us", trial.timing.p90_us},
             {"samples", trial.timing.samples},
+            {"sm_clock_mhz", trial.timing.sm_clock_mhz},
+            {"incumbent_ratio", trial.timing.incumbent_ratio},
             {"registers", trial.resources.registers},
             {"shared_bytes", trial.resources.shared_bytes},
             {"spill_bytes", trial.resources.spill_bytes},
             {"energy_mj", trial.energy_mj},
             {"detail", trial.detail},
             {"created_at_ms", trial.created_at},
-            {"tool_version", trial.tool_version}};
+            {"tool_version", trial.tool_version},
+            {"chain", trial.chain}};
 }
 
 void add_ties(const cache::Ties& ties, Json& object) {

@@ -65,6 +65,7 @@ void crown(const Candidate& candidate, RunContext& run, ProblemResult& result) {
     cache::Trial winner = *run.knowledge.valid_trial(result.problem, candidate);
     winner.winner = true;
     winner.stage = cache::Stage::final_round;
+    winner.chain.clear();
     winner.created_at = cache::now_ms();
     run.cache.store(winner);
     run.knowledge.learn(winner);

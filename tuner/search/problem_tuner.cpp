@@ -277,7 +277,11 @@ void ProblemTuner::settled(const Standing& standing, bool winner) {
     trial.resources = standing.contestant.resources;
     trial.detail = standing.verdict.detail;
     trial.energy_mj = standing.energy_mj;
-    if (!standing.failed()) trial.timing = summarize(standing.us);
+    if (!standing.failed()) {
+        trial.timing = summarize(standing.us);
+        trial.timing.sm_clock_mhz = standing.sm_clock_mhz;
+        trial.timing.incumbent_ratio = standing.incumbent_ratio;
+    }
     if (standing.failed()) {
         ++result_.failed;
         if (first_failure_.empty()) first_failure_ = trial.candidate + ": " + trial.detail;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "tuner/search/statistics.h"
 
@@ -22,7 +23,7 @@ struct Comparison {
 /// Both have times.
 Comparison compare(const Standing& standing, const Standing& fastest) {
     const std::vector<double> ratios = paired_ratios(standing.us, fastest.us);
-    return {.ratio = median(ratios), .interval = median_interval(ratios)};
+    return {.ratio = middle_mean(ratios), .interval = middle_mean_interval(ratios)};
 }
 
 std::optional<std::size_t> first_besides(std::size_t winner, const std::vector<std::size_t>& order) {
@@ -93,8 +94,21 @@ void Race::take(Standing& standing, const Samples& samples) {
             "measured {} us a call; allowed are numbers above 0: a clock or a recording is faulty", *faulty);
     } else {
         standing.us.insert(standing.us.end(), samples.us.begin(), samples.us.end());
+        standing.sm_clock_mhz = samples.sm_clock_mhz;
     }
     standing.dropped = standing.failed();
+}
+
+/// Of those that ran in the same rounds.
+void Race::compare_with_incumbent(const std::vector<std::size_t>& racing) {
+    const auto incumbent =
+        std::ranges::find_if(racing, [&](std::size_t i) { return standings_[i].contestant.is_incumbent; });
+    for (const std::size_t i : racing) {
+        Standing& standing = standings_[i];
+        const bool is_comparable =
+            incumbent != racing.end() && standing.us.size() == standings_[*incumbent].us.size();
+        standing.incumbent_ratio = is_comparable ? compare(standing, standings_[*incumbent]).ratio : 0;
+    }
 }
 
 void Race::drop_slower_than(double factor) {
@@ -132,10 +146,31 @@ void Race::heat() {
         standings_[i].stage = cache::Stage::raced;
     }
     run_rounds(racing, rounds);
+    clock_fell_ = has_slowed_down(racing);
+    compare_with_incumbent(racing);
     for (const std::size_t i : racing) {
         if (standings_[i].us.empty()) standings_[i].dropped = true;
         observer_.settled(standings_[i], false);
     }
+}
+
+/// Whether the last third of these rounds took all of them longer than the first: each round by the median of
+/// their times over their own medians, so that one with replays of two levels does not count.
+bool Race::has_slowed_down(const std::vector<std::size_t>& racing) const {
+    if (best_us() < rules_.least_power_us) return false;
+    std::vector<double> pace;
+    for (std::size_t round = 0;; ++round) {
+        std::vector<double> relative;
+        for (const std::size_t i : racing) {
+            const std::vector<double>& us = standings_[i].us;
+            if (round < us.size()) relative.push_back(us[round] / median(us));
+        }
+        if (relative.empty()) break;
+        pace.push_back(median(relative));
+    }
+    const std::size_t third = pace.size() / 3;
+    const std::span<const double> rounds(pace);
+    return third > 0 && median(rounds.last(third)) > (1 + rules_.clock_fall) * median(rounds.first(third));
 }
 
 /// How many rounds fit; at least as many as screening has replays.
@@ -214,6 +249,7 @@ void Race::run_final(const std::vector<std::size_t>& finalists) {
         if (has_times && !undecided(finalists)) break;
         run_rounds(finalists, std::min(rounds - round, rules_.rounds_at_once));
     }
+    compare_with_incumbent(finalists);
 }
 
 /// Another batch of rounds helps while the interval of someone who might win reaches over the edge of its
@@ -239,11 +275,14 @@ std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finali
     return alive;
 }
 
-/// Not beaten by more than the band, or not surely beaten at all: who is ahead only while power limits the
-/// clock, or only while it does not, is behind in the fastest tenth or in the median.
+/// Not beaten by more than the band, or not surely beaten at all. Where the clock fell during the heat, who
+/// is ahead only while power limits it, or only while it does not, is behind in the fastest tenth or in the
+/// median. Elsewhere fastest tenths say nothing: a kernel whose replays have two levels is as fast as the
+/// best in its fastest tenth, and slower on the mean.
 bool Race::holds(const Standing& standing, const Standing& fastest) const {
     const Comparison comparison = compare(standing, fastest);
-    const bool is_level_at_best = summarize(standing.us).p10_us <= summarize(fastest.us).p10_us;
+    const bool is_level_at_best =
+        clock_fell_ && summarize(standing.us).p10_us <= summarize(fastest.us).p10_us;
     return comparison.ratio <= 1 + band_of(standing) || comparison.interval.low <= 1 || is_level_at_best;
 }
 

@@ -36,6 +36,8 @@ struct RaceRules {
     double final_us = 500'000;  ///< no longer than this
     double holding_band = cache::tie_limit;  ///< the first by rank that is beaten by no more than this wins
     double challenge_band = cache::held_limit;  ///< the same for an incumbent that has won a race before
+    double least_power_us = 20;      ///< of the best: power does not limit the clock of shorter calls
+    double clock_fall = 0.02;        ///< by which a heat slows down where power limits the clock
     double prediction_band = 0.002;  ///< whose prediction is further behind is not compiled to be sure
 };
 
@@ -56,8 +58,10 @@ struct Standing {
     cache::Stage stage = cache::Stage::screened;
     std::vector<double> us;  ///< times of its latest stage
     double energy_mj = 0;
-    bool launched = false;  ///< in this race
-    bool dropped = false;   ///< failed or too slow
+    int sm_clock_mhz = 0;        ///< when the latest of them ended; 0: not known
+    double incumbent_ratio = 0;  ///< as in cache::Timing
+    bool launched = false;       ///< in this race
+    bool dropped = false;        ///< failed or too slow
 
     [[nodiscard]] bool failed() const { return verdict.status != cache::TrialStatus::ok; }
     [[nodiscard]] double median_us() const;
@@ -104,8 +108,10 @@ class Race {
   private:
     void screen(Standing& standing);
     static void take(Standing& standing, const Samples& samples);
+    void compare_with_incumbent(const std::vector<std::size_t>& racing);
     [[nodiscard]] double heat_limit() const;
     [[nodiscard]] bool replays_are_long() const;
+    [[nodiscard]] bool has_slowed_down(const std::vector<std::size_t>& racing) const;
     [[nodiscard]] int affordable(double budget_us, const std::vector<std::size_t>& racing, int wanted) const;
     void run_rounds(const std::vector<std::size_t>& racing, int rounds);
     [[nodiscard]] std::vector<std::size_t> choose_finalists() const;
@@ -130,6 +136,7 @@ class Race {
     RaceRules rules_;
     std::vector<Standing> standings_;
     bool is_challenge_ = false;  ///< the incumbent has won a race before
+    bool clock_fell_ = false;    ///< during the heat
 };
 
 }  // namespace hone::tuner

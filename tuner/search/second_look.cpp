@@ -16,6 +16,8 @@ namespace {
 // Chosen by replaying the H200's sweep from the H100's shortlists; docs/how-we-measure.md has the figures.
 constexpr std::size_t most_recommended = 4;
 constexpr std::size_t most_neighbours = 2;
+constexpr std::size_t most_again = 2;       // of those that the winner has beaten
+constexpr double beaten_narrowly = 1.05;    // times the winner: a disturbed race may be wrong by so much
 constexpr double another_shape = 1;         // doublings that another shape counts for
 constexpr double doubt = 0.05;              // weight of the assumption that a kernel is
 constexpr double doubtful_ratio = 1.15;     // so far behind
@@ -66,6 +68,8 @@ class Untried {
         list_.push_back(candidate);
         return true;
     }
+    /// Also one that was tried.
+    void add_again(const Candidate& candidate) { list_.push_back(candidate); }
     [[nodiscard]] std::vector<Candidate> take() { return std::move(list_); }
 
   private:
@@ -73,6 +77,19 @@ class Untried {
     const RunContext& run_;
     std::vector<Candidate> list_;
 };
+
+/// The closest of those that the winner has beaten: whatever disturbed one race does not disturb the next.
+void add_beaten(const Problem& problem, const cache::Trial& winner, const Knowledge& knowledge,
+                Untried& untried) {
+    std::vector<MeasuredKernel> beaten = knowledge.raced_kernels(problem);
+    std::erase_if(beaten, [&](const MeasuredKernel& kernel) {
+        return kernel.us > beaten_narrowly * winner.timing.median_us ||
+               to_string(kernel.candidate) == winner.candidate;
+    });
+    std::ranges::stable_sort(beaten, {}, &MeasuredKernel::us);
+    beaten.resize(std::min(beaten.size(), most_again));
+    for (const MeasuredKernel& kernel : beaten) untried.add_again(kernel.candidate);
+}
 
 /// Those whose images are there for other sizes; of those that did equally well the first by their texts.
 void add_recommended(const Problem& problem, const RunContext& run, Untried& untried) {
@@ -127,6 +144,7 @@ std::vector<Candidate> leaders_of(const Problem& problem, const cache::Trial& wi
 std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& winner,
                                    const RunContext& run) {
     Untried untried(problem, run);
+    add_beaten(problem, winner, run.knowledge, untried);
     add_recommended(problem, run, untried);
     std::size_t added = 0;
     for (const RankedCandidate& near : neighbours(problem, leaders_of(problem, winner, run.knowledge),

@@ -12,18 +12,18 @@ namespace hone::tuner {
 struct Interval {
     double low = 0;
     double high = 0;
-
-    [[nodiscard]] double half_width() const { return (high - low) / 2; }
 };
 
 /// Linear interpolation between order statistics; `share` from 0 to 1. 0 for no samples.
 [[nodiscard]] double quantile(std::span<const double> samples, double share);
 [[nodiscard]] double median(std::span<const double> samples);
+/// The mean without a quarter at either end. Replays of one kernel may have two levels, of which a median
+/// shows now the one, now the other. 0 for no samples.
+[[nodiscard]] double middle_mean(std::span<const double> samples);
 
-/// Confidence interval (95 %) of the median from the binomial distribution of ranks, which assumes nothing
-/// about the samples' own (Conover, Practical Nonparametric Statistics, 3.2). The whole range for fewer than
-/// six samples, where no pair of ranks reaches that.
-[[nodiscard]] Interval median_interval(std::span<const double> samples);
+/// Confidence interval (95 %) of the middle mean from the winsorized variance (Tukey and McLaughlin 1963),
+/// which asks little of how samples are distributed. The whole range for fewer than six samples.
+[[nodiscard]] Interval middle_mean_interval(std::span<const double> samples);
 
 /// a[i] / b[i] over the pairs that exist.
 [[nodiscard]] std::vector<double> paired_ratios(std::span<const double> a, std::span<const double> b);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention_prefill/wgmma/producer.cuh"
+#include "attention_prefill/wgmma/queries.cuh"
 #include "attention_prefill/wgmma/softmax.cuh"
 #include "attention_prefill/wgmma/writer.cuh"
 #include "device/warpgroup.cuh"
@@ -41,7 +42,7 @@ class Consumer {
     /// Returns the next one.
     __device__ Tile attend(Scores& scores, Sums& sums, const Tile& tile) {
         const int row = tile.row + warpgroup_ * block_rows + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-        softmax_.start(call_, tile.head());
+        softmax_.start(call_, tile.head(), query_scale_);
         wgmma_wait<0>();
         fence_accumulators(scores);
         release_keys(tile.blocks() == 1);
@@ -127,6 +128,14 @@ class Consumer {
     }
 
     __device__ void take_queries() {
+        if constexpr (converts_queries) {
+            query_scale_ = convert_queries(layout_.query(warpgroup_, queries_.stage));
+            if constexpr (query_in_registers) {
+                __syncwarp();
+            } else {
+                named_barrier_sync<128>(1 + consumers + warpgroup_);
+            }
+        }
         if constexpr (query_in_registers) {
             load_query_fragments();
             release(layout_.full_query(warpgroup_, queries_.stage));
@@ -164,10 +173,10 @@ class Consumer {
         for (int step = 0; step < score_steps; ++step) {
             const uint64 right = advance_descriptor(keys, step / 4 * geometry.panel_bytes() + step % 4 * 32);
             if constexpr (query_in_registers) {
-                WgmmaLeft<Element, tile_n, false>::multiply(scores, fragments_[step], right, step);
+                WgmmaLeft<Operand, tile_n, false>::multiply(scores, fragments_[step], right, step);
             } else {
                 const uint32 left = step / 4 * block_rows * row_bytes + step % 4 * 32;
-                Wgmma<Element, tile_n>::multiply(scores, advance_descriptor(queries, left), right, step);
+                Wgmma<Operand, tile_n>::multiply(scores, advance_descriptor(queries, left), right, step);
             }
         }
     }
@@ -175,7 +184,7 @@ class Consumer {
         const uint64 values = transposed_descriptor(layout_.value(values_.stage), geometry.panel_bytes());
 #pragma unroll
         for (int step = 0; step < value_steps; ++step)
-            WgmmaLeft<Element, head_dim, true>::multiply(sums, weights + 4 * step,
+            WgmmaLeft<Operand, head_dim, true>::multiply(sums, weights + 4 * step,
                                                          advance_descriptor(values, step * 16 * row_bytes),
                                                          step == 0 ? accumulate : 1);
     }
@@ -223,7 +232,8 @@ class Consumer {
     /// Masks only blocks that some row of the warpgroup sees in part.
     __device__ void mask(Scores& scores, const Tile& tile, int row, int block) {
         if constexpr (has_softcap)
-            cap_scores(scores, __fdividef(2 * log2_e * call_.score_scale(tile.head()), call_.softcap));
+            cap_scores(scores,
+                       __fdividef(2 * log2_e * query_scale_ * call_.score_scale(tile.head()), call_.softcap));
         const Sequence& sequence = tile.sequence;
         const int first_row = tile.row + warpgroup_ * block_rows;
         const int column = block * tile_n;
@@ -234,7 +244,7 @@ class Consumer {
     __device__ static void round_weights(const Scores& scores, uint32 (&weights)[tile_n / 4]) {
 #pragma unroll
         for (int i = 0; i < tile_n / 4; ++i)
-            weights[i] = pack_pair(Element{}, scores[2 * i], scores[2 * i + 1]);
+            weights[i] = pack_pair(Operand{}, scores[2 * i], scores[2 * i + 1]);
     }
     __device__ static void rescale(Sums& sums, const float (&factors)[2]) {
 #pragma unroll
@@ -262,6 +272,7 @@ class Consumer {
     const Call& call_;
     Softmax softmax_;
     int warpgroup_;
+    float query_scale_ = 1.0f;  ///< of the queries taken last
     QueryRing queries_;
     Ring keys_;
     Ring values_;

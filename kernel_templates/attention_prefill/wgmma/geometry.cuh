@@ -50,11 +50,11 @@ struct Geometry {
     /// too long to issue the copies.
     constexpr bool many_produce() const { return by_rows() || boxes() > 1; }
     constexpr int producer_threads() const { return many_produce() ? 128 * producers() : 1; }
-    /// Bytes of codes that wait to be widened, of keys or of values: 16 a thread, panel, and pass of all
-    /// threads over the rows, of which four share one.
-    constexpr int code_bytes() const {
+    /// Chunks of 16 codes of a block of keys, or of values, that a thread brings: one of each panel and pass
+    /// of all threads over the rows, of which four share one.
+    constexpr int code_chunks() const {
         const int rows = producer_threads() / 4;
-        return widens() ? (tile_n + rows - 1) / rows * panels() * producer_threads() * 16 : 0;
+        return widens() ? (tile_n + rows - 1) / rows * panels() : 0;
     }
 
     // Offsets from the aligned base.
@@ -64,14 +64,20 @@ struct Geometry {
     constexpr int barriers() const { return 2 * (consumers * query_stages + 2 * stages); }
     /// The tiles whose queries stand in the stages.
     constexpr int tiles_at() const { return barriers_at() + barriers() * 8; }
-    constexpr int codes_at() const { return tiles_at() + consumers * query_stages * tile_bytes; }
     /// What a launch asks for: the base is moved up to a multiple of `alignment`.
-    constexpr int shared_bytes() const { return codes_at() + 2 * code_bytes() + alignment; }
+    constexpr int shared_bytes() const {
+        return tiles_at() + consumers * query_stages * tile_bytes + alignment;
+    }
 
     /// Registers a thread at the start, and after the roles have shared them out; in steps of 8.
     constexpr int launch_registers() const { return registers_per_sm / (threads() * blocks_per_sm) / 8 * 8; }
     constexpr bool moves_registers() const { return launch_registers() < 240; }
-    constexpr int producer_registers() const { return by_rows() ? 56 : 40; }
+    constexpr int producer_registers() const {
+        if (!by_rows()) return consumers > 2 ? 32 : 40;
+        // Four a chunk of codes, of keys and of values. Beside a lone consumer there are more to spare.
+        const int codes = 32 + 8 * code_chunks() + (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);
+        return !widens() || codes < 56 ? 56 : codes;
+    }
     constexpr int consumer_registers() const {
         const int all = launch_registers() * (producers() + consumers);
         const int each = (all - producers() * producer_registers()) / consumers / 8 * 8;

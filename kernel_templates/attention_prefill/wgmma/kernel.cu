@@ -13,7 +13,7 @@
 //   - in a warpgroup the product with the next keys is issued before that with the present values, and the
 //     softmax of the next scores runs beside the latter;
 //   - from tile to tile the next tile's first product is under way while the results are stored;
-//   - two consumers issue in turn (ping-pong), so that one's softmax runs beside the other's products.
+//   - consumers issue in turn (ping-pong), so that one's softmax runs beside the others' products.
 // Blocks are persistent: the producer draws tiles (Deal, Order) and hands them on beside the queries.
 //
 // Barriers, a full and an empty one each:
@@ -24,7 +24,8 @@
 //   all
 //             of its threads. Empty: all warps of all consumers, after the product that reads them has ended.
 // Named barriers: 1 to `consumers` for the turns of ping-pong, 128 threads arriving and 128 waiting; the next
-// ones for a consumer's own threads, when they have cleared values.
+// ones for a consumer's own threads, when they have cleared values
+// or converted queries (queries.cuh).
 #include "attention_prefill/wgmma/consumer.cuh"
 #include "attention_prefill/wgmma/producer.cuh"
 

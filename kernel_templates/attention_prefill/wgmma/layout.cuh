@@ -44,11 +44,6 @@ struct Layout {
         return base + geometry.tiles_at() + (warpgroup * query_stages + stage) * Geometry::tile_bytes;
     }
 
-    /// Codes of keys (0) or values (1).
-    __device__ uint32 codes(int which) const {
-        return base + geometry.codes_at() + which * geometry.code_bytes();
-    }
-
     __device__ uint32 barrier(int number) const { return base + geometry.barriers_at() + number * 8; }
 };
 

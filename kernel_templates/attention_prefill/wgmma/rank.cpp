@@ -36,18 +36,34 @@ double section_tiles(const AttentionProblem& p, const WgmmaConfig& c) {
     return static_cast<double>(order.heads) * order.rows;
 }
 
-/// Bytes through device memory: queries and results once, keys and values again for each round of a section's
-/// tiles as far as what is worked on together exceeds level 2.
+/// Bytes of keys and values that the tiles of `heads` heads, of all sequences whose queries are packed, read
+/// from device memory when they are worked on together: once, and for each further round of tiles half of
+/// them again, those that causal tiles see on average, as far as all exceed half of level 2.
+double section_bytes(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits,
+                     double heads) {
+    const double sequences = p.lengths == Lengths::paged ? static_cast<double>(p.batch) : 1.0;
+    const double groups = heads * static_cast<double>(p.kv_heads) / static_cast<double>(p.heads);
+    const double once =
+        2.0 * sequences * groups * static_cast<double>(p.kv_len * p.head_dim * p.element_bytes());
+    const double room = std::max(1.0, 0.5 * static_cast<double>(traits.l2_bytes));
+    const double lost = std::clamp(once / room - 1.0, 0.0, 1.0);
+    const double rounds =
+        heads * static_cast<double>(sections(p, c).rows) / static_cast<double>(places(c, traits));
+    return once * (1.0 + 0.5 * lost * std::max(0.0, rounds - 1.0));
+}
+
+/// Bytes through device memory: queries and results once, keys and values by sections, of which the last has
+/// what remains.
 double memory_bytes(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     const double element = static_cast<double>(p.element_bytes() * p.head_dim);
     const double own = 2.0 * element * static_cast<double>(p.slots() * p.q_len);
     const double keys = 2.0 * element * static_cast<double>(p.batch * p.kv_heads * p.kv_len);
     if (!p.has_ramp()) return own + keys;
-    const double together = std::min(keys, static_cast<double>(c.section_mib << 20));
-    const double l2 = std::max(1.0, static_cast<double>(traits.l2_bytes));
-    const double again = 0.36 * std::clamp((2.0 * together - 0.3 * l2) / l2, 0.0, 1.5);
-    const double rounds = section_tiles(p, c) / static_cast<double>(places(c, traits));
-    return own + keys * (1.0 + again * std::max(0.0, rounds - 1.0));
+    const Sections order = sections(p, c);
+    const double before = order.count - 1;
+    const double slots = static_cast<double>(p.slots() / (p.lengths == Lengths::paged ? p.batch : 1));
+    return own + before * section_bytes(p, c, traits, order.heads) +
+           section_bytes(p, c, traits, slots - before * order.heads);
 }
 
 /// Whether sections of the largest size would be the same: of such equals only one is worth trying early.
@@ -89,12 +105,13 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (c.query_stages == 2) gain -= p.has_ramp() ? 0.01 : 0.005;
     if (c.stages == 3) gain -= 0.005;
     if (c.softmax_first != 0) gain += 0.012;
+    if (beside > 1) gain += 0.06;  // blocks beside each other copy the same keys each for itself
     if (repeats_larger_sections(p, c)) gain += 0.04;
-    if (g.by_rows()) gain += g.widens() ? 0.4 : 0.17;
+    if (g.by_rows()) gain += g.widens() ? 0.27 : 0.17;
     if (!g.by_rows() && g.boxes() > 1) gain += 0.01 + 0.002 * g.boxes();
 
     const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);
-    const double tile_us = std::ceil(rounds) * (g.consumers > 1 ? 1.3 : 1.0);
+    const double tile_us = std::ceil(rounds) * (g.consumers == 1 ? 1.0 : g.consumers == 2 ? 1.3 : 2.4);
     const double body_us = std::pow(std::pow(gain * compute_us + tile_us, 4) + std::pow(memory_us, 4), 0.25);
     return body_us + 2.4 - (c.programmatic != 0 ? 0.9 : 0.0);
 }

@@ -1,7 +1,8 @@
 // How variant wgmma (kernel.cu) fills stages where no tensor copy can: by all threads of the producer,
 // which copy 16 bytes each. Keys in pages smaller than a stage come by cp.async straight to their place in
-// the stage. Codes of fp8 come by cp.async to a place that is the thread's own, a whole block ahead; then the
-// thread widens them, exactly, on their way to the stage: of keys and values one such place each.
+// the stage. Codes of fp8 come into registers, a whole block ahead; then the thread widens them, exactly, on
+// their way to the stage. Through shared memory they would take its port, which operands keep busy, a third
+// time and a fourth.
 //
 // Row r of a pass belongs to thread r * row_threads and those next to it; a warp has warp_rows of each pass,
 // whose entries of the page table its lanes hold, read a block ahead. Rows that no query of the sequence
@@ -63,7 +64,9 @@ struct RowTensor {
     const Strides& strides;
 };
 
-/// Calls visit(pass, chunk in memory, whether it exists) for this thread's rows of a block.
+/// Calls visit(pass, chunk in memory, whether it exists) for this thread's rows of a block. The last pass may
+/// reach behind the block, to rows that do not exist: no branch goes around them, since behind its end loads
+/// would be waited for.
 template <class Visit>
 __device__ inline void for_rows(const Call& call, const RowTensor& tensor, const Tile& tile, int block,
                                 const RowPages& pages, Visit visit) {
@@ -88,9 +91,15 @@ __device__ inline void for_rows(const Call& call, const RowTensor& tensor, const
             exists = token >= sequence.first_key() && token < sequence.kv_len;
             offset = token * strides.token;
         }
-        if (tile_n % pass_rows != 0 && row >= tile_n) continue;
+        if (tile_n % pass_rows != 0) exists &= row < tile_n;
         visit(pass, exists ? base + offset : base, exists);
     }
+}
+
+/// The thread's row of a pass is none of the block's.
+__device__ inline bool behind_block(int pass) {
+    return tile_n % pass_rows != 0 &&
+           pass * pass_rows + static_cast<int>(threadIdx.x) / row_threads >= tile_n;
 }
 
 /// Panel `panel` of a row has the thread's columns.
@@ -143,6 +152,7 @@ class CopiedRows {
                                                                static_cast<int>(threadIdx.x) % row_threads);
         barrier_wait(Layout::empty(full), parity ^ 1);
         for_rows(feed.call, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
+            if (behind_block(pass)) return;
 #pragma unroll
             for (int panel = 0; panel < panels; ++panel)
                 copy_chunk_async_or_zero(to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes,
@@ -156,16 +166,15 @@ class CopiedRows {
     bool knows_ = false;  ///< these are the next tile's
 };
 
-/// Rows of codes. Copies are a block ahead of what is widened: keys of block b - 2 are asked for when those
-/// of b
-/// - 1 have been widened, values alike, and at a tile's end the next tile's, where that is known by then.
+/// Rows of codes. Loads are a block ahead of what is widened: keys of block b - 2 are asked for when those of
+/// b - 1 have been widened, values alike, and at a tile's end the next tile's, where that is known by then.
 class WidenedRows {
   public:
     __device__ void begin(const Feed& feed, const Tile& tile) {
         if (!ahead_) {
             far_.look_up(feed.call, tile, tile.last);
-            copy_keys(feed, tile, tile.last, far_);
-            copy_values(feed, tile, tile.last, far_);
+            ask_keys(feed, tile, tile.last, far_);
+            ask_values(feed, tile, tile.last, far_);
         }
         ahead_ = false;
         look_ahead(feed, tile, tile.last - 1);
@@ -175,97 +184,76 @@ class WidenedRows {
         if (after.exists()) next_.look_up(feed.call, after, after.last);
     }
     __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
-        wait_for_copies<1>();
         widen_keys(feed);
-        if (tile.last > tile.first) copy_keys(feed, tile, tile.last - 1, far_);
+        if (tile.last > tile.first) ask_keys(feed, tile, tile.last - 1, far_);
         near_ = far_;
         look_ahead(feed, tile, tile.last - 2);
     }
-    /// Groups of copies end in their order. The block's own keys were the last to be asked for in a tile's
-    /// first round, and values of the block before them in others.
     __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile& after) {
-        if (block == tile.last) {
-            wait_for_copies<0>();
-        } else {
-            wait_for_copies<1>();
-        }
         widen_keys(feed);
         if (block - 2 >= tile.first) {
-            copy_keys(feed, tile, block - 2, far_);
+            ask_keys(feed, tile, block - 2, far_);
         } else if (after.exists()) {
-            copy_keys(feed, after, after.last, next_);
+            ask_keys(feed, after, after.last, next_);
             ahead_ = true;
-        } else {
-            commit_copies();
         }
-        wait_for_copies<1>();
         widen_values(feed);
-        copy_values(feed, tile, block - 1, near_);
+        ask_values(feed, tile, block - 1, near_);
         near_ = far_;
         look_ahead(feed, tile, block - 3);
     }
     __device__ void load_last_values(const Feed& feed, const Tile&, const Tile& after) {
-        wait_for_copies<0>();
         widen_values(feed);
-        if (ahead_) copy_values(feed, after, after.last, next_);
+        if (ahead_) ask_values(feed, after, after.last, next_);
     }
 
   private:
+    /// Of each panel 16 codes a pass.
+    using Codes = uint4[passes * panels];
+
     __device__ void look_ahead(const Feed& feed, const Tile& tile, int block) {
         if (block >= tile.first) far_.look_up(feed.call, tile, block);
     }
-    __device__ void copy_keys(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
-        copy(feed, feed.layout.codes(0), {feed.call.k, feed.call.k_strides}, tile, block, pages);
+    __device__ void ask_keys(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        ask(feed, keys_, {feed.call.k, feed.call.k_strides}, tile, block, pages);
     }
-    __device__ void copy_values(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
-        copy(feed, feed.layout.codes(1), {feed.call.v, feed.call.v_strides}, tile, block, pages);
+    __device__ void ask_values(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        ask(feed, values_, {feed.call.v, feed.call.v_strides}, tile, block, pages);
     }
-    /// The thread's place for codes.
-    __device__ static uint32 own(uint32 codes, int pass, int panel) {
-        return codes + ((pass * panels + panel) * row_producers + threadIdx.x) * 16;
-    }
-    __device__ void copy(const Feed& feed, uint32 codes, const RowTensor& tensor, const Tile& tile, int block,
-                         const RowPages& pages) {
+    __device__ static void ask(const Feed& feed, Codes& codes, const RowTensor& tensor, const Tile& tile,
+                               int block, const RowPages& pages) {
         for_rows(feed.call, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
-            for (int panel = 0; panel < panels; ++panel)
-                copy_chunk_async_or_zero(own(codes, pass, panel), from + panel * panel_width,
-                                         exists && has_columns(panel));
+            for (int panel = 0; panel < panels; ++panel) {
+                uint4& own = codes[pass * panels + panel];
+                own = uint4{};
+                if (exists && has_columns(panel))
+                    own = load_stream<StreamHint::line>(from + panel * panel_width);
+            }
         });
-        commit_copies();
     }
     __device__ void widen_keys(const Feed& feed) {
-        widen(feed.layout.codes(0), feed.layout.full_key(feed.keys.stage), feed.keys.parity,
+        widen(keys_, feed.layout.full_key(feed.keys.stage), feed.keys.parity,
               feed.layout.key(feed.keys.stage));
         feed.keys.advance();
     }
     __device__ void widen_values(const Feed& feed) {
-        widen(feed.layout.codes(1), feed.layout.full_value(feed.values.stage), feed.values.parity,
+        widen(values_, feed.layout.full_value(feed.values.stage), feed.values.parity,
               feed.layout.value(feed.values.stage));
         feed.values.advance();
     }
-    __device__ static void widen(uint32 codes, uint32 full, uint32 parity, uint32 stage) {
+    __device__ static void widen(const Codes& codes, uint32 full, uint32 parity, uint32 stage) {
         const int own_row = static_cast<int>(threadIdx.x) / row_threads;
         const uint32 to =
             stage + swizzled_offset<panel_width>(own_row, static_cast<int>(threadIdx.x) % row_threads * 2);
         barrier_wait(Layout::empty(full), parity ^ 1);
-        // Two words at a time: while one is widened the other comes.
-        constexpr int count = passes * panels;
 #pragma unroll
-        for (int first = 0; first < count; first += 2) {
-            uint4 words[2];
+        for (int pass = 0; pass < passes; ++pass) {
+            if (behind_block(pass)) continue;
 #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int number = first + i;
-                if (number < count) words[i] = load_shared_16(own(codes, number / panels, number % panels));
-            }
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int number = first + i;
-                const int pass_row = number / panels * pass_rows;
-                if (number >= count || (tile_n % pass_rows != 0 && pass_row + own_row >= tile_n)) continue;
-                const uint32 at = to + number % panels * geometry.panel_bytes() + pass_row * row_bytes;
-                const uint4& word = words[i];
+            for (int panel = 0; panel < panels; ++panel) {
+                const uint4& word = codes[pass * panels + panel];
+                const uint32 at = to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes;
                 store_shared(at, uint4{low(word.x), high(word.x), low(word.y), high(word.y)});
                 store_shared(at ^ 16, uint4{low(word.z), high(word.z), low(word.w), high(word.w)});
             }
@@ -273,9 +261,11 @@ class WidenedRows {
         fence_async_proxy();
         barrier_arrive(full);
     }
-    __device__ static uint32 low(uint32 codes) { return widen_pair<Element, 0, 1>(codes); }
-    __device__ static uint32 high(uint32 codes) { return widen_pair<Element, 2, 3>(codes); }
+    __device__ static uint32 low(uint32 codes) { return widen_pair<Operand, 0, 1>(codes); }
+    __device__ static uint32 high(uint32 codes) { return widen_pair<Operand, 2, 3>(codes); }
 
+    Codes keys_;  ///< those asked for last
+    Codes values_;
     RowPages near_;       ///< pages of the next values to be asked for
     RowPages far_;        ///< pages of the next keys
     RowPages next_;       ///< pages of the next tile's last block

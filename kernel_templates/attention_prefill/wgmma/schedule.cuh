@@ -3,6 +3,7 @@
 
 #include "attention_prefill/problem.cuh"
 #include "attention_prefill/wgmma/geometry.cuh"
+#include "device/mma.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -30,6 +31,11 @@ inline constexpr bool programmatic = Tuned::programmatic != 0;
 inline constexpr bool by_rows = geometry.by_rows();
 /// All 128 threads of the producer's warpgroup are at work.
 inline constexpr bool many_produce = geometry.many_produce();
+
+/// What the tensor cores multiply. Codes become fp16, which takes an instruction for two of them, and weights
+/// are rounded to it; queries in bf16 are converted (queries.cuh).
+using Operand = Conditional<fp8_cache, fp16, Element>::type;
+inline constexpr bool converts_queries = fp8_cache && is_bf16<Element>;
 
 static_assert(head_dim % 8 == 0, "rows of 16-byte chunks");
 static_assert(tile_n % 16 == 0 && tile_n <= 256,

@@ -67,9 +67,9 @@ class Softmax {
     __device__ explicit Softmax(const Call& call)
         : scale_((has_softcap ? call.softcap : call.scale) * log2_e) {}
 
-    /// Codes have a scale for each head.
-    __device__ void start(const Call& call, int head) {
-        if constexpr (fp8_cache && !has_softcap) scale_ = call.score_scale(head) * log2_e;
+    /// Codes have a scale for each head, and converted queries one for each warp and tile.
+    __device__ void start(const Call& call, int head, float query_scale) {
+        if constexpr (fp8_cache && !has_softcap) scale_ = call.score_scale(head) * query_scale * log2_e;
     }
 
     /// The row's first block: scores become p.

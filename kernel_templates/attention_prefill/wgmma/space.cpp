@@ -10,7 +10,8 @@ namespace warpgroup {
 namespace {
 
 constexpr auto tunables = tunables_of({
-    tunable<&WgmmaConfig::consumers>("warpgroups of 64 queries; two multiply in turn (ping-pong)", {1, 2}),
+    tunable<&WgmmaConfig::consumers>("warpgroups of 64 queries; several multiply in turn (ping-pong)",
+                                     {1, 2, 3}),
     tunable<&WgmmaConfig::tile_n>("keys of a stage", {64, 80, 96, 112, 128, 144, 176}),
     tunable<&WgmmaConfig::stages>("of keys, and of values", {2, 3}),
     tunable<&WgmmaConfig::query_stages>("tiles whose queries stand in shared memory", {1, 2}),
@@ -58,9 +59,9 @@ constexpr Constraint constraints[] = {
          }),
     rule("queries in registers leave their stage free at once: one is enough",
          [](const WgmmaConfig& c) { return c.query_in_registers == 0 || c.query_stages == 1; }),
-    rule("a second consumer is for more than 64 queries",
+    rule("a second consumer is for more than 64 queries, a third for more than 128 and heads of up to 64",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
-             return c.consumers == 1 || p.q_len > block_rows;
+             return p.q_len > (c.consumers - 1) * block_rows && (c.consumers < 3 || p.head_dim <= 64);
          }),
     rule("a lone consumer is for so few tiles that multiprocessors have hardly more than one each, or for "
          "codes, of "
@@ -85,7 +86,8 @@ constexpr Constraint constraints[] = {
 
 /// The config that the cost model likes best, of a few proven shapes of tiles.
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
-    constexpr WgmmaConfig shapes[] = {{.consumers = 2, .tile_n = 128},
+    constexpr WgmmaConfig shapes[] = {{.consumers = 3, .tile_n = 128},
+                                      {.consumers = 2, .tile_n = 128},
                                       {.consumers = 2, .tile_n = 96},
                                       {.consumers = 2, .tile_n = 64},
                                       {.tile_n = 128, .blocks_per_sm = 2},

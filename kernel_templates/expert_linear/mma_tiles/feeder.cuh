@@ -4,6 +4,7 @@
 #pragma once
 
 #include "expert_linear/expert_tiles.cuh"
+#include "expert_linear/weights.cuh"
 
 namespace hone::linear {
 
@@ -59,7 +60,8 @@ class Feeder {
         weight_rows_ = columns - first;
 #pragma unroll
         for (int product = 0; product < products; ++product)
-            weight_[product] = tensors.weight_of(product, tile.expert) + static_cast<int64>(first) * in;
+            weight_[product] =
+                expert_linear::weight_of(tensors, product, tile.expert) + static_cast<int64>(first) * in;
     }
 
     __device__ void start() {

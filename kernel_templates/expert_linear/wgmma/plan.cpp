@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel_templates/expert_linear/room.cuh"
+
 namespace hone::expert_linear {
 
 linear::gemm::Geometry geometry(const ExpertProblem& p, const WgmmaConfig& c) {
@@ -20,6 +22,10 @@ std::int64_t tiles_across(const ExpertProblem& p, const WgmmaConfig& c) {
     return ceil_div(p.out, g.swapped ? g.result_rows() : g.result_columns());
 }
 
+std::int64_t blocks_of(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    return std::min(p.most_tiles(tile_rows(c)) * tiles_across(p, c), traits.sm_count * c.blocks_per_sm);
+}
+
 namespace {
 
 /// Maps of weight, x and up; the weight's stands in for those that the kernel does not use.
@@ -29,7 +35,9 @@ void add_maps(Plan& plan, const ExpertProblem& p, const linear::gemm::Geometry& 
         return matrix_map(p.dtype, pointer, TensorMap::no_gaps, p.in, p.experts * p.out, g.operands.columns,
                           g.weight_box());
     };
-    const TensorMap x_map = matrix_map(p.dtype, x, x_stride, p.in, p.places(), g.operands.columns, g.x_box());
+    const std::int64_t x_rows = std::min<std::int64_t>(g.x_box(), p.places());
+    const TensorMap x_map =
+        matrix_map(p.dtype, x, x_stride, p.in, p.places(), g.operands.columns, static_cast<int>(x_rows));
     TensorMap unused = weight_map(weight);
     unused.same_as = 0;
     add_map(plan, weight_map(weight));
@@ -41,14 +49,18 @@ void add_maps(Plan& plan, const ExpertProblem& p, const linear::gemm::Geometry& 
 
 Plan wgmma_plan(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
     const linear::gemm::Geometry g = geometry(p, c);
-    const std::int64_t most = traits.sm_count * c.blocks_per_sm;
-    const std::int64_t blocks = std::min(p.most_tiles(tile_rows(c)) * tiles_across(p, c), most);
+    const std::int64_t blocks = blocks_of(p, c, traits);
     Launch product = launch(wgmma_kernels[0], grid_of(blocks), g.threads());
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     add_maps(plan, p, g);
-    return combine_behind(p, plan, wgmma_kernels[1], wgmma_access_elements(p, c));
+    plan = combine_behind(p, plan, wgmma_kernels[1], wgmma_access_elements(p, c));
+    if (c.tail_split != 0) {
+        plan.workspace_bytes =
+            partials_at(p.places(), p.combine ? p.out * p.element_bytes() : 0) + blocks * g.workspace_bytes();
+    }
+    return plan;
 }
 
 }  // namespace hone::expert_linear

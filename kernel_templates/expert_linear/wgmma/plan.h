@@ -14,6 +14,8 @@ struct WgmmaConfig {
     std::int64_t consumers = 1;
     std::int64_t blocks_per_sm = 1;
     std::int64_t swapped = 0;
+    std::int64_t tail_split = 0;
+    std::int64_t l2_hint = 0;
     std::int64_t programmatic = 0;
 };
 
@@ -30,6 +32,8 @@ inline constexpr Kernel wgmma_kernels[] = {{"expert_linear_wgmma", wgmma_args}, 
 /// Rows of x of a tile, and columns of tiles.
 [[nodiscard]] std::int64_t tile_rows(const WgmmaConfig&);
 [[nodiscard]] std::int64_t tiles_across(const ExpertProblem&, const WgmmaConfig&);
+/// Blocks of a call: all that are resident, or a tile each.
+[[nodiscard]] std::int64_t blocks_of(const ExpertProblem&, const WgmmaConfig&, const DeviceTraits&);
 
 [[nodiscard]] Plan wgmma_plan(const ExpertProblem&, const WgmmaConfig&, const DeviceTraits&);
 

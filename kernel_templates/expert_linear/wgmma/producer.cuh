@@ -1,45 +1,87 @@
-// The producer of variant wgmma (kernel.cu): keeps the ring of stages full. Weights come by tensor copies,
-// which one thread issues; so do rows of x that stand sorted. Rows that are gathered come by copies of 16
-// bytes, which all four warps issue and place as the tensor copies would, in 128-byte swizzle.
+// The producer of products of experts by warpgroups (roles.cuh): keeps the ring of stages full. Weights come
+// by copies that one thread issues; so do rows of x that stand sorted. Rows that are gathered come by copies
+// of 16 bytes, which all four warps issue and place as tensor copies would, in 128-byte swizzle.
 //
 // A stage of gathered rows is handed over when its copies have landed: each thread waits for its own, makes
 // them visible to the tensor cores (fence of the asynchronous proxy), and its warp arrives once. Stages asked
 // for later stay under way.
 #pragma once
 
-#include "expert_linear/wgmma/tile.cuh"
+#include "device/elect.cuh"
+#include "expert_linear/wgmma/walk.cuh"
 
 namespace hone::expert_linear::wgmma {
 
-struct Maps {
-    const TensorMap& x;  ///< of sorted rows
-    const TensorMap& weight;
-    const TensorMap& up;
+/// Arrivals at a full barrier: of the thread that announces copies, and of the warps that gather.
+inline constexpr int full_arrivals = Sources::x_by_token ? 1 + 4 : 1;
+
+/// Weights that are matrices in memory as they are in the ring, those of all experts one after the other.
+class MatrixWeights {
+  public:
+    __device__ MatrixWeights(const TensorMap& weight, const TensorMap& up) : weight_(weight), up_(up) {}
+
+    __device__ void prefetch() const {
+        prefetch_map(weight_);
+        if constexpr (gated) prefetch_map(up_);
+    }
+    /// Those of a tile; load(shared, k, stage) brings its step k.
+    struct OfTile {
+        const TensorMap& weight;
+        const TensorMap& up;
+        int first;
+
+        __device__ void load(uint32 shared, int k, int stage) const {
+            gemm::load_rows<swapped, gemm::weight_hint>(shared, weight, 0, k, first, stage);
+            if constexpr (gated)
+                gemm::load_rows<swapped, gemm::weight_hint>(shared, up, geometry.weight_box(), k, first,
+                                                            stage);
+        }
+    };
+    __device__ OfTile of(const Tile& tile) const {
+        return {weight_, up_, tile.expert * columns + first_column(tile)};
+    }
+
+  private:
+    const TensorMap& weight_;
+    const TensorMap& up_;
 };
 
-/// Arrivals at a full barrier: of the thread that announces copies, and of the warps that gather.
-inline constexpr int full_arrivals = gathers ? 1 + 4 : 1;
+/// What one thread asks for: of a stage its weights, and sorted rows of x.
+class Boxes {
+  public:
+    __device__ Boxes(uint32 shared, const TensorMap& x, int places)
+        : shared_(shared), x_(x), places_(places) {}
 
-/// One thread's part of the weights, and of sorted rows.
-__device__ inline void load_boxes(uint32 shared, const Maps& maps, const Tile& tile, int k, int stage) {
-    constexpr int bytes = geometry.stage_bytes() - (gathers ? x_bytes : 0);
-    barrier_arrive_expecting(gemm::full_barrier(shared, stage), bytes);
-    const int first = tile.expert * columns + tile.column * tile_columns;
-    gemm::load_rows<swapped, gemm::weight_hint>(shared, maps.weight, 0, k, first, stage);
-    if constexpr (gated)
-        gemm::load_rows<swapped, gemm::weight_hint>(shared, maps.up, geometry.weight_box(), k, first, stage);
-    if constexpr (!gathers) gemm::load_rows<!swapped, gemm::x_hint>(shared, maps.x, 0, k, tile.first, stage);
-}
+    template <class OfTile>
+    __device__ void load(const OfTile& weights, const Tile& tile, int k, int stage) const {
+        const int x_rows = Sources::x_by_token ? 0 : x_box_rows(places_);
+        barrier_arrive_expecting(gemm::full_barrier(shared_, stage),
+                                 geometry.stage_bytes() - x_bytes + x_rows * x_pitch);
+        weights.load(shared_, k, stage);
+        if constexpr (!Sources::x_by_token)
+            gemm::load_rows<!swapped, gemm::x_hint>(shared_, x_, 0, k, first_row(tile, places_), stage);
+    }
 
-/// Sorted rows: by one warp, of which the first lane issues.
-__device__ inline void produce_sorted(uint32 shared, const Maps& maps, const Tiles& tiles) {
+  private:
+    uint32 shared_;
+    const TensorMap& x_;
+    int places_;
+};
+
+/// Sorted rows: by one warp, of which one lane issues.
+template <class Weights>
+__device__ inline void produce_sorted(uint32 shared, const Boxes& boxes, const Weights& weights,
+                                      const Tensors& tensors) {
+    const bool leads = elect();
     gemm::Ring ring;
-    Tile tile;
-    for (int64 work = blockIdx.x; tiles.find(work, tile); work += gridDim.x) {
-        if (lane_index() == 0) {
-            for (int k = 0; k < gemm::k_tiles; ++k, ring.advance()) {
+    Walk walk(tensors);
+    while (walk.next()) {
+        if (leads) {
+            const typename Weights::OfTile of_tile = weights.of(walk.tile());
+            const int first = walk.steps().first_k;
+            for (int k = 0; k < walk.steps().k_count; ++k, ring.advance()) {
                 barrier_wait(gemm::empty_barrier(shared, ring.stage), ring.parity ^ 1);
-                load_boxes(shared, maps, tile, k, ring.stage);
+                boxes.load(of_tile, walk.tile(), first + k, ring.stage);
             }
         }
         __syncwarp();
@@ -74,17 +116,25 @@ struct Gathered {
 };
 
 /// Rows by the call's order: by all four warps of the warpgroup.
+template <class Weights>
 class GatheringProducer {
   public:
-    __device__ GatheringProducer(uint32 shared, const Maps& maps, const Tensors& tensors)
-        : shared_(shared), maps_(maps), tensors_(tensors) {}
+    __device__ GatheringProducer(uint32 shared, const Boxes& boxes, const Weights& weights,
+                                 const Tensors& tensors)
+        : shared_(shared),
+          boxes_(boxes),
+          weights_(weights),
+          tensors_(tensors),
+          leads_(elect() && threadIdx.x < 32) {}
 
-    __device__ void run(const Tiles& tiles) {
-        Tile tile;
-        for (int64 work = blockIdx.x; tiles.find(work, tile); work += gridDim.x) {
+    __device__ void run() {
+        Walk walk(tensors_);
+        while (walk.next()) {
+            const typename Weights::OfTile of_tile = weights_.of(walk.tile());
             Gathered rows;
-            rows.locate(tensors_, tile);
-            for (int k = 0; k < gemm::k_tiles; ++k) step(tile, rows, k);
+            rows.locate(tensors_, walk.tile());
+            const int first = walk.steps().first_k;
+            for (int k = 0; k < walk.steps().k_count; ++k) step(of_tile, walk.tile(), rows, first + k);
         }
         wait_for_copies<0>();
         fence_async_proxy();
@@ -93,9 +143,10 @@ class GatheringProducer {
     }
 
   private:
-    __device__ void step(const Tile& tile, const Gathered& rows, int k) {
+    __device__ void step(const typename Weights::OfTile& of_tile, const Tile& tile, const Gathered& rows,
+                         int k) {
         barrier_wait(gemm::empty_barrier(shared_, asked_.stage), asked_.parity ^ 1);
-        if (threadIdx.x == 0) load_boxes(shared_, maps_, tile, k, asked_.stage);
+        if (leads_) boxes_.load(of_tile, tile, k, asked_.stage);
         __syncwarp();
         rows.copy(tensors_, shared_ + x_at_stage + asked_.stage * x_bytes, k);
         commit_copies();
@@ -114,8 +165,10 @@ class GatheringProducer {
     }
 
     uint32 shared_;
-    const Maps& maps_;
+    const Boxes& boxes_;
+    const Weights& weights_;
     const Tensors& tensors_;
+    bool leads_;
     gemm::Ring asked_;
     gemm::Ring landed_;
     int pending_ = 0;

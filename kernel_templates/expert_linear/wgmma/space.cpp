@@ -18,6 +18,9 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few rows an expert", {0, 1}),
+    tunable<&WgmmaConfig::tail_split>(
+        "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
+    tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 
@@ -59,6 +62,14 @@ constexpr Constraint constraints[] = {
              const std::int64_t least = c.swapped != 0 ? 16 : 64;
              return tile_rows(c) <= least || tile_rows(c) < 4 * p.rows_an_active();
          }),
+    rule("a last round is split in wide tiles with x as the left operand, of more than 64 rows an expert",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return c.tail_split == 0 || (c.swapped == 0 && c.consumers == 2 && p.rows_an_active() > 64);
+         }),
+    rule("weights that several tiles of rows need stay in level 2",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return c.l2_hint == 0 || p.rows_an_active() <= tile_rows(c);
+         }),
     rule("tiles with x as the left operand have 64 columns at least, and are for more than 16 rows an expert",
          [](const ExpertProblem& p, const WgmmaConfig& c) {
              return c.swapped != 0 || (c.tile_n >= 64 && p.rows_an_active() > 16);
@@ -71,14 +82,19 @@ double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits&
     const linear::gemm::Geometry g = geometry(p, c);
     const double tiles = static_cast<double>(p.tiles(tile_rows(c)) * tiles_across(p, c));
     const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
-    const double rounds = std::ceil(tiles / places);
+    const double rest = std::fmod(tiles, places);
+    const double parts =
+        c.tail_split != 0 && rest > 0 ? std::clamp(std::floor(places / rest), 1.0, 8.0) : 1.0;
+    const double rounds = parts > 1 ? std::floor(tiles / places) + 1 / parts : std::ceil(tiles / places);
     const double together =
         std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
     const double step = std::max(linear::gemm::stage_cycles(g) * together, 1000.0 / g.stages());
     const double steps = std::ceil(static_cast<double>(p.in) / 64);
     const double gathered = p.gather ? 0.04 * static_cast<double>(tile_rows(c)) * together : 0.0;
     const double epilogue = 1200 + 0.04 * static_cast<double>(c.tile_m * c.tile_n);
-    const double compute_us = rounds * (steps * (step + gathered) + epilogue) / busy_cycles_per_us(traits);
+    const double joined = parts > 1 ? 3000 + parts * g.partial_bytes() / 24.0 : 0.0;
+    const double compute_us =
+        (rounds * (steps * (step + gathered) + epilogue) + joined) / busy_cycles_per_us(traits);
 
     const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
     const double bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes());
@@ -93,9 +109,11 @@ std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& 
     if (p.rows_an_active() <= 2) return std::nullopt;  // gemv is faster
     const std::int64_t gates = p.gated ? 2 : 1;
     const WgmmaConfig swapped{.tile_m = 64 * gates, .blocks_per_sm = 2, .swapped = 1, .programmatic = 1};
-    const WgmmaConfig straight{.tile_m = 128, .consumers = 2, .programmatic = 1};
+    // Launched early, a sum over slots takes more from the product before it than it gains.
+    const bool is_long = p.combine && p.rows_an_active() > 256;
+    const WgmmaConfig straight{.tile_m = 128, .consumers = 2, .programmatic = is_long ? 0 : 1};
     const std::vector<WgmmaConfig> configs =
-        combinations({swapped, straight}, tunables, {&WgmmaConfig::tile_n});
+        combinations({swapped, straight}, tunables, {&WgmmaConfig::tile_n, &WgmmaConfig::tail_split});
     return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
 }
 

@@ -1,30 +1,9 @@
-// Tunables of variant wgmma as linear's device code takes them (linear/wgmma/tile.cuh), and which rows and
-// columns its tiles have.
+// Which rows and columns tiles of products of experts by warpgroups have. The .cu that includes this says
+// first what a stage of the ring holds (`gemm::operands`), and of its operands (`wgmma::Sources`) where they
+// come from.
 #pragma once
 
-#include "expert_linear/expert_tiles.cuh"
-
-namespace hone::linear::gemm {
-
-/// What linear's product has for tunables: whole sums, tiles that warpgroups share, results through shared
-/// memory.
-struct Tuned : ::Tuned {
-    static constexpr int64 cluster_k = 1;
-    static constexpr int64 ping_pong = 0;
-    static constexpr int64 tail_split = 0;
-    static constexpr int64 staged = 1;
-    static constexpr int64 raster = 8;
-    static constexpr int64 l2_hint = 0;
-};
-
-}  // namespace hone::linear::gemm
-
-#include "linear/wgmma/geometry.cuh"
-
-namespace hone::linear::gemm {
-inline constexpr Operands operands{};
-}
-
+#include "expert_linear/wgmma/tunables.cuh"
 #include "linear/wgmma/consumer.cuh"
 
 namespace hone::expert_linear::wgmma {
@@ -39,12 +18,30 @@ inline constexpr int tile_columns = swapped ? geometry.result_rows() : geometry.
 inline constexpr int across = (columns + tile_columns - 1) / tile_columns;
 using Tiles = ExpertTiles<tile_rows, across>;
 
-/// Stages of rows that are gathered and still under way while the next one is asked for.
-inline constexpr int gathers_ahead = gemm::stages - 2 < 6 ? gemm::stages - 2 : 6;
-static_assert(!gathers || gathers_ahead >= 1,
+/// Where the boxes of a tile begin: at its own first row of x or column of results, or so far before it that
+/// the box ends with the rows that there are. The copy engine is slow where a box leaves the matrix; what
+/// then stands before the tile's own is multiplied too, and not written.
+__device__ inline int first_row(const Tile& tile, int places) {
+    return Sources::x_by_token ? tile.first : min(tile.first, max(places - tile_rows, 0));
+}
+__device__ inline int first_column(const Tile& tile) {
+    constexpr int last = columns > tile_columns ? columns - tile_columns : 0;
+    const int own = tile.column * tile_columns;
+    return Sources::any_column ? min(own, last) : own;
+}
+/// Rows of a box of sorted x: fewer than a tile's where the call has fewer places.
+__device__ inline int x_box_rows(int places) { return min(tile_rows, places); }
+
+/// Stages of rows that are gathered and still under way while the next one is asked for. Consumers give a
+/// stage back when they have seen `Sources::stages_together` more: that many, and those under way, are in the
+/// ring at once beside the one that is asked for.
+inline constexpr int most_ahead = gemm::stages - 1 - Sources::stages_together;
+inline constexpr int gathers_ahead = most_ahead < 6 ? most_ahead : 6;
+static_assert(!Sources::x_by_token || gathers_ahead >= 1,
               "a stage is handed over before its place in the ring is needed again");
 
 inline constexpr int x_at_stage = swapped ? geometry.right_at() : geometry.left_at();
 inline constexpr int x_bytes = swapped ? geometry.right_bytes() : geometry.left_bytes();
+inline constexpr int x_pitch = swapped ? gemm::operands.right_pitch : gemm::operands.left_pitch;
 
 }  // namespace hone::expert_linear::wgmma

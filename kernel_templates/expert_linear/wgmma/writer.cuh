@@ -39,7 +39,7 @@ class Writer {
 
     __device__ uint32 staging(int panel) const { return staging_ + panel * geometry.panel_bytes(); }
     /// First row of results of block b of the left operand, in the tile.
-    __device__ int first_row(int b) const {
+    __device__ int block_row(int b) const {
         return (warpgroup_ * gemm::result_blocks + b) * gemm::block_rows;
     }
 
@@ -52,8 +52,8 @@ class Writer {
     /// Column of the expert's results; one that exists where it does not.
     __device__ int column_of(const Tile& tile, int b, int j, int half, int e) const {
         const int in_tile =
-            swapped ? first_row(b) + 16 * warp_ + lane_ / 4 + 8 * half : 8 * j + lane_ % 4 * 2 + e;
-        return min(tile.column * tile_columns + in_tile, columns - 1);
+            swapped ? block_row(b) + 16 * warp_ + lane_ / 4 + 8 * half : 8 * j + lane_ % 4 * 2 + e;
+        return min(wgmma::first_column(tile) + in_tile, columns - 1);
     }
     __device__ uint32 packed(const gemm::Sums& sums, const Tile& tile, int b, int j, int half) const {
         float results[2];
@@ -109,13 +109,14 @@ class Writer {
     __device__ void copy_out(const Tile& tile, int panel, uint32 from) const {
         constexpr int chunks = width / 8;
         const int b = panel / geometry.panels_across();
-        const int first_place = tile.first + (swapped ? 0 : first_row(b));
+        const int first_place = wgmma::first_row(tile, tensors_.places()) + (swapped ? 0 : block_row(b));
         const int first_column =
-            tile.column * tile_columns + (swapped ? first_row(b) : panel % geometry.panels_across() * width);
+            wgmma::first_column(tile) + (swapped ? block_row(b) : panel % geometry.panels_across() * width);
         for (int i = static_cast<int>(threadIdx.x) % 128; i < panel_rows * chunks; i += 128) {
             const int place = first_place + i / chunks;
             const int column = first_column + i % chunks * 8;
-            if (place >= tile.end || column >= columns) continue;
+            if (place < tile.first || place >= tile.end) continue;
+            if (column < tile.column * tile_columns || column >= columns) continue;
             Element* const to = tensors_.result_at(place);
             if (to == nullptr) continue;
             store_word<StoreHint::normal, 16>(

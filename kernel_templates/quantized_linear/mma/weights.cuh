@@ -1,5 +1,5 @@
-// Weights of the variant mma (kernel.cu): what a lane holds of 16 rows x 64 columns, packed (packed_panel.cuh)
-// or in rows, and the scale of a row.
+// Weights of the variant mma (kernel.cu): what a lane holds of 16 rows x 64 columns, packed
+// (packed_panel.cuh) or in rows, and the scale of a row.
 #pragma once
 
 #include "device/mma_8bit.cuh"

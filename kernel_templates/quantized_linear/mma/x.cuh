@@ -47,13 +47,23 @@ template <int pending>
 __device__ inline void wait_for_copies() {}
 #endif
 
+/// Which rows of x a block multiplies; tokens that are none repeat the last.
+struct TokenRows {
+    int64 first;
+    int64 count;
+
+    __device__ int64 place(int token) const { return min(first + token, count - 1); }
+};
+
+/// `Rows` says where a token's row stands, as TokenRows.
+template <class Rows>
 class X {
   public:
-    __device__ X(const Tensors& tensors, int64 first_token, uint32 shared)
-        : tensors_(tensors), first_token_(first_token), shared_(shared) {}
+    __device__ X(const Tensors& tensors, const Rows& rows, uint32 shared)
+        : tensors_(tensors), rows_(rows), shared_(shared) {}
 
-    /// Begins the copies of a batch; before sm_80 they have ended when it returns. Tokens that are none
-    /// repeat the last; columns beyond x are zeros.
+    /// Begins the copies of a batch; before sm_80 they have ended when it returns. Columns beyond x are
+    /// zeros.
     __device__ void copy(int batch) const {
         const uint32 to = buffer(batch);
         constexpr int chunks_a_row = geometry.panels() * chunks;
@@ -64,7 +74,7 @@ class X {
             const int byte = (batch * chunks_a_row + chunk) * 16;
             const bool exists = byte < in * geometry.x_bytes;
             const uint8* row = reinterpret_cast<const uint8*>(tensors_.x) +
-                               place(token) * tensors_.x_stride * geometry.x_bytes;
+                               rows_.place(token) * tensors_.x_stride * geometry.x_bytes;
             copy_chunk_async_or_zero(
                 to + chunk / chunks * geometry.tokens * panel_bytes + chunk_place(token, chunk % chunks),
                 row + (exists ? byte : 0), exists);
@@ -95,17 +105,16 @@ class X {
     __device__ uint32 panel_at(int batch, int index) const {
         return buffer(batch) + index * geometry.tokens * panel_bytes;
     }
-    __device__ int64 place(int token) const { return min(first_token_ + token, tensors_.tokens - 1); }
     __device__ void copy_scales(int batch, uint32 to) const {
         for (int i = threadIdx.x; i < geometry.scale_blocks() * geometry.tokens; i += geometry.threads()) {
             const int block = min(batch * geometry.scale_blocks() + i / geometry.tokens, groups - 1);
-            copy_scale(to + i * 4,
-                       tensors_.x_scales + place(i % geometry.tokens) * tensors_.x_scale_stride + block);
+            copy_scale(to + i * 4, tensors_.x_scales +
+                                       rows_.place(i % geometry.tokens) * tensors_.x_scale_stride + block);
         }
     }
 
     const Tensors& tensors_;
-    int64 first_token_;
+    const Rows& rows_;
     uint32 shared_;
 };
 

@@ -14,7 +14,8 @@ using namespace linear::gemm;
 constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::tile_m>("rows of a tile: of the weight", {64, 128, 192, 256}),
     tunable<&WgmmaConfig::tile_n>("columns of a tile: tokens",
-                                  {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 152, 160, 192, 200, 224, 256}),
+                                  {8,   16,  24,  32,  48,  64,  80,  96,  112, 128, 136, 144,
+                                   152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 3, 4}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),

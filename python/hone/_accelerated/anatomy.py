@@ -1,4 +1,4 @@
-"""What a model of transformers is made of, read from its modules: which tensors its layers hold, and the numbers of its config.
+"""What a model of transformers is made of, read from its modules: which tensors its layers hold, and its config's numbers.
 
 A model is known by its class and the module that this comes from; other classes, their subclasses, too, are refused, since
 nothing says that they compute the same.
@@ -6,14 +6,14 @@ nothing says that they compute the same.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 from torch import Tensor, nn
 
 from .._nn.probe import epsilon_of
 from .._torch.prepared import DTYPES
-from .weights import Network, Norm, Product, Unsupported, halves_of, product_of
+from .weights import Experts, Network, Norm, Product, Unsupported, experts_of, halves_of, product_of
 
 # What classes of activations compute, by their names in torch.nn and transformers.
 ACTIVATIONS = {
@@ -25,6 +25,8 @@ ACTIVATIONS = {
     "GELUActivation": "gelu_erf",
     "ReLU": "relu",
 }
+# What a config calls parts of training that are drawn by chance.
+_NOISE = ("attention_dropout", "resid_pdrop", "embd_pdrop", "router_jitter_noise")
 _STATIC_ROTARIES = ("default", "linear", "llama3", "yarn", "longrope")
 
 
@@ -37,15 +39,19 @@ class Layer(NamedTuple):
     out: Product
     behind_attention: Optional[Norm]
     network_norm: Norm
-    network: Network
+    network: Union[Network, Experts]
     behind_network: Optional[Norm]
     window: int  # keys that a query sees; 0: all
     scale: float
 
     @property
     def whole(self) -> bool:
-        """Whether norms are parts of the products behind them, and sums of those before them."""
-        return not self.norm.centred and self.behind_attention is None and self.behind_network is None
+        """Whether norms are parts of the products behind them, and sums of those before them: with codes of fp8, which are
+        made of what a norm gives. Others take up to 2 % longer so (docs/performance.md)."""
+        return (
+            not self.norm.centred and self.behind_attention is None and self.behind_network is None
+            and isinstance(self.network, Network) and self.qkv.format == "fp8"
+        )  # fmt: skip
 
 
 class Rotary(NamedTuple):
@@ -70,6 +76,11 @@ class Anatomy(NamedTuple):
     head_dim: int
     softcap: float
     dropout: float  # the largest, while it is trained
+
+    @property
+    def whole(self) -> bool:
+        """Whether all layers are run so."""
+        return all(layer.whole for layer in self.layers)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -137,7 +148,7 @@ def _rotary_layers(
         kv_heads=config.num_key_value_heads,
         head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
         softcap=softcap,
-        dropout=max(config.attention_dropout, getattr(config, "resid_pdrop", 0.0), getattr(config, "embd_pdrop", 0.0)),
+        dropout=max(getattr(config, name, 0.0) for name in _NOISE),
     )
 
 
@@ -146,8 +157,7 @@ def _llama(base: Any) -> Anatomy:
 
 
 def _llama_layer(layer: Any, config: Any, index: int) -> Layer:
-    attention, network = layer.self_attn, layer.mlp
-    gate, up = product_of(network.gate_proj), product_of(network.up_proj)
+    attention = layer.self_attn
     return Layer(
         norm=_rms_norm(layer.input_layernorm),
         qkv=product_of(attention.q_proj, attention.k_proj, attention.v_proj),
@@ -155,11 +165,19 @@ def _llama_layer(layer: Any, config: Any, index: int) -> Layer:
         out=product_of(attention.o_proj),
         behind_attention=None,
         network_norm=_rms_norm(layer.post_attention_layernorm),
-        network=Network(gate, up, product_of(network.down_proj), _activation(network.act_fn)),
+        network=_network(layer.mlp, config),
         behind_network=None,
         window=_window(config, index),
         scale=attention.scaling,
     )
+
+
+def _network(module: Any, config: Any) -> Union[Network, Experts]:
+    if hasattr(module, "experts"):
+        renormalize = bool(getattr(config, "norm_topk_prob", True))  # Mixtral's always
+        return experts_of(module, renormalize, _activation(module.experts.act_fn))
+    gate, up = product_of(module.gate_proj), product_of(module.up_proj)
+    return Network(gate, up, product_of(module.down_proj), _activation(module.act_fn))
 
 
 def _gemma2(base: Any) -> Anatomy:
@@ -250,6 +268,8 @@ _ALL = (
     Family("mistral", "MistralModel", "MistralForCausalLM", _llama),
     Family("qwen2", "Qwen2Model", "Qwen2ForCausalLM", _llama),
     Family("qwen3", "Qwen3Model", "Qwen3ForCausalLM", _llama),
+    Family("mixtral", "MixtralModel", "MixtralForCausalLM", _llama),
+    Family("qwen3_moe", "Qwen3MoeModel", "Qwen3MoeForCausalLM", _llama),
     Family("gemma2", "Gemma2Model", "Gemma2ForCausalLM", _gemma2),
     Family("phi3", "Phi3Model", "Phi3ForCausalLM", _phi3),
     Family("gpt2", "GPT2Model", "GPT2LMHeadModel", _gpt2),
@@ -299,7 +319,7 @@ def _window(config: Any, index: int) -> int:
     types = getattr(config, "layer_types", None)
     if config.model_type in ("qwen2", "qwen3", "gemma2") and types is not None:
         return int(config.sliding_window or 0) if types[index] == "sliding_attention" else 0
-    return int(config.sliding_window or 0) if config.model_type in ("mistral", "phi3") else 0
+    return int(config.sliding_window or 0) if config.model_type in ("mistral", "phi3", "mixtral", "qwen3_moe") else 0
 
 
 def _rotary(module: Any) -> Rotary:

@@ -28,12 +28,39 @@ class Contents:
         self.unfinished: List[int] = []  # of each layer, while transformers' own run
         self.missing: Optional[Tensor] = None  # [sequences]: columns that are padding; None: there are none
         self.padded_from = 0  # padding stands behind a sequence's tokens, before this column; 0: on its left
+        self.looked = False  # whether the model was looked at for the call that comes next
         self.trusted_mask: Any = None  # a mask that is known to say nothing new, and the positions beside it
         self.trusted_positions: Any = None
         self.source_positions: Any = None  # those that are next to be proven, and of which they are a part
         self.step_positions: Any = None
+        self._ones: Optional[Tensor] = None  # [sequences, columns and more]
+        self._columns: Optional[Tensor] = None  # the same, of their numbers
         self._hold(owner.lend(sequences, tokens, kept))
         self.storage.lengths.zero_()
+
+    def ones(self, dtype: torch.dtype) -> Tensor:
+        """A mask of no padding, for one column more than there are, or several."""
+        if not self._serves(self._ones, dtype):
+            self._ones = self.lengths.new_ones((self.sequences, self._width()), dtype=dtype)
+        assert self._ones is not None
+        return self._ones
+
+    def places(self, dtype: torch.dtype) -> Tensor:
+        """The positions beside it."""
+        if not self._serves(self._columns, dtype):
+            one = torch.arange(self._width(), dtype=dtype, device=self.lengths.device)
+            self._columns = one.expand(self.sequences, -1)
+        assert self._columns is not None
+        return self._columns
+
+    def _width(self) -> int:
+        return max(self.storage.tokens, 2 * self.columns) + 1
+
+    def _serves(self, tensor: Optional[Tensor], dtype: torch.dtype) -> bool:
+        return (
+            tensor is not None and tensor.dtype == dtype and tensor.shape[0] == self.sequences
+            and tensor.shape[1] > self.columns and tensor.device == self.lengths.device
+        )  # fmt: skip
 
     def _hold(self, storage: Storage) -> None:
         self.storage = storage

@@ -17,11 +17,25 @@ from transformers.modeling_outputs import (
     BaseModelOutputWithPastAndCrossAttentions,
     CausalLMOutputWithCrossAttentions,
     CausalLMOutputWithPast,
+    MoeCausalLMOutputWithPast,
+    MoeModelOutputWithPast,
 )
 
 from .cache import HoneCache
+from .generating import defer_stops, members_of
 from .runner import Runner
 
+# What they return, where it is not what most do.
+_BASE_OUTPUTS = {
+    "GPT2Model": BaseModelOutputWithPastAndCrossAttentions,
+    "MixtralModel": MoeModelOutputWithPast,
+    "Qwen3MoeModel": MoeModelOutputWithPast,
+}
+_MODEL_OUTPUTS = {
+    "GPT2LMHeadModel": CausalLMOutputWithCrossAttentions,
+    "MixtralForCausalLM": MoeCausalLMOutputWithPast,
+    "Qwen3MoeForCausalLM": MoeCausalLMOutputWithPast,
+}
 # Runner, and the model that the module belongs to, by the modules whose class was changed.
 _RUNNERS: "weakref.WeakKeyDictionary[nn.Module, Tuple[Runner, Any]]" = weakref.WeakKeyDictionary()
 
@@ -41,23 +55,6 @@ def attach(runner: Runner, base: nn.Module, model: nn.Module) -> None:
         old = type(model)
         model.__class__ = _model_class(old)
         defer_stops()
-
-
-def defer_stops() -> None:
-    """Lets generate() ask one step late whether it has to stop, where the cache is ours: the next step is launched meanwhile,
-    and the cache forgets it if it was one too many. transformers does so from 5.17 on, but not on CUDA devices."""
-    from transformers.generation import utils
-
-    check: Any = getattr(utils, "DeferredStopCheck", None)
-    if check is None or hasattr(check, "hone_original"):
-        return
-    supported = check.hone_original = check.is_supported
-
-    def is_supported(device: Any, cache: Any, *others: Any, **named: Any) -> bool:
-        ours = isinstance(cache, HoneCache) and device.type == "cuda" and not named.get("is_assistant")
-        return ours or supported(device, cache, *others, **named)
-
-    check.is_supported = staticmethod(is_supported)
 
 
 def detach(module: nn.Module) -> None:
@@ -94,8 +91,7 @@ def _made(old: Any, members: Dict[str, Any]) -> Any:
 @functools.lru_cache(maxsize=None)
 def _base_class(old: Any) -> Any:
     original = old.forward
-    crossing = old.__name__ == "GPT2Model"
-    output_class = BaseModelOutputWithPastAndCrossAttentions if crossing else BaseModelOutputWithPast
+    output_class: Any = _BASE_OUTPUTS.get(old.__name__, BaseModelOutputWithPast)
 
     @functools.wraps(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
@@ -109,7 +105,7 @@ def _base_class(old: Any) -> Any:
             return original(self, input_ids=input_ids, **named)
         hidden, cache = runner.hidden(call)
         past = named.get("past_key_values") if cache is None else cache
-        return output_class(last_hidden_state=hidden, past_key_values=past)
+        return _returned(self, output_class(last_hidden_state=hidden, past_key_values=past), named)
 
     return _made(old, {"forward": forward})
 
@@ -117,8 +113,7 @@ def _base_class(old: Any) -> Any:
 @functools.lru_cache(maxsize=None)
 def _model_class(old: Any) -> Any:
     original = old.forward
-    crossing = old.__name__ == "GPT2LMHeadModel"
-    output_class = CausalLMOutputWithCrossAttentions if crossing else CausalLMOutputWithPast
+    output_class: Any = _MODEL_OUTPUTS.get(old.__name__, CausalLMOutputWithPast)
 
     @functools.wraps(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
@@ -127,11 +122,11 @@ def _model_class(old: Any) -> Any:
         logits = None if arguments else _decoded(self, input_ids, named)
         if logits is None:
             return original(self, input_ids, *arguments, **named)
-        return output_class(logits=logits, past_key_values=named["past_key_values"])
+        return _returned(self, output_class(logits=logits, past_key_values=named["past_key_values"]), named)
 
     members: Dict[str, Any] = {"forward": forward}
     if hasattr(old, "generate"):
-        members.update(_generating(old))
+        members.update(members_of(old, runner_of, partner_of))
     return _made(old, members)
 
 
@@ -158,67 +153,12 @@ def _decoded(model: Any, input_ids: Any, named: Dict[str, Any]) -> Any:
     return logits
 
 
+def _returned(module: Any, output: Any, named: Dict[str, Any]) -> Any:
+    """As the caller, or the config, wants it."""
+    wanted = named.get("return_dict")
+    wanted = getattr(module.config, "return_dict", True) if wanted is None else wanted
+    return output if wanted else output.to_tuple()
+
+
 def _keeps_last(wanted: Any) -> bool:
     return wanted is None or (isinstance(wanted, int) and wanted in (0, 1))
-
-
-def _generating(old: Any) -> Dict[str, Any]:
-    """What generate() asks of a model: a cache, and what it hands on from step to step. These are not public; where a
-    version of transformers has other ones, they are passed on as they are."""
-    prepare_cache = old._prepare_cache_for_generation
-    prepare_inputs = old.prepare_inputs_for_generation
-    update = old._update_model_kwargs_for_generation
-
-    @functools.wraps(prepare_cache)
-    def _prepare_cache_for_generation(
-        self: Any, generation_config: Any, model_kwargs: Any, generation_mode: Any, batch_size: Any,
-        max_cache_length: Any, *others: Any, **named: Any,
-    ) -> Any:  # fmt: skip
-        runner = runner_of(self)
-        wanted = (
-            runner is not None
-            and model_kwargs.get("past_key_values") is None
-            and generation_config.use_cache is not False
-            and generation_config.cache_implementation in (None, "dynamic", "dynamic_full")
-        )
-        if wanted:
-            assert runner is not None
-            sequences = batch_size * max(generation_config.num_beams or 1, generation_config.num_return_sequences or 1)
-            runner.look_again(partner_of(self), self)
-            cache = runner.cache_for(sequences, int(max_cache_length) + 1)
-            if cache is not None:
-                model_kwargs["past_key_values"] = cache
-                return None
-        return prepare_cache(
-            self, generation_config, model_kwargs, generation_mode, batch_size, max_cache_length, *others, **named
-        )
-
-    @functools.wraps(prepare_inputs)
-    def prepare_inputs_for_generation(self: Any, *arguments: Any, **named: Any) -> Any:
-        made = prepare_inputs(self, *arguments, **named)
-        past = named.get("past_key_values")
-        if isinstance(past, HoneCache):
-            past.contents.source_positions = named.get("position_ids")
-            past.contents.step_positions = made.get("position_ids")
-        return made
-
-    @functools.wraps(update)
-    def _update_model_kwargs_for_generation(
-        self: Any, outputs: Any, model_kwargs: Any, *others: Any, **named: Any
-    ) -> Any:
-        mask, positions = model_kwargs.get("attention_mask"), model_kwargs.get("position_ids")
-        made = update(self, outputs, model_kwargs, *others, **named)
-        past = made.get("past_key_values")
-        if isinstance(past, HoneCache):  # ones and the next positions were added
-            contents = past.contents
-            if mask is contents.trusted_mask:
-                contents.trusted_mask = made.get("attention_mask")
-            if positions is contents.trusted_positions:
-                contents.trusted_positions = made.get("position_ids")
-        return made
-
-    return {
-        "_prepare_cache_for_generation": _prepare_cache_for_generation,
-        "prepare_inputs_for_generation": prepare_inputs_for_generation,
-        "_update_model_kwargs_for_generation": _update_model_kwargs_for_generation,
-    }

@@ -7,7 +7,7 @@ are written nowhere and see nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -79,11 +79,13 @@ def _positions(tokens: Tensor, lengths: Tensor) -> Tensor:
 def run(anatomy: Anatomy, x: Tensor, rooms: "list[Room]", step: Step) -> Tensor:
     """Embedded tokens [sequences, tokens, hidden] -> the same behind the last norm; writes their keys and values."""
     delta: Optional[Tensor] = None
+    whole = anatomy.whole
     for layer, room in zip(anatomy.layers, rooms):
-        if layer.whole:
+        if whole:
             attended = _attended(anatomy, layer, layer.qkv(x, None, layer.norm.arguments), room, step)
             x = layer.out(attended, x)
-            x = layer.network(x, x, layer.network_norm.arguments)
+            network: Any = layer.network
+            x = network(x, x, layer.network_norm.arguments)
             continue
         normed, x = _normed(layer.norm, x, delta)
         delta = layer.out(_attended(anatomy, layer, layer.qkv(normed), room, step))

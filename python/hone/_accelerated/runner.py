@@ -24,10 +24,11 @@ DEVICES: Tuple[str, ...] = ("cuda",)
 _FEWEST_KEYS = 1024  # of the graphs of a batch: one for up to so many, and one for each doubling
 # Arguments of a forward pass that mean nothing to the layers, by the values that do.
 _IDLE: Dict[str, Tuple[Any, ...]] = {
-    "return_dict": (None, True),
+    "return_dict": (None, True, False),
     "output_attentions": (None, False),
     "output_hidden_states": (None, False),
     "is_causal": (None, True),
+    "output_router_logits": (None, False),
 }
 _IGNORED = ("cache_position", "num_items_in_batch", "logits_to_keep")
 
@@ -54,6 +55,7 @@ class Runner:
     def __init__(self, base: nn.Module, model: nn.Module, family: Family, max_batch: int, max_tokens: int) -> None:
         """Raises Unsupported."""
         self.family, self.max_batch, self.max_tokens = family, max_batch, max_tokens
+        self.generation_parameters: Optional[Tuple[Any, List[Any], Dict[str, Any]]] = None  # what a config said, classes.py
         self._said: Set[str] = set()
         self._why_not = ""  # the model cannot be run, as it is now
         self._idle: List[Storage] = []
@@ -147,7 +149,11 @@ class Runner:
     ) -> Optional[Call]:
         """A forward pass of the model without its head; None: transformers runs it. `looks`: whether to look at the model
         first, which a decode step leaves until it is launched."""
-        if looks:
+        past = given.get("past_key_values")
+        known = False
+        if isinstance(past, HoneCache):  # generate() may have looked, just before it made the cache
+            known, past.contents.looked = past.contents.looked, False
+        if looks and not known:
             self.look_again(base, model)
         reason = self._refusal(base, given, looks)
         if reason:
@@ -177,7 +183,9 @@ class Runner:
                 return None
         config: Any = base.config
         asked = given.get("output_attentions") is None and config.output_attentions
-        return None if asked or (given.get("output_hidden_states") is None and config.output_hidden_states) else ""
+        asked = asked or (given.get("output_hidden_states") is None and config.output_hidden_states)
+        asked = asked or (given.get("output_router_logits") is None and getattr(config, "output_router_logits", False))
+        return None if asked else ""
 
     @staticmethod
     def _wants_gradient(base: nn.Module, given: Dict[str, Any]) -> bool:

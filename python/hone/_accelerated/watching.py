@@ -1,10 +1,15 @@
-"""Sees whether a model is still what was read of it: its modules, hooks and tensors."""
+"""Sees whether a model is still what was read of it: its modules, hooks and tensors.
+
+It is asked at every step, so that what it goes through are lists, by functions of C.
+"""
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+from itertools import repeat
+from operator import contains, getitem, is_
+from typing import Any, List
 
-from torch import nn
+from torch import Tensor, nn
 
 # transformers' own hooks, which do nothing unless a call asks for hidden states or attentions.
 _IDLE_HOOKS = "transformers.utils.output_capturing"
@@ -16,20 +21,28 @@ class Watch:
     def __init__(self, base: nn.Module, head: Any) -> None:
         modules = [base, *(module for module in base.modules() if module is not base), *([head] if head else [])]
         self._hooks = [hooks for m in modules for hooks in (m._forward_hooks, m._forward_pre_hooks)]
-        self._children = [(m._modules, tuple(m._modules.values())) for m in modules if m._modules]
+        self._children = [m._modules for m in modules if m._modules]
+        self._known_children = [tuple(children.values()) for children in self._children]
         self._attributes = [m.__dict__ for m in modules]
-        self._tensors: List[Tuple[Any, str, int, int]] = []
-        for module in modules:
-            for store in (module._parameters, module._buffers):
-                for name, tensor in store.items():
-                    if tensor is not None:
-                        self._tensors.append((store, name, tensor.data_ptr(), -1))
+        places = [
+            (store, name, tensor)
+            for module in modules
+            for store in (module._parameters, module._buffers)
+            for name, tensor in store.items()
+            if tensor is not None
+        ]
+        self._stores: List[Any] = [store for store, _, _ in places]
+        self._names = [name for _, name, _ in places]
+        self._tensors: List[Any] = [tensor for _, _, tensor in places]
+        self._pointers = [tensor.data_ptr() for _, _, tensor in places]
+        self._copied: List[Any] = []
+        self._versions: List[int] = []
 
     def copied(self, modules: List[nn.Module]) -> None:
         """These have weights of which copies are used: they must not change in place."""
-        for module in modules:
-            weight: Any = module.weight
-            self._tensors.append((module._parameters, "weight", weight.data_ptr(), -1 if weight.is_inference() else weight._version))
+        weights: List[Any] = [module.weight for module in modules]
+        self._copied = [weight for weight in weights if not weight.is_inference()]
+        self._versions = [weight._version for weight in self._copied]
 
     def hooked(self) -> bool:
         """Whether something wants to see what goes through a module within."""
@@ -38,15 +51,18 @@ class Watch:
         )
 
     def overridden(self) -> bool:
-        return any("forward" in attributes for attributes in self._attributes)
+        return any(map(contains, self._attributes, repeat("forward")))
 
     def moved(self) -> bool:
         """Whether modules or tensors are others than those that were read."""
-        for children, known in self._children:
-            if tuple(children.values()) != known:
-                return True
-        for store, name, pointer, version in self._tensors:
-            tensor = store.get(name)
-            if tensor is None or tensor.data_ptr() != pointer or (version >= 0 and tensor._version != version):
-                return True
-        return False
+        children: List[Any] = list(map(tuple, map(dict.values, self._children)))  # type: ignore[arg-type]
+        if children != self._known_children:
+            return True
+        try:
+            found = map(getitem, self._stores, self._names)
+            same = all(map(is_, found, self._tensors))
+        except KeyError:
+            return True
+        if not same or list(map(Tensor.data_ptr, self._tensors)) != self._pointers:
+            return True
+        return [weight._version for weight in self._copied] != self._versions

@@ -13,8 +13,11 @@ from torch import Tensor, nn
 from .. import nn as hone_nn
 from .._nn.common import ACTIVATIONS
 from .._operators.stored import BLOCK
+from .._torch.expert_routing import expert_routing
+from .._torch.prepared import ALIGNMENT
 from .._torch.registered import calls
 
+MOST_EXPERTS = 512  # of a layer of kernels
 NormArguments = Tuple[Optional[Tensor], Optional[float]]  # weight and epsilon of an RMSNorm in front of a product
 NO_NORM: NormArguments = (None, None)
 
@@ -105,6 +108,43 @@ class Network:
         )  # fmt: skip
 
 
+class Experts:
+    """A feed-forward network of experts, gated ones, of which each token goes to some."""
+
+    def __init__(
+        self, router: Product, gate_up: Tensor, down: Tensor, top_k: int, renormalize: bool, activation: str
+    ) -> None:
+        """`gate_up`: [experts, 2 * intermediate, hidden], each expert's gate before its up; `down`: [experts, hidden,
+        intermediate]. Raises Unsupported.
+
+        Kernels take gates and ups as tensors of their own, of which an expert's stand one behind another. So each half is a
+        matrix by itself: gates are all of them but the last one, ups all but the first, and every second one has no tokens.
+        """
+        experts, both, hidden = gate_up.shape
+        halves = gate_up.view(2 * experts, both // 2, hidden)
+        if 2 * experts - 1 > MOST_EXPERTS:
+            raise Unsupported(f"experts: they are {experts}; allowed are up to {(MOST_EXPERTS + 1) // 2}")
+        if halves[0].numel() * halves.element_size() % ALIGNMENT:
+            raise Unsupported(
+                f"experts: {both // 2} rows of {hidden} columns are no multiple of {ALIGNMENT} bytes; allowed are those"
+            )
+        self._router, self._gate, self._up, self._down = router, halves[:-1], halves[1:], down
+        self._top_k, self._renormalize, self._activation = top_k, renormalize, activation
+        self._doubled = torch.arange(1, 2 * experts + 1, device=gate_up.device) // 2  # places of the starts of halves
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """[..., hidden] -> the same, each token's experts added up."""
+        flat = x.reshape(-1, x.shape[-1])
+        top_k = self._top_k
+        weights, starts, rows = expert_routing(self._router(flat), top_k, self._renormalize)
+        doubled = starts.index_select(0, self._doubled)
+        between = calls.expert_linear(flat, doubled, self._gate, rows, top_k, self._activation, True, self._up)
+        made: Tensor = calls.expert_linear(
+            between, starts, self._down, rows, top_k, "none", False, None, None, None, weights
+        )
+        return made.view(x.shape)
+
+
 # Reading layers.
 
 
@@ -125,6 +165,22 @@ def product_of(*layers: nn.Module) -> Product:
     if is_conv(first):
         return Product(_transposed(first), bias, None, out)
     return Product(joined([(layer._parameters, "weight") for layer in layers]), bias, None, out)
+
+
+def experts_of(block: Any, renormalize: bool, activation: str) -> Experts:
+    """A block of transformers' experts, whose weights are stacked. Raises Unsupported."""
+    router, experts = block.gate, block.experts
+    for name in ("gate_up_proj", "down_proj"):
+        kind = type(getattr(experts, name, None))
+        if kind is not nn.Parameter:
+            raise Unsupported(f"experts: their {name} is a {kind.__name__}; allowed is torch.nn.Parameter")
+    if getattr(experts, "is_transposed", False) or getattr(experts, "has_bias", False):
+        raise Unsupported("experts: their weights are transposed or have biases; allowed are [experts, out, in] alone")
+    if not getattr(experts, "is_concatenated", True):
+        raise Unsupported("experts: rows of their gates and ups alternate; allowed are gates before ups")
+    gate_up, down = (joined([(experts._parameters, name)]) for name in ("gate_up_proj", "down_proj"))
+    weight = joined([(router._parameters, "weight")])
+    return Experts(Product(weight, None, None, len(weight)), gate_up, down, router.top_k, renormalize, activation)
 
 
 def halves_of(layer: Any) -> Tuple[Product, Product]:

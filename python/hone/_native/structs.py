@@ -229,6 +229,29 @@ class QuantizeWeightsArgs(ctypes.Structure):
     ]
 
 
+class QuantizedExpertLinear(ctypes.Structure):
+    """hone_quantized_expert_linear"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        *members(c_int64, "in out experts top_k max_tokens group"),
+        *members(c_int32, "format zeros activation gated bias gather combine"),
+        ("reserved", c_uint32),
+    ]
+
+
+class QuantizedExpertLinearArgs(ctypes.Structure):
+    """hone_quantized_expert_linear_args"""
+
+    _fields_ = [
+        *members(c_uint32, "struct_size reserved"),
+        *members(c_void_p, "x starts rows routing_weights weight scales zeros up up_scales up_zeros bias"),
+        *members(c_void_p, "up_bias out workspace"),
+        *members(c_int64, "x_stride out_stride"),
+    ]
+
+
 class QuantizedLinear(ctypes.Structure):
     """hone_quantized_linear"""
 
@@ -366,6 +389,7 @@ OPERATORS = {
     "fused_ffn": (FusedFfn, 1),
     "rms_norm": (RmsNorm, 1),
     "layer_norm": (LayerNorm, 1),
+    "quantized_expert_linear": (QuantizedExpertLinear, 1),
     "quantized_linear": (QuantizedLinear, 1),
     "quantized_ffn": (QuantizedFfn, 1),
     "rms_norm_backward": (RmsNormBackward, 1),
@@ -381,6 +405,7 @@ CALLS = {
     "linear": 1,
     "fused_ffn": 1,
     "norm": 1,
+    "quantized_expert_linear": 1,
     "quantized_linear": 1,
     "quantized_ffn": 1,
     "rms_norm_backward": 1,

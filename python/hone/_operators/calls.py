@@ -27,6 +27,7 @@ __all__ = [
     "LinearOperator",
     "Norm",
     "NormBackward",
+    "QuantizedExpertLinearOperator",
     "QuantizedFfnOperator",
     "QuantizedLinearOperator",
     "SampleOperator",
@@ -502,6 +503,84 @@ class Norm(RowsOperator):
         return self._call_checked((x, weight, residual, bias, out, sum, scale, epsilon), stream)
 
 
+class QuantizedExpertLinearOperator(RowsOperator):
+    """A prepared QuantizedExpertLinear."""
+
+    CALL = "quantized_expert_linear"
+    ARGUMENTS = structs.QuantizedExpertLinearArgs
+    TENSORS = (
+        computed("x"),
+        computed("starts", dtype="int32"),
+        rows("rows", "top_k", when="maps_rows", dtype="int32"),
+        rows("routing_weights", "top_k", when="combine", dtype="fp32"),
+        stored("weight scales zeros", "experts out_features in_features"),
+        stored("up up_scales up_zeros", "experts out_features in_features", when="gated"),
+        fixed("bias", "experts out_features", when="bias"),
+        fixed("up_bias", "experts out_features", when="gated_bias"),
+        computed("out", written=True),
+    )
+    GIVEN = (
+        "x", "starts", "weight", "scales", "rows", "routing_weights", "zeros", "up", "up_scales", "up_zeros",
+        "bias", "up_bias", "out", "workspace",
+    )
+    NUMBERS = ()
+
+    def run_pointers(
+        self, stream: int, tokens: int, x: int = 0, starts: int = 0, rows: int = 0, routing_weights: int = 0,
+        weight: int = 0, scales: int = 0, zeros: int = 0, up: int = 0, up_scales: int = 0, up_zeros: int = 0,
+        bias: int = 0, up_bias: int = 0, out: int = 0, workspace: int = 0, x_stride: int = 0,
+        out_stride: int = 0,
+    ) -> None:
+        """Enqueues the operator for device pointers (0: none). Strides are in elements, 0 meaning no gaps.
+        Nothing is checked but what the library checks. Raises HoneError."""
+        packed = self._pack(
+            self._bytes, 0, x, starts, rows, routing_weights, weight, scales, zeros, up, up_scales, up_zeros,
+            bias, up_bias, out, workspace, x_stride, out_stride,
+        )
+        status = self._run(self._pointer, c_void_p(stream), packed, c_int64(tokens))
+        if status:
+            check(status)
+
+    def __call__(
+        self, x: Array, starts: Array, weight: Array, scales: Array, rows: Optional[Array] = None,
+        routing_weights: Optional[Array] = None, zeros: Optional[Array] = None, up: Optional[Array] = None,
+        up_scales: Optional[Array] = None, up_zeros: Optional[Array] = None, bias: Optional[Array] = None,
+        up_bias: Optional[Array] = None, *, out: Optional[Array] = None, workspace: Optional[Array] = None,
+        stream: Any = None,
+    ) -> Any:
+        """Returns out.
+
+        x: [tokens, in] with gather, else [tokens, top_k, in]: tokens * top_k rows by place; dtype
+        starts: int32, [experts + 1]: the first place of each expert, and tokens * top_k
+        rows: [..., top_k], int32, needed with gather or combine: the pairs by place, token * top_k + slot
+        routing_weights: [..., top_k], fp32, needed with combine
+        weight, scales, zeros: [experts, out_features, in_features]
+        up, up_scales, up_zeros: [experts, out_features, in_features], needed when the operator is gated
+        bias: [experts, out_features], dtype; needed when the operator has a bias
+        up_bias: [experts, out_features], needed when the operator is gated and has biases
+        out: [tokens, out] with combine, else [tokens, top_k, out]: tokens * top_k rows by place; dtype
+        workspace: workspace_bytes() bytes, aligned to 256, that no other call uses meanwhile
+
+        Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
+        stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+
+        Raises TypeError and ValueError naming the argument, and HoneError.
+        """
+        if type(x) is self._tensor:
+            try:
+                return self._plain(
+                    x, starts, weight, scales, rows, routing_weights, zeros, up, up_scales, up_zeros, bias,
+                    up_bias, out, workspace, stream,
+                )
+            except NOT_PLAIN:
+                pass
+        return self._call_checked((
+            x, starts, weight, scales, rows, routing_weights, zeros, up, up_scales, up_zeros, bias, up_bias,
+            out, workspace,
+        ), stream)
+
+
 class QuantizedLinearOperator(RowsOperator):
     """A prepared QuantizedLinear."""
 
@@ -882,6 +961,7 @@ KINDS = {
     descriptions.FusedFfn: FusedFfnOperator,
     descriptions.RmsNorm: Norm,
     descriptions.LayerNorm: Norm,
+    descriptions.QuantizedExpertLinear: QuantizedExpertLinearOperator,
     descriptions.QuantizedLinear: QuantizedLinearOperator,
     descriptions.QuantizedFfn: QuantizedFfnOperator,
     descriptions.RmsNormBackward: NormBackward,

@@ -188,6 +188,17 @@ class OfExpertLinear(Description):
         return True, (columns,) if by_token else (self.top_k, columns)
 
 
+class OfQuantizedExpertLinear(OfExpertLinear):
+    """Base of QuantizedExpertLinear."""
+
+    format: str
+    group: int
+
+    def stored(self, rows: int, columns: int) -> StoredWeight:
+        """How an expert's weight is stored."""
+        return StoredWeight(rows, columns, self.format, self.group)
+
+
 class _OfQuantized(Description):
     """What operators with quantized weights have in common."""
 

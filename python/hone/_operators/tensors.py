@@ -91,19 +91,22 @@ class _Computed(Tensor):
 
 
 class _Stored(Tensor):
-    """The codes, scales and zero points of a weight [rows, columns] of 4 or 8 bits."""
+    """The codes, scales and zero points of a weight [rows, columns] of 4 or 8 bits, or of some that stand one after
+    the other, [weights, rows, columns]."""
 
     def of(self, description: Any) -> List[Wanted]:
-        weight = description.stored(*_sizes(description, self.shape))
+        *weights, rows, columns = _sizes(description, self.shape)
+        weight = description.stored(rows, columns)
         present, option = _present(description, self.when), _option(self.when)
         codes, scales, zeros = self.name.split()
         of_codes = CODES.get(weight.codes_dtype, (weight.codes_dtype,))
         of_scales = (weight.scales_dtype(description.dtype),)
         apart, with_zeros = self.strided and not weight.packed, present and description.zeros
         zeros_option = f"{option} and zeros=True" if option else "zeros=True"
-        shape = weight.scales_shape
+        shape = (*weights, *weight.scales_shape)
+        of_all = (*weights, *weight.codes_shape)
         return [
-            Wanted(codes, present, option, of_codes, False, weight.codes_shape, apart, False),
+            Wanted(codes, present, option, of_codes, False, of_all, apart, False),
             Wanted(scales, present, option, of_scales, False, shape, False, False),
             Wanted(zeros, with_zeros, zeros_option, ("uint8",), False, shape, False, False),
         ]
@@ -129,5 +132,5 @@ def computed(name: str, *, when: str = "", dtype: str = "", written: bool = Fals
 
 
 def stored(names: str, shape: str, *, when: str = "", strided: bool = False) -> Tensor:
-    """A weight [rows, columns] of 4 or 8 bits: the names of its codes, scales and zero points."""
+    """A weight [rows, columns] of 4 or 8 bits, or several: the names of its codes, scales and zero points."""
     return _Stored(names, False, tuple(shape.split()), when, strided=strided)

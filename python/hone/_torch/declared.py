@@ -49,6 +49,19 @@ DECLARED = (
         "train with torch.nn.functional.embedding",
     ),
     Declared(
+        "expert_linear(Tensor x, Tensor starts, Tensor weight, Tensor? rows, int top_k, str activation, "
+        "bool gather, Tensor? up=None, Tensor? bias=None, Tensor? up_bias=None, Tensor? "
+        "routing_weights=None) -> Tensor",
+        descriptions.ExpertLinear,
+        (
+            "x", "starts", "weight", "rows", "top_k", "activation", "gather", "up", "bias", "up_bias",
+            "routing_weights",
+        ),
+        {},
+        "train with PyTorch's own functions",
+        "The operator combines where there are routing_weights, and is gated where there is an up.",
+    ),
+    Declared(
         "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? residual, str activation, Tensor? "
         "norm_weight=None, float? epsilon=None) -> Tensor",
         descriptions.Linear,
@@ -110,6 +123,21 @@ DECLARED = (
         ("x", "residual", "weight", "bias", "epsilon"),
         {"residual": True},
         "train with torch.nn.functional.layer_norm",
+    ),
+    Declared(
+        "quantized_expert_linear(Tensor x, Tensor starts, Tensor codes, Tensor scales, Tensor? rows, str "
+        "format, int group, int out_features, int top_k, str activation, bool gather, Tensor? "
+        "zeros=None, Tensor? up=None, Tensor? up_scales=None, Tensor? up_zeros=None, Tensor? bias=None, "
+        "Tensor? up_bias=None, Tensor? routing_weights=None) -> Tensor",
+        descriptions.QuantizedExpertLinear,
+        (
+            "x", "starts", "weight", "scales", "rows", "format", "group", "out_features", "top_k",
+            "activation", "gather", "zeros", "up", "up_scales", "up_zeros", "bias", "up_bias",
+            "routing_weights",
+        ),
+        {},
+        "train with PyTorch's own functions",
+        "The operator combines where there are routing_weights, and is gated where there is an up.",
     ),
     Declared(
         "quantized_linear(Tensor x, Tensor codes, Tensor scales, str format, int group, int "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+import functools
+from typing import Any, Optional, Set, Tuple
 
 import torch
 from torch import Tensor
@@ -19,7 +20,8 @@ def register_attention(name: str = "hone") -> None:
     Hone's kernels run where no mask is needed but causality: prompts of one length, and decoding behind them. Where
     transformers makes a mask (padding, a window that the cache exceeds, a static cache), where a gradient is needed
     and on the CPU, PyTorch's attention runs, as with "sdpa". Continuous batching, generate_batch(), takes
-    `paged|name`, which is registered, too. Raises ImportError where there is no transformers.
+    `paged|name`, which is registered, too: over pages in steps of one token a sequence, else over packed sequences.
+    Raises ImportError where there is no transformers.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -27,6 +29,33 @@ def register_attention(name: str = "hone") -> None:
     AttentionInterface.register(name, attention_forward)
     AttentionInterface.register(f"paged|{name}", paged_attention_forward)
     AttentionMaskInterface.register(name, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
+    _names.add(name)
+    _offer_pages()
+
+
+_names: Set[str] = set()  # under which it is registered
+
+
+def _offer_pages() -> None:
+    """Lets continuous batching hand tables of pages to ours in steps of one token a sequence. transformers asks which
+    implementations take them by a list of names, which is not public; where a version has another one, sequences stay
+    packed."""
+    try:
+        from transformers.generation.continuous_batching import initialization
+    except ImportError:
+        return
+    ensure: Any = getattr(initialization, "ensure_decode_fast_path_is_available", None)
+    if ensure is None or hasattr(ensure, "hone_original"):
+        return
+
+    @functools.wraps(ensure)
+    def ensure_decode_fast_path_is_available(config: Any, *others: Any, **named: Any) -> None:
+        ours = str(getattr(config, "_attn_implementation", "")).rpartition("|")[2] in _names
+        if not (ours and torch.cuda.is_available()):
+            ensure(config, *others, **named)
+
+    ensure_decode_fast_path_is_available.hone_original = ensure  # type: ignore[attr-defined]
+    initialization.ensure_decode_fast_path_is_available = ensure_decode_fast_path_is_available
 
 
 def attention_forward(

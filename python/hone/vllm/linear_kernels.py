@@ -18,7 +18,7 @@ from vllm.scalar_type import scalar_types
 from .._operators.stored import MAX_IN, MAX_OUT, StoredWeight
 from .._torch.prepared import DTYPES
 from .._torch.registered import calls
-from . import repack
+from .._weights import repack
 
 _DTYPES = (torch.bfloat16, torch.float16)
 _OLDEST_GPU = 75  # as vLLM writes compute capability 7.5

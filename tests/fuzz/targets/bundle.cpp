@@ -16,7 +16,7 @@ using hone::fuzz::require;
 constexpr std::string_view array_begins = "\"winners\": ";
 
 std::string whole(std::string_view array) {
-    return "{\n\"schema\": \"hone.tuned/2\",\n\"sha256\": \"" + sha256_hex(array) +
+    return "{\n\"schema\": \"hone.tuned/3\",\n\"sha256\": \"" + sha256_hex(array) +
            "\",\n\"winners\": " + std::string(array) + "\n}\n";
 }
 

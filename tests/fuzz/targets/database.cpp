@@ -17,7 +17,9 @@ using namespace hone::cache;
 using namespace hone::fuzz;
 
 constexpr std::size_t most_rows = 8;
-constexpr std::size_t trial_cells = 30;
+constexpr std::size_t trial_cells = 30;  // of schema version 1
+constexpr std::size_t clock_cells = 2;   // behind them, if they are there
+constexpr std::size_t chain_cells = 1;   // behind them, if there is one
 
 std::string text_in(const Cell& cell) {
     const auto* text = std::get_if<std::string>(&cell);
@@ -33,8 +35,8 @@ double real_in(const Cell& cell) {
     return real == nullptr ? static_cast<double>(integer_in(cell)) : *real;
 }
 
-/// The trial that the cells of a row mean; the order is that of schema.sql. Version 2 adds `imported` behind
-/// them.
+/// The trial that the cells of a row mean; the order is that of schema.sql, then that of schema_3.sql. The
+/// table has `imported` between these, as version 2 added it.
 Trial trial_of(const std::vector<Cell>& c) {
     Trial trial;
     trial.key = {.gpu = {.name = text_in(c[1]),
@@ -64,6 +66,9 @@ Trial trial_of(const std::vector<Cell>& c) {
     trial.detail = text_in(c[27]);
     trial.created_at = integer_in(c[28]);
     trial.tool_version = text_in(c[29]);
+    trial.timing.sm_clock_mhz = small_in(c[30]);
+    trial.timing.incumbent_ratio = real_in(c[31]);
+    if (c.size() > trial_cells + clock_cells) trial.chain = text_in(c[32]);
     return trial;
 }
 
@@ -101,9 +106,12 @@ std::string row_of(const Trial& trial) {
                                          cell_text(trial.energy_mj),
                                          text(trial.detail),
                                          number(trial.created_at),
-                                         text(trial.tool_version)};
+                                         text(trial.tool_version),
+                                         number(trial.timing.sm_clock_mhz),
+                                         cell_text(trial.timing.incumbent_ratio)};
     std::string row;
     for (const std::string& cell : cells) row += (row.empty() ? "" : std::string(1, cell_end)) + cell;
+    if (!trial.chain.empty()) row += cell_end + text(trial.chain);
     return row + row_end;
 }
 
@@ -118,10 +126,16 @@ std::size_t fill(TableWriter& writer, std::string_view input) {
         if (rows == most_rows || (parts[0] != "trial" && parts[0] != "in_flight")) continue;
         std::vector<Cell> cells;
         for (std::size_t i = 1; i < parts.size(); ++i) cells.push_back(cell_from(parts[i]));
-        if (parts[0] == "trial" && cells.size() == trial_cells && parts[1] == "=")
-            cells[0] = identity(trial_of(cells));
-        if (parts[0] == "trial" && cells.size() == trial_cells)
-            cells.emplace_back(std::int64_t{1});  // imported
+        if (parts[0] == "trial" && cells.size() == trial_cells) {
+            cells.emplace_back(std::int64_t{0});
+            cells.emplace_back(0.0);
+        }
+        if (parts[0] == "trial" && cells.size() == trial_cells + clock_cells) cells.emplace_back(std::string());
+        if (parts[0] == "trial" && cells.size() == trial_cells + clock_cells + chain_cells) {
+            if (parts[1] == "=") cells[0] = identity(trial_of(cells));
+            constexpr std::int64_t imported = 1;
+            cells.insert(cells.begin() + trial_cells, imported);
+        }
         rows += writer.insert(std::string(parts[0]), cells) ? 1 : 0;
     }
     writer.commit();
@@ -177,12 +191,20 @@ std::vector<hone::fuzz::Seed> hone::fuzz::seeds() {
     failed.winner = false;
     failed.timing = {};
     failed.detail = "relative error 0.5";
+    Trial clocked = winners[0];
+    clocked.timing.sm_clock_mhz = 1755;
+    clocked.timing.incumbent_ratio = 0.984;
     Trial older = winners[1];
     older.created_at -= 1000;
     older.provenance = Provenance::replayed;
+    Trial in_chain = winners[0];
+    in_chain.created_at -= 1000;
+    in_chain.chain = "llama-3-8b tokens=1 kv=1024";
     return {{"one", row_of(winners[0])},
+            {"clocked", row_of(clocked)},
             {"failed", row_of(failed) + row_of(winners[0])},
             {"two_of_a_key", row_of(winners[1]) + row_of(older)},
+            {"chosen_in_chain", row_of(winners[0]) + row_of(in_chain)},
             {"in_flight", in_flight_row() + row_of(winners[2])}};
 }
 

@@ -90,6 +90,35 @@ class Formulas:
         y = functional.linear(between, _numbers(between, down, down_scales, down_zeros, format, group, hidden), down_bias)
         return y if residual is None else y + residual
 
+    def expert_routing(self, logits, top_k, renormalize):
+        self.called["expert_routing"] += 1
+        best, chosen = logits.float().softmax(-1).topk(top_k, -1)
+        best = best / best.sum(-1, keepdim=True) if renormalize else best
+        flat = chosen.flatten()
+        starts = torch.cat((flat.new_zeros(1), flat.bincount(minlength=logits.shape[1]).cumsum(0))).int()
+        return best, starts, flat.argsort(stable=True).int().view(chosen.shape)
+
+    def expert_linear(
+        self, x, starts, weight, rows, top_k, activation, gather, up=None, bias=None, up_bias=None, routing_weights=None
+    ):  # fmt: skip
+        self.called["expert_linear"] += 1
+        if gather != (routing_weights is None) or bias is not None or up_bias is not None or rows.shape[1] != top_k:
+            raise AssertionError("no such call is expected")
+        if len(starts) != len(weight) + 1 or not weight.is_contiguous() or (up is not None and not up.is_contiguous()):
+            raise AssertionError("weights have gaps, or starts are not theirs")
+        pairs = rows.flatten().long()
+        gathered = x[pairs // top_k] if routing_weights is None else x.flatten(0, 1)
+        out = x.new_full((len(pairs), weight.shape[1]), math.nan)
+        for expert, (begin, end) in enumerate(zip(starts.tolist(), starts.tolist()[1:])):
+            part = gathered[begin:end]
+            made = ACTIVATIONS[activation](functional.linear(part, weight[expert]))
+            out[begin:end] = made if up is None else made * functional.linear(part, up[expert])
+        if routing_weights is None:
+            return out.view(*rows.shape, -1)
+        weighted = torch.zeros_like(out, dtype=torch.float32)
+        weighted[pairs] = out.float() * routing_weights.flatten()[pairs][:, None]
+        return weighted.view(*rows.shape, -1).sum(1).to(x.dtype)
+
     def rope_kv_append(
         self, q, k, v, k_cache, v_cache, cos, sin, style, kv_lengths=None, page_table=None, positions=None, slots=None,
         k_scale=None, v_scale=None, q_weight=None, k_weight=None, epsilon=None,

@@ -1,8 +1,13 @@
-"""What the tests of hone.accelerate() share: small models of every architecture. Where transformers is missing, importing this
-skips the module that does."""
+"""What the tests of hone.accelerate() share: small models of every architecture, whose sizes are as alike as they can be, so
+that they have images in common. Where transformers is missing, importing this skips the module that does.
+
+As a program it fills the cache of images: accelerate_support.py NAME DTYPE [FORMAT].
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import unittest
 from typing import Any
 
@@ -16,7 +21,13 @@ except ModuleNotFoundError:
     raise unittest.SkipTest("transformers is not installed") from None
 
 import hone
+from hone._torch import prepared
 
+prepared.FIRST_ROWS = 256  # what is compiled before it is needed; set before the operators are imported
+
+from hone._torch import attention as attention_kernels  # noqa: E402
+
+attention_kernels._PREPARED._first = (8, 256, 512)
 transformers.logging.set_verbosity_error()
 
 SIZES = {
@@ -30,8 +41,14 @@ LLAMA3 = {
 }  # fmt: skip
 CONFIGS = {
     "llama": lambda: transformers.LlamaConfig(**SIZES),
-    "llama3": lambda: transformers.LlamaConfig(**SIZES, attention_bias=True, rope_parameters=LLAMA3),
+    "llama3": lambda: transformers.LlamaConfig(**SIZES, rope_parameters=LLAMA3),
     "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "mixtral": lambda: transformers.MixtralConfig(
+        **{**SIZES, "intermediate_size": 128}, num_local_experts=16, num_experts_per_tok=4
+    ),
+    "qwen3_moe": lambda: transformers.Qwen3MoeConfig(
+        **SIZES, head_dim=64, num_experts=16, num_experts_per_tok=4, moe_intermediate_size=128, norm_topk_prob=True
+    ),
     "qwen2": lambda: transformers.Qwen2Config(**SIZES, tie_word_embeddings=True),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=64),
     "gemma2": lambda: transformers.Gemma2Config(
@@ -39,20 +56,21 @@ CONFIGS = {
         query_pre_attn_scalar=80,
     ),
     "phi3": lambda: transformers.Phi3Config(
-        **SIZES, sliding_window=100,
+        **SIZES, sliding_window=64,
         rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
     ),
     "gpt2": lambda: transformers.GPT2Config(
-        n_embd=256, n_layer=3, n_head=4, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1, eos_token_id=2
+        n_embd=256, n_layer=3, n_head=4, n_inner=512, vocab_size=512, n_positions=1024, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2,
     ),
 }  # fmt: skip
 GREEDY = {"do_sample": False, "max_new_tokens": 60, "min_new_tokens": 60}
 
 
-def made(name: str, dtype: Any = torch.float32) -> Any:
+def made(name: str, dtype: Any = torch.float32, attention: str = "eager") -> Any:
     """With weights that are no two alike; the same numbers whatever the dtype, but for its rounding."""
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation="eager").eval()
+    model = transformers.AutoModelForCausalLM.from_config(CONFIGS[name](), attn_implementation=attention).eval()
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             if "norm" in key or "ln_" in key:
@@ -74,8 +92,41 @@ def left_padded(sequences: int, tokens: int) -> torch.Tensor:
     return mask
 
 
+_APART = ("llama", "qwen2", "mixtral", "gemma2", "gpt2")  # they have few images in common; the others have theirs
+
+
+# Models and formats that are tried with weights of 4 and 8 bits.
+CODED = (("llama", "w4a16"), ("llama", "w8a16"), ("llama", "fp8"), ("phi3", "w4a16"))
+
+
+def prepare_in_advance(dtype: str, coded: tuple = ()) -> None:
+    """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image
+    of each operator."""
+    wanted = [(name, dtype) for name in _APART] + [(name, dtype, format) for name, format in coded if name == "llama"]
+    children = [subprocess.Popen([sys.executable, "-B", __file__, *words]) for words in wanted]
+    for child in children:
+        child.wait()  # what one could not do, the test that needs it says
+
+
+def _prepare(name: str, dtype: str, format: Any = None) -> None:
+    model = made(name, getattr(torch, dtype))
+    hone.accelerate(model, format, max_batch=8, max_tokens=512)
+    options = {**GREEDY, "max_new_tokens": 3, "min_new_tokens": 3}
+    if format is not None:
+        model.generate(ids(2, 50), **options)
+        return
+    for prompt, mask in ((ids(1, 9), None), (ids(1, 150), None), (ids(5, 33), None), (ids(3, 40), left_padded(3, 40))):
+        model.generate(prompt, attention_mask=mask, **options)
+    if name == "llama":
+        model.generate(ids(1, 40).repeat(1, 2), prompt_lookup_num_tokens=4, **options)
+
+
 class ModelCase(Case):
-    def pair(self, name: str, dtype: Any = torch.float32, format: Any = None) -> tuple:
-        plain, fast = made(name, dtype), made(name, dtype)
+    def pair(self, name: str, dtype: Any = torch.float32, format: Any = None, attention: str = "eager") -> tuple:
+        plain, fast = made(name, dtype, attention), made(name, dtype, attention)
         hone.accelerate(fast, format, max_batch=8, max_tokens=512)
         return plain, fast
+
+
+if __name__ == "__main__":
+    _prepare(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""hone.accelerate() on a GPU: small models of every architecture beside transformers' own code, with the kernels and graphs."""
+"""hone.accelerate() on a GPU: small models of every architecture beside transformers' own code, with kernels and graphs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 import unittest
 import warnings
 from typing import Any
+from unittest import mock
 
-from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, left_padded, made
+from accelerate_support import CONFIGS, GREEDY, ModelCase, ids, left_padded, made, prepare_in_advance
 from support import DEVICE
 
 import torch
@@ -17,6 +18,14 @@ import transformers
 import hone
 from hone._accelerated.classes import runner_of
 from hone.errors import HoneWarning
+from hone.hub import paged
+
+
+FEW = {**GREEDY, "max_new_tokens": 24, "min_new_tokens": 24}
+
+
+def setUpModule() -> None:
+    prepare_in_advance("float32")
 
 
 class Accelerated(ModelCase):
@@ -30,11 +39,11 @@ class Accelerated(ModelCase):
             plain, fast = self.pair(name)
             with self.subTest(name):
                 for prompt in (ids(1, 9), ids(1, 150), ids(5, 33)):
-                    self.assert_same(fast, plain, prompt, **GREEDY)
-                self.assert_same(fast, plain, ids(3, 40), attention_mask=mask, **GREEDY)
+                    self.assert_same(fast, plain, prompt, **FEW)
+                self.assert_same(fast, plain, ids(3, 40), attention_mask=mask, **FEW)
                 self.assertGreater(len(runner_of(fast)._idle[0].graphs), 0)
                 hone.restore(fast)
-                self.assert_same(fast, plain, ids(1, 9), **GREEDY)
+                self.assert_same(fast, plain, ids(1, 9), **{**FEW, "max_new_tokens": 4, "min_new_tokens": 4})
 
     def test_beams_sampling_and_assistants(self) -> None:
         plain, fast = self.pair("llama")
@@ -62,11 +71,13 @@ class Accelerated(ModelCase):
     def test_continuous_batching(self) -> None:
         """Prompts of several lengths, packed: the same tokens as one by one."""
         for name in ("llama", "qwen3"):
-            plain, fast = self.pair(name)
+            plain, fast = self.pair(name, attention="sdpa")
             prompts = [ids(1, tokens, tokens)[0].tolist() for tokens in (5, 40, 17)]
             options = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": -1, "pad_token_id": 0}
             config = transformers.GenerationConfig(**options)
-            found = fast.generate_batch(inputs=prompts, generation_config=config)
+            with mock.patch.object(paged, "flash_attn_with_kvcache", wraps=paged.flash_attn_with_kvcache) as over_pages:
+                found = fast.generate_batch(inputs=prompts, generation_config=config)
+            self.assertGreater(over_pages.call_count, 3 * 3)  # of three layers, in steps of one token a sequence
             made = sorted(found.values(), key=lambda one: len(one.prompt_ids))
             for prompt, one in zip(sorted(prompts, key=len), made):
                 alone = torch.tensor([prompt], device=DEVICE)
@@ -140,6 +151,16 @@ class Accelerated(ModelCase):
                 fast(token, past_key_values=past)
             torch.cuda.synchronize()
             self.assertEqual((torch.cuda.memory_stats()["num_device_alloc"], torch.cuda.memory_allocated()), before)
+
+    def test_it_compiles_without_a_break(self) -> None:
+        """Transformers' layers are what is compiled, with Hone's attention as one operator where there is no mask."""
+        plain, fast = self.pair("llama", attention="sdpa")
+        torch._dynamo.reset()
+        with torch.no_grad():
+            compiled = torch.compile(fast, fullgraph=True, dynamic=True)
+            for tokens in (40, 56):
+                found = compiled(ids(2, tokens), use_cache=False).logits
+                torch.testing.assert_close(found, plain(ids(2, tokens)).logits, rtol=1e-3, atol=1e-3)
 
     def test_it_is_faster(self) -> None:
         """Launches of a graph in place of some hundred."""

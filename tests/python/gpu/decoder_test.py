@@ -1,12 +1,14 @@
 """`hone generate` beside transformers: folders of small models with random weights, written by save_pretrained, in float32.
 
 Each of 200 tokens has to be the likeliest for transformers after those before it, which is what equal greedy texts mean.
-And the trained model of examples/tiny-llama with a cache of fp8 codes.
+In bfloat16 log probabilities of a text, whose errors to float32 are held against those of transformers in bfloat16. And the trained model of
+examples/tiny-llama with a cache of fp8 codes.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -57,9 +59,9 @@ CONFIGS: Dict[str, Any] = {
 }
 
 
-def made(config: Any) -> Any:
+def made(config: Any, seed: int = 7) -> Any:
     """Weights large enough that attention and experts are not all alike, and norms that scale."""
-    torch.manual_seed(7)
+    torch.manual_seed(seed)
     config._attn_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).to(DEVICE).eval()
     if hasattr(model, "set_experts_implementation"):  # the one that is plain loops over experts
@@ -112,6 +114,123 @@ class Greedy(unittest.TestCase):
                 for other in texts(folder, prompt, "--sequences", "5"):
                     same = next((i for i in range(NEW_TOKENS) if other[i] != text[i]), NEW_TOKENS)
                     self.assertEqual(same, NEW_TOKENS, "five texts side by side are not the one alone")
+
+
+IN_BF16: Dict[str, Any] = {
+    "llama": CONFIGS["llama"],
+    "mistral, a window": lambda: transformers.MistralConfig(**SIZES, sliding_window=64),
+    "qwen2": lambda: transformers.Qwen2Config(**{**SIZES, "tie_word_embeddings": True}),
+    "qwen3": CONFIGS["qwen3"],
+    "gemma2": lambda: transformers.Gemma2Config(
+        **{**SIZES, "tie_word_embeddings": True}, head_dim=32, sliding_window=64, query_pre_attn_scalar=32
+    ),
+    "phi3": lambda: transformers.Phi3Config(**SIZES, pad_token_id=0),
+    "gpt2": lambda: transformers.GPT2Config(n_embd=256, n_layer=4, n_head=8, vocab_size=1024, n_positions=1024),
+    "mixtral": CONFIGS["mixtral"],
+}
+
+
+class Bf16(unittest.TestCase):
+    """Weights are rounded before, so that what differs is how they are computed with."""
+
+    def of_transformers(self, model: Any, ids: List[int]) -> torch.Tensor:
+        with torch.no_grad():
+            logits = model(torch.tensor([ids], device=DEVICE)).logits[0, :-1]
+        likely = torch.log_softmax(logits.double(), -1)
+        return likely.gather(-1, torch.tensor(ids[1:], device=DEVICE)[:, None])[:, 0]
+
+    def loaded(self, folder: Path, dtype: torch.dtype) -> Any:
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager")
+        if hasattr(model, "set_experts_implementation"):
+            model.set_experts_implementation("eager")
+        return model.to(DEVICE).eval()
+
+    def errors(self, config: Any, seed: int, ids: List[int], text: Path) -> List[torch.Tensor]:
+        """Ours, and those of transformers."""
+        config.bos_token_id, config.eos_token_id = 0, 1
+        made(config, seed).bfloat16().save_pretrained(text.parent)
+        # Read again: bfloat16() rounds the frequencies of rotations, too, which are no weights.
+        theirs, exact = (
+            self.of_transformers(self.loaded(text.parent, dtype), ids) for dtype in (torch.bfloat16, torch.float32)
+        )
+        said = told("score", str(text.parent), str(text), "--window", "1024")["log_probabilities"]
+        ours = torch.tensor(said, dtype=torch.float64, device=DEVICE)
+        self.assertEqual(ours.shape, exact.shape)
+        return [ours - exact, theirs - exact]
+
+    def test_log_probabilities_are_as_exact_as_those_of_transformers(self):
+        from tokenizers import Tokenizer
+
+        source = CacheOfCodes.FOLDER
+        words = (source / "held_back.txt").read_text(encoding="utf-8")[:2400]
+        tokenizer = Tokenizer.from_file(str(source / "tokenizer.json"))
+        ids = [0, *tokenizer.encode(words, add_special_tokens=False).ids]  # as `hone score` begins a window
+        self.assertLess(len(ids), 1024)
+        for name, config in IN_BF16.items():
+            with self.subTest(model=name), tempfile.TemporaryDirectory() as folder:
+                shutil.copy(source / "tokenizer.json", folder)
+                text = Path(folder) / "text"
+                text.write_text(words, encoding="utf-8")
+                all_errors = [self.errors(config(), seed, ids, text) for seed in (7, 8, 9)]
+                ours, theirs = (torch.cat(errors).square().mean().sqrt().item() for errors in zip(*all_errors))
+                print(f"{name}: error {ours:.4f}, of transformers {theirs:.4f}, {ours / theirs:.2f} times", flush=True)
+                self.assertLess(ours, 1.1 * theirs)
+
+
+class Experts(unittest.TestCase):
+    """Experts in one tensor each, and with codes."""
+
+    PROMPT = list(range(5, 82))
+
+    def model(self) -> Any:
+        return made(transformers.Qwen3MoeConfig(**SIZES, **{**QWEN, "moe_intermediate_size": 128}, norm_topk_prob=True))
+
+    def test_one_tensor_of_all_experts_says_the_same(self):
+        model = self.model()
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as stacked:
+            model.save_pretrained(folder)
+            model.save_pretrained(stacked, save_original_format=False)
+            from safetensors import safe_open
+
+            with safe_open(f"{stacked}/model.safetensors", "pt") as file:
+                names = set(file.keys())
+            if "model.layers.0.mlp.experts.gate_up_proj" not in names:
+                self.skipTest("this transformers writes no stacked experts")
+            self.assertEqual(texts(stacked, self.PROMPT), texts(folder, self.PROMPT))
+
+    def test_codes_say_what_the_numbers_say_that_they_stand_for(self):
+        """Transformers, in float32, has the values of the codes. In fp16 a router near a tie may choose other experts, after
+        which logits are others, too: so most tokens have to be the likeliest, not all of them nearly."""
+        for format, group in (("w8a16", 0), ("w4a16", 32)):
+            with self.subTest(format=format), tempfile.TemporaryDirectory() as folder:
+                model = self.model().half()
+                model.save_pretrained(folder)
+                options = ("--format", format, *(("--group", str(group)) if group else ()))
+                (text,) = texts(folder, self.PROMPT, *options)
+                with torch.no_grad():
+                    for name, weight in model.named_parameters():
+                        linear = weight.dim() > 1 and not any(word in name for word in ("embed", "lm_head", "mlp.gate."))
+                        if linear:
+                            weight.copy_(self.coded(weight, format, group))
+                    logits = model.float()(torch.tensor([self.PROMPT + text], device=DEVICE)).logits
+                logits = logits[0, len(self.PROMPT) - 1 : -1]
+                chosen = logits.gather(-1, torch.tensor(text, device=DEVICE)[:, None])[:, 0]
+                gaps = logits.max(-1).values - chosen
+                likely = int((gaps == 0).sum())
+                print(f"{format}: {likely} of {NEW_TOKENS} likeliest, gaps up to {gaps.max():.3f}", flush=True)
+                self.assertGreaterEqual(likely, 0.9 * NEW_TOKENS)
+
+    @staticmethod
+    def coded(weight: torch.Tensor, format: str, group: int) -> torch.Tensor:
+        """What codes of the weight stand for; of experts, of each by itself."""
+        import hone
+        from hone._operators.stored import StoredWeight
+        from hone._weights import packing
+
+        rows = weight.reshape(-1, weight.shape[-1]).contiguous()
+        packed = hone.quantize_weights(rows, format, group, scale_dtype=torch.float16)
+        stored = StoredWeight(rows.shape[0], rows.shape[1], format, group)
+        return packing.dequantize(packed, stored, torch.float32).view(weight.shape)
 
 
 class CacheOfCodes(unittest.TestCase):

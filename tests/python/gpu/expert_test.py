@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 import hone
+from hone._operators.stored import StoredWeight
+from hone._weights import packing
 
 IN, BETWEEN = 256, 192
 
@@ -79,6 +81,61 @@ class Layer(Case):
                 error = ((out.double() - wanted).norm() / wanted.norm()).item()
                 self.assertLess(error, {"fp32": 5e-6, "fp16": 2e-3, "bf16": 1.2e-2}[name])
                 self.assert_same(second(first(x, starts, gate, rows, up=up), starts, down, rows, weights), out)
+                self.assert_same(hone.ops.expert_linear(x, starts, gate, rows, top_k, "silu", True, up=up), between)
+
+
+class CodedLayer(Case):
+    """With codes of weights, beside the same layer with the numbers that they stand for."""
+
+    def coded(self, weight: Tensor, format: str, group: int) -> Tuple[Tensor, ...]:
+        """Codes and scales of [experts, rows, columns], and the values."""
+        experts, rows, columns = weight.shape
+        packed = hone.quantize_weights(weight.view(-1, columns), format, group, search=False)
+        stored = StoredWeight(experts * rows, columns, format, group)
+        values = packing.dequantize(packed, stored, torch.float64).view(weight.shape)
+        one = StoredWeight(rows, columns, format, group)
+        return packed.codes.view(experts, *one.codes_shape), packed.scales.view(experts, *one.scales_shape), values
+
+    def test_both_halves_with_codes(self):
+        for (format, group, most), (tokens, experts, top_k) in itertools.product(
+            (("w4a16", 64, 1e-2), ("w8a16", 0, 1e-2), ("w8a8", 0, 5e-2), ("fp8", 128, 8e-2)), ((1, 8, 2), (40, 16, 4), (700, 8, 2))
+        ):
+            with self.subTest(format=format, tokens=tokens, experts=experts):
+                between_columns = 256
+                x = randn(tokens, IN, dtype=torch.bfloat16)
+                shape = (experts, between_columns, IN)
+                gate, up = (self.coded(randn(*shape, dtype=torch.bfloat16, seed=s) / IN**0.5, format, group) for s in (1, 2))
+                down = self.coded(
+                    randn(experts, IN, between_columns, dtype=torch.bfloat16, seed=3) / between_columns**0.5, format, group
+                )
+                weights, starts, rows = routing_of(tokens, experts, top_k)
+                common = {"experts": experts, "top_k": top_k, "max_tokens": tokens, "format": format, "group": group}
+                first = hone.prepare(
+                    hone.QuantizedExpertLinear(
+                        IN, between_columns, activation="silu", gated=True, gather=True, **common
+                    )
+                )
+                second = hone.prepare(hone.QuantizedExpertLinear(between_columns, IN, combine=True, **common))
+                between = first(x, starts, gate[0], gate[1], rows, up=up[0], up_scales=up[1])
+                out = second(between, starts, down[0], down[1], rows, weights)
+                chosen, wide = experts_of(starts, rows, top_k), x.double()
+                wanted = torch.zeros_like(wide)
+                for slot in range(top_k):
+                    e = chosen[:, slot]
+                    mine = functional.silu(torch.einsum("toi,ti->to", gate[2][e], wide))
+                    mine = mine * torch.einsum("toi,ti->to", up[2][e], wide)
+                    wanted += weights[:, slot, None].double() * torch.einsum("toi,ti->to", down[2][e], mine)
+                error = ((out.double() - wanted).norm() / wanted.norm()).item()
+                self.assertLess(error, most)
+                words = (rows, format, group)
+                again = hone.ops.quantized_expert_linear(
+                    x, starts, *gate[:2], *words, between_columns, top_k, "silu", True, up=up[0], up_scales=up[1]
+                )
+                self.assert_same(again, between)
+                again = hone.ops.quantized_expert_linear(
+                    between, starts, *down[:2], *words, IN, top_k, "none", False, routing_weights=weights
+                )
+                self.assert_same(again, out)
 
 
 if __name__ == "__main__":

@@ -481,6 +481,66 @@ impl Default for hone_quantize_weights_args {
     }
 }
 
+/// `hone_quantized_expert_linear` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_quantized_expert_linear {
+    pub struct_size: u32,
+    pub dtype: i32,
+    pub in_: i64,
+    pub out: i64,
+    pub experts: i64,
+    pub top_k: i64,
+    pub max_tokens: i64,
+    pub group: i64,
+    pub format: i32,
+    pub zeros: i32,
+    pub activation: i32,
+    pub gated: i32,
+    pub bias: i32,
+    pub gather: i32,
+    pub combine: i32,
+    pub reserved: u32,
+}
+
+impl Default for hone_quantized_expert_linear {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_quantized_expert_linear_init)
+    }
+}
+
+/// `hone_quantized_expert_linear_args` of hone.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hone_quantized_expert_linear_args {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub x: *const c_void,
+    pub starts: *const i32,
+    pub rows: *const i32,
+    pub routing_weights: *const f32,
+    pub weight: *const c_void,
+    pub scales: *const c_void,
+    pub zeros: *const c_void,
+    pub up: *const c_void,
+    pub up_scales: *const c_void,
+    pub up_zeros: *const c_void,
+    pub bias: *const c_void,
+    pub up_bias: *const c_void,
+    pub out: *mut c_void,
+    pub workspace: *mut c_void,
+    pub x_stride: i64,
+    pub out_stride: i64,
+}
+
+impl Default for hone_quantized_expert_linear_args {
+    /// What the library has for what is not set.
+    fn default() -> Self {
+        initialized(hone_quantized_expert_linear_args_init)
+    }
+}
+
 /// `hone_quantized_linear` of hone.h.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -815,6 +875,14 @@ extern "C" {
         args: *mut hone_quantize_weights_args,
         struct_size: usize,
     ) -> hone_status;
+    pub fn hone_quantized_expert_linear_init(
+        description: *mut hone_quantized_expert_linear,
+        struct_size: usize,
+    ) -> hone_status;
+    pub fn hone_quantized_expert_linear_args_init(
+        args: *mut hone_quantized_expert_linear_args,
+        struct_size: usize,
+    ) -> hone_status;
     pub fn hone_quantized_linear_init(
         description: *mut hone_quantized_linear,
         struct_size: usize,
@@ -1013,6 +1081,26 @@ extern "C" {
         stream: *mut c_void,
         args: *const hone_norm_args,
         rows: i64,
+    ) -> hone_status;
+    pub fn hone_quantized_expert_linear_prepare(
+        runtime: *mut hone_runtime,
+        description: *const hone_quantized_expert_linear,
+        op: *mut *mut hone_operator,
+    ) -> hone_status;
+    pub fn hone_quantized_expert_linear_explain(
+        runtime: *const hone_runtime,
+        description: *const hone_quantized_expert_linear,
+        tokens: i64,
+        format: hone_text_format,
+        text: *mut c_char,
+        capacity: usize,
+        length: *mut usize,
+    ) -> hone_status;
+    pub fn hone_quantized_expert_linear_run(
+        op: *const hone_operator,
+        stream: *mut c_void,
+        args: *const hone_quantized_expert_linear_args,
+        tokens: i64,
     ) -> hone_status;
     pub fn hone_quantized_linear_prepare(
         runtime: *mut hone_runtime,

@@ -339,6 +339,54 @@ fn quantize_weights_args() {
 }
 
 #[test]
+fn quantized_expert_linear() {
+    assert_eq!(size_of::<hone_quantized_expert_linear>(), 88);
+    at!(hone_quantized_expert_linear, struct_size, 0);
+    at!(hone_quantized_expert_linear, dtype, 4);
+    at!(hone_quantized_expert_linear, in_, 8);
+    at!(hone_quantized_expert_linear, out, 16);
+    at!(hone_quantized_expert_linear, experts, 24);
+    at!(hone_quantized_expert_linear, top_k, 32);
+    at!(hone_quantized_expert_linear, max_tokens, 40);
+    at!(hone_quantized_expert_linear, group, 48);
+    at!(hone_quantized_expert_linear, format, 56);
+    at!(hone_quantized_expert_linear, zeros, 60);
+    at!(hone_quantized_expert_linear, activation, 64);
+    at!(hone_quantized_expert_linear, gated, 68);
+    at!(hone_quantized_expert_linear, bias, 72);
+    at!(hone_quantized_expert_linear, gather, 76);
+    at!(hone_quantized_expert_linear, combine, 80);
+    at!(hone_quantized_expert_linear, reserved, 84);
+    let made = hone_quantized_expert_linear::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_quantized_expert_linear>());
+}
+
+#[test]
+fn quantized_expert_linear_args() {
+    assert_eq!(size_of::<hone_quantized_expert_linear_args>(), 136);
+    at!(hone_quantized_expert_linear_args, struct_size, 0);
+    at!(hone_quantized_expert_linear_args, reserved, 4);
+    at!(hone_quantized_expert_linear_args, x, 8);
+    at!(hone_quantized_expert_linear_args, starts, 16);
+    at!(hone_quantized_expert_linear_args, rows, 24);
+    at!(hone_quantized_expert_linear_args, routing_weights, 32);
+    at!(hone_quantized_expert_linear_args, weight, 40);
+    at!(hone_quantized_expert_linear_args, scales, 48);
+    at!(hone_quantized_expert_linear_args, zeros, 56);
+    at!(hone_quantized_expert_linear_args, up, 64);
+    at!(hone_quantized_expert_linear_args, up_scales, 72);
+    at!(hone_quantized_expert_linear_args, up_zeros, 80);
+    at!(hone_quantized_expert_linear_args, bias, 88);
+    at!(hone_quantized_expert_linear_args, up_bias, 96);
+    at!(hone_quantized_expert_linear_args, out, 104);
+    at!(hone_quantized_expert_linear_args, workspace, 112);
+    at!(hone_quantized_expert_linear_args, x_stride, 120);
+    at!(hone_quantized_expert_linear_args, out_stride, 128);
+    let made = hone_quantized_expert_linear_args::default();
+    assert_eq!(made.struct_size as usize, size_of::<hone_quantized_expert_linear_args>());
+}
+
+#[test]
 fn quantized_linear() {
     assert_eq!(size_of::<hone_quantized_linear>(), 80);
     at!(hone_quantized_linear, struct_size, 0);

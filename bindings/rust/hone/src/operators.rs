@@ -1085,6 +1085,149 @@ impl QuantizeWeights {
 /// codes, scales and zeros as QuantizedLinearArgs says, without gaps; no part may overlap another.
 pub type QuantizeWeightsArgs = sys::hone_quantize_weights_args;
 
+/// ExpertLinear with quantized weights, all of one format: row p of x, sorted by expert as
+/// ExpertRouting says, times the weight of expert e with starts[e] <= p < starts[e + 1], whose
+/// elements are (code - zero point) * scale. gather, combine, biases and gates are as there.
+///
+/// w4a16 and w8a16 multiply x as it is; weights may be rounded to dtype before that. w8a8 and fp8
+/// multiply codes with codes, which are made of x first, with a scale for each row (fp8 with a
+/// group: for each 128 columns of it), the largest magnitude at 127 or 448.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantizedExpertLinear {
+    /// elements of a row of x, 1 to 262144
+    pub in_features: i64,
+    /// elements of a row of out, 1 to 1048576
+    pub out_features: i64,
+    /// 1 to 512
+    pub experts: i64,
+    /// experts of a token, 1 to 32
+    pub top_k: i64,
+    /// most tokens of one call
+    pub max_tokens: i64,
+    /// element type of x, biases and out
+    pub dtype: Dtype,
+    pub format: QuantFormat,
+    /// columns of a weight that share a scale; 0: all of a row. As in QuantizedLinear: w4a16: 32,
+    /// 64 or 128, dividing `in`; fp8: 128, dividing `in`, for a scale each 128 x 128; others: 0, 0
+    /// to 128
+    pub group: i64,
+    /// w4a16: codes have zero points, one a group
+    pub zeros: bool,
+    pub activation: Activation,
+    /// there is a second weight, up
+    pub gated: bool,
+    pub bias: bool,
+    /// x has a row for each token
+    pub gather: bool,
+    /// out has a row for each token
+    pub combine: bool,
+}
+
+impl Default for QuantizedExpertLinear {
+    fn default() -> Self {
+        let made = sys::hone_quantized_expert_linear::default();
+        QuantizedExpertLinear {
+            in_features: made.in_,
+            out_features: made.out,
+            experts: made.experts,
+            top_k: made.top_k,
+            max_tokens: made.max_tokens,
+            dtype: Dtype::from_c(made.dtype),
+            format: QuantFormat::from_c(made.format),
+            group: made.group,
+            zeros: made.zeros != 0,
+            activation: Activation::from_c(made.activation),
+            gated: made.gated != 0,
+            bias: made.bias != 0,
+            gather: made.gather != 0,
+            combine: made.combine != 0,
+        }
+    }
+}
+
+impl QuantizedExpertLinear {
+    pub(crate) fn to_c(self) -> sys::hone_quantized_expert_linear {
+        sys::hone_quantized_expert_linear {
+            in_: self.in_features,
+            out: self.out_features,
+            experts: self.experts,
+            top_k: self.top_k,
+            max_tokens: self.max_tokens,
+            dtype: self.dtype as i32,
+            format: self.format as i32,
+            group: self.group,
+            zeros: self.zeros as i32,
+            activation: self.activation as i32,
+            gated: self.gated as i32,
+            bias: self.bias as i32,
+            gather: self.gather as i32,
+            combine: self.combine as i32,
+            ..sys::hone_quantized_expert_linear::default()
+        }
+    }
+
+    /// Loads, or compiles, every kernel that a call up to the maxima can reach.
+    pub fn prepare(&self, runtime: &Runtime) -> Result<PreparedQuantizedExpertLinear> {
+        let description = self.to_c();
+        Ok(PreparedQuantizedExpertLinear(runtime.prepare(|runtime, op| unsafe {
+            sys::hone_quantized_expert_linear_prepare(runtime, &description, op)
+        })?))
+    }
+
+    /// Which kernel a call of these sizes takes, and why; loads nothing.
+    pub fn explain(&self, runtime: &Runtime, tokens: i64, format: TextFormat) -> Result<String> {
+        let description = self.to_c();
+        runtime.explain(|runtime, text, capacity, length| unsafe {
+            sys::hone_quantized_expert_linear_explain(
+                runtime,
+                &description,
+                tokens,
+                format as i32,
+                text,
+                capacity,
+                length,
+            )
+        })
+    }
+}
+
+/// One call. A stride is the distance between two rows in elements, 0 meaning the row's length;
+/// weights have no gaps. 16 bytes always suffice as alignment of pointers and strides. out overlaps
+/// nothing else. Codes, scales and zero points of a weight are those of QuantizedLinearArgs, expert
+/// after expert. What ExpertLinearArgs says of `starts` and `rows` holds here, too.
+pub type QuantizedExpertLinearArgs = sys::hone_quantized_expert_linear_args;
+
+/// A prepared operator whose calls take [`QuantizedExpertLinearArgs`].
+#[derive(Debug)]
+pub struct PreparedQuantizedExpertLinear(Prepared);
+
+impl PreparedQuantizedExpertLinear {
+    /// Enqueues a call.
+    ///
+    /// # Safety
+    /// Pointers are to memory of the device that is as large as the description and the sizes say,
+    /// and stays until the stream has run the call; the stream is of the runtime's device.
+    pub unsafe fn run(
+        &self,
+        stream: Stream,
+        args: &QuantizedExpertLinearArgs,
+        tokens: i64,
+    ) -> Result<()> {
+        check(sys::hone_quantized_expert_linear_run(self.0.op(), stream.0, args, tokens))
+    }
+
+    /// Bytes of device memory, aligned to 256, that a call of up to these sizes needs as its
+    /// workspace.
+    pub fn workspace_bytes(&self, tokens: i64) -> Result<usize> {
+        self.0.workspace(|op, bytes| unsafe { sys::hone_operator_workspace(op, tokens, bytes) })
+    }
+
+    /// What was prepared, bucket by bucket.
+    pub fn report(&self, format: TextFormat) -> Result<String> {
+        self.0.report(format)
+    }
+}
+
 /// out = activation(x * weight^T + bias) + residual, accumulated in fp32 (w8a8: in 32-bit
 /// integers), where an element of weight is (code - zero point) * scale. Rows of x are tokens.
 ///

@@ -1,5 +1,5 @@
-"""Weights as vLLM holds those of GPTQ and compressed-tensors checkpoints, in Hone's layout. Functions of tensors
-alone; nothing here imports vLLM or needs a GPU."""
+"""Weights as vLLM and transformers hold those of packed checkpoints, in Hone's layout. Functions of tensors alone; nothing
+here imports either or needs a GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._operators.stored import StoredWeight
-from .._weights.packing import Packed, pack_scales, pack_w4, pack_w8
+from .packing import Packed, pack_scales, pack_w4, pack_w8
 
 
 def unpacked(words: Tensor, bits: int, along: int) -> Tensor:

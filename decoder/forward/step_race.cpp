@@ -1,0 +1,185 @@
+// Steps with other kernels in them, side by side: what `hone tune --chain` asks of a model.
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "decoder/error.h"
+#include "decoder/forward/forward.h"
+#include "decoder/forward/forward_memory.h"
+#include "kernel_templates/catalog.h"
+#include "runtime/operators/runtime_state.h"
+
+namespace hone::decoder {
+namespace {
+
+/// What a step's sizes are called in the problems of its operators.
+std::optional<std::int64_t> size_named(std::string_view name, const StepSizes& sizes) {
+    if (name == "rows" || name == "tokens" || name == "batch") return sizes.sequences;
+    if (name == "kv_len") return sizes.kv_len;
+    return std::nullopt;
+}
+
+bool serves(const BucketReport& bucket, const StepSizes& sizes) {
+    return std::ranges::all_of(bucket.sizes, [&](const SizeRange& range) {
+        const std::optional<std::int64_t> size = size_named(range.name, sizes);
+        return size && *size >= range.first && *size <= range.last;
+    });
+}
+
+/// Sizes that no kernel depends on are what they are when nobody says them.
+Problem as_tuned(Problem problem) {
+    for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
+        const Field& field = problem.family->fields[i];
+        if (field.kind == Field::Kind::free && field.default_value > 0)
+            problem.values[i] = field.default_value;
+    }
+    return problem;
+}
+
+/// The problem at the bucket's upper edge, and what was chosen for it.
+std::optional<StepKernel> kernel_of(Part part, const PrepareReport& report, const BucketReport& bucket) {
+    std::optional<Problem> problem = parse_problem(report.problem);
+    if (!problem) return std::nullopt;
+    for (const SizeRange& range : bucket.sizes) {
+        const int field = field_index(*problem->family, range.name);
+        if (field < 0) return std::nullopt;
+        problem->values[static_cast<std::size_t>(field)] = range.last;
+    }
+    const std::optional<Candidate> candidate = parse_candidate(*problem->family, bucket.candidate);
+    if (!candidate) return std::nullopt;
+    return StepKernel{part, as_tuned(*problem), *problem, *candidate};
+}
+
+constexpr std::chrono::seconds longest_step{10};
+
+constexpr Part raced_parts[] = {Part::network,   Part::head,         Part::qkv,   Part::output,
+                                Part::attention, Part::network_norm, Part::append};
+
+}  // namespace
+
+std::vector<StepKernel> Forward::step_kernels(const StepSizes& sizes) const {
+    const StepSizes padded_sizes{padded(sizes.sequences), length_bucket(sizes.kv_len)};
+    std::vector<StepKernel> kernels;
+    for (const Part part : raced_parts) {
+        for (const PrepareReport& report : operators_.reports(part)) {
+            for (const BucketReport& bucket : report.buckets) {
+                if (!serves(bucket, padded_sizes)) continue;
+                if (std::optional<StepKernel> kernel = kernel_of(part, report, bucket))
+                    kernels.push_back(*std::move(kernel));
+            }
+        }
+    }
+    return kernels;
+}
+
+/// Operators with another candidate in the kernel's place; nothing where it cannot be prepared.
+std::optional<Operators> Forward::with_other(const StepKernel& kernel, const Candidate& candidate) {
+    runtime::Dispatcher& dispatcher = runtime::dispatcher_of(runtime_);
+    Operators others = operators_;
+    bool is_prepared = true;
+    dispatcher.hold(kernel.at_edge, candidate);
+    try {
+        others.prepare_again(kernel.part, runtime_, model_, weights_, capacity_);
+    } catch (const Error&) {
+        is_prepared = false;
+    }
+    dispatcher.hold(kernel.at_edge, kernel.candidate);
+    return is_prepared ? std::optional(std::move(others)) : std::nullopt;
+}
+
+Forward::Variation Forward::variation(Operators operators, const StepSizes& sizes) {
+    Variation other{.operators = std::move(operators), .workspace = {}, .graph = {}};
+    const auto exchange = [&] {
+        std::swap(other.operators, operators_);
+        if (other.workspace.size() > 0) std::swap(other.workspace, memory_->workspace);
+    };
+    std::swap(other.operators, operators_);
+    const std::size_t bytes = elements(workspace_bytes());
+    std::swap(other.operators, operators_);
+    if (bytes > memory_->workspace.size()) other.workspace = Bytes(gpu_.driver(), bytes);
+    exchange();
+    try {
+        other.graph = runtime::instantiate(
+            gpu_.driver(),
+            capture_step(step_of_one_each(small_, padded(sizes.sequences), length_bucket(sizes.kv_len))));
+    } catch (...) {
+        exchange();
+        throw;
+    }
+    exchange();
+    return other;
+}
+
+std::vector<std::vector<double>> Forward::in_turns(std::span<const Variation* const> steps,
+                                                   const StepSizes& sizes, int rounds,
+                                                   const FaultSink& on_fault) {
+    fill_for_timing(padded(sizes.sequences), sizes.kv_len);
+    const runtime::Driver& driver = gpu_.driver();
+    const auto replay = [&](std::size_t number) {
+        try {
+            runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
+            runtime::check(driver, driver.cuGraphLaunch(steps[number]->graph.get(), gpu_.stream()),
+                           "launching a step's graph");
+            runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+            const auto limit = std::chrono::steady_clock::now() + longest_step;
+            while (!runtime::reached(driver, memory_->stop.get())) {
+                if (std::chrono::steady_clock::now() > limit)
+                    on_fault(number, true, "a step did not end within 10 s");
+            }
+        } catch (const runtime::CudaError& error) {
+            on_fault(number, false, error.what());
+        }
+        return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
+    };
+    std::vector<std::vector<double>> us(steps.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i] != nullptr) static_cast<void>(replay(i));  // warms up
+    }
+    for (int round = 0; round < rounds; ++round) {
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            const std::size_t turn = (i + static_cast<std::size_t>(round)) % steps.size();
+            if (steps[turn] != nullptr) us[turn].push_back(replay(turn));
+        }
+    }
+    return us;
+}
+
+std::vector<std::vector<double>> Forward::times_with(const StepKernel& kernel,
+                                                     std::span<const Candidate> candidates,
+                                                     const StepSizes& sizes, int rounds,
+                                                     const FaultSink& on_fault) {
+    std::vector<std::optional<Variation>> steps;
+    steps.push_back(variation(operators_, sizes));
+    for (const Candidate& candidate : candidates) {
+        std::optional<Operators> others = with_other(kernel, candidate);
+        steps.push_back(others ? std::optional(variation(*std::move(others), sizes)) : std::nullopt);
+    }
+    std::vector<const Variation*> all;
+    for (const std::optional<Variation>& step : steps) all.push_back(step ? &*step : nullptr);
+    return in_turns(all, sizes, rounds, on_fault);
+}
+
+void Forward::mark(const StepSizes& sizes) {
+    mark_ = std::make_unique<Variation>(variation(operators_, sizes));
+}
+
+std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& sizes, int rounds,
+                                                           const FaultSink& on_fault) {
+    const Variation now = variation(operators_, sizes);
+    const Variation* const both[] = {&now, mark_.get()};
+    return in_turns(both, sizes, rounds, on_fault);
+}
+
+void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
+    runtime::dispatcher_of(runtime_).hold(kernel.at_edge, candidate);
+    operators_.prepare_again(kernel.part, runtime_, model_, weights_, capacity_);
+    const std::int64_t bytes = workspace_bytes();
+    if (elements(bytes) <= memory_->workspace.size()) return;
+    memory_->workspace = Bytes(gpu_.driver(), elements(bytes));
+    graphs_.clear();  // they, and the mark's, have the workspace that was
+    mark_.reset();
+    capture_graphs();
+}
+
+}  // namespace hone::decoder

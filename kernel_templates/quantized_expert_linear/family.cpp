@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernel_templates/expert_linear/sizes.h"
+#include "kernel_templates/kit/launches.h"
+#include "kernel_templates/quantized_expert_linear/quantized_expert_linear.h"
+#include "kernel_templates/quantized_expert_linear/variants.h"
+#include "kernel_templates/quantized_linear/formats.h"
+
+namespace hone {
+namespace quantized_expert_linear {
+namespace {
+
+const Variant* const variants[] = {&wgmma_w16, &wgmma_w8, &mma, &plain};
+
+std::string validate(const Problem& problem) {
+    const QuantizedExpertProblem p(problem);
+    if (std::string error = quantized_linear::wrong_format(p.coded()); !error.empty()) return error;
+    return expert_linear::wrong_sizes(p);
+}
+
+// As quantized_linear's (family.cpp there says why), with a gate's two sums; where results are combined those
+// of the slots were rounded before, of which top_k add up like a random walk.
+Tolerance tolerance(const Problem& problem, int) {
+    const QuantizedExpertProblem p(problem);
+    const double terms = static_cast<double>(p.in);
+    const bool bf16 = p.dtype == Dtype::bf16;
+    const double amplified = p.gated ? 6.0 : 1.0;
+    const double sums = p.format == QuantFormat::fp8 ? 1e-3 : 0.0;
+    const double other_code = p.is_packed() ? 0.0 : 1.6 / std::sqrt(terms);
+    const double alike = p.is_packed() && p.group == 0 ? 1.5 : 1.0;
+    const double walks = 1.0 + 4.0 / std::sqrt(terms);
+    const double rounded = amplified * (7.0 * walks * alike * ((bf16 ? 1.6e-3 : 2e-4) + sums) + other_code);
+    const double slots = p.combine ? std::sqrt(static_cast<double>(p.top_k)) * (p.gated ? 4.0 : 1.0) : 0.0;
+    const double together = p.combine ? std::sqrt(static_cast<double>(p.top_k)) : 1.0;
+    return {.relative_l2 = (p.combine ? 1.5 : 1.0) * (bf16 ? 4e-3 : 8e-4) + sums + 4e-9 * terms,
+            .max_abs = together * (amplified * (1e-5 + 2e-8 * terms) + rounded) +
+                       8 * slots * (bf16 ? 0x1p-9 : 0x1p-12),
+            .max_rel = bf16 ? 0x1.1p-8 : 0x1.1p-11};
+}
+
+/// Weights of the experts that a balanced routing uses; x and results once each.
+Work work(const Problem& problem) {
+    const QuantizedExpertProblem p(problem);
+    const double rows = static_cast<double>(p.x_rows() * p.in + p.out_rows() * p.out);
+    const double places = static_cast<double>(4 * (p.experts + 1 +
+                                                   (p.combine  ? 2
+                                                    : p.gather ? 1
+                                                               : 0) *
+                                                       p.places()));
+    return {.bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes()) + places,
+            .flops = p.flops()};
+}
+
+constexpr Kernel reference_kernels[] = {{"quantized_expert_linear_reference", call_args},
+                                        {"quantized_expert_linear_reference_combine", call_args}};
+
+Plan reference_plan(const Problem& problem) {
+    const QuantizedExpertProblem p(problem);
+    Plan plan = plan_of(launch(reference_kernels[0], grid_of(p.experts * ceil_div(p.out, 64)), 256));
+    if (!p.combine) return plan;
+    plan.launches[1] = launch(reference_kernels[1], grid_of(ceil_div(p.tokens * p.out, 256)), 256);
+    plan.launch_count = 2;
+    plan.workspace_bytes = 4 * p.places() * p.out;
+    return plan;
+}
+
+}  // namespace
+}  // namespace quantized_expert_linear
+
+extern const Family quantized_expert_linear_family;
+const Family quantized_expert_linear_family = quantized_expert_linear::declared({
+    .device_namespace = "expert_linear",
+    .variants = quantized_expert_linear::variants,
+    .validate = quantized_expert_linear::validate,
+    .tolerance = quantized_expert_linear::tolerance,
+    .work = quantized_expert_linear::work,
+    .reference_source = "quantized_expert_linear/reference.cu",
+    .reference_kernels = quantized_expert_linear::reference_kernels,
+    .reference_plan = quantized_expert_linear::reference_plan,
+});
+
+}  // namespace hone

@@ -1,0 +1,18 @@
+#include "kernel_templates/quantized_expert_linear/launches.h"
+
+namespace hone::quantized_expert_linear {
+
+Plan around(const QuantizedExpertProblem& p, const Plan& product, const Kernel (&kernels)[3],
+            std::int64_t vector) {
+    Plan plan = expert_linear::combine_behind(p, product, kernels[2], vector);
+    plan.workspace_bytes = p.room().bytes;
+    if (p.is_packed()) return plan;
+    constexpr std::int64_t threads = 128;  // as in codes.cuh
+    for (int i = plan.launch_count++; i > 0; --i)
+        plan.launches[static_cast<std::size_t>(i)] = plan.launches[static_cast<std::size_t>(i - 1)];
+    plan.launches[0] = launch(kernels[1], grid_of(p.places()), threads);
+    plan.launches[0].programmatic = product.launches[0].programmatic;
+    return plan;
+}
+
+}  // namespace hone::quantized_expert_linear

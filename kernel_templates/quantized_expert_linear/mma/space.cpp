@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernel_templates/kit/clock.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/kit/rules.h"
+#include "kernel_templates/quantized_expert_linear/mma/plan.h"
+#include "kernel_templates/quantized_expert_linear/rank.h"
+#include "kernel_templates/quantized_expert_linear/variants.h"
+
+namespace hone::quantized_expert_linear {
+namespace {
+
+constexpr auto tunables = tunables_of({
+    tunable<&MmaConfig::tokens>("rows of x of a block", {8, 16, 32, 64}),
+    tunable<&MmaConfig::rows>("of the weight that a warp multiplies together", {16, 32, 64}),
+    tunable<&MmaConfig::k_warps>("warps that share a row", {1, 2, 4, 8}),
+    tunable<&MmaConfig::row_warps>("groups of them in a block", {1, 2, 4, 8}),
+    tunable<&MmaConfig::unroll>("panels of 64 columns that a warp keeps in flight", {1, 2, 4}),
+    programmatic_launch<&MmaConfig::programmatic>(),
+});
+
+/// Loads of 16 bytes that a thread has under way.
+std::int64_t loads(const QuantizedExpertProblem& p, const MmaConfig& c) {
+    return c.unroll * p.products() * c.rows / 16 * (p.bits() == 4 ? 1 : 2);
+}
+/// As quantized_linear's variant counts them; and what finding a tile leaves.
+std::int64_t registers(const QuantizedExpertProblem& p, const MmaConfig& c) {
+    const std::int64_t blocks = p.products() * c.rows / 16;
+    const std::int64_t scales = p.coded().has_groups() ? (p.group == 32 ? 2 : 1) : 0;
+    const std::int64_t batch = 4 * loads(p, c) + c.unroll * blocks * scales * (p.zeros ? 2 : 1);
+    const std::int64_t sums = blocks * c.tokens / 8 * 4;
+    const std::int64_t rest = p.format != QuantFormat::fp8 ? 44 : p.group == 0 ? 76 : 108;
+    return 2 * batch + sums + blocks * (p.is_packed() ? 8 : 4) + rest;
+}
+
+constexpr Constraint constraints[] = {
+    rule("products of bf16 need sm_80",
+         [](const QuantizedExpertProblem& p, const DeviceTraits& t) {
+             return t.compute_major >= 8 || !p.is_packed() || p.dtype == Dtype::fp16;
+         }),
+    rule("rows of x and of codes are whole accesses of 16 bytes: in is a multiple of 16",
+         [](const QuantizedExpertProblem& p) { return p.in % 16 == 0; }),
+    rule("32 bits hold a warp's sums of int8 products: in is below 131072",
+         [](const QuantizedExpertProblem& p) { return p.format != QuantFormat::w8a8 || p.in < 131072; }),
+    rule("a block holds an expert's share of the rows, up to 32, and up to four times as many",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c) {
+             const std::int64_t rows = p.rows_an_active();
+             return c.tokens >= std::min<std::int64_t>(rows, 32) && (c.tokens == 8 || c.tokens < 4 * rows);
+         }),
+    rule("blocks have 4 to 16 warps",
+         [](const MmaConfig& c) { return c.k_warps * c.row_warps >= 4 && c.k_warps * c.row_warps <= 16; }),
+    rule("a thread keeps two to sixteen loads in flight",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c) {
+             return loads(p, c) >= 2 && loads(p, c) <= 16;
+         }),
+    rule("batches are whole blocks of 128 columns where these have scales",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c) {
+             const quantized_linear::mma_blocks::Geometry g = geometry(p, c);
+             return !g.blocks_scaled || g.panels() % 2 == 0;
+         }),
+    rule("warps that share a row must all have columns",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c) {
+             return c.k_warps <= 2 || (c.k_warps - 1) * c.unroll * quantized_linear::mma_blocks::panel < p.in;
+         }),
+    rule("warps must all have rows, except one group of 16",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c) {
+             return (c.rows == 16 || c.rows / 2 < p.out) &&
+                    (c.row_warps == 1 || (c.row_warps - 1) * c.rows < p.out);
+         }),
+    rule("loads and sums must fit a thread's registers",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c) {
+             return registers(p, c) <= std::min<std::int64_t>(216, 65536 / geometry(p, c).threads());
+         }),
+    rule("two batches of x and the warps' sums must fit shared memory",
+         [](const QuantizedExpertProblem& p, const MmaConfig& c, const DeviceTraits& t) {
+             return geometry(p, c).shared_bytes() + 4 * c.tokens <= t.max_shared_bytes_per_block;
+         }),
+    programmatic_needs_sm_90<MmaConfig>,
+};
+
+/// Issue slots of a warp for 16 bytes of codes a lane: to widen and scale them, to fetch x, to multiply,
+/// which takes the tensor cores as long as five others.
+double slots(const QuantizedExpertProblem& p, const MmaConfig& c) {
+    const double row_blocks = static_cast<double>(c.tokens) / 8;
+    const double sharers = static_cast<double>(p.products() * c.rows) / 16;
+    switch (p.format) {
+        case QuantFormat::w4a16: return 10 + (p.group == 0 ? 44.0 : 60.0) + row_blocks * (20 + 8 / sharers);
+        case QuantFormat::w8a16: return 10 + 24 + row_blocks * (10 + 4 / sharers);
+        case QuantFormat::w8a8: return 10 + row_blocks * (5 + 2 / sharers);
+        default: return 10 + row_blocks * ((p.group == 0 ? 6.0 : 12.0) + 4 / sharers);
+    }
+}
+
+/// Blocks that fit a multiprocessor.
+double fitting(const QuantizedExpertProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
+    const quantized_linear::mma_blocks::Geometry g = geometry(p, c);
+    const double used = static_cast<double>(registers(p, c));
+    return std::max(
+        1.0,
+        std::floor(std::min({65536 / (used * g.threads()),
+                             static_cast<double>(traits.shared_bytes_per_sm) / (g.shared_bytes() + 1024.0),
+                             static_cast<double>(traits.max_threads_per_sm) / g.threads()})));
+}
+
+/// As quantized_linear's variant, with the tiles that a random routing needs: memory, loads in flight, issue
+/// slots and level 2, joined by a soft maximum and rounded up to whole waves of blocks.
+double predict(const QuantizedExpertProblem& p, const MmaConfig& c, const DeviceTraits& traits) {
+    const quantized_linear::mma_blocks::Geometry g = geometry(p, c);
+    const auto tiles = static_cast<double>(p.tiles(c.tokens));
+    const double blocks = tiles * static_cast<double>(ceil_div(p.out, g.block_rows()));
+    const double resident = std::min(fitting(p, c, traits), std::ceil(blocks / traits.sm_count));
+    const double busy = std::min<double>(traits.sm_count, blocks);
+    const double waves = blocks / (resident * traits.sm_count);
+    const double uneven = waves <= 1 ? 1.0 : std::min(1.25, std::ceil(waves) / waves);
+
+    const double weights = tiles * p.coded().weight_bytes();  // through level 2
+    const double x = blocks * static_cast<double>(c.tokens * p.in) * g.x_bytes;
+    const double cycles_per_us = busy_cycles_per_us(traits);
+    const double memory_us = moved_bytes(p) / (0.88e-6 * traits.memory_bytes_per_s);
+    const double in_flight = resident * g.threads() * static_cast<double>(loads(p, c)) * 16;
+    const double draw_us = weights / busy / in_flight * 1.2;
+    const double issue_us = weights / 16 * slots(p, c) / (busy * 128 * cycles_per_us);
+    const double level2_us = (weights + x) / (busy * 32 * cycles_per_us);
+    const double body_us = std::pow(
+        std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(issue_us, 4) + std::pow(level2_us, 4), 0.25);
+    const double join_us = 1.2 + 0.1 * static_cast<double>(c.tokens) / 8 + 0.04 * blocks / traits.sm_count;
+    return body_us * uneven + join_us + around_us(p, traits, c.programmatic != 0) +
+           (c.programmatic != 0 ? 1.4 : 1.8);
+}
+
+/// The best by the cost model of a few shapes of blocks.
+std::optional<MmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
+    struct Shape {
+        std::int64_t rows, k_warps, row_warps;
+    };
+    constexpr Shape shapes[] = {{16, 4, 1}, {16, 8, 1}, {16, 4, 2}, {16, 4, 4},
+                                {32, 4, 1}, {32, 4, 2}, {32, 2, 4}, {32, 1, 8}};
+    std::vector<MmaConfig> starts;
+    for (const Shape& shape : shapes) {
+        starts.push_back({.rows = shape.rows,
+                          .k_warps = shape.k_warps,
+                          .row_warps = shape.row_warps,
+                          .programmatic = traits.has_programmatic_launch() ? 1 : 0});
+    }
+    const std::vector<MmaConfig> configs =
+        combinations(starts, tunables, {&MmaConfig::tokens, &MmaConfig::unroll});
+    return best_of(problem, mma, std::span<const MmaConfig>(configs), traits);
+}
+
+}  // namespace
+
+const Variant mma{
+    .name = "mma",
+    .summary = "weights stream through registers into warp-level tensor cores, x through shared memory",
+    .source = "quantized_expert_linear/mma/kernel.cu",
+    .tunables = tunables,
+    .constraints = constraints,
+    .kernels = mma_kernels,
+    .plan = typed<mma_plan>,
+    .fallback = typed<fallback>,
+    .access_elements = typed<mma_access_elements>,
+    .predict_us = typed<predict>};
+
+}  // namespace hone::quantized_expert_linear

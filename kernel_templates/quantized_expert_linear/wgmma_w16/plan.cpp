@@ -1,0 +1,34 @@
+#include "kernel_templates/quantized_expert_linear/wgmma_w16/plan.h"
+
+#include <algorithm>
+
+namespace hone::quantized_expert_linear {
+
+linear::gemm::Geometry geometry(const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+    linear::gemm::Geometry g = expert_linear::geometry(p, c);
+    g.operands =
+        quantized_linear::w16::Stage{.bits = p.bits(), .group = static_cast<int>(p.group), .zeros = p.zeros}
+            .operands();
+    return g;
+}
+
+std::int64_t tiles_across(const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+    return ceil_div(p.out, geometry(p, c).result_rows());
+}
+
+Plan wgmma_w16_plan(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
+    const linear::gemm::Geometry g = geometry(p, c);
+    const std::int64_t blocks =
+        std::min(p.most_tiles(c.tile_n) * tiles_across(p, c), traits.sm_count * c.blocks_per_sm);
+    Launch product = launch(wgmma_w16_kernels[0], grid_of(blocks), g.threads());
+    product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
+    product.programmatic = c.programmatic != 0;
+    Plan plan = plan_of(product);
+    // Rows that stand by token are no boxes: the kernel then does not read the map.
+    const std::int64_t rows = p.gather ? p.tokens : p.places();
+    add_map(plan, linear::gemm::matrix_map(p.dtype, x, x_stride, p.in, rows, g.operands.columns,
+                                           static_cast<int>(std::min<std::int64_t>(g.x_box(), rows))));
+    return around(p, plan, wgmma_w16_kernels, 8);
+}
+
+}  // namespace hone::quantized_expert_linear

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "kernel_templates/kit/clock.h"
+#include "kernel_templates/kit/fallbacks.h"
+#include "kernel_templates/kit/rules.h"
+#include "kernel_templates/quantized_expert_linear/rank.h"
+#include "kernel_templates/quantized_expert_linear/variants.h"
+#include "kernel_templates/quantized_expert_linear/wgmma_w16/plan.h"
+
+namespace hone::quantized_expert_linear {
+namespace {
+
+using expert_linear::WgmmaConfig;
+using linear::gemm::Geometry;
+
+constexpr auto tile_tunables = tunables_of({
+    tunable<&WgmmaConfig::tile_m>("rows of a tile: of the weight; gated: of both", {64, 128, 256}),
+    tunable<&WgmmaConfig::tile_n>("columns of a tile: rows of x",
+                                  {8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256}),
+    tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 4}),
+    tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
+    tunable<&WgmmaConfig::swapped>("the weight is the left operand", {1}),
+    tunable<&WgmmaConfig::tail_split>("1: tiles of a last round are split over all blocks", {0}),
+    tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
+    programmatic_launch<&WgmmaConfig::programmatic>(),
+});
+constexpr auto tunables =
+    tunables_of(tile_tunables, {tunable<&WgmmaW16Config::stages_together>(
+                                   "stages between whose products the tensor cores do not wait", {1, 2, 4})});
+
+/// A consumer's sums, fragments, codes and addresses against what its thread has.
+bool fits_registers(const QuantizedExpertProblem& p, const Geometry& g) {
+    const int used = g.sums() + 72 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
+    const w16::RoleRegisters registers = w16::registers_of(g, p.gather);
+    // An instruction's sums must fit what the launch gives, too.
+    return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
+}
+
+constexpr Constraint constraints[] = {
+    rule("codes of 4 or 8 bits that stand in blocks are multiplied with 16-bit x",
+         [](const QuantizedExpertProblem& p) { return p.is_packed(); }),
+    rule("codes are copied 16 bytes at a time, and rows of x and of results start there: in and out are "
+         "multiples of 16",
+         [](const QuantizedExpertProblem& p) { return p.in % 16 == 0 && p.out % 16 == 0; }),
+    rule("warpgroups take one or two blocks of 64 rows, of gate and up one each",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             const Geometry g = geometry(p, c);
+             return g.tile_m % (64 * g.sharers()) == 0 && g.row_blocks() <= 2 &&
+                    (!g.gated || g.row_blocks() == 2);
+         }),
+    rule("a thread's sums, fragments and codes must fit its registers",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return fits_registers(p, geometry(p, c));
+         }),
+    rule("at least three stages must fit shared memory, and two beside those that are worked on together",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return geometry(p, c).stages() >= std::max<std::int64_t>(3, c.stages_together + 2);
+         }),
+    rule("each tile of rows widens its weights anew: up to 64 rows share a tile, more share tiles of 64, "
+         "many of "
+         "128",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             const std::int64_t rows = p.rows_an_active();
+             return c.tile_n >= (rows <= 64 ? rows : rows <= 128 ? 64 : 128);
+         }),
+    rule("up to 128 rows are gathered for a tile: their numbers stay in a producer's registers",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return !p.gather || c.tile_n <= 128;
+         }),
+    rule("half of a tile's rows must exist, or of two tiles'",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return c.tile_n <= 16 || c.tile_n < 4 * p.rows_an_active();
+         }),
+    rule("weights that several tiles of rows need stay in level 2",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return c.l2_hint == 0 || p.rows_an_active() <= c.tile_n;
+         }),
+    rule("a multiprocessor has two blocks at most where a block has two consumers, and one of four",
+         [](const WgmmaW16Config& c) { return c.consumers == 1 || c.blocks_per_sm <= 4 / c.consumers; }),
+};
+
+/// Rounds of tiles, each bound by the tensor cores, by the widening, by the copies' issue or by the latency
+/// of a stage; and the memory.
+double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const DeviceTraits& traits) {
+    const Geometry g = geometry(p, c);
+    const auto tiles = static_cast<double>(p.tiles(c.tile_n) * tiles_across(p, c));
+    const double places = static_cast<double>(traits.sm_count * c.blocks_per_sm);
+    const double rounds = std::ceil(tiles / places);
+    const double together =
+        std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
+    const double blocks = static_cast<double>(g.tile_m) / 64;
+    const double product = blocks * 2.0 * g.tile_n;
+    const double widen = blocks * (p.bits() == 8 ? 190.0 : 220.0);
+    const double alone =
+        g.row_blocks() * (2.0 * g.tile_n + 47) + 73.0 / static_cast<double>(c.stages_together);
+    const double issue = (1 + 2 * blocks) * 43 + 200;
+    const double gathered = p.gather ? 2.5 * static_cast<double>(c.tile_n) * together : 0.0;
+    const double step = std::max({together * product, together * widen, alone, issue, 1000.0 / g.stages()});
+    const double steps = std::ceil(static_cast<double>(p.in) / 64);
+    const double epilogue = 1400 + 0.05 * static_cast<double>(c.tile_m * c.tile_n);
+    const double compute_us = rounds * (steps * (step + gathered) + epilogue) / busy_cycles_per_us(traits);
+    const double memory_us = moved_bytes(p) / (0.88e-6 * traits.memory_bytes_per_s);
+    return (c.programmatic != 0 ? 3.5 : 4.5) + std::max(compute_us, memory_us) +
+           0.2 * std::min(compute_us, memory_us) + around_us(p, traits, c.programmatic != 0);
+}
+
+/// The best by the cost model of a few shapes of tiles.
+std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTraits& traits) {
+    const QuantizedExpertProblem p(problem);
+    if (p.rows_an_active() <= 4) return std::nullopt;  // memory is faster than these tiles: mma
+    struct Shape {
+        std::int64_t tile_m, consumers, blocks_per_sm;
+    };
+    const std::int64_t rows = 64 * p.products();  // of one warpgroup
+    const Shape shapes[] = {{rows, 1, 2}, {rows, 1, 1}, {128, 2, 1}, {256, 2, 1}};
+    std::vector<WgmmaW16Config> starts;
+    for (const Shape& shape : shapes) {
+        WgmmaW16Config& c = starts.emplace_back();
+        c.tile_m = shape.tile_m;
+        c.consumers = shape.consumers;
+        c.blocks_per_sm = shape.blocks_per_sm;
+        c.swapped = 1;
+        c.programmatic = 1;
+    }
+    const std::vector<WgmmaW16Config> configs = combinations<WgmmaW16Config>(
+        starts, tunables, {&WgmmaW16Config::tile_n, &WgmmaW16Config::stages_together});
+    return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
+}
+
+}  // namespace
+
+const Variant wgmma_w16{
+    .name = "wgmma_w16",
+    .summary =
+        "warpgroup tensor cores, packed codes widened to 16 bits in registers on their way from the ring",
+    .source = "quantized_expert_linear/wgmma_w16/kernel.cu",
+    .min_arch = {9, 0, true},
+    .tunables = tunables,
+    .constraints = constraints,
+    .kernels = wgmma_w16_kernels,
+    .plan = typed<wgmma_w16_plan>,
+    .fallback = typed<fallback>,
+    .access_elements = typed<wgmma_w16_access_elements>,
+    .predict_us = typed<predict>};
+
+}  // namespace hone::quantized_expert_linear

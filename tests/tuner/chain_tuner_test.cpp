@@ -1,0 +1,226 @@
+// Kernels of a step chosen as they run there, with a measurer and a step whose truths are known and differ.
+#include "tuner/search/chain_tuner.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "cache/layers.h"
+#include "tests/support/scratch.h"
+#include "tests/tuner/made_up_measurer.h"
+#include "tuner/search/knowledge.h"
+
+using namespace hone;
+using namespace hone::tuner;
+using hone::test::Scratch;
+
+namespace {
+
+const std::atomic<bool> never{false};
+
+/// A step of norms, one a problem, whose kernels take their `cost` in it.
+class MadeUpChain final : public Chain {
+  public:
+    explicit MadeUpChain(std::vector<Problem> problems) : problems_(std::move(problems)) {
+        for (const Problem& problem : problems_)
+            kernels_.push_back(*fallback(problem, test::made_up_device().traits));
+    }
+
+    std::function<double(const Candidate&)> cost = [](const Candidate&) { return 10.0; };
+    std::vector<std::vector<std::string>> asked{std::vector<std::string>{}, std::vector<std::string>{}};
+    int calls = 0;
+
+    std::vector<std::vector<double>> times(std::size_t place, const std::vector<Candidate>& candidates,
+                                           int rounds) override {
+        ++calls;
+        std::vector<std::vector<double>> us{replays(kernels_, rounds)};
+        for (const Candidate& candidate : candidates) {
+            asked[place].push_back(to_string(candidate));
+            std::vector<Candidate> other = kernels_;
+            other[place] = candidate;
+            us.push_back(replays(other, rounds));
+        }
+        return us;
+    }
+    void take(std::size_t place, const Candidate& candidate) override { kernels_[place] = candidate; }
+    std::pair<std::vector<double>, std::vector<double>> beside(const std::vector<Candidate>& others,
+                                                               int rounds) override {
+        return {replays(kernels_, rounds), replays(others, rounds)};
+    }
+    [[nodiscard]] ChainStep step(const std::string& name) {
+        ChainStep step{.name = name, .chain = this};
+        for (std::size_t i = 0; i < problems_.size(); ++i)
+            step.kernels.push_back({problems_[i], kernels_[i]});
+        return step;
+    }
+
+  private:
+    /// The same disturbance for all of a round would cancel; this one is each replay's own, 0.05 % at most.
+    std::vector<double> replays(const std::vector<Candidate>& kernels, int rounds) {
+        double sum = 1000;
+        for (const Candidate& kernel : kernels) sum += cost(kernel);
+        std::vector<double> us;
+        std::uniform_real_distribution<double> noise(1, 1.0005);
+        for (int i = 0; i < rounds; ++i) us.push_back(sum * noise(random_));
+        return us;
+    }
+
+    std::vector<Problem> problems_;
+    std::vector<Candidate> kernels_;
+    std::mt19937_64 random_{7};
+};
+
+struct Bench {
+    Scratch scratch;
+    cache::Cache cache = scratch.cache();
+    test::MadeUpMeasurer measurer;
+    test::NoImages images;
+    MadeUpChain chain{{test::norm_problem(1), test::norm_problem(64)}};
+
+    ChainTuneResult run(TuneOptions options = {}, const std::atomic<bool>& stop = never) {
+        return tune_chains({chain.step("made-up tokens=1 kv=1")}, options, measurer, images, cache, {}, stop);
+    }
+    [[nodiscard]] TuneResult tune_alone(bool retune) {
+        const Workload list{.name = "test",
+                            .problems = {test::norm_problem(1), test::norm_problem(64)},
+                            .tuned = {},
+                            .without_family = {}};
+        return tune(list, {.retune = retune}, measurer, images, cache, {}, never);
+    }
+    /// Who came close to winning alone at 1 row, as a tuning of its own finds it.
+    [[nodiscard]] std::vector<std::string> tried_alone() {
+        Scratch other;
+        cache::Cache elsewhere = other.cache();
+        const Workload list{
+            .name = "test", .problems = {test::norm_problem(1)}, .tuned = {}, .without_family = {}};
+        static_cast<void>(tune(list, {}, measurer, images, elsewhere, {}, never));
+        std::vector<std::string> names;
+        for (const cache::Trial& trial : elsewhere.trials())
+            if (trial.stage != cache::Stage::screened) names.push_back(trial.candidate);
+        return names;
+    }
+};
+
+/// What kernels take in a step, by their names; all others 100.
+std::function<double(const Candidate&)> cost_of(std::map<std::string, double> costs) {
+    return [costs = std::move(costs)](const Candidate& candidate) {
+        const auto found = costs.find(to_string(candidate));
+        return found == costs.end() ? 100.0 : found->second;
+    };
+}
+
+/// Whom a run with these costs tries in the first place, in order; one of them may be slower alone.
+std::vector<std::string> asked_with(const std::map<std::string, double>& costs,
+                                    const std::string& slower = "") {
+    Bench bench;
+    bench.measurer.true_us = [&](const std::string& name) { return name == slower ? 10.5 : 10.0; };
+    bench.chain.cost = cost_of(costs);
+    static_cast<void>(bench.run());
+    return bench.chain.asked[0];
+}
+
+}  // namespace
+
+TEST_CASE("a kernel that is slower alone takes the place in which it makes the step shorter, and holds it") {
+    std::string better;  // a neighbour of the winner, not one that came close to it
+    for (const std::string& name : asked_with({})) {
+        const std::vector<std::string> asked = asked_with({}, name);
+        if (std::ranges::find(asked, name) != asked.end()) better = name;
+    }
+    REQUIRE_FALSE(better.empty());
+    Bench bench;
+    bench.measurer.true_us = [&](const std::string& name) { return name == better ? 10.5 : 10.0; };
+    bench.chain.cost = cost_of({{better, 50}});
+    const ChainTuneResult result = bench.run();
+    REQUIRE(result.steps.size() == 1);
+    const ChainStepResult& step = result.steps.front();
+    CHECK(step.is_complete);
+    CHECK(to_string(step.kernels[0]) == better);
+    CHECK(to_string(step.alone[0]) != better);
+    CHECK(step.after_us < step.before_us);
+
+    const auto winner = [&] {
+        for (const cache::Trial& trial : bench.cache.winners())
+            if (trial.key == tuning_key(test::norm_problem(1), bench.measurer.device().gpu)) return trial;
+        return cache::Trial{};
+    };
+    CHECK(winner().candidate == better);
+    CHECK(winner().chain == "made-up tokens=1 kv=1");
+    CHECK(winner().timing.median_us == doctest::Approx(10.5).epsilon(0.01));  // its time alone
+    const TuneResult again = bench.tune_alone(true);
+    CHECK(again.problems.front().winner->candidate != better);
+    CHECK(winner().candidate == better);
+    CHECK(bench.cache.verify().ok);
+}
+
+TEST_CASE("who gains less than a fifth of a percent of the step leaves the place to the winner alone") {
+    Bench bench;
+    const std::vector<std::string> names = bench.tried_alone();
+    bench.chain.cost = cost_of({{names[1], 99}});
+    const ChainStepResult step = bench.run().steps.front();
+    CHECK(step.is_complete);
+    CHECK(step.kernels == step.alone);
+    CHECK(bench.cache.winners().front().chain == "made-up tokens=1 kv=1");  // chosen, as the best there
+}
+
+TEST_CASE("what was chosen in a step is known the next time, until it is asked for anew") {
+    Bench bench;
+    const ChainStepResult first = bench.run().steps.front();
+    const int calls = bench.chain.calls;
+    const ChainStepResult second = bench.run().steps.front();
+    CHECK(second.reused);
+    CHECK(second.kernels == first.kernels);
+    CHECK(bench.chain.calls == calls);
+    CHECK_FALSE(bench.run({.retune = true}).steps.front().reused);
+    CHECK(bench.chain.calls > calls);
+}
+
+TEST_CASE("a step holds nothing that is wrong, or did not survive one before") {
+    Bench bench;
+    const std::vector<std::string> names = bench.tried_alone();
+    const std::string wrong = names[1];
+    bench.measurer.failures[wrong] = {.status = cache::TrialStatus::wrong_result, .detail = "planted"};
+    static_cast<void>(bench.run());
+    for (const std::vector<std::string>& place : bench.chain.asked)
+        CHECK(std::ranges::find(place, wrong) == place.end());
+
+    REQUIRE_FALSE(bench.chain.asked[0].empty());
+    const std::string deadly = bench.chain.asked[0].front();
+    const Problem problem = test::norm_problem(1);
+    store_fault(problem, *parse_candidate(*problem.family, deadly), cache::TrialStatus::crashed,
+                "in a step: planted", bench.measurer.device(), bench.cache);
+    bench.chain.asked[0].clear();
+    static_cast<void>(bench.run({.retune = true}));
+    CHECK_FALSE(bench.chain.asked[0].empty());
+    CHECK(std::ranges::find(bench.chain.asked[0], deadly) == bench.chain.asked[0].end());
+}
+
+TEST_CASE("a second pass tries what is like the first pass' winner and was not tried before") {
+    const std::vector<std::string> first = asked_with({});
+    std::string better;
+    std::vector<std::string> second;  // its neighbours that are none of the winner alone
+    for (std::size_t i = 0; i < first.size() && second.empty(); ++i) {
+        better = first[i];
+        second = asked_with({{better, 50}});
+        std::erase_if(second,
+                      [&](const std::string& name) { return std::ranges::find(first, name) != first.end(); });
+    }
+    REQUIRE_FALSE(second.empty());
+    Bench bench;
+    bench.chain.cost = cost_of({{better, 50}, {second.front(), 20}});
+    const ChainStepResult step = bench.run().steps.front();
+    CHECK(to_string(step.kernels[0]) == second.front());
+    const auto taken = std::ranges::count_if(
+        step.trials, [](const ChainTrial& trial) { return trial.taken && trial.place == 0; });
+    CHECK(taken == 2);
+}
+
+TEST_CASE("a run that is stopped stores no choice") {
+    Bench bench;
+    const std::atomic<bool> at_once{true};
+    const ChainTuneResult result = bench.run({}, at_once);
+    CHECK_FALSE(result.steps.front().is_complete);
+    CHECK(std::ranges::all_of(bench.cache.winners(),
+                              [](const cache::Trial& winner) { return winner.chain.empty(); }));
+}

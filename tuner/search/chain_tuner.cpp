@@ -1,0 +1,218 @@
+#include "tuner/search/chain_tuner.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "cache/process.h"
+#include "tuner/search/knowledge.h"
+#include "tuner/search/proven.h"
+#include "tuner/search/statistics.h"
+
+namespace hone::tuner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int passes = 2;
+constexpr int compared_rounds = 30;
+
+std::chrono::milliseconds ms_since(Clock::time_point start) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+}
+
+class ChainTuner {
+  public:
+    ChainTuner(const std::vector<ChainStep>& steps, const TuneOptions& options, Measurer& measurer,
+               ImageSource& images, cache::Cache& cache, const std::atomic<bool>& stop)
+        : steps_(steps),
+          options_(options),
+          measurer_(measurer),
+          images_(images),
+          cache_(cache),
+          interrupted_(stop) {
+        result_.steps.resize(steps.size());
+    }
+
+    ChainTuneResult run(const ProgressSink& progress) {
+        if (!options_.retune && all_known()) return std::move(result_);
+        result_.alone = tune(workload(), options_, measurer_, images_, cache_, progress, interrupted_);
+        begin();
+        for (int pass = 0; pass < passes && !stops(); ++pass) {
+            const std::vector<Proven> proven = prove_all();
+            for (std::size_t step = 0; step < steps_.size() && !stops(); ++step) race(step, pass, proven);
+        }
+        for (std::size_t step = 0; step < steps_.size(); ++step) conclude(step);
+        cache_.drop_lost_images();
+        return std::move(result_);
+    }
+
+  private:
+    [[nodiscard]] bool stops() const {
+        return interrupted_ || (options_.budget && Clock::now() - start_ >= *options_.budget);
+    }
+
+    [[nodiscard]] Workload workload() const {
+        Workload all{.name = steps_.front().name};
+        for (const ChainStep& step : steps_) {
+            for (const ChainKernel& kernel : step.kernels) {
+                if (std::ranges::find(all.problems, kernel.problem) == all.problems.end())
+                    all.problems.push_back(kernel.problem);
+            }
+        }
+        return all;
+    }
+
+    /// Every kernel of every step was chosen in a step here before.
+    bool all_known() {
+        const Knowledge knowledge(cache_, measurer_.device(), measurer_.provenance());
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            ChainStepResult& step = result_.steps[i];
+            for (const ChainKernel& kernel : steps_[i].kernels) {
+                const std::optional<cache::Trial> winner = knowledge.finished_winner(kernel.problem);
+                if (!winner || winner->chain.empty()) return forget();
+                step.kernels.push_back(*parse_candidate(*kernel.problem.family, winner->candidate));
+            }
+            step.alone = step.kernels;
+            step.reused = step.is_complete = true;
+        }
+        return true;
+    }
+
+    bool forget() {
+        result_.steps.assign(steps_.size(), {});
+        return false;
+    }
+
+    /// Puts the winners alone into the steps.
+    void begin() {
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            for (const ChainKernel& kernel : steps_[i].kernels) {
+                Candidate candidate = kernel.candidate;
+                const auto tuned =
+                    std::ranges::find(result_.alone.problems, kernel.problem, &ProblemResult::problem);
+                if (tuned != result_.alone.problems.end() && tuned->winner)
+                    candidate = *parse_candidate(*kernel.problem.family, tuned->winner->candidate);
+                result_.steps[i].alone.push_back(candidate);
+            }
+            result_.steps[i].kernels = result_.steps[i].alone;
+        }
+    }
+
+    std::vector<Proven> prove_all() {
+        const Clock::time_point start = Clock::now();
+        std::vector<Led> led;
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            for (std::size_t place = 0; place < steps_[i].kernels.size(); ++place) {
+                const Problem& problem = steps_[i].kernels[place].problem;
+                if (std::ranges::find(led, problem, &Led::problem) == led.end())
+                    led.push_back({problem, result_.steps[i].kernels[place]});
+            }
+        }
+        std::vector<Proven> proven = prove(led, measurer_, images_, cache_, [this] { return stops(); });
+        result_.proving += ms_since(start);
+        return proven;
+    }
+
+    void race(std::size_t number, int pass, const std::vector<Proven>& proven) {
+        const Clock::time_point start = Clock::now();
+        const ChainStep& step = steps_[number];
+        ChainStepResult& result = result_.steps[number];
+        std::vector<ChainPlace> places;
+        for (std::size_t place = 0; place < step.kernels.size(); ++place) {
+            places.push_back({step.kernels[place].problem, result.kernels[place],
+                              candidates(number, place, pass, proven)});
+            step.chain->take(place, result.kernels[place]);
+        }
+        ChainResult raced = race_in_chain(*step.chain, places, [this] { return stops(); });
+        result.kernels = std::move(raced.kernels);
+        std::ranges::move(raced.trials, std::back_inserter(result.trials));
+        if (pass == 0) result.is_complete = raced.is_complete;
+        result.elapsed += ms_since(start);
+    }
+
+    /// In a second pass those that were in a final, and those that the first one did not know.
+    std::vector<Candidate> candidates(std::size_t step, std::size_t place, int pass,
+                                      const std::vector<Proven>& proven) const {
+        const Problem& problem = steps_[step].kernels[place].problem;
+        const ChainStepResult& result = result_.steps[step];
+        std::vector<Candidate> found;
+        const auto one = std::ranges::find(proven, problem, &Proven::problem);
+        for (const cache::Trial& trial : one->trials) {
+            const std::optional<Candidate> candidate = parse_candidate(*problem.family, trial.candidate);
+            if (candidate && *candidate != result.kernels[place] &&
+                (pass == 0 || is_worth_again(result, place, *candidate)))
+                found.push_back(*candidate);
+        }
+        return found;
+    }
+
+    static bool is_worth_again(const ChainStepResult& result, std::size_t place, const Candidate& candidate) {
+        bool was_tried = result.alone[place] == candidate;
+        for (const ChainTrial& trial : result.trials) {
+            if (trial.place != place || trial.candidate != candidate) continue;
+            if (trial.was_in_final) return true;
+            was_tried = true;
+        }
+        return !was_tried;
+    }
+
+    void conclude(std::size_t number) {
+        const ChainStep& step = steps_[number];
+        ChainStepResult& result = result_.steps[number];
+        if (!result.is_complete) return;
+        for (std::size_t place = 0; place < step.kernels.size(); ++place)
+            step.chain->take(place, result.kernels[place]);
+        const auto [after, before] = step.chain->beside(result.alone, compared_rounds);
+        result.after_us = median(after);
+        result.before_us = median(before);
+        const Knowledge knowledge(cache_, measurer_.device(), measurer_.provenance());
+        for (std::size_t place = 0; place < step.kernels.size(); ++place) {
+            const cache::Trial* const trial =
+                knowledge.valid_trial(step.kernels[place].problem, result.kernels[place]);
+            if (trial == nullptr || trial->status != cache::TrialStatus::ok) continue;
+            cache::Trial winner = *trial;
+            winner.winner = true;
+            winner.stage = cache::Stage::final_round;
+            winner.created_at = cache::now_ms();
+            winner.chain = step.name;
+            cache_.store(winner);
+        }
+    }
+
+    const Clock::time_point start_ = Clock::now();
+    const std::vector<ChainStep>& steps_;
+    const TuneOptions& options_;
+    Measurer& measurer_;
+    ImageSource& images_;
+    cache::Cache& cache_;
+    const std::atomic<bool>& interrupted_;
+    ChainTuneResult result_;
+};
+
+}  // namespace
+
+// It was right and fast alone; its trial is replaced by one that ends its problem's interest in it.
+void store_fault(const Problem& problem, const Candidate& candidate, cache::TrialStatus status,
+                 const std::string& why, const DeviceInfo& device, cache::Cache& cache) {
+    const Knowledge knowledge(cache, device, cache::Provenance::measured);
+    const cache::Trial* const trial = knowledge.valid_trial(problem, candidate);
+    if (trial == nullptr) return;
+    cache::Trial failed = *trial;
+    failed.winner = false;
+    failed.status = status;
+    failed.timing = {};
+    failed.energy_mj = 0;
+    failed.created_at = cache::now_ms();
+    failed.chain.clear();
+    failed.detail = why;
+    cache.store(failed);
+}
+
+ChainTuneResult tune_chains(const std::vector<ChainStep>& steps, const TuneOptions& options,
+                            Measurer& measurer, ImageSource& images, cache::Cache& cache,
+                            const ProgressSink& progress, const std::atomic<bool>& stop) {
+    return ChainTuner(steps, options, measurer, images, cache, stop).run(progress);
+}
+
+}  // namespace hone::tuner
