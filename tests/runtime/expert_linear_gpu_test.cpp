@@ -3,14 +3,13 @@
 // biases; and starts and rows that are wrong.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <numeric>
 #include <random>
 
 #include "kernel_templates/expert_linear/expert_linear.h"
 #include "kernel_templates/expert_linear/wgmma/plan.h"
 #include "kernel_templates/kit/tunables.h"
 #include "tests/runtime/activation.h"
+#include "tests/runtime/expert_routes.h"
 #include "tests/runtime/gpu_run.h"
 
 using namespace hone;
@@ -20,9 +19,6 @@ namespace {
 
 using expert_linear::ExpertProblem;
 
-/// How rows are spread over experts.
-enum class Spread { random, one_expert, last_half, wrong };
-
 class ExpertCase {
   public:
     /// `padding`: elements between rows of x and of out, where they have more than one.
@@ -30,8 +26,8 @@ class ExpertCase {
         : problem_(*parse_problem("expert_linear " + text)),
           p_(problem_),
           padding_(padding),
-          random_(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens * 5 + p_.experts)) {
-        route(spread);
+          random_(static_cast<std::uint64_t>(p_.in * 7919 + p_.out * 31 + p_.tokens * 5 + p_.experts)),
+          routes_(spread, p_.places(), p_.experts, random_) {
         for (const Argument& argument : problem_.family->arguments(problem_)) host_.push_back(made(argument));
         if (spread != Spread::wrong) expect();
     }
@@ -63,34 +59,6 @@ class ExpertCase {
   private:
     [[nodiscard]] std::int64_t padding(std::int64_t rows) const { return rows == 1 ? 0 : padding_; }
 
-    void route(Spread spread) {
-        const auto places = static_cast<std::size_t>(p_.places());
-        const auto experts = static_cast<std::uint64_t>(p_.experts);
-        for (std::size_t pair = 0; pair < places; ++pair) {
-            const std::uint64_t any = random_();
-            experts_.push_back(static_cast<std::int64_t>(spread == Spread::one_expert ? experts / 2
-                                                         : spread == Spread::last_half
-                                                             ? experts - 1 - any % (experts / 2 + 1)
-                                                             : any % experts));
-        }
-        rows_.resize(places);
-        std::iota(rows_.begin(), rows_.end(), 0);
-        std::ranges::stable_sort(rows_, {},
-                                 [&](std::int64_t pair) { return experts_[static_cast<std::size_t>(pair)]; });
-        starts_.assign(static_cast<std::size_t>(p_.experts) + 1, 0);
-        for (const std::int64_t expert : experts_) ++starts_[static_cast<std::size_t>(expert) + 1];
-        std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
-        if (spread != Spread::wrong) return;
-        for (std::int64_t& start : starts_) start = wild();
-        for (std::int64_t& row : rows_) row = wild();
-    }
-    /// Now and then a place, else something near or far from one.
-    std::int64_t wild() {
-        constexpr std::int64_t far[] = {-1, INT32_MIN, INT32_MAX, 1 << 30};
-        if (random_() % 3 == 0) return far[random_() % 4];
-        return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(p_.places() + 3)) - 1;
-    }
-
     HostTensor made(const Argument& argument) {
         const bool absent = !argument.present || argument.role == Role::workspace;
         const std::int64_t rows = absent ? 0 : argument.shape[0] * argument.shape[1] * argument.shape[2];
@@ -98,8 +66,8 @@ class ExpertCase {
         const bool padded = argument.name == "x" || argument.name == "out";
         HostTensor tensor(argument.dtype, rows, columns, columns + (padded ? padding(rows) : 0));
         if (absent || argument.role == Role::output) return tensor;
-        const std::vector<std::int64_t>* const indices = argument.name == "starts" ? &starts_
-                                                         : argument.name == "rows" ? &rows_
+        const std::vector<std::int64_t>* const indices = argument.name == "starts" ? &routes_.starts
+                                                         : argument.name == "rows" ? &routes_.rows
                                                                                    : nullptr;
         std::normal_distribution<double> normal(argument.fill_offset, argument.fill_scale);
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -133,8 +101,8 @@ class ExpertCase {
         const std::vector<double> up = matrix(expert_linear::up, p_.gated ? p_.experts * p_.out : 0);
         wanted_.assign(static_cast<std::size_t>(p_.out_rows() * p_.out), 0.0);
         for (std::int64_t place = 0; place < p_.places(); ++place) {
-            const std::int64_t pair = rows_[static_cast<std::size_t>(place)];
-            const std::int64_t expert = experts_[static_cast<std::size_t>(pair)];
+            const std::int64_t pair = routes_.rows[static_cast<std::size_t>(place)];
+            const std::int64_t expert = routes_.experts[static_cast<std::size_t>(pair)];
             for (std::int64_t c = 0; c < p_.out; ++c) {
                 const std::int64_t row = p_.gather ? pair / p_.top_k : place;
                 double value = dot(x, row, weight, expert * p_.out + c);
@@ -159,9 +127,7 @@ class ExpertCase {
     ExpertProblem p_;
     std::int64_t padding_;
     std::mt19937_64 random_;
-    std::vector<std::int64_t> experts_;  ///< by pair
-    std::vector<std::int64_t> rows_;
-    std::vector<std::int64_t> starts_;
+    ExpertRoutes routes_;
     std::vector<HostTensor> host_;
     std::vector<double> wanted_;
 };
