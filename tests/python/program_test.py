@@ -235,7 +235,8 @@ def one_family_each() -> list:
     """The kinds of descriptions whose fields are one family's, but for those of linear layers, whose formats,
     activations and the like are not in their names or go with one another."""
     kinds = (getattr(hone, name) for name in descriptions.__all__)
-    return [kind for kind in kinds if kind.FAMILY and kind not in (hone.Linear, hone.QuantizedLinear)]
+    linear = (hone.Linear, hone.QuantizedLinear, hone.QuantizedExpertLinear)
+    return [kind for kind in kinds if kind.FAMILY and kind not in linear]
 
 
 def variants(kind: type) -> list:
@@ -401,6 +402,8 @@ class Models(Case):
             hone.QuantizedLinear(128, 64, group=32, zeros=True, norm=True),
             hone.QuantizedLinear(128, 64, "w8a8", quantized_x=True, dtype="fp16", activation="relu"),
             hone.Linear(128, 64, dtype="fp32", activation="silu", bias=True, residual=True, norm=True),
+            hone.QuantizedExpertLinear(128, 64, 8, 2, "w8a8", dtype="fp16", activation="silu", gated=True, gather=True),
+            hone.QuantizedExpertLinear(128, 64, 8, 2, group=32, zeros=True, bias=True, combine=True),
         ):
             problem = hone.explain(description, 1)["problem"]
             self.assertEqual(models.description_of(problem, 8192), description)
