@@ -807,15 +807,7 @@ class WithCodes(Case):
     def packed_pair(self, name: str, make: Any) -> tuple:
         """A model with the weights that layers of a quantizer stand for, and one with the layers, which `make` gives."""
         plain, fast = self.wide(name), self.wide(name)
-        linears = [m for m in plain.base_model.modules() if type(m) is torch.nn.Linear]
-
-        def one(child: Any) -> Any:
-            layer, weight = make(child)
-            with torch.no_grad():
-                linears.pop(0).weight.copy_(weight)
-            return layer
-
-        quantizers.replaced(fast, one)
+        quantizers.replaced(fast, plain, make)
         return plain, fast
 
     def test_layers_of_gptq_and_awq(self) -> None:

@@ -3,7 +3,7 @@ they are documented, with codes that a test chooses."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -81,9 +81,13 @@ def grouped(make: Callable[..., nn.Module], linear: Any, group: int, symmetric: 
     return layer, (codes - spread[0]) * spread[1]
 
 
-def replaced(model: Any, make: Callable[[nn.Linear], nn.Module]) -> None:
-    """Puts what `make` returns in the place of a model's linear layers, but for its head's."""
+def replaced(model: Any, plain: Any, make: Callable[[nn.Linear], Tuple[nn.Module, Tensor]]) -> None:
+    """Puts layers in the place of a model's linear layers, but for its head's, and the weights that they stand for into those
+    of `plain`, the same model. `make` returns both."""
+    linears = [module for module in plain.base_model.modules() if type(module) is nn.Linear]
     for parent in list(model.base_model.modules()):
         for name, child in list(parent._modules.items()):
             if type(child) is nn.Linear:
-                parent._modules[name] = make(child)
+                parent._modules[name], weight = make(child)
+                with torch.no_grad():
+                    linears.pop(0).weight.copy_(weight)

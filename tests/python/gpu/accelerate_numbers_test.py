@@ -83,15 +83,7 @@ class Numbers(ModelCase):
             (fp8, 0.15),
         ):
             plain, fast = made("llama", torch.bfloat16), made("llama", torch.bfloat16)
-            linears = [m for m in plain.model.modules() if type(m) is torch.nn.Linear]
-
-            def one(child: Any) -> Any:
-                layer, weight = make(child)
-                with torch.no_grad():
-                    linears.pop(0).weight.copy_(weight)
-                return layer
-
-            quantizers.replaced(fast, one)
+            quantizers.replaced(fast, plain, make)
             kind = type(fast.model.layers[0].mlp.up_proj).__name__
             report = str(hone.accelerate(fast, max_tokens=512))
             with self.subTest(kind), torch.no_grad():
