@@ -41,7 +41,17 @@ std::optional<QuantizationConfig> QuantizationConfig::read(const fs::path& folde
         if (const fs::path file = folder / name; fs::exists(file, ignored))
             return QuantizationConfig(read_object(file), file.string(), method);
     }
-    return std::nullopt;
+    return of_modelopt(folder / "hf_quant_config.json");
+}
+
+std::optional<QuantizationConfig> QuantizationConfig::of_modelopt(const fs::path& file) {
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) return std::nullopt;
+    nlohmann::json root = read_object(file);
+    nlohmann::json& values = root["quantization"];
+    // Without an algorithm of the weights the file is of the cache alone.
+    if (values.is_object() && values.value("quant_algo", nlohmann::json()).is_null()) return std::nullopt;
+    return QuantizationConfig(std::move(values), file.string() + ": quantization", "modelopt");
 }
 
 QuantizationConfig::QuantizationConfig(nlohmann::json values, std::string place,

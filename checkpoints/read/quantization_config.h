@@ -1,6 +1,6 @@
 // What a checkpoint says about how it was quantized: the object quantization_config of config.json, or the
-// file quantize_config.json (GPTQ) or quant_config.json (AWQ) beside older ones. Knows where it stands and
-// how its values are typed; gptq.h, awq.h and fp8.h know what they mean.
+// file quantize_config.json (GPTQ), quant_config.json (AWQ) or hf_quant_config.json (ModelOpt) beside older
+// ones. Knows where it stands and how its values are typed; gptq.h, awq.h and fp8.h know what they mean.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hone::checkpoints {
 class QuantizationConfig {
   public:
     /// nullopt where the folder says nothing, and where what it says is of the cache of keys and values alone
-    /// (kv_cache_scheme). Throws InputError for JSON that cannot be parsed.
+    /// (kv_cache_scheme, and ModelOpt's without a quant_algo). Throws InputError for JSON that cannot be parsed.
     [[nodiscard]] static std::optional<QuantizationConfig> read(const std::filesystem::path& folder);
     /// What such an object says: scales were made for a cache of keys and values, and the weights are
     /// numbers.
@@ -42,6 +42,8 @@ class QuantizationConfig {
     [[noreturn]] void refuse(std::string_view key, std::string_view allowed) const;
 
   private:
+    [[nodiscard]] static std::optional<QuantizationConfig> of_modelopt(const std::filesystem::path& file);
+
     nlohmann::json values_;
     std::string place_;
     std::string method_;

@@ -102,6 +102,15 @@ TEST_CASE("the configuration is found where writers put it, config.json first") 
     CHECK_FALSE(QuantizationConfig::read(scratch.path("")));
     write_text(scratch.path("config.json"), R"({"hidden_size":4096})");
     CHECK_FALSE(QuantizationConfig::read(scratch.path("")));
+    const std::string modelopt = scratch.path("hf_quant_config.json");
+    write_text(modelopt, R"({"quantization":{"quant_algo":null,"kv_cache_quant_algo":"FP8"}})");
+    CHECK_FALSE(QuantizationConfig::read(scratch.path("")));
+    write_text(modelopt, R"({"producer":{"name":"modelopt"}})");
+    CHECK(contains(refusal([&] { (void)QuantizationConfig::read(scratch.path("")); }),
+                   "hf_quant_config.json: quantization: not an object"));
+    write_text(modelopt, R"({"quantization":{"quant_algo":"FP8"}})");
+    CHECK(QuantizationConfig::read(scratch.path(""))->method() == "modelopt");
+    CHECK(QuantizationConfig::read(scratch.path(""))->text({"quant_algo"}) == "FP8");
     write_text(scratch.path("quant_config.json"), R"({"w_bit":4})");
     CHECK(QuantizationConfig::read(scratch.path(""))->method() == "awq");
     write_text(scratch.path("quantize_config.json"), R"({"bits":4})");
