@@ -58,9 +58,9 @@ double Forward::replay_us(CUgraphExec graph) {
 double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {
     const std::int64_t room = padded(sequences);
     fill_for_timing(room, kv_len);
+    const StepGraph& step = graph_of(room, kv_len);
     std::vector<double> times;
-    for (int i = 0; i < repetitions; ++i)
-        times.push_back(replay_us(graphs_.at({room, length_bucket(kv_len)}).graph.get()));
+    for (int i = 0; i < repetitions; ++i) times.push_back(replay_us(step.graph.get()));
     return median(std::move(times));
 }
 

@@ -328,14 +328,20 @@ void Forward::capture_graphs() {
     for (std::int64_t sequences = 1; sequences <= capacity_.sequences; ++sequences) {
         if (padded(sequences) != sequences) continue;
         for (std::int64_t length = 1; length <= capacity_.context; length = length_bucket(length) + 1) {
-            const std::int64_t kv_len = length_bucket(length);
-            StepGraph& step = graphs_[{sequences, kv_len}];
-            step.calls = runtime_.record_graph([&] {
-                step.graph = runtime::instantiate(gpu_.driver(),
-                                                  capture_step(step_of_one_each(small_, sequences, kv_len)));
-            });
+            static_cast<void>(graph_of(sequences, length));
         }
     }
+}
+
+const Forward::StepGraph& Forward::graph_of(std::int64_t sequences, std::int64_t kv_len) {
+    const std::pair sizes(padded(sequences), length_bucket(kv_len));
+    StepGraph& step = graphs_[sizes];
+    if (step.graph) return step;
+    step.calls = runtime_.record_graph([&] {
+        step.graph = runtime::instantiate(gpu_.driver(),
+                                          capture_step(step_of_one_each(small_, sizes.first, sizes.second)));
+    });
+    return step;
 }
 
 runtime::Graph Forward::capture_step(const Step& step) {
@@ -427,7 +433,7 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
         fill_one_each(parts, room);
         fill_draws(small_, draws);
         small_.send(room);
-        const StepGraph& step = graphs_.at({room, length_bucket(kv_len)});
+        const StepGraph& step = graph_of(room, kv_len);
         runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(step.graph.get(), gpu_.stream()),
                        "launching a step's graph");
         step.calls.launched();

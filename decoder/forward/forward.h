@@ -144,7 +144,14 @@ class Forward {
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
     void read_logits(std::int64_t first, std::span<std::byte> to, std::int64_t rows);
     [[nodiscard]] bool has(Part part) const;
+    struct StepGraph {
+        runtime::GraphExec graph;
+        GraphCalls calls;
+    };
     void capture_graphs();
+    /// Of a step of so many sequences, or of the next number and length that graphs are made for. Captured if
+    /// it is not there: all are from the start, until take().
+    [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] double replay_us(CUgraphExec graph);
@@ -175,10 +182,6 @@ class Forward {
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<Variation> mark_;
     std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
-    struct StepGraph {
-        runtime::GraphExec graph;
-        GraphCalls calls;
-    };
     std::map<std::pair<std::int64_t, std::int64_t>, StepGraph> graphs_;  ///< by sequences, kv_len
 };
 

@@ -172,14 +172,13 @@ std::vector<std::vector<double>> Forward::times_since_mark(const StepSizes& size
 }
 
 void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
+    graphs_.clear();  // of the kernel that was, which goes with its operator; captured when they are needed
     runtime::dispatcher_of(runtime_).hold(kernel.at_edge, candidate);
     operators_.prepare_again(kernel.part, runtime_, model_, weights_, capacity_);
     const std::int64_t bytes = workspace_bytes();
     if (elements(bytes) <= memory_->workspace.size()) return;
+    mark_.reset();  // its graph has the workspace that was
     memory_->workspace = Bytes(gpu_.driver(), elements(bytes));
-    graphs_.clear();  // they, and the mark's, have the workspace that was
-    mark_.reset();
-    capture_graphs();
 }
 
 }  // namespace hone::decoder
