@@ -128,10 +128,9 @@ void write_clock(const Timing& timing, nlohmann::ordered_json& json) {
 }
 
 void read_clock(Members& members, Timing& timing) {
-    if (members.take_if("sm_clock_mhz") != nullptr)
+    if (members.has("sm_clock_mhz"))
         timing.sm_clock_mhz = members.small("sm_clock_mhz", limits::sm_clock_mhz);
-    if (members.take_if("incumbent_ratio") != nullptr)
-        timing.incumbent_ratio = members.real("incumbent_ratio");
+    if (members.has("incumbent_ratio")) timing.incumbent_ratio = members.real("incumbent_ratio");
 }
 
 /// A variant's hash stands in the winner's row where both are of one variant. Most came no further than the

@@ -145,6 +145,11 @@ TEST_CASE("a contender is checked as a winner is, and the message names it") {
     refused("stage", "semifinal", "contender 1, field 'stage': has the unknown value 'semifinal'");
     refused("stage", "raced", "contender 1, field 'stage': is there, but");
     refused("winner", true, "contender 1: has the unknown member 'winner'");
+    json clocked = good;
+    clocked["sm_clock_mhz"] = 1755;
+    clocked["winner"] = true;
+    CHECK_THROWS_WITH_AS((void)read_bundle(with_member("contenders", json::array({clocked})), "file.json"),
+                         doctest::Contains("contender 1: has the unknown member 'winner'"), BundleError);
     CHECK_THROWS_AS((void)read_bundle(with_member("contenders", json::array()), "file.json"), BundleError);
     CHECK_THROWS_AS((void)read_bundle(with_member("contenders", json::object()), "file.json"), BundleError);
 }
