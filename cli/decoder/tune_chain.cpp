@@ -178,8 +178,6 @@ void set_end(const tuner::ChainTuneResult& result, const std::atomic<bool>& stop
     }
 }
 
-}  // namespace
-
 /// The model with fewer layers where they are alike: they are loaded and replayed sooner, and their weights
 /// are still many times what level 2 holds.
 models::Model shortened(models::Model model) {
@@ -187,6 +185,8 @@ models::Model shortened(models::Model model) {
     if (model.layers.empty()) model.num_hidden_layers = std::min(model.num_hidden_layers, enough_layers);
     return model;
 }
+
+}  // namespace
 
 Outcome tune_chain(const TuneChainOptions& options, const std::atomic<bool>& stop, const Console& console) {
     const auto model = loaded_model({.made_up = shortened(options.model),

@@ -46,13 +46,17 @@ void Forward::fill_for_timing(std::int64_t sequences, std::int64_t kv_len) {
     small_.send(sequences);
 }
 
-double Forward::replay_us(CUgraphExec graph) {
+void Forward::launch_between_events(CUgraphExec graph) {
     const runtime::Driver& driver = gpu_.driver();
     runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
     runtime::check(driver, driver.cuGraphLaunch(graph, gpu_.stream()), "launching a step's graph");
     runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+}
+
+double Forward::replay_us(CUgraphExec graph) {
+    launch_between_events(graph);
     gpu_.wait();
-    return runtime::elapsed_us(driver, memory_->start.get(), memory_->stop.get());
+    return runtime::elapsed_us(gpu_.driver(), memory_->start.get(), memory_->stop.get());
 }
 
 double Forward::graph_us(std::int64_t sequences, std::int64_t kv_len, int repetitions) {

@@ -40,23 +40,23 @@ Forward::Forward(const Gpu& gpu, Runtime& runtime, const Description& model, con
       operators_(runtime, model, weights, capacity),
       small_(gpu, capacity.sequences, capacity.sequences, capacity.pages_a_sequence()),
       large_(gpu, capacity.step_tokens, capacity.sequences, capacity.pages_a_sequence()) {
-    memory_ = std::make_unique<Memory>(gpu, model, weights, capacity, workspace_bytes());
+    memory_ = std::make_unique<Memory>(gpu, model, weights, capacity, workspace_bytes(operators_));
     capture_graphs();
 }
 
 Forward::~Forward() = default;
 
-std::int64_t Forward::workspace_bytes() const {
+std::int64_t Forward::workspace_bytes(const Operators& operators) const {
     const std::int64_t tokens = capacity_.step_tokens;
     const std::int64_t sequences = capacity_.sequences;
     const std::int64_t queries = std::min(tokens, capacity_.context);
     std::int64_t workspace =
-        std::max({operators_.qkv.workspace_bytes(tokens), operators_.output.workspace_bytes(tokens),
-                  operators_.network.workspace_bytes(tokens), operators_.experts.workspace_bytes(tokens),
-                  operators_.head.workspace_bytes(sequences)});
-    for (const AttentionKernel& kernel : operators_.one_query)
+        std::max({operators.qkv.workspace_bytes(tokens), operators.output.workspace_bytes(tokens),
+                  operators.network.workspace_bytes(tokens), operators.experts.workspace_bytes(tokens),
+                  operators.head.workspace_bytes(sequences)});
+    for (const AttentionKernel& kernel : operators.one_query)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, 1, capacity_.context}));
-    for (const AttentionKernel& kernel : operators_.any_queries)
+    for (const AttentionKernel& kernel : operators.any_queries)
         workspace = std::max(workspace, kernel.workspace_bytes({sequences, queries, capacity_.context}));
     return workspace;
 }

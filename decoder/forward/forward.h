@@ -154,6 +154,7 @@ class Forward {
     [[nodiscard]] const StepGraph& graph_of(std::int64_t sequences, std::int64_t kv_len);
     [[nodiscard]] runtime::Graph capture_step(const Step& step);
     void fill_for_timing(std::int64_t sequences, std::int64_t kv_len);
+    void launch_between_events(CUgraphExec graph);
     [[nodiscard]] double replay_us(CUgraphExec graph);
     struct Variation;
     [[nodiscard]] std::optional<Operators> with_other(const StepKernel& kernel, const Candidate& candidate);
@@ -161,7 +162,7 @@ class Forward {
     [[nodiscard]] std::vector<std::vector<double>> in_turns(std::span<const Variation* const> steps,
                                                             const StepSizes& sizes, int rounds,
                                                             const FaultSink& on_fault);
-    [[nodiscard]] std::int64_t workspace_bytes() const;
+    [[nodiscard]] std::int64_t workspace_bytes(const Operators& operators) const;
     [[nodiscard]] double idle_us(std::int64_t launches, std::int64_t sequences, int repetitions);
     [[nodiscard]] std::int64_t bytes_of_network(const LayerWeights& layer, std::int64_t sequences) const;
     [[nodiscard]] std::int64_t bytes_of(Part part, std::int64_t sequences, std::int64_t kv_len) const;

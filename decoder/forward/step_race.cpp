@@ -94,9 +94,7 @@ Forward::Variation Forward::variation(Operators operators, const StepSizes& size
         std::swap(other.operators, operators_);
         if (other.workspace.size() > 0) std::swap(other.workspace, memory_->workspace);
     };
-    std::swap(other.operators, operators_);
-    const std::size_t bytes = elements(workspace_bytes());
-    std::swap(other.operators, operators_);
+    const std::size_t bytes = elements(workspace_bytes(other.operators));
     if (bytes > memory_->workspace.size()) other.workspace = Bytes(gpu_.driver(), bytes);
     exchange();
     try {
@@ -118,10 +116,7 @@ std::vector<std::vector<double>> Forward::in_turns(std::span<const Variation* co
     const runtime::Driver& driver = gpu_.driver();
     const auto replay = [&](std::size_t number) {
         try {
-            runtime::check(driver, driver.cuEventRecord(memory_->start.get(), gpu_.stream()), "event");
-            runtime::check(driver, driver.cuGraphLaunch(steps[number]->graph.get(), gpu_.stream()),
-                           "launching a step's graph");
-            runtime::check(driver, driver.cuEventRecord(memory_->stop.get(), gpu_.stream()), "event");
+            launch_between_events(steps[number]->graph.get());
             const auto limit = std::chrono::steady_clock::now() + longest_step;
             while (!runtime::reached(driver, memory_->stop.get())) {
                 if (std::chrono::steady_clock::now() > limit)
@@ -175,7 +170,7 @@ void Forward::take(const StepKernel& kernel, const Candidate& candidate) {
     graphs_.clear();  // of the kernel that was, which goes with its operator; captured when they are needed
     runtime::dispatcher_of(runtime_).hold(kernel.at_edge, candidate);
     operators_.prepare_again(kernel.part, runtime_, model_, weights_, capacity_);
-    const std::int64_t bytes = workspace_bytes();
+    const std::int64_t bytes = workspace_bytes(operators_);
     if (elements(bytes) <= memory_->workspace.size()) return;
     mark_.reset();  // its graph has the workspace that was
     memory_->workspace = Bytes(gpu_.driver(), elements(bytes));

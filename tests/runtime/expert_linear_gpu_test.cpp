@@ -3,6 +3,7 @@
 // biases; and starts and rows that are wrong.
 #include <doctest/doctest.h>
 
+#include <numeric>
 #include <random>
 
 #include "kernel_templates/expert_linear/expert_linear.h"

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "kernel_templates/quantized_expert_linear/quantized_expert_linear.h"
