@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -19,6 +20,8 @@ namespace hone::test {
 struct AttentionLayout {
     std::int64_t padding = 0;  ///< elements between rows of head_dim elements
     bool heads_first = false;  ///< [batch, heads, tokens, head_dim], else tokens before heads
+    /// Queries of heads 1, 2 and 3 of each 4 are 2^6, 2^-30 and 2^-60 times as large as those of head 0.
+    bool uneven_queries = false;
 };
 
 class AttentionCase {
@@ -213,7 +216,7 @@ class AttentionCase {
         for (std::size_t b = 0; b < sequences_.size(); ++b) {
             for (std::int64_t i = 0; i < sequences_[b].q_len; ++i) {
                 for (std::int64_t h = 0; h < value("heads"); ++h)
-                    draw_row(tensors_.at("q"), q_row(b, i, h), 1);
+                    draw_row(tensors_.at("q"), q_row(b, i, h), query_unit(h));
             }
             for (std::int64_t j = 0; j < sequences_[b].kv_len; ++j) {
                 for (std::int64_t h = 0; h < value("kv_heads"); ++h) {
@@ -225,6 +228,10 @@ class AttentionCase {
     }
     [[nodiscard]] HostTensor& keys() { return tensors_.at(decodes() ? "k_cache" : "k"); }
     [[nodiscard]] HostTensor& values() { return tensors_.at(decodes() ? "v_cache" : "v"); }
+    [[nodiscard]] double query_unit(std::int64_t head) const {
+        constexpr std::array units{1.0, 0x1p-6, 0x1p30, 0x1p60};
+        return layout_.uneven_queries ? units[static_cast<std::size_t>(head) % units.size()] : 1.0;
+    }
     [[nodiscard]] double scale_of(const char* name, std::int64_t head) const {
         return value("kv_dtype") != 0 ? tensors_.at(name).at(head, 0) : 1.0;
     }

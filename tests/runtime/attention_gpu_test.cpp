@@ -357,6 +357,28 @@ TEST_CASE("decode of codes is right") {
         1);
 }
 
+TEST_CASE(
+    "decode of codes is right with several queries, windows, softcap, sinks and in heads of any width") {
+    const std::string codes = "dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes lse=yes batch=4 ";
+    const std::string pages = codes + "page_size=16 heads=8 kv_heads=2 kv_len=700 ";
+    check_problem(decode(pages + "causal=yes q_tokens=4 q_len=3 head_dim=128"), 2);
+    check_problem(decode(pages + "causal=yes window=100 softcap=yes q_tokens=4 q_len=3 head_dim=64"), 2);
+    check_problem(decode(pages + "sinks=yes q_tokens=1 q_len=1 head_dim=128"), 2);
+    for (const char* head_dim : {"head_dim=16", "head_dim=80", "head_dim=96", "head_dim=192", "head_dim=256"})
+        check_problem(decode(codes + "heads=4 kv_heads=2 q_tokens=1 q_len=1 kv_len=300 " + head_dim), 1);
+    check_problem(decode(codes + "page_size=1 heads=4 kv_heads=1 q_tokens=1 q_len=1 kv_len=300 head_dim=128"),
+                  2);
+}
+
+// A warp's queries become fp16 together, by one power of two, and the maximum of scores follows them late.
+TEST_CASE("decode of codes is right where queries are of very different sizes") {
+    const std::string codes = "dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes lse=yes heads=8 kv_heads=2 ";
+    check_problem(decode(codes + "page_size=16 q_tokens=1 q_len=1 batch=4 kv_len=900 head_dim=128"), 4,
+                  {.uneven_queries = true});
+    check_problem(decode(codes + "causal=yes q_tokens=4 q_len=4 batch=3 kv_len=300 head_dim=64"), 2,
+                  {.uneven_queries = true});
+}
+
 TEST_CASE("decode with windows, softcap and strides is right") {
     const std::string sizes =
         " lengths=yes heads=4 kv_heads=2 head_dim=64 q_tokens=4 q_len=3 batch=4 kv_len=400";
