@@ -75,6 +75,9 @@ TEST_CASE("small calls over codes and with sinks are right in every variant") {
     const std::string codes = " kv_dtype=fp8_e4m3 lse=yes heads=4 kv_heads=2 head_dim=64 q_len=70 kv_len=150";
     check_problem(prefill("dtype=bf16 causal=yes lengths=paged page_size=16 batch=6" + codes), 2);
     check_problem(prefill("dtype=fp16 causal=yes lengths=kv batch=2" + codes), 1);
+    check_problem(decode("dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes page_size=16 lse=yes heads=4 kv_heads=2 "
+                         "head_dim=64 q_tokens=1 q_len=1 batch=2 kv_len=200"),
+                  2);
     const std::string sinks = " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=64 batch=2";
     check_problem(prefill("dtype=bf16 causal=yes lengths=kv q_len=70 kv_len=100" + sinks), 1);
     check_problem(prefill("dtype=fp32 causal=yes lengths=cumulative q_len=70 kv_len=100" + sinks), 1);
