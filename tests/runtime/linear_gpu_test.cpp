@@ -230,6 +230,15 @@ TEST_CASE("linear is right where the last tiles are split, and gives the same bi
     }
 }
 
+TEST_CASE("linear is right where neighbours take tiles side by side, and where few results are staged") {
+    for (const TunableRange wanted : {TunableRange{"neighbours", 2, 2}, TunableRange{"staged", 2, 2}}) {
+        check_with("dtype=bf16 in=1032 out=2056 tokens=300", wanted, 4);
+        check_with("dtype=fp16 in=520 out=20008 bias=yes residual=yes activation=gelu_tanh tokens=333",
+                   wanted, 4);
+        check_with("dtype=bf16 gated=yes activation=silu in=1032 out=7000 tokens=300", wanted, 4);
+    }
+}
+
 TEST_CASE("linear with many tiles a block is right") {
     check_problem("dtype=bf16 in=64 out=2048 tokens=2000", 4);
     check_problem("dtype=fp16 in=72 out=2056 bias=yes residual=yes activation=gelu_tanh tokens=1500", 3);
