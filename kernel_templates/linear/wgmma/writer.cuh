@@ -165,7 +165,8 @@ class Writer {
                            packed(sums, tile, b, j + 1, 1));
         }
     }
-    /// 64 results of a panel's tokens, from those of fragment `first` on: a warp writes 16 results of every token.
+    /// 64 results of a panel's tokens, from those of fragment `first` on: a warp writes 16 results of every
+    /// token.
     __device__ void stage_transposed(const Sums& sums, const Work& tile, int b, int first, uint32 to) {
         constexpr int count = geometry.panel_tokens() / 8;
         const int chunk = 2 * warp_ + lane_ / 8 % 2;

@@ -156,9 +156,7 @@ class WidenedProduct {
         }
 
         /// A panel's descriptor, whose low word alone says where it stands.
-        __device__ static uint64 descriptor(uint32 low) {
-            return panel_descriptor(0) & ~0xffffffffull | low;
-        }
+        __device__ static uint64 descriptor(uint32 low) { return panel_descriptor(0) & ~0xffffffffull | low; }
 
         __device__ void follow(const gemm::Ring& ring) {
             next_[0] = ring;
