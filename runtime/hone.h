@@ -89,7 +89,10 @@ typedef enum hone_activation {
     HONE_GELU_TANH = 1, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
     HONE_GELU_ERF = 2,  /* 0.5 x (1 + erf(x / sqrt(2))) */
     HONE_SILU = 3,      /* x / (1 + exp(-x)) */
-    HONE_RELU = 4
+    HONE_RELU = 4,
+    /* gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the gate's
+     * product, at most 7, and u the other one, from -7 to 7 */
+    HONE_SWIGLU_OAI = 5
 } hone_activation;
 
 /* How a weight is stored: value = (code - zero point) * scale. docs/formats.md says where each bit stands. */
@@ -372,10 +375,10 @@ HONE_API hone_status hone_embedding_explain(const hone_runtime* runtime, const h
 
 /* A linear layer of a mixture of experts: row p of x, sorted by expert as hone_expert_routing says, times the
  * weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
- * bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
- * token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the sum
- * over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
- * which was rounded to dtype before. */
+ * bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias), but with swiglu_oai what Activation
+ * says of both. With gather, x has a row for each token, and place p takes that of token rows[p] / top_k.
+ * With combine, out has a row for each token: the sum over slots, in their order and in fp32, of
+ * routing_weights[token, slot] times the result of that pair, which was rounded to dtype before. */
 typedef struct hone_expert_linear {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of x, weights and out */

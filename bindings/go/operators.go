@@ -85,6 +85,9 @@ const (
 	// x / (1 + exp(-x))
 	ActivationSilu Activation = 3
 	ActivationRelu Activation = 4
+	// gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the
+	// gate's product, at most 7, and u the other one, from -7 to 7
+	ActivationSwigluOai Activation = 5
 )
 
 // QuantFormat: how a weight is stored: value = (code - zero point) * scale. docs/formats.md says
@@ -536,10 +539,10 @@ func (p *PreparedEmbedding) WorkspaceBytes(tokens int64) (uint64, error) {
 // ExpertLinear: A linear layer of a mixture of experts: row p of x, sorted by expert as
 // ExpertRouting says, times the weight of expert e with starts[e] <= p < starts[e + 1], accumulated
 // in fp32. activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T +
-// up_bias). With gather, x has a row for each token, and place p takes that of token rows[p] /
-// top_k. With combine, out has a row for each token: the sum over slots, in their order and in
-// fp32, of routing_weights[token, slot] times the result of that pair, which was rounded to dtype
-// before.
+// up_bias), but with swiglu_oai what Activation says of both. With gather, x has a row for each
+// token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each
+// token: the sum over slots, in their order and in fp32, of routing_weights[token, slot] times the
+// result of that pair, which was rounded to dtype before.
 type ExpertLinear struct {
 	// elements of a row of x, 1 to 262144
 	In int64

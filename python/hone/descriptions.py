@@ -110,10 +110,10 @@ class Embedding(Description):
 class ExpertLinear(OfExpertLinear):
     """A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says, times the
     weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
-    bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
-    token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the
-    sum over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
-    which was rounded to dtype before.
+    bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias), but with swiglu_oai what Activation
+    says of both. With gather, x has a row for each token, and place p takes that of token rows[p] / top_k.
+    With combine, out has a row for each token: the sum over slots, in their order and in fp32, of
+    routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.
     """
 
     in_features: int  # elements of a row of x; 1 to 262144
@@ -122,7 +122,7 @@ class ExpertLinear(OfExpertLinear):
     top_k: int  # experts of a token; 1 to 32
     max_tokens: int = 8192  # most tokens of one call
     dtype: str = "bf16"  # element type of x, weights and out; fp32, fp16 or bf16, or a torch.dtype
-    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
+    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu", "swiglu_oai"
     gated: bool = False  # there is a second weight, up
     bias: bool = False
     gather: bool = False  # x has a row for each token
@@ -272,7 +272,7 @@ class QuantizedExpertLinear(OfQuantizedExpertLinear):
     max_tokens: int = 8192  # most tokens of one call
     dtype: str = "bf16"  # element type of x, biases and out; fp16 or bf16, or a torch.dtype
     zeros: bool = False  # w4a16: codes have zero points, one a group
-    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
+    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu", "swiglu_oai"
     gated: bool = False  # there is a second weight, up
     bias: bool = False
     gather: bool = False  # x has a row for each token

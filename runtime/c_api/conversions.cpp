@@ -18,10 +18,10 @@ NormOutput norm_output_from(const char* field, std::int32_t given) {
 }
 
 Activation activation_from(const char* field, std::int32_t given) {
-    if (given < 0 || given >= 5)
+    if (given < 0 || given >= 6)
         refuse(field, given,
                "HONE_ACTIVATION_NONE (0), HONE_GELU_TANH (1), HONE_GELU_ERF (2), HONE_SILU (3), HONE_RELU "
-               "(4)");
+               "(4), HONE_SWIGLU_OAI (5)");
     return static_cast<Activation>(given);
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("hone_expert_linear: every member arrives, and numbers that are none a
     c.top_k = 5;
     c.max_tokens = 6;
     c.dtype = HONE_FP16;
-    c.activation = HONE_RELU;
+    c.activation = HONE_SWIGLU_OAI;
     c.gated = 1;
     c.bias = 1;
     c.gather = 1;
@@ -116,7 +116,7 @@ TEST_CASE("hone_expert_linear: every member arrives, and numbers that are none a
     CHECK(description.top_k == 5);
     CHECK(description.max_tokens == 6);
     CHECK(description.dtype == Dtype::fp16);
-    CHECK(description.activation == Activation::relu);
+    CHECK(description.activation == Activation::swiglu_oai);
     CHECK(description.gated == true);
     CHECK(description.bias == true);
     CHECK(description.gather == true);
@@ -288,7 +288,7 @@ TEST_CASE("hone_quantized_expert_linear: every member arrives, and numbers that 
     c.format = HONE_QUANT_FP8;
     c.group = 7;
     c.zeros = 1;
-    c.activation = HONE_RELU;
+    c.activation = HONE_SWIGLU_OAI;
     c.gated = 1;
     c.bias = 1;
     c.gather = 1;
@@ -303,7 +303,7 @@ TEST_CASE("hone_quantized_expert_linear: every member arrives, and numbers that 
     CHECK(description.format == QuantFormat::fp8);
     CHECK(description.group == 7);
     CHECK(description.zeros == true);
-    CHECK(description.activation == Activation::relu);
+    CHECK(description.activation == Activation::swiglu_oai);
     CHECK(description.gated == true);
     CHECK(description.bias == true);
     CHECK(description.gather == true);

@@ -207,7 +207,7 @@ void visit_small_calls(const Visit& visit) {
                        .top_k = 32,
                        .max_tokens = 8,
                        .dtype = Dtype::fp16,
-                       .activation = Activation::relu,
+                       .activation = Activation::swiglu_oai,
                        .gated = true,
                        .bias = true,
                        .gather = true,

@@ -39,6 +39,7 @@ pub const HONE_GELU_TANH: i32 = 1;
 pub const HONE_GELU_ERF: i32 = 2;
 pub const HONE_SILU: i32 = 3;
 pub const HONE_RELU: i32 = 4;
+pub const HONE_SWIGLU_OAI: i32 = 5;
 
 pub const HONE_QUANT_W4A16: i32 = 0;
 pub const HONE_QUANT_W8A16: i32 = 1;

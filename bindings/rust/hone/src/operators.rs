@@ -54,6 +54,9 @@ pub enum Activation {
     /// x / (1 + exp(-x))
     Silu = 3,
     Relu = 4,
+    /// gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the
+    /// gate's product, at most 7, and u the other one, from -7 to 7
+    SwigluOai = 5,
 }
 
 impl Activation {
@@ -63,6 +66,7 @@ impl Activation {
             2 => Activation::GeluErf,
             3 => Activation::Silu,
             4 => Activation::Relu,
+            5 => Activation::SwigluOai,
             _ => Activation::None,
         }
     }
@@ -420,10 +424,11 @@ impl PreparedEmbedding {
 
 /// A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says,
 /// times the weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32.
-/// activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias).
-/// With gather, x has a row for each token, and place p takes that of token rows[p] / top_k. With
-/// combine, out has a row for each token: the sum over slots, in their order and in fp32, of
-/// routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.
+/// activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias),
+/// but with swiglu_oai what Activation says of both. With gather, x has a row for each token, and
+/// place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the sum
+/// over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that
+/// pair, which was rounded to dtype before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpertLinear {
     /// elements of a row of x, 1 to 262144
