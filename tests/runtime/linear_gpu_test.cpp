@@ -159,8 +159,6 @@ std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_strin
 
 }  // namespace
 
-// Compiling takes most of the time: about 370 images.
-
 TEST_CASE("linear is right for every number of tokens, in every dtype") {
     for (const std::int64_t tokens : {1, 3, 17, 77, 128, 333}) {
         check_problem("dtype=bf16 in=520 out=328" + tokens_text(tokens), 3);
