@@ -83,8 +83,9 @@ std::string with_less_work(std::string line) {
     add("hone tune", "--effort", " --effort quick");
     add("hone compile", "--tokens", " --tokens 16");
     add("hone bench", "--rounds", " --rounds 1");
-    for (const std::string_view weights : {"llama-3-8b --made-up", "llama-3-8b --tokens 1,8 --kv"}) {
-        if (const std::size_t at = line.find(weights); at != std::string::npos) line.replace(at, 10, "gpt2");
+    for (const std::string_view large : {"llama-3-8b --made-up", "llama-3-8b --tokens 1,8 --kv",
+                                         "llama-3-8b --chain", "llama-3-8b --format w4a16 --group"}) {
+        if (const std::size_t at = line.find(large); at != std::string::npos) line.replace(at, 10, "gpt2");
     }
     if (line.find("--energy") != std::string::npos) line += " --seconds 0.1";
     if (is_server(line)) {  // at a port that is free
