@@ -105,6 +105,8 @@ TEST_CASE("usage errors end with 2, say what was meant, and print nothing on std
         {{"report", "rmsnrom"}, "did you mean 'RmsNorm'"},
         {{"report", "--tokens", "4"}, "--tokens requires --model"},
         {{"report", "--peers", "missing.json"}, "missing.json"},
+        {{"explain", "rmsnorm", "--max", "-1"}, "not in range"},
+        {{"compile", "gpt2", "--top", "-5"}, "not in range"},
         {{"generate", "x", "--prompt-tokens", "-1"}, "not in range"},
         {{"generate", "x", "--top-k", "-5"}, "not in range"},
         {{"generate", "x", "--temperature", "nan"}, "nan is no number"},
