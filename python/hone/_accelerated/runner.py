@@ -264,7 +264,13 @@ class Runner:
         with torch.no_grad():
             return self._hidden(call)
 
-    def _hidden(self, call: Call) -> Tuple[Tensor, Optional[HoneCache]]:
+    def last_logits(self, call: Call) -> Tuple[Tensor, Optional[HoneCache]]:
+        """Logits [sequences, 1, vocabulary] of each sequence's last column, and the cache where one had to be made."""
+        with torch.no_grad():
+            x, cache = self._hidden(call, only_last=True)
+            return self._logits(x), cache
+
+    def _hidden(self, call: Call, only_last: bool = False) -> Tuple[Tensor, Optional[HoneCache]]:
         batch, tokens = call.shape
         cache, contents = None, call.contents
         if contents is None and call.uses_cache:
@@ -287,7 +293,7 @@ class Runner:
         left = missing is not None and not before
         if missing is not None and left:
             lengths.sub_(missing)
-        step = Step(lengths, begin + tokens, begin == 0 and not left, memory.cos, memory.sin)
+        step = Step(lengths, begin + tokens, begin == 0 and not left, memory.cos, memory.sin, only_last)
         x = self._embed(call, lengths)
         x = layers.run(self.anatomy, x, memory.rooms(batch), step)
         if contents is not None:
