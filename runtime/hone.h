@@ -579,32 +579,35 @@ HONE_API hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const h
                                             size_t capacity, size_t* length);
 
 /* y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With a
- * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. */
+ * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. With unit_offset,
+ * as in Gemma's models, the weight counts as 1 + weight, which is not rounded. */
 typedef struct hone_rms_norm {
     uint32_t struct_size;
-    int32_t dtype;    /* hone_dtype: element type of x, residual, weight and sum */
-    int64_t hidden;   /* elements of a row, 1 to 262144 */
-    int64_t max_rows; /* most rows of one call */
-    int32_t output;   /* hone_norm_output */
-    int32_t residual; /* 0 or 1 */
+    int32_t dtype;       /* hone_dtype: element type of x, residual, weight and sum */
+    int64_t hidden;      /* elements of a row, 1 to 262144 */
+    int64_t max_rows;    /* most rows of one call */
+    int32_t output;      /* hone_norm_output */
+    int32_t residual;    /* 0 or 1 */
+    int32_t unit_offset; /* 0 or 1 */
 } hone_rms_norm;
 #define HONE_RMS_NORM_INIT \
-    { sizeof(hone_rms_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0 }
+    { sizeof(hone_rms_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 0 }
 HONE_API hone_status hone_rms_norm_init(hone_rms_norm* description, size_t struct_size);
 
 /* y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like hone_rms_norm. */
 typedef struct hone_layer_norm {
     uint32_t struct_size;
-    int32_t dtype;     /* hone_dtype: element type of x, residual, weight, bias and sum */
-    int64_t hidden;    /* elements of a row, 1 to 262144 */
-    int64_t max_rows;  /* most rows of one call */
-    int32_t output;    /* hone_norm_output */
-    int32_t residual;  /* 0 or 1 */
-    int32_t bias;      /* 0 or 1 */
-    uint32_t reserved; /* 0 */
+    int32_t dtype;       /* hone_dtype: element type of x, residual, weight, bias and sum */
+    int64_t hidden;      /* elements of a row, 1 to 262144 */
+    int64_t max_rows;    /* most rows of one call */
+    int32_t output;      /* hone_norm_output */
+    int32_t residual;    /* 0 or 1 */
+    int32_t bias;        /* 0 or 1 */
+    uint32_t reserved;   /* 0 */
+    int32_t unit_offset; /* 0 or 1 */
 } hone_layer_norm;
 #define HONE_LAYER_NORM_INIT \
-    { sizeof(hone_layer_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 1, 0 }
+    { sizeof(hone_layer_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 1, 0, 0 }
 HONE_API hone_status hone_layer_norm_init(hone_layer_norm* description, size_t struct_size);
 
 /* One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0

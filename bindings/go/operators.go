@@ -1129,16 +1129,18 @@ func (p *PreparedFusedFfn) WorkspaceBytes(tokens int64) (uint64, error) {
 
 // RmsNorm: y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements,
 // accumulated in fp32. With a residual, x + residual (rounded to dtype) takes the place of x and is
-// written to `sum`.
+// written to `sum`. With unit_offset, as in Gemma's models, the weight counts as 1 + weight, which
+// is not rounded.
 type RmsNorm struct {
 	// elements of a row, 1 to 262144
 	Hidden int64
 	// most rows of one call
 	MaxRows int64
 	// element type of x, residual, weight and sum
-	Dtype    Dtype
-	Output   NormOutput
-	Residual bool
+	Dtype      Dtype
+	Output     NormOutput
+	Residual   bool
+	UnitOffset bool
 }
 
 // NewRmsNorm has the library's defaults.
@@ -1146,11 +1148,12 @@ func NewRmsNorm() RmsNorm {
 	var c C.hone_rms_norm
 	mustInit(C.hone_rms_norm_init(&c, C.size_t(unsafe.Sizeof(c))))
 	return RmsNorm{
-		Hidden:   int64(c.hidden),
-		MaxRows:  int64(c.max_rows),
-		Dtype:    Dtype(c.dtype),
-		Output:   NormOutput(c.output),
-		Residual: c.residual != 0,
+		Hidden:     int64(c.hidden),
+		MaxRows:    int64(c.max_rows),
+		Dtype:      Dtype(c.dtype),
+		Output:     NormOutput(c.output),
+		Residual:   c.residual != 0,
+		UnitOffset: c.unit_offset != 0,
 	}
 }
 
@@ -1162,6 +1165,7 @@ func (d RmsNorm) c() C.hone_rms_norm {
 	c.dtype = C.int32_t(d.Dtype)
 	c.output = C.int32_t(d.Output)
 	c.residual = flag(d.Residual)
+	c.unit_offset = flag(d.UnitOffset)
 	return c
 }
 
@@ -1194,10 +1198,11 @@ type LayerNorm struct {
 	// most rows of one call
 	MaxRows int64
 	// element type of x, residual, weight, bias and sum
-	Dtype    Dtype
-	Output   NormOutput
-	Residual bool
-	Bias     bool
+	Dtype      Dtype
+	Output     NormOutput
+	Residual   bool
+	Bias       bool
+	UnitOffset bool
 }
 
 // NewLayerNorm has the library's defaults.
@@ -1205,12 +1210,13 @@ func NewLayerNorm() LayerNorm {
 	var c C.hone_layer_norm
 	mustInit(C.hone_layer_norm_init(&c, C.size_t(unsafe.Sizeof(c))))
 	return LayerNorm{
-		Hidden:   int64(c.hidden),
-		MaxRows:  int64(c.max_rows),
-		Dtype:    Dtype(c.dtype),
-		Output:   NormOutput(c.output),
-		Residual: c.residual != 0,
-		Bias:     c.bias != 0,
+		Hidden:     int64(c.hidden),
+		MaxRows:    int64(c.max_rows),
+		Dtype:      Dtype(c.dtype),
+		Output:     NormOutput(c.output),
+		Residual:   c.residual != 0,
+		Bias:       c.bias != 0,
+		UnitOffset: c.unit_offset != 0,
 	}
 }
 
@@ -1223,6 +1229,7 @@ func (d LayerNorm) c() C.hone_layer_norm {
 	c.output = C.int32_t(d.Output)
 	c.residual = flag(d.Residual)
 	c.bias = flag(d.Bias)
+	c.unit_offset = flag(d.UnitOffset)
 	return c
 }
 

@@ -213,7 +213,8 @@ class FusedFfn(Description):
 @dataclass(frozen=True)
 class RmsNorm(OfNorm):
     """y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32.
-    With a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.
+    With a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. With
+    unit_offset, as in Gemma's models, the weight counts as 1 + weight, which is not rounded.
     """
 
     hidden: int  # elements of a row; 1 to 262144
@@ -221,6 +222,7 @@ class RmsNorm(OfNorm):
     dtype: str = "bf16"  # element type of x, residual, weight and sum; fp32, fp16 or bf16, or a torch.dtype
     output: str = "same"  # "same", "int8", "fp8"
     residual: bool = False
+    unit_offset: bool = False
 
     C_NAME = "rms_norm"
     STRUCT = structs.RmsNorm
@@ -241,6 +243,7 @@ class LayerNorm(OfNorm):
     output: str = "same"  # "same", "int8", "fp8"
     residual: bool = False
     bias: bool = True
+    unit_offset: bool = False
 
     C_NAME = "layer_norm"
     STRUCT = structs.LayerNorm

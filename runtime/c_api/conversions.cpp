@@ -129,7 +129,8 @@ RmsNorm from_c(const hone_rms_norm& given) {
             .max_rows = given.max_rows,
             .dtype = dtype_from("dtype", given.dtype),
             .output = norm_output_from("output", given.output),
-            .residual = flag_from("residual", given.residual)};
+            .residual = flag_from("residual", given.residual),
+            .unit_offset = flag_from("unit_offset", given.unit_offset)};
 }
 
 LayerNorm from_c(const hone_layer_norm& given) {
@@ -139,7 +140,8 @@ LayerNorm from_c(const hone_layer_norm& given) {
             .dtype = dtype_from("dtype", given.dtype),
             .output = norm_output_from("output", given.output),
             .residual = flag_from("residual", given.residual),
-            .bias = flag_from("bias", given.bias)};
+            .bias = flag_from("bias", given.bias),
+            .unit_offset = flag_from("unit_offset", given.unit_offset)};
 }
 
 QuantizeWeights from_c(const hone_quantize_weights& given) {

@@ -73,8 +73,6 @@ class Runner:
             self._head: Optional[Product] = None if head is None else product_of(head)
         self._cap = float(getattr(base.config, "final_logit_softcapping", None) or 0.0) if head is not None else 0.0
         self._watch = Watch(base, head)
-        if self.family.model_type == "gemma2":
-            self._watch.copied([m for m in base.modules() if type(m).__name__ == "Gemma2RMSNorm"])
         self._why_not = ""
 
     def say(self, what: str, happens: str = "transformers' own code runs in place of Hone's") -> None:

@@ -180,7 +180,7 @@ class RmsNorm(ctypes.Structure):
         ("struct_size", c_uint32),
         ("dtype", c_int32),
         *members(c_int64, "hidden max_rows"),
-        *members(c_int32, "output residual"),
+        *members(c_int32, "output residual unit_offset"),
     ]
 
 
@@ -204,6 +204,7 @@ class LayerNorm(ctypes.Structure):
         *members(c_int64, "hidden max_rows"),
         *members(c_int32, "output residual bias"),
         ("reserved", c_uint32),
+        ("unit_offset", c_int32),
     ]
 
 

@@ -380,6 +380,7 @@ pub struct hone_rms_norm {
     pub max_rows: i64,
     pub output: i32,
     pub residual: i32,
+    pub unit_offset: i32,
 }
 
 impl Default for hone_rms_norm {
@@ -427,6 +428,7 @@ pub struct hone_layer_norm {
     pub residual: i32,
     pub bias: i32,
     pub reserved: u32,
+    pub unit_offset: i32,
 }
 
 impl Default for hone_layer_norm {

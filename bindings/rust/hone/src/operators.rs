@@ -863,7 +863,8 @@ impl PreparedFusedFfn {
 
 /// y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in
 /// fp32. With a residual, x + residual (rounded to dtype) takes the place of x and is written to
-/// `sum`.
+/// `sum`. With unit_offset, as in Gemma's models, the weight counts as 1 + weight, which is not
+/// rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RmsNorm {
     /// elements of a row, 1 to 262144
@@ -874,6 +875,7 @@ pub struct RmsNorm {
     pub dtype: Dtype,
     pub output: NormOutput,
     pub residual: bool,
+    pub unit_offset: bool,
 }
 
 impl Default for RmsNorm {
@@ -885,6 +887,7 @@ impl Default for RmsNorm {
             dtype: Dtype::from_c(made.dtype),
             output: NormOutput::from_c(made.output),
             residual: made.residual != 0,
+            unit_offset: made.unit_offset != 0,
         }
     }
 }
@@ -897,6 +900,7 @@ impl RmsNorm {
             dtype: self.dtype as i32,
             output: self.output as i32,
             residual: self.residual as i32,
+            unit_offset: self.unit_offset as i32,
             ..sys::hone_rms_norm::default()
         }
     }
@@ -939,6 +943,7 @@ pub struct LayerNorm {
     pub output: NormOutput,
     pub residual: bool,
     pub bias: bool,
+    pub unit_offset: bool,
 }
 
 impl Default for LayerNorm {
@@ -951,6 +956,7 @@ impl Default for LayerNorm {
             output: NormOutput::from_c(made.output),
             residual: made.residual != 0,
             bias: made.bias != 0,
+            unit_offset: made.unit_offset != 0,
         }
     }
 }
@@ -964,6 +970,7 @@ impl LayerNorm {
             output: self.output as i32,
             residual: self.residual as i32,
             bias: self.bias as i32,
+            unit_offset: self.unit_offset as i32,
             ..sys::hone_layer_norm::default()
         }
     }
