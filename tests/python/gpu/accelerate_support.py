@@ -145,6 +145,10 @@ class ModelCase(Case):
         hone.accelerate(fast, format, max_batch=8, max_tokens=512)
         return plain, fast
 
+    def assert_same_tokens(self, fast: Any, plain: Any, *arguments: Any, **options: Any) -> None:
+        found, wanted = (model.generate(*arguments, **options) for model in (fast, plain))
+        self.assertEqual(found.tolist(), wanted.tolist())
+
 
 if __name__ == "__main__":
     _prepare(*sys.argv[1:])
