@@ -7,7 +7,6 @@ class that it had before.
 from __future__ import annotations
 
 import functools
-import inspect
 import weakref
 from typing import Any, Dict, Optional, Tuple
 
@@ -23,7 +22,7 @@ from transformers.modeling_outputs import (
 )
 
 from .cache import HoneCache
-from .generating import defer_stops, members_of
+from .generating import defer_stops, members_of, standing_for
 from .runner import Runner
 
 # What they return, where it is not what most do.
@@ -94,7 +93,7 @@ def _base_class(old: Any) -> Any:
     original = old.forward
     output_class: Any = _BASE_OUTPUTS.get(old.__name__, BaseModelOutputWithPast)
 
-    @functools.wraps(original)
+    @standing_for(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
         if arguments or torch.compiler.is_compiling():
             return original(self, input_ids, *arguments, **named)
@@ -116,7 +115,7 @@ def _model_class(old: Any) -> Any:
     original = old.forward
     output_class: Any = _MODEL_OUTPUTS.get(old.__name__, CausalLMOutputWithPast)
 
-    @functools.wraps(original)
+    @standing_for(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
         if torch.compiler.is_compiling():
             return original(self, input_ids, *arguments, **named)
@@ -125,8 +124,6 @@ def _model_class(old: Any) -> Any:
             return original(self, input_ids, *arguments, **named)
         return _returned(self, output_class(logits=found[0], past_key_values=found[1]), named)
 
-    # generate() asks for it several times, and finding it costs more than the rest of a call.
-    forward.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
     members: Dict[str, Any] = {"forward": forward}
     if hasattr(old, "generate"):
         members.update(members_of(old, runner_of, partner_of))
