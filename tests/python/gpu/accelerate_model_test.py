@@ -64,11 +64,12 @@ class Accelerated(ModelCase):
             fast(ids(1, 20))
 
     def test_save_and_load(self) -> None:
-        plain, fast = self.pair("qwen2")
-        with tempfile.TemporaryDirectory() as folder:
-            fast.save_pretrained(folder)
-            loaded = hone.load(folder, max_batch=2, max_tokens=256)
-        self.assert_same_tokens(loaded, plain, ids(2, 30), **GREEDY)
+        for name in ("qwen2", "mixtral"):
+            plain, fast = self.pair(name)
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                fast.save_pretrained(folder)
+                loaded = hone.load(folder, max_batch=2, max_tokens=256)
+                self.assert_same_tokens(loaded, plain, ids(2, 30), **GREEDY)
 
     def test_a_generation_that_goes_over_its_memory(self) -> None:
         plain, fast = made("llama"), made("llama")
