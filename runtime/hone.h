@@ -226,7 +226,8 @@ HONE_API const char* hone_schema(const char* name);
  * One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that
  * read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
  * queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
- * call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others. */
+ * call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own is
+ * read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others. */
 typedef struct hone_attention {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of q and out, and of k and v */
@@ -261,7 +262,8 @@ HONE_API hone_status hone_attention_init(hone_attention* description, size_t str
  * cache the batch stride is the distance of two pages, of packed tensors it means nothing. 16 bytes always
  * suffice as alignment of pointers and strides. `out` may be q itself, with the same strides; other overlaps
  * are not allowed. k and v may be tensors or caches: a call of up to 16 queries (not packed) needs the same
- * strides for both. */
+ * strides for both, and single tokens among packed queries are as fast as such a call where they have them.
+ */
 typedef struct hone_attention_args {
     uint32_t struct_size;
     float scale;       /* factor of q k^T; 0 or less: 1 / sqrt(head_dim) */

@@ -142,23 +142,50 @@ constexpr int first_where(int count, Holds holds) {
 struct Line {
     const int* starts = nullptr;  ///< of the sequences' queries, and the end
     int tile_m = 64;
-    int sequences = 0;  ///< up to the last one that has queries
+    int first = 0;      ///< the first sequence that has a place
+    int sequences = 0;  ///< up to the last one that has
 
     /// Where the sequence begins on the line.
-    constexpr int first_row(int sequence) const {
+    constexpr int first_row(int sequence) const { return places_before(sequence) - places_before(first); }
+    constexpr int rows() const { return first_row(sequences) < 0 ? 0 : first_row(sequences); }
+    constexpr int sequence_at(int row) const {
+        return first + first_where(sequences - 1 - first,
+                                   [this, row](int i) { return first_row(first + i + 1) > row; });
+    }
+
+  private:
+    constexpr int places_before(int sequence) const {
         const auto tokens = static_cast<unsigned>(starts[sequence]);
         const auto step = static_cast<unsigned>(tile_m);
         return static_cast<int>((tokens + static_cast<unsigned>(sequence) * (step - 1)) / step);
     }
-    constexpr int rows() const { return first_row(sequences); }
-    constexpr int sequence_at(int row) const {
-        return first_where(sequences - 1, [this, row](int i) { return first_row(i + 1) > row; });
-    }
 };
-/// Sequences without queries at the end of a call, as a replayed graph may have them, have no place.
-constexpr Line line_of(const int* starts, int batch, int tile_m) {
+/// Of `count` sequences, which place(i) counts from either end, how many come before the first with at least
+/// so many queries: eight starts are read at a time.
+template <class Place>
+constexpr int before_first_with(const int* starts, int count, int least_queries, Place place) {
+    constexpr int together = 8;
+    for (int before = 0; before < count; before += together) {
+        unsigned enough = 0;
+        for (int i = 0; i < together; ++i) {
+            const int at = place(before + i < count ? before + i : count - 1);
+            enough |= (starts[at + 1] - starts[at] >= least_queries ? 1u : 0u) << i;
+        }
+        for (int i = 0; i < together; ++i)
+            if ((enough >> i & 1u) != 0) return before + i;
+    }
+    return count;
+}
+/// Sequences without queries at the end of a call, as a replayed graph may have them, have no place; nor have
+/// those with fewer than least_queries in front of all others or behind them, where engines put single
+/// tokens.
+constexpr Line line_of(const int* starts, int batch, int tile_m, int least_queries) {
     const int tokens = starts[batch];
-    return {starts, tile_m, first_where(batch, [starts, tokens](int i) { return starts[i] >= tokens; })};
+    const int some = first_where(batch, [starts, tokens](int i) { return starts[i] >= tokens; });
+    const int first = before_first_with(starts, some, least_queries, [](int i) { return i; });
+    const int behind =
+        before_first_with(starts, some - first, least_queries, [some](int i) { return some - 1 - i; });
+    return {starts, tile_m, first, some - behind};
 }
 
 }  // namespace hone::attention_prefill::warpgroup

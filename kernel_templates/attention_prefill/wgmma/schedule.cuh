@@ -97,7 +97,7 @@ class PackedOrder {
   public:
     __device__ PackedOrder(const Call& call, const Sections& sections)
         : call_(call),
-          line_(line_of(call.q_starts, call.batch, tile_m)),
+          line_(line_of(call.q_starts, call.batch, tile_m, call.least_queries)),
           sections_{min(line_.rows(), 2 * sections.rows), sections.heads, sections.count} {}
 
     /// No fewer than there are blocks.

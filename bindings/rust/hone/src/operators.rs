@@ -154,8 +154,9 @@ impl IndexType {
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
 /// kernels that read a KV cache at the speed of memory, others those of prefill, which read codes
 /// of fp8, too. Packed queries over a paged cache are chunks of prompts, prompts behind a cached
-/// prefix and single tokens in one call. Lengths, starts and page tables are on the device: a
-/// captured graph may be replayed with others.
+/// prefix and single tokens in one call, which enqueues kernels of both kinds where it may have
+/// single tokens: of each only what is its own is read. Lengths, starts and page tables are on the
+/// device: a captured graph may be replayed with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attention {
     /// heads of q and out
@@ -284,7 +285,8 @@ impl Attention {
 /// stride apart. Of a paged cache the batch stride is the distance of two pages, of packed tensors
 /// it means nothing. 16 bytes always suffice as alignment of pointers and strides. `out` may be q
 /// itself, with the same strides; other overlaps are not allowed. k and v may be tensors or caches:
-/// a call of up to 16 queries (not packed) needs the same strides for both.
+/// a call of up to 16 queries (not packed) needs the same strides for both, and single tokens among
+/// packed queries are as fast as such a call where they have them.
 pub type AttentionArgs = sys::hone_attention_args;
 
 /// A prepared operator whose calls take [`AttentionArgs`].
