@@ -107,9 +107,10 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, packed ones with the 
             CHECK(map.extents[2] == (i == 0 ? p.heads : p.kv_heads));
             CHECK(map.stride_scalars[0] == first_stride + 1);
             CHECK(map.stride_scalars[1] == first_stride + 2);
-            const bool by_rows = i != 0 && geometry_of(problem, candidate).by_rows();
+            const bool copies_codes = i == 1 && geometry_of(problem, candidate).keys_stay_codes();
+            const bool by_rows = i != 0 && geometry_of(problem, candidate).by_rows() && !copies_codes;
             CHECK(map.dtype == (i == 0 ? p.dtype : p.cache_dtype()));
-            CHECK(map.box[0] * 2 == map.swizzle_bytes);
+            CHECK(map.box[0] * (copies_codes ? 1 : 2) == map.swizzle_bytes);
             CHECK(map.box[1] == (i == 0 ? 64 : by_rows ? 1 : geometry_of(problem, candidate).box_rows()));
             if (p.packed()) {
                 CHECK(map.extent_scalars[1] == (i == 0 ? q_tokens : kv_tokens));
@@ -251,6 +252,16 @@ TEST_CASE(
     CHECK(same.code_chunks() == 0);
     CHECK(codes.code_chunks() * codes.producer_threads() * 16 == 128 * 128);
     CHECK(codes.producer_registers() == 32 + 2 * 4 * codes.code_chunks());
+    codes.bf16_queries = true;  // keys stay codes, which tensor copies bring
+    CHECK(codes.keys_stay_codes());
+    CHECK(same.shared_bytes() - codes.shared_bytes() == codes.stages * 128 * 128);
+    CHECK(codes.producer_registers() == 56);
+    for (const auto& [page_size, head_dim] : {std::pair{48, 128}, {16, 64}, {16, 192}}) {
+        Geometry others = codes;
+        others.page_size = page_size;
+        others.head_dim = head_dim;
+        CHECK(!others.keys_stay_codes());
+    }
     codes.tile_n = 80;  // two passes of 64 rows
     codes.head_dim = 72;
     CHECK(codes.code_chunks() == 2 * 2);

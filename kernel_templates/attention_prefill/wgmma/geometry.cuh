@@ -22,6 +22,7 @@ struct Geometry {
     int blocks_per_sm = 1;
     int page_size = 0;    ///< keys of a page; 0: they do not come in pages
     int cache_bytes = 2;  ///< bytes of an element of keys and values; 1: codes of fp8
+    bool bf16_queries = false;
 
     /// Warpgroups that bring keys and values: two where codes are widened, which keeps four warps too busy.
     constexpr int producers() const { return widens() ? 2 : 1; }
@@ -35,6 +36,12 @@ struct Geometry {
 
     /// Codes, which are widened on their way: by all threads of the producer.
     constexpr bool widens() const { return cache_bytes == 1; }
+    /// Keys are multiplied as the codes that they are, with queries that have become two codes each
+    /// (queries.cuh), which hold the 8 bits of bf16. Panels are whole rows of 128 codes then.
+    constexpr bool keys_stay_codes() const {
+        return widens() && bf16_queries && head_dim % row_bytes == 0 && has_boxes();
+    }
+    constexpr int key_stage_bytes() const { return keys_stay_codes() ? stage_bytes() / 2 : stage_bytes(); }
     /// Keys of one tensor copy, and the copies of a stage's panel: a copy stays on a page.
     constexpr int box_rows() const { return page_size == 0 || page_size > tile_n ? tile_n : page_size; }
     constexpr int boxes() const { return tile_n / box_rows(); }
@@ -59,7 +66,7 @@ struct Geometry {
 
     // Offsets from the aligned base.
     constexpr int keys_at() const { return consumers * query_stages * query_bytes(); }
-    constexpr int values_at() const { return keys_at() + stages * stage_bytes(); }
+    constexpr int values_at() const { return keys_at() + stages * key_stage_bytes(); }
     constexpr int barriers_at() const { return values_at() + stages * stage_bytes(); }
     constexpr int barriers() const { return 2 * (consumers * query_stages + 2 * stages); }
     /// The tiles whose queries stand in the stages.
@@ -74,8 +81,9 @@ struct Geometry {
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const {
         if (!by_rows()) return consumers > 2 ? 32 : 40;
-        // Four a chunk of codes, of keys and of values. Beside a lone consumer there are more to spare.
-        const int codes = 32 + 8 * code_chunks() + (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);
+        // Four a chunk of codes that are widened. Beside a lone consumer there are more to spare.
+        const int codes = 32 + (keys_stay_codes() ? 4 : 8) * code_chunks() +
+                          (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);
         return !widens() || codes < 56 ? 56 : codes;
     }
     constexpr int consumer_registers() const {
