@@ -47,6 +47,13 @@ STATEMENTS = {
     "norm(x, weight, residual, out=y, sum=total)": "add(x, weight, residual, out=y, sum=total)",
     "torch.empty_like(x)": "torch.empty_like(x)",
 }
+# With PyTorch itself: its operators of Hone, and its own norm.
+TORCH_STATEMENTS = {
+    "hone.ops.rms_norm(x, weight, epsilon)": "ops.rms_norm(x, weight, epsilon)",
+    "hone.ops.rms_norm_residual(...)": "ops.rms_norm_residual(x, residual, weight, epsilon)",
+    "torch.ops.hone.rms_norm(x, weight, epsilon)": "torch.ops.hone.rms_norm(x, weight, epsilon)",
+    "torch.nn.functional.rms_norm(...)": "torch.nn.functional.rms_norm(x, shape, weight, epsilon)",
+}
 C_CALL = "hone_norm_run(...) in C"
 
 
@@ -63,7 +70,11 @@ def main() -> None:
 
     names = operands(hone, torch, options.rows, options.hidden)
     batches: Dict[str, Callable[[], float]] = {C_CALL: c_batch(names)}
-    for name, statement in STATEMENTS.items():
+    statements = STATEMENTS
+    if hasattr(torch, "library"):  # which a stand-in does not have
+        statements = {**STATEMENTS, **TORCH_STATEMENTS}
+        names.update(ops=hone.ops, epsilon=EPSILON, shape=(options.hidden,))
+    for name, statement in statements.items():
         timer = timeit.Timer(statement, globals=names)
         batches[name] = lambda timer=timer: timer.timeit(BATCH)
     times = medians(batches, options.rounds, torch.cuda.synchronize)

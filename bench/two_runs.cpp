@@ -51,9 +51,8 @@ constexpr std::size_t longest_bundle = std::size_t{256} << 20;  // bytes
 
 /// A recorded candidate as the noise needs it, and its judge.
 struct Truth {
-    double us = 0;               ///< in the heat
-    std::vector<double> rounds;  ///< of the heat, over its median
-    double pooled_us = 0;        ///< of all its samples
+    double us = 0;               ///< of all its samples: what runs of it are drawn around, and judged by
+    std::vector<double> rounds;  ///< of the heat, over their middle mean
 };
 
 using Truths = std::map<std::string, Truth>;  ///< by candidate
@@ -88,10 +87,9 @@ Truths truths_of(const RecordedProblem& problem) {
         for (double& sample : pooled) sample *= raced ? 1 : clock;
         for (const double sample : part(candidate.us, heat_end, candidate.us.size()))
             pooled.push_back(sample / clock_of_final);
-        const double middle = median(us);
+        const double middle = trimmed_mean(us);
         for (double& sample : us) sample /= middle;
-        truths[name] = {
-            .us = raced ? middle : clock * middle, .rounds = std::move(us), .pooled_us = middle_mean(pooled)};
+        truths[name] = {.us = trimmed_mean(pooled), .rounds = std::move(us)};
     }
     return truths;
 }
@@ -106,9 +104,9 @@ Moves moves_of(const Recording& recording) {
         double fastest = std::numeric_limits<double>::infinity();
         for (const auto& [_, candidate] : problem.candidates) {
             if (candidate.us.size() < heat_end + 10) continue;
-            const double heat = middle_mean(part(candidate.us, screened, heat_end));
+            const double heat = trimmed_mean(part(candidate.us, screened, heat_end));
             changes.push_back(
-                std::log(middle_mean(part(candidate.us, heat_end, candidate.us.size())) / heat));
+                std::log(trimmed_mean(part(candidate.us, heat_end, candidate.us.size())) / heat));
             fastest = std::min(fastest, heat);
         }
         if (changes.size() < 3) continue;
@@ -200,7 +198,7 @@ class NoisyReplay final : public Measurer {
         Samples found{.verdict = recorded_->candidates.at(name).verdict, .us = {}};
         const auto known = known_->find(name);
         if (known == known_->end()) return found;
-        const auto& [us, heat, _] = known->second;
+        const auto& [us, heat] = known->second;
         const double moved = own_factor(name);
         for (const std::uint64_t round : rounds) {
             found.us.push_back(us * moved * heat[round % heat.size()]);
@@ -236,6 +234,7 @@ struct End {
     std::string first_winner;                 ///< before the second look
     double loss = 0;                          ///< of the winner's time in the recording, to the fastest one
     std::string fastest;                      ///< in the recording
+    std::string fastest_tried;                ///< as print_losers() says it; empty where it is the fastest
 };
 
 struct FinishedRun {
@@ -259,7 +258,7 @@ struct Arguments {
 
 /// Of those that have times, and there are some.
 Truths::const_iterator fastest_of(const Truths& truths) {
-    return std::ranges::min_element(truths, {}, [](const auto& known) { return known.second.pooled_us; });
+    return std::ranges::min_element(truths, {}, [](const auto& known) { return known.second.us; });
 }
 
 cache::Filter filter_of(const Problem& problem) {
@@ -293,8 +292,15 @@ FinishedRun run_once(const Workload& workload, const TuneOptions& options, Noisy
         }
         for (const cache::Trial& other : problem.ties.others) end.ties.insert(other.candidate);
         const auto fastest = fastest_of(known);
-        end.loss = known.at(end.winner).pooled_us / fastest->second.pooled_us - 1;
+        end.loss = known.at(end.winner).us / fastest->second.us - 1;
         end.fastest = fastest->first;
+        const auto tried = std::ranges::min_element(end.seen, {}, [&](const auto& seen) {
+            return known.contains(seen.first) ? known.at(seen.first).us : 1e9;
+        });
+        if (tried->first != end.fastest)
+            end.fastest_tried =
+                fmt::format("\n      of those tried {} ({:.2f} %):{}", tried->first,
+                            100 * (known.at(tried->first).us / fastest->second.us - 1), tried->second);
         run.ends[text] = std::move(end);
     }
     return run;
@@ -371,13 +377,13 @@ void print_losers(const std::vector<FinishedRun>& runs, double limit) {
             const End& end = run.ends.at(problem);
             if (end.loss <= limit) continue;
             const auto seen = end.seen.find(end.fastest);
-            winners[fmt::format("{:.2f} %: {}", 100 * end.loss, end.winner)] =
-                fmt::format("{}: {}", end.fastest, seen == end.seen.end() ? " not tried" : seen->second);
+            winners[fmt::format("{:.2f} %: {}{}", 100 * end.loss, end.winner, end.seen.at(end.winner))] =
+                fmt::format("fastest {}: {}{}", end.fastest,
+                            seen == end.seen.end() ? " not tried" : seen->second, end.fastest_tried);
         }
         if (winners.empty()) continue;
         fmt::print("  loses more than {:.1f} %: {}\n", 100 * limit, problem);
-        for (const auto& [winner, fastest] : winners)
-            fmt::print("    {}\n      fastest {}\n", winner, fastest);
+        for (const auto& [winner, fastest] : winners) fmt::print("    {}\n      {}\n", winner, fastest);
     }
 }
 

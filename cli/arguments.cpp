@@ -2,7 +2,28 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+
 namespace hone::cli {
+namespace {
+
+/// What the library would take for the largest number that there is.
+std::string refusal_of_long_number(const std::string& text) {
+    errno = 0;
+    static_cast<void>(std::strtoll(text.c_str(), nullptr, 0));
+    return errno == ERANGE ? "Value " + text + " has too many digits" : "";
+}
+
+/// No comparison refuses it.
+std::string refusal_of_nan(const std::string& text) {
+    double value = 0;
+    const bool is_nan = CLI::detail::lexical_cast(text, value) && std::isnan(value);
+    return is_nan ? "Value " + text + " is no number" : "";
+}
+
+}  // namespace
 
 Argument Argument::required() const {
     option_->required();
@@ -21,6 +42,7 @@ Argument Argument::range(int least, int most) const {
 
 Argument Argument::range(double least, double most) const {
     option_->check(CLI::Range(least, most));
+    option_->check(refusal_of_nan);
     return *this;
 }
 
@@ -60,12 +82,12 @@ Argument Arguments::add_option(const std::string& names, int& value, const std::
 }
 
 Argument Arguments::add_option(const std::string& names, std::int64_t& value, const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
+    return Argument(*app_->add_option(names, value, says)->check(refusal_of_long_number));
 }
 
 Argument Arguments::add_option(const std::string& names, std::optional<std::int64_t>& value,
                                const std::string& says) const {
-    return Argument(*app_->add_option(names, value, says));
+    return Argument(*app_->add_option(names, value, says)->check(refusal_of_long_number));
 }
 
 Argument Arguments::add_option(const std::string& names, double& value, const std::string& says) const {

@@ -191,8 +191,8 @@ Runner declare_compile(const Arguments& app) {
     options->target.declare(app);
     app.add_option("--arch", options->arch, "Architecture (default: this machine's GPU)")
         .type_name(arch_type());
-    const Argument top =
-        app.add_option("--top", options->top, "Also the best N predictions for each problem");
+    const Argument top = app.add_option("--top", options->top, "Also the best N predictions for each problem")
+                             .range(0, 1 << 20);
     app.add_option(
            "--kernels", options->kernels,
            "No more than N kernels of each static problem: its winners, as hone tune --kernels leaves "

@@ -163,8 +163,8 @@ Runner declare_explain(const Arguments& app) {
     app.add_option("--gpu", options->gpu, "Explain for this GPU (default: 0)");
     app.add_option("--arch", options->arch, "Explain for an architecture instead of a GPU of this machine")
         .type_name(arch_type());
-    app.add_option("--max", options->max,
-                   "Largest dynamic value that the caller prepares for (default 8192)");
+    app.add_option("--max", options->max, "Largest dynamic value that the caller prepares for (default 8192)")
+        .range(1, 1 << 30);
     return [options](const Console& console) { return explain(*options, console); };
 }
 

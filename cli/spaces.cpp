@@ -69,8 +69,7 @@ std::string values_of(const Field& field) {
 
 std::string default_of(const Field& field) {
     if (field.default_value < 0) return std::string(field.default_as);
-    if (field.kind != Field::Kind::choice) return fmt::format("{}", field.default_value);
-    return std::string(field.choices[static_cast<std::size_t>(field.default_value)]);
+    return value_text(field, field.default_value);
 }
 
 std::string_view kind_of(const Field& field) {

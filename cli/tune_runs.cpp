@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/stored.h"
 #include "runtime/compile/compiler_count.h"
+#include "tuner/compile/compile_slots.h"
 #include "tuner/compile/no_images.h"
 #include "tuner/data_files.h"
 #include "tuner/measure/gpu_session.h"
@@ -74,7 +75,17 @@ std::vector<Workload> deal(const Workload& workload, std::size_t hands) {
     return shares;
 }
 
-TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, std::size_t neighbours,
+/// Compilers that GPUs which are tuned side by side have together. Each pool has processes for twice its
+/// share, so that a GPU with many images to compile may use what another one leaves.
+struct SharedCompilers {
+    int of_each_pool;
+    tuner::CompileSlots slots;
+
+    SharedCompilers(int all, std::size_t pools)
+        : of_each_pool(std::clamp(2 * all / static_cast<int>(pools), 1, all)), slots(all) {}
+};
+
+TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, SharedCompilers& compilers,
                    const TuneContext& context, const tuner::ProgressSink& progress) {
     TuneRun run{.device = device, .source = fmt::format("measured on GPU {}", device.ordinal), .result = {}};
     const std::optional<tuner::TuneOptions> options = context.options_now();
@@ -83,9 +94,9 @@ TuneRun run_on_gpu(const Workload& workload, const tuner::DeviceInfo& device, st
         return run;
     }
     cache::Cache cache = open_user_cache();
-    const int workers = std::max(1, runtime::compiler_count() / static_cast<int>(neighbours));
-    tuner::GpuSession session =
-        tuner::open_gpu(cache, device, {}, {.arch = {}, .nvrtc = {}, .workers = workers});
+    tuner::GpuSession session = tuner::open_gpu(
+        cache, device, {},
+        {.arch = {}, .nvrtc = {}, .workers = compilers.of_each_pool, .slots = &compilers.slots});
     std::optional<tuner::RecordingMeasurer> recording;
     if (!context.options.record_file.empty())
         recording.emplace(*session.measurer, context.options.record_file);
@@ -130,11 +141,12 @@ std::vector<TuneRun> run_on_kind(const Workload& workload, const std::vector<tun
                                  const TuneContext& context) {
     const std::vector<Workload> shares = deal(workload, devices.size());
     SharedProgress progress(context.console, shares.size());
+    SharedCompilers compilers(runtime::compiler_count(), shares.size());
     std::vector<TuneRun> runs(shares.size());
     std::vector<std::exception_ptr> failures(shares.size());
     const auto work = [&](std::size_t i) {
         try {
-            runs[i] = run_on_gpu(shares[i], devices[i], shares.size(), context, progress.sink(i));
+            runs[i] = run_on_gpu(shares[i], devices[i], compilers, context, progress.sink(i));
         } catch (...) {
             failures[i] = std::current_exception();
         }

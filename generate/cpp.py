@@ -128,6 +128,16 @@ def columns(items: typing.Sequence[str], indent: int) -> typing.List[str]:
             for row in best]
 
 
+def listed(head: str, items: typing.Sequence[str]) -> typing.List[str]:
+    """head{items}; in one line, or in columns behind the brace."""
+    line = f"{head}{{{', '.join(items)}}};"
+    if len(line) <= WIDTH:
+        return [line]
+    ended = [item + "," for item in items[:-1]] + [items[-1] + "};"]
+    rows = columns(ended, len(head) + 1)
+    return [f"{head}{{{rows[0].lstrip()}", *rows[1:]]
+
+
 def real(value: float, suffix: str) -> str:
     """1e-05 with a suffix as people write it: 1e-5F."""
     text = f"{value:g}".replace("e-0", "e-")

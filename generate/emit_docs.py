@@ -3,7 +3,7 @@ import typing
 
 from generate import abi, emit_c
 from generate.emit_cpp import size_parameter
-from generate.enums import ENUMS, STATUSES
+from generate.enums import STATUSES
 from generate.operators import CallArgument, Given, Operator
 from generate.words import in_cpp
 
@@ -25,7 +25,7 @@ def _shown(given: Given) -> str:
 
 def _kind(given: Given) -> str:
     if given.kind == "enum":
-        return ", ".join(value.word for value in ENUMS[given.enum].values)
+        return ", ".join(value.word for value in given.values)
     return {"int64": given.allowed or "integer", "flag": "yes or no", "dtype": "fp32, fp16, bf16"}[given.kind]
 
 

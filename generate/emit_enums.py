@@ -13,12 +13,12 @@ def snake(name: str) -> str:
 def _enum(enum: Enum) -> typing.List[str]:
     names = [value.name for value in enum.values]
     words = [value.says for value in enum.values]
-    quoted = ", ".join(f'"{value.word}"' for value in enum.values)
+    quoted = [f'"{value.word}"' for value in enum.values]
     lines = [*cpp.comment(enum.says), f"enum class {enum.name} : std::uint8_t {{"]
     lines += cpp.one_a_line(names, 4, words, last_comma=True)
     names_line = f"inline constexpr std::array<std::string_view, {len(names)}> {snake(enum.name)}_names"
     return [*lines, "};", "/// Their words, by number.",
-            *cpp.filled(names_line + "{", quoted.split(", "), "};"), ""]
+            *cpp.listed(names_line, quoted), ""]
 
 
 def header() -> str:

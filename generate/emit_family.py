@@ -67,10 +67,9 @@ def _choice_arrays(family: Family) -> typing.List[str]:
     for field in family.fields:
         if field.kind == "choice":
             words = ["no", "yes"] if field.enum == "bool" else field.choices
-            quoted = ", ".join(f'"{word}"' for word in words)
-            line = f"inline constexpr std::string_view {_choices(field)}[] = {{{quoted}}};"
-            if line not in lines:
-                lines.append(line)
+            made = cpp.listed(f"inline constexpr std::string_view {_choices(field)}[] = ", [f'"{word}"' for word in words])
+            if made[0] not in lines:
+                lines += made
     return lines + [""] if lines else []
 
 

@@ -150,7 +150,7 @@ def _field_words(given: Given, operator: Operator) -> str:
     words = given.words.replace("`in`", "in_features").replace("`out`", "out_features").replace("`", "")
     allowed = given.allowed
     if given.kind == "enum":
-        allowed = ", ".join(f'"{value.name}"' for value in ENUMS[given.enum].values)
+        allowed = ", ".join(f'"{value.name}"' for value in given.values)
     elif given.kind == "dtype" and ":" not in words:
         field = operator.family.field(given.field) if operator.family else None
         choices = field.choices[field.least:] if field else FIELD_DTYPES

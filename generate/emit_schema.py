@@ -47,11 +47,13 @@ def schema(operator: Operator, lock: abi.Lock) -> typing.Dict[str, typing.Any]:
 
 
 def _literal(text: str) -> typing.List[str]:
-    """A string constant in lines; a quote and a backslash take two places."""
+    """A string constant in lines, of which the last has room for what closes it; a quote and a backslash take two
+    places."""
     pieces, line = [], ""
-    for letter in text:
+    for place, letter in enumerate(text):
         shown = "\\" + letter if letter in '"\\' else letter
-        if len(line) + len(shown) > cpp.WIDTH - 8:
+        closes = 1 if place + 1 == len(text) else 0
+        if len(line) + len(shown) > cpp.WIDTH - 8 - closes:
             pieces.append(line)
             line = ""
         line += shown

@@ -4,7 +4,6 @@ import typing
 
 from generate import abi, cpp, emit_c
 from generate.emit_c_api import NOTE
-from generate.enums import ENUMS
 from generate.operators import CallArgument, Given, Operator
 
 
@@ -28,7 +27,7 @@ def _given(given: Given, numbers: _Numbers) -> typing.Tuple[str, str]:
         return str(int(not given.default)), "false" if given.default else "true"
     if given.kind == "dtype":
         return "HONE_FP16", "Dtype::fp16"
-    value = next(value for value in reversed(ENUMS[given.enum].values) if value.word != given.default)
+    value = next(value for value in reversed(given.values) if value.word != given.default)
     return value.c, f"{given.enum}::{value.name}"
 
 

@@ -42,7 +42,10 @@ ENUMS = {enum.name: enum for enum in [
           Value("gelu_tanh", "HONE_GELU_TANH", "0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))"),
           Value("gelu_erf", "HONE_GELU_ERF", "0.5 x (1 + erf(x / sqrt(2)))"),
           Value("silu", "HONE_SILU", "x / (1 + exp(-x))"),
-          Value("relu", "HONE_RELU")]),
+          Value("relu", "HONE_RELU"),
+          Value("swiglu_oai", "HONE_SWIGLU_OAI",
+                "gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the gate's "
+                "product, at most 7, and u the other one, from -7 to 7")]),
     Enum("QuantFormat", "quant_format",
          "How a weight is stored: value = (code - zero point) * scale. docs/formats.md says where each bit stands.",
          [Value("w4a16", "HONE_QUANT_W4A16",

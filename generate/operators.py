@@ -7,8 +7,8 @@ import dataclasses
 import re
 import typing
 
-from generate.enums import ENUMS
-from generate.families import Family, Record
+from generate.enums import ENUMS, Value
+from generate.families import Family, Field, Record
 
 def snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
@@ -26,6 +26,13 @@ class Given(Record):
     largest: bool = False
     sequences: bool = False  # of a maximum: a call has one for each sequence
     allowed: str = ""
+    words_of: typing.Optional[Field] = None  # of `enum`: the field whose words are the first of the enum's
+
+    @property
+    def values(self) -> typing.List[Value]:
+        """What a choice may be."""
+        every = ENUMS[self.enum].values
+        return every[:len(self.words_of.choices)] if self.words_of else every
 
 
 def integer(name: str, default: int, words: str = "", *, allowed: str = "") -> Given:
@@ -36,8 +43,9 @@ def flag_field(name: str, words: str = "", *, default: bool = False) -> Given:
     return Given(name, "flag", default, words)
 
 
-def choice_field(name: str, enum: str, default: str, words: str = "") -> Given:
-    return Given(name, "enum", default, words, enum)
+def choice_field(name: str, enum: str, default: str, words: str = "", *, of: typing.Optional[Family] = None) -> Given:
+    """`of`: the family that has the field, too, with what it allows."""
+    return Given(name, "enum", default, words, enum, words_of=of.field(name) if of else None)
 
 
 def dtype_field(words: str, *, name: str = "dtype", default: str = "bf16") -> Given:
@@ -279,6 +287,7 @@ def _resolved(family: typing.Optional[Family], given: Given) -> Given:
     else:
         given.kind = "dtype" if field.enum == "Dtype" else "enum"
         given.enum = "" if field.enum == "Dtype" else field.enum
+        given.words_of = field
         index = field.default or 0
         word = "bf16" if field.enum == "Dtype" and field.default is None else field.choices[index]
         given.default = word if given.default is None else given.default

@@ -25,10 +25,13 @@ enum class Activation : std::uint8_t {
     gelu_erf,   ///< 0.5 x (1 + erf(x / sqrt(2)))
     silu,       ///< x / (1 + exp(-x))
     relu,
+    /// gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the gate's
+    /// product, at most 7, and u the other one, from -7 to 7
+    swiglu_oai,
 };
 /// Their words, by number.
-inline constexpr std::array<std::string_view, 5> activation_names{"none", "gelu_tanh", "gelu_erf", "silu",
-                                                                  "relu"};
+inline constexpr std::array<std::string_view, 6> activation_names{"none", "gelu_tanh", "gelu_erf",
+                                                                  "silu", "relu",      "swiglu_oai"};
 
 /// How a weight is stored: value = (code - zero point) * scale. docs/formats.md says where each bit stands.
 enum class QuantFormat : std::uint8_t {

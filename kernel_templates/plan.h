@@ -13,7 +13,7 @@
 namespace hone {
 
 inline constexpr int max_launches = 3;
-inline constexpr int max_kernel_args = 40;
+inline constexpr int max_kernel_args = 44;
 inline constexpr int max_substitutions = 6;
 inline constexpr int max_tensor_maps = 6;
 inline constexpr int max_plan_values = 8;

@@ -6,11 +6,6 @@
 namespace hone {
 namespace {
 
-std::string value_text(const Field& field, std::int64_t value) {
-    if (field.kind == Field::Kind::choice) return std::string(field.choices[static_cast<std::size_t>(value)]);
-    return std::to_string(value);
-}
-
 bool is_quiet(const Field& field, std::int64_t value) {
     return field.quiet_default && value == field.default_value;
 }
@@ -87,6 +82,11 @@ std::vector<std::string_view> family_names() {
 }
 
 }  // namespace
+
+std::string value_text(const Field& field, std::int64_t value) {
+    if (field.kind == Field::Kind::choice) return std::string(field.choices[static_cast<std::size_t>(value)]);
+    return std::to_string(value);
+}
 
 int field_index(const Family& family, std::string_view name) {
     for (std::size_t i = 0; i < family.fields.size(); ++i) {

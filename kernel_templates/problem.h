@@ -58,6 +58,9 @@ struct Problem {
 [[nodiscard]] std::string static_text(const Problem&);
 [[nodiscard]] std::string dynamic_text(const Problem&);
 
+/// One of the field's values as it stands in these texts, "bf16" or "4096".
+[[nodiscard]] std::string value_text(const Field&, std::int64_t value);
+
 /// Inverse of to_string; fields with a default may be left out, in any order, each once. On failure `error`
 /// names the field, the value and what is allowed (with the nearest known name for a misspelt one).
 [[nodiscard]] std::optional<Problem> parse_problem(std::string_view text, std::string* error = nullptr);

@@ -89,7 +89,10 @@ typedef enum hone_activation {
     HONE_GELU_TANH = 1, /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
     HONE_GELU_ERF = 2,  /* 0.5 x (1 + erf(x / sqrt(2))) */
     HONE_SILU = 3,      /* x / (1 + exp(-x)) */
-    HONE_RELU = 4
+    HONE_RELU = 4,
+    /* gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the gate's
+     * product, at most 7, and u the other one, from -7 to 7 */
+    HONE_SWIGLU_OAI = 5
 } hone_activation;
 
 /* How a weight is stored: value = (code - zero point) * scale. docs/formats.md says where each bit stands. */
@@ -226,7 +229,8 @@ HONE_API const char* hone_schema(const char* name);
  * One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels that
  * read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
  * queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
- * call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others. */
+ * call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own is
+ * read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others. */
 typedef struct hone_attention {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of q and out, and of k and v */
@@ -261,7 +265,8 @@ HONE_API hone_status hone_attention_init(hone_attention* description, size_t str
  * cache the batch stride is the distance of two pages, of packed tensors it means nothing. 16 bytes always
  * suffice as alignment of pointers and strides. `out` may be q itself, with the same strides; other overlaps
  * are not allowed. k and v may be tensors or caches: a call of up to 16 queries (not packed) needs the same
- * strides for both. */
+ * strides for both, and single tokens among packed queries are as fast as such a call where they have them.
+ */
 typedef struct hone_attention_args {
     uint32_t struct_size;
     float scale;       /* factor of q k^T; 0 or less: 1 / sqrt(head_dim) */
@@ -372,10 +377,10 @@ HONE_API hone_status hone_embedding_explain(const hone_runtime* runtime, const h
 
 /* A linear layer of a mixture of experts: row p of x, sorted by expert as hone_expert_routing says, times the
  * weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
- * bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
- * token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the sum
- * over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
- * which was rounded to dtype before. */
+ * bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias), but with swiglu_oai what Activation
+ * says of both. With gather, x has a row for each token, and place p takes that of token rows[p] / top_k.
+ * With combine, out has a row for each token: the sum over slots, in their order and in fp32, of
+ * routing_weights[token, slot] times the result of that pair, which was rounded to dtype before. */
 typedef struct hone_expert_linear {
     uint32_t struct_size;
     int32_t dtype;      /* hone_dtype: element type of x, weights and out */
@@ -579,32 +584,35 @@ HONE_API hone_status hone_fused_ffn_explain(const hone_runtime* runtime, const h
                                             size_t capacity, size_t* length);
 
 /* y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With a
- * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. */
+ * residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. With unit_offset,
+ * as in Gemma's models, the weight counts as 1 + weight, which is not rounded. */
 typedef struct hone_rms_norm {
     uint32_t struct_size;
-    int32_t dtype;    /* hone_dtype: element type of x, residual, weight and sum */
-    int64_t hidden;   /* elements of a row, 1 to 262144 */
-    int64_t max_rows; /* most rows of one call */
-    int32_t output;   /* hone_norm_output */
-    int32_t residual; /* 0 or 1 */
+    int32_t dtype;       /* hone_dtype: element type of x, residual, weight and sum */
+    int64_t hidden;      /* elements of a row, 1 to 262144 */
+    int64_t max_rows;    /* most rows of one call */
+    int32_t output;      /* hone_norm_output */
+    int32_t residual;    /* 0 or 1 */
+    int32_t unit_offset; /* 0 or 1 */
 } hone_rms_norm;
 #define HONE_RMS_NORM_INIT \
-    { sizeof(hone_rms_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0 }
+    { sizeof(hone_rms_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 0 }
 HONE_API hone_status hone_rms_norm_init(hone_rms_norm* description, size_t struct_size);
 
 /* y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like hone_rms_norm. */
 typedef struct hone_layer_norm {
     uint32_t struct_size;
-    int32_t dtype;     /* hone_dtype: element type of x, residual, weight, bias and sum */
-    int64_t hidden;    /* elements of a row, 1 to 262144 */
-    int64_t max_rows;  /* most rows of one call */
-    int32_t output;    /* hone_norm_output */
-    int32_t residual;  /* 0 or 1 */
-    int32_t bias;      /* 0 or 1 */
-    uint32_t reserved; /* 0 */
+    int32_t dtype;       /* hone_dtype: element type of x, residual, weight, bias and sum */
+    int64_t hidden;      /* elements of a row, 1 to 262144 */
+    int64_t max_rows;    /* most rows of one call */
+    int32_t output;      /* hone_norm_output */
+    int32_t residual;    /* 0 or 1 */
+    int32_t bias;        /* 0 or 1 */
+    uint32_t reserved;   /* 0 */
+    int32_t unit_offset; /* 0 or 1 */
 } hone_layer_norm;
 #define HONE_LAYER_NORM_INIT \
-    { sizeof(hone_layer_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 1, 0 }
+    { sizeof(hone_layer_norm), HONE_BF16, 0, 8192, HONE_OUTPUT_SAME, 0, 1, 0, 0 }
 HONE_API hone_status hone_layer_norm_init(hone_layer_norm* description, size_t struct_size);
 
 /* One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Runs the tests with the ctest label `gpu` on a machine with a GPU, from a build that may have been made elsewhere, the
 # examples, and the tests of the Python package that need PyTorch and a GPU:
-#   tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]
+#   tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python | --cpp [NAME...]]
 # --sanitize runs the kernels at small sizes under compute-sanitizer as well: every variant of every family with memcheck,
 # racecheck, synccheck and initcheck, and the operators' small cases with the first three.
-# --python runs the tests of the Python package alone; PYTHON names another interpreter than python3, SECONDS_A_FILE another
-# time limit than 300 for a file of them or a case in C++.
+# --python runs the tests of the Python package alone, --cpp those in C++, of all files or of those with a NAME in their path.
+# PYTHON names another interpreter than python3, SECONDS_A_FILE another time limit than 300 for a file in Python or a case in C++.
 # Exit code: 0 when every program passed.
 set -u
-build=$(realpath "${1:?usage: tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python]}")
+build=$(realpath "${1:?usage: tests/run_gpu_tests.sh BUILD_FOLDER [--sanitize | --python | --cpp [NAME...]]}")
 option=${2:-}
+wanted=("${@:3}")
 cd "$(dirname "$0")/.." || exit 2
 failed=0
 
@@ -18,36 +19,53 @@ run() {
     "$@" || { echo "FAILED with $?: $*"; failed=1; }
 }
 
-# Several commands at once, since most of their time is one thread's compiling: `start NAME COMMAND...` for each, then `finish`,
-# which shows what they said, in the order of their start. As many as the GPU has memory for, 1.5 GB each with its context.
+# Several commands at once, since most of their time is compiling: `start NAME COMMAND...` for each, then `finish`, which shows
+# what they said, in the order of their start; progress goes to stderr. As many as there are cores, and as the GPU has memory for, 1.5 GB each with its
+# context.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 free_mib=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null | head -n 1)
 places=$((${free_mib:-24576} / 1500 + 1))
+cores=$(nproc)
+((places <= cores)) || places=$cores
 names=()
 start() {
     local number=${#names[@]} limit=${SECONDS_A_FILE:-300}
     while (($(jobs -rp | wc -l) >= places)); do wait -n || true; done
     names+=("$1")
     shift
-    (timeout "$limit" "$@" >"$scratch/$number.txt" 2>&1; echo $? >"$scratch/$number.status") &
+    (
+        began=$SECONDS
+        timeout --foreground "$limit" "$@" >"$scratch/$number.txt" 2>&1  # so that Ctrl-C ends it, too
+        status=$?
+        echo "$status $((SECONDS - began))" >"$scratch/$number.status"
+        echo "$((SECONDS - began)) s, $status: ${names[$number]}" >&2
+    ) &
 }
 finish() {
-    local number status
+    local number status seconds
     wait
     for number in "${!names[@]}"; do
-        status=$(cat "$scratch/$number.status")
-        echo "== ${names[$number]}"
+        read -r status seconds <"$scratch/$number.status"
+        echo "== ${names[$number]} ($seconds s)"
         cat "$scratch/$number.txt"
         [ "$status" -eq 0 ] || { echo "FAILED with $status: ${names[$number]}"; failed=1; }
     done
     names=()
 }
 
+is_wanted() {
+    local name
+    [ ${#wanted[@]} -eq 0 ] && return
+    for name in "${wanted[@]}"; do [[ $1 == *"$name"* ]] && return; done
+    return 1
+}
+
 # Every case in a process of its own.
 cpp_tests() {
     local file binary name
     while read -r file; do
+        is_wanted "$file" || continue
         binary=$build/tests/hone_$(echo "$file" | cut -d/ -f2)_tests
         while read -r name; do
             start "$file: $name" "$binary" "--source-file=*/$file" "--test-case=${name//,/\\,}"
@@ -103,8 +121,9 @@ sanitized_tests() {
     done
 }
 
-[ "$option" = --python ] || { cpp_tests; examples; }
-python_tests
+[ "$option" = --python ] || cpp_tests
+[ "$option" = --python ] || [ "$option" = --cpp ] || examples
+[ "$option" = --cpp ] || python_tests
 [ "$option" = --sanitize ] && sanitized_tests
 [ "$failed" -eq 0 ] && echo "all GPU tests passed"
 exit "$failed"

@@ -85,6 +85,9 @@ const (
 	// x / (1 + exp(-x))
 	ActivationSilu Activation = 3
 	ActivationRelu Activation = 4
+	// gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the
+	// gate's product, at most 7, and u the other one, from -7 to 7
+	ActivationSwigluOai Activation = 5
 )
 
 // QuantFormat: how a weight is stored: value = (code - zero point) * scale. docs/formats.md says
@@ -139,8 +142,9 @@ const (
 // One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
 // kernels that read a KV cache at the speed of memory, others those of prefill, which read codes of
 // fp8, too. Packed queries over a paged cache are chunks of prompts, prompts behind a cached prefix
-// and single tokens in one call. Lengths, starts and page tables are on the device: a captured
-// graph may be replayed with others.
+// and single tokens in one call, which enqueues kernels of both kinds where it may have single
+// tokens: of each only what is its own is read. Lengths, starts and page tables are on the device:
+// a captured graph may be replayed with others.
 type Attention struct {
 	// heads of q and out
 	Heads int64
@@ -254,7 +258,8 @@ func (d Attention) Explain(r *Runtime, batch, qLen, kvLen int64, format TextForm
 // of one, that stride apart. Of a paged cache the batch stride is the distance of two pages, of
 // packed tensors it means nothing. 16 bytes always suffice as alignment of pointers and strides.
 // `out` may be q itself, with the same strides; other overlaps are not allowed. k and v may be
-// tensors or caches: a call of up to 16 queries (not packed) needs the same strides for both.
+// tensors or caches: a call of up to 16 queries (not packed) needs the same strides for both, and
+// single tokens among packed queries are as fast as such a call where they have them.
 type AttentionArgs struct {
 	// [batch, q_len, heads, head_dim]; packed: [q_tokens, heads, head_dim]
 	Q DevicePointer
@@ -536,10 +541,10 @@ func (p *PreparedEmbedding) WorkspaceBytes(tokens int64) (uint64, error) {
 // ExpertLinear: A linear layer of a mixture of experts: row p of x, sorted by expert as
 // ExpertRouting says, times the weight of expert e with starts[e] <= p < starts[e + 1], accumulated
 // in fp32. activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T +
-// up_bias). With gather, x has a row for each token, and place p takes that of token rows[p] /
-// top_k. With combine, out has a row for each token: the sum over slots, in their order and in
-// fp32, of routing_weights[token, slot] times the result of that pair, which was rounded to dtype
-// before.
+// up_bias), but with swiglu_oai what Activation says of both. With gather, x has a row for each
+// token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each
+// token: the sum over slots, in their order and in fp32, of routing_weights[token, slot] times the
+// result of that pair, which was rounded to dtype before.
 type ExpertLinear struct {
 	// elements of a row of x, 1 to 262144
 	In int64
@@ -1129,16 +1134,18 @@ func (p *PreparedFusedFfn) WorkspaceBytes(tokens int64) (uint64, error) {
 
 // RmsNorm: y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements,
 // accumulated in fp32. With a residual, x + residual (rounded to dtype) takes the place of x and is
-// written to `sum`.
+// written to `sum`. With unit_offset, as in Gemma's models, the weight counts as 1 + weight, which
+// is not rounded.
 type RmsNorm struct {
 	// elements of a row, 1 to 262144
 	Hidden int64
 	// most rows of one call
 	MaxRows int64
 	// element type of x, residual, weight and sum
-	Dtype    Dtype
-	Output   NormOutput
-	Residual bool
+	Dtype      Dtype
+	Output     NormOutput
+	Residual   bool
+	UnitOffset bool
 }
 
 // NewRmsNorm has the library's defaults.
@@ -1146,11 +1153,12 @@ func NewRmsNorm() RmsNorm {
 	var c C.hone_rms_norm
 	mustInit(C.hone_rms_norm_init(&c, C.size_t(unsafe.Sizeof(c))))
 	return RmsNorm{
-		Hidden:   int64(c.hidden),
-		MaxRows:  int64(c.max_rows),
-		Dtype:    Dtype(c.dtype),
-		Output:   NormOutput(c.output),
-		Residual: c.residual != 0,
+		Hidden:     int64(c.hidden),
+		MaxRows:    int64(c.max_rows),
+		Dtype:      Dtype(c.dtype),
+		Output:     NormOutput(c.output),
+		Residual:   c.residual != 0,
+		UnitOffset: c.unit_offset != 0,
 	}
 }
 
@@ -1162,6 +1170,7 @@ func (d RmsNorm) c() C.hone_rms_norm {
 	c.dtype = C.int32_t(d.Dtype)
 	c.output = C.int32_t(d.Output)
 	c.residual = flag(d.Residual)
+	c.unit_offset = flag(d.UnitOffset)
 	return c
 }
 
@@ -1194,10 +1203,11 @@ type LayerNorm struct {
 	// most rows of one call
 	MaxRows int64
 	// element type of x, residual, weight, bias and sum
-	Dtype    Dtype
-	Output   NormOutput
-	Residual bool
-	Bias     bool
+	Dtype      Dtype
+	Output     NormOutput
+	Residual   bool
+	Bias       bool
+	UnitOffset bool
 }
 
 // NewLayerNorm has the library's defaults.
@@ -1205,12 +1215,13 @@ func NewLayerNorm() LayerNorm {
 	var c C.hone_layer_norm
 	mustInit(C.hone_layer_norm_init(&c, C.size_t(unsafe.Sizeof(c))))
 	return LayerNorm{
-		Hidden:   int64(c.hidden),
-		MaxRows:  int64(c.max_rows),
-		Dtype:    Dtype(c.dtype),
-		Output:   NormOutput(c.output),
-		Residual: c.residual != 0,
-		Bias:     c.bias != 0,
+		Hidden:     int64(c.hidden),
+		MaxRows:    int64(c.max_rows),
+		Dtype:      Dtype(c.dtype),
+		Output:     NormOutput(c.output),
+		Residual:   c.residual != 0,
+		Bias:       c.bias != 0,
+		UnitOffset: c.unit_offset != 0,
 	}
 }
 
@@ -1223,6 +1234,7 @@ func (d LayerNorm) c() C.hone_layer_norm {
 	c.output = C.int32_t(d.Output)
 	c.residual = flag(d.Residual)
 	c.bias = flag(d.Bias)
+	c.unit_offset = flag(d.UnitOffset)
 	return c
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <climits>
 #include <condition_variable>
@@ -222,7 +223,8 @@ class Generation {
                           .top_k = static_cast<std::int32_t>(options_.top_k),
                           .top_p = static_cast<float>(options_.top_p),
                           .min_p = static_cast<float>(options_.min_p),
-                          .seed = options_.seed + number};
+                          .seed = std::bit_cast<std::int64_t>(std::bit_cast<std::uint64_t>(options_.seed) +
+                                                              static_cast<std::uint64_t>(number))};
         if (tokenizer_ && !options_.ignore_end) request.end_ids = tokenizer_->eos_ids();
         return request;
     }
@@ -365,23 +367,23 @@ Runner declare_generate(const Arguments& app) {
         .one_value_each();
     app.add_option("--temperature", options->temperature, "0: the likeliest token (default)")
         .range(0.0, 100.0);
-    app.add_option("--top-k", options->top_k, "Of the likeliest so many; 0: all");
+    app.add_option("--top-k", options->top_k, "Of the likeliest so many; 0: all").range(0, INT32_MAX);
     app.add_option("--top-p", options->top_p, "Of the likeliest with this share").range(0.0, 1.0);
     app.add_option("--min-p", options->min_p, "Of those at least so likely as a share of the likeliest")
         .range(0.0, 1.0);
     app.add_option("--seed", options->seed, "The same seed draws the same text");
     options->format.declare(app);
     options->kv_cache.declare(app);
-    app.add_option("--context", options->context,
-                   "Tokens of a text, prompt included (default: as asked for)");
+    app.add_option("--context", options->context, "Tokens of a text, prompt included (default: as asked for)")
+        .range(2, 1 << 30);
     app.add_option("--gpu", options->device, "Number of the GPU (default: 0)").range(0, 1023);
     app.add_option("--sequences", options->sequences, "Texts that are generated side by side (default: 1)")
         .range(1, 256);
     app.add_option("--prompt-ids", options->prompt_ids,
                    "A prompt of these tokens, and tokens for the text: needs no tokenizer")
         .type_name("ID,ID...");
-    app.add_option("--prompt-tokens", options->prompt_tokens,
-                   "A prompt of so many tokens in place of a text");
+    app.add_option("--prompt-tokens", options->prompt_tokens, "A prompt of so many tokens in place of a text")
+        .range(1, 1 << 20);
     app.add_flag("--ignore-end", options->ignore_end, "The text goes on behind the model's end token");
     app.add_flag("--made-up", options->made_up,
                  "A known model's shapes with made-up weights: how fast it would be");

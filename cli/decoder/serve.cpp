@@ -127,7 +127,8 @@ Runner declare_serve(const Arguments& app) {
     app.add_option("--max-sequences", options->sequences, "Texts that are computed together (default: 64)")
         .range(1, 256);
     app.add_option("--context", options->context,
-                   "Tokens of a text, prompt included (default: as many as the model knows, at most 8192)");
+                   "Tokens of a text, prompt included (default: as many as the model knows, at most 8192)")
+        .range(2, 1 << 30);
     app.add_option("--max-step-tokens", options->step_tokens, "Tokens that a step computes (default: 2048)");
     app.add_option("--step-prompt-tokens", options->step_prompt_tokens,
                    "Of these, tokens of prompts beside texts that grow: fewer keep the time between tokens "

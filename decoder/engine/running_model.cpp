@@ -31,8 +31,23 @@ checkpoints::WeightFormat made_format(const ModelOptions& options) {
             .lm_head = request.lm_head};
 }
 
-void require(bool holds, std::string_view name, std::int64_t value, std::string_view allowed) {
+template <class Number>
+void require(bool holds, std::string_view name, Number value, std::string_view allowed) {
     if (!holds) throw DecoderError(fmt::format("{} is {}; allowed: {}", name, value, allowed));
+}
+
+/// What needs no GPU, before weights are read for minutes. `known`: the model's positions; 0: not said.
+void check(const ModelOptions& options, std::int64_t known) {
+    require(options.max_sequences >= 1 && options.max_sequences <= 256, "sequences", options.max_sequences,
+            "1 to 256");
+    require(options.max_step_tokens >= options.max_sequences && options.max_step_tokens <= 65536,
+            "tokens of a step", options.max_step_tokens,
+            fmt::format("{} (sequences) to 65536", options.max_sequences));
+    require(options.max_context >= 0, "context", options.max_context, "from 0, as much as is usual");
+    require(known == 0 || options.max_context <= known, "context", options.max_context,
+            fmt::format("1 to {}, as many positions as the model knows", known));
+    require(options.memory_share > 0 && options.memory_share <= 1, "share of the memory",
+            options.memory_share, "above 0, to 1");
 }
 
 /// What lies between the operators of a step, about.
@@ -53,10 +68,12 @@ struct RunningModel::Read {
     explicit Read(const ModelOptions& options) {
         if (options.made_up) {
             description = describe(*options.made_up, {});
+            check(options, description.model.max_position_embeddings);
             source = made_up_weights();
             return;
         }
         description = describe_folder(options.folder);
+        check(options, description.model.max_position_embeddings);
         source = checkpoint_weights(options.folder, description.model.quantization, options.quantize);
         if (const std::optional<StoredCodes> codes = source->codes()) description.model.dtype = codes->dtype;
         if (options.kv_dtype == KvDtype::fp8) kv_scales = read_kv_scales(*source, description);
@@ -95,12 +112,6 @@ Capacity RunningModel::capacity_for(const ModelOptions& options) const {
     capacity.context = options.max_context > 0 ? options.max_context
                        : known > 0             ? std::min(known, usual_context)
                                                : usual_context;
-    require(capacity.sequences >= 1 && capacity.sequences <= 256, "sequences", capacity.sequences,
-            "1 to 256");
-    require(capacity.step_tokens >= capacity.sequences && capacity.step_tokens <= 65536, "tokens of a step",
-            capacity.step_tokens, fmt::format("{} (sequences) to 65536", capacity.sequences));
-    require(known == 0 || capacity.context <= known, "context", capacity.context,
-            fmt::format("1 to {}, as many positions as the model knows", known));
     const std::int64_t page_bytes = description_.cache_bytes_a_token(capacity.kv_dtype) * page_size;
     const std::int64_t wanted = capacity.sequences * capacity.pages_a_sequence();
     const std::int64_t free_bytes =

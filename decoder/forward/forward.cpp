@@ -71,9 +71,9 @@ Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t s
             .without = {}};
 }
 
-std::pair<CUdeviceptr, CUdeviceptr> Forward::kv_scales_at(std::int64_t layer) const {
-    const std::size_t bytes = elements(layer * model_.model.num_key_value_heads) * sizeof(float);
-    return {memory_->k_scales.address() + bytes, memory_->v_scales.address() + bytes};
+std::pair<const float*, const float*> Forward::kv_scales_at(std::int64_t layer) const {
+    const std::int64_t first = layer * model_.model.num_key_value_heads;
+    return {memory_->k_scales.data() + first, memory_->v_scales.data() + first};
 }
 
 void Forward::enqueue_layers(const Step& step) {
@@ -206,6 +206,7 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
     const AttentionStrides row{.batch = 0, .token = model_.qkv_width(), .head = 0};
     const LayerWeights& weights = weights_.layers[elements(layer)];
     const std::int64_t half_table = capacity_.context * m.rotary_dim / 2;
+    const auto [k_scale, v_scale] = kv_scales_at(layer);
     RopeKvAppendArgs args{.q = qkv,
                           .k = qkv + model_.q_width() * bytes,
                           .v = qkv + (model_.q_width() + model_.kv_width()) * bytes,
@@ -214,8 +215,8 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
                           .v_cache = memory.values[elements(layer)].data(),
                           .cos = memory.angles.data(),
                           .sin = memory.angles.data() + half_table,
-                          .k_scale = memory.k_scales.data() + layer * m.num_key_value_heads,
-                          .v_scale = memory.v_scales.data() + layer * m.num_key_value_heads,
+                          .k_scale = k_scale,
+                          .v_scale = v_scale,
                           .q_weight = weights.q_norm,
                           .k_weight = weights.k_norm,
                           .q_strides = row,
@@ -241,14 +242,15 @@ void Forward::enqueue_append(std::int64_t layer, const Step& step) {
 void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     const StepInputs::Arrays& in = step.inputs.device();
     Memory& memory = *memory_;
+    const auto [k_scale, v_scale] = kv_scales_at(layer);
     AttentionArgs args{.q = memory.qkv.data(),
                        .k = memory.keys[elements(layer)].data(),
                        .v = memory.values[elements(layer)].data(),
                        .out = memory.attended.data(),
                        .kv_lengths = in.kv_lengths,
                        .page_table = in.pages,
-                       .k_scale = memory.k_scales.data() + layer * model_.model.num_key_value_heads,
-                       .v_scale = memory.v_scales.data() + layer * model_.model.num_key_value_heads,
+                       .k_scale = k_scale,
+                       .v_scale = v_scale,
                        .workspace = memory.workspace.data(),
                        .page_table_stride = step.inputs.pages_a_sequence(),
                        .pool_pages = capacity_.pages,

@@ -103,7 +103,7 @@ class Forward {
 
     [[nodiscard]] const Capacity& capacity() const { return capacity_; }
     /// Where on the GPU a layer's scales of keys and of values stand; of a cache of codes.
-    [[nodiscard]] std::pair<CUdeviceptr, CUdeviceptr> kv_scales_at(std::int64_t layer) const;
+    [[nodiscard]] std::pair<const float*, const float*> kv_scales_at(std::int64_t layer) const;
 
   private:
     struct Memory;

@@ -35,6 +35,7 @@ constexpr std::size_t header_bytes = std::size_t{64} << 10;
 /// A body that is too long is read on up to so many times what is allowed, so that the client sees why.
 constexpr std::size_t patience = 4;
 constexpr int backlog = 1024;
+constexpr int crowded_idle_ms = 500;
 
 std::string_view view(hone_http_text text) { return {text.bytes, text.size}; }
 hone_http_text text(const std::string& text) { return {text.data(), text.size()}; }
@@ -67,9 +68,15 @@ void read_body(Exchange& exchange) {
 /// Threads for connections, each of which has one as long as it lasts.
 class Threads final : public httplib::ThreadPool {
   public:
-    Threads(httplib::Server& server, const std::atomic<bool>& stops, std::size_t threads)
-        : ThreadPool(threads), server_(server), stops_(stops) {}
+    /// `open` counts connections, those that wait for a thread as well.
+    Threads(httplib::Server& server, const std::atomic<bool>& stops, std::atomic<int>& open,
+            std::size_t threads)
+        : ThreadPool(threads), server_(server), stops_(stops), open_(open) {}
 
+    void enqueue(std::function<void()> connection) override {
+        ++open_;
+        ThreadPool::enqueue(std::move(connection));
+    }
     void on_idle() override {
         if (stops_) server_.stop();
     }
@@ -77,7 +84,27 @@ class Threads final : public httplib::ThreadPool {
   private:
     httplib::Server& server_;
     const std::atomic<bool>& stops_;
+    std::atomic<int>& open_;
 };
+
+/// Whether a request is refused before its body is read, by which status; else 0. Where two headers say
+/// differently where a body ends, a proxy may see other requests than we do.
+int refusal(const httplib::Request& request) {
+    if (request.path.size() > max_path) return 414;
+    const std::size_t lengths = request.get_header_value_count("Content-Length");
+    const bool in_chunks = request.has_header("Transfer-Encoding");
+    const std::string length = request.get_header_value("Content-Length");
+    const bool is_number = length.find_first_not_of("0123456789") == std::string::npos;
+    if (lengths + (in_chunks ? 1 : 0) > 1 || !is_number) return 400;
+    const std::string encoding = request.get_header_value("Content-Encoding");
+    if (!encoding.empty() && encoding != "identity") return 415;
+    return request.is_multipart_form_data() ? 415 : 0;
+}
+
+/// cpp-httplib repeats to the client that it asked for this.
+void close_behind(const httplib::Request& request, httplib::Response& response) {
+    if (request.get_header_value("Connection") != "close") response.set_header("Connection", "close");
+}
 
 /// The exchange of this thread's connection: cpp-httplib's handlers get no word of where a request came from.
 thread_local Exchange* current = nullptr;
@@ -87,7 +114,7 @@ class Server final : public httplib::Server {
     Server(const hone_http_options& options, const hone_http_callbacks& callbacks)
         : options_(options), callbacks_(callbacks) {
         new_task_queue = [this] {
-            return new Threads(*this, stops_, static_cast<std::size_t>(options_.connections));
+            return new Threads(*this, stops_, open_, static_cast<std::size_t>(options_.connections));
         };
         set_socket_options(socket_options);
         set_tcp_nodelay(true);
@@ -122,10 +149,12 @@ class Server final : public httplib::Server {
   private:
     void add_handlers() {
         set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-            if (request.path.size() > max_path) response.status = 414;
-            if (request.path.size() <= max_path && request.method == "POST")
-                return HandlerResponse::Unhandled;
-            if (request.path.size() <= max_path) handle(request, response, nullptr);
+            if (const int status = refusal(request); status != 0) {
+                response.status = status;
+                return HandlerResponse::Handled;
+            }
+            if (request.method == "POST") return HandlerResponse::Unhandled;
+            handle(request, response, nullptr);
             if (request.has_header("Content-Length") || request.has_header("Transfer-Encoding"))
                 current->is_whole = false;
             return HandlerResponse::Handled;
@@ -136,6 +165,8 @@ class Server final : public httplib::Server {
             if (current->is_answered) return;
             current->request = &request;
             current->response = &response;
+            current->is_whole = false;  // where the next request begins, nobody knows
+            close_behind(request, response);
             callbacks_.refuse(callbacks_.user, current, response.status);
         });
     }
@@ -148,7 +179,7 @@ class Server final : public httplib::Server {
         current->reader = has_body ? reader : nullptr;
         callbacks_.handle(callbacks_.user, current);
         if (current->reader != nullptr) current->is_whole = false;
-        if (!current->is_whole) response.set_header("Connection", "close");
+        if (!current->is_whole) close_behind(request, response);
     }
 
     bool process_and_close_socket(socket_t socket) override {
@@ -156,13 +187,20 @@ class Server final : public httplib::Server {
             Connection connection(socket, {.request_bytes = patience * options_.max_body_bytes + header_bytes,
                                            .request = std::chrono::milliseconds(options_.request_timeout_ms),
                                            .write = std::chrono::milliseconds(options_.write_timeout_ms)});
-            while (connection.wait_for_request(std::chrono::milliseconds(options_.idle_timeout_ms),
-                                               [this] { return stops_.load(); }))
+            while (
+                connection.wait_for_request([this] { return idle_time(); }, [this] { return stops_.load(); }))
                 if (!answer(connection)) break;
         } catch (const std::exception&) {  // no memory: the connection is closed, others go on
         }
+        --open_;
         if (stops_) stop();
         return true;
+    }
+
+    /// How long a connection may say nothing: not long where others wait for its thread.
+    [[nodiscard]] std::chrono::milliseconds idle_time() const {
+        const int most = open_ > options_.connections ? crowded_idle_ms : options_.idle_timeout_ms;
+        return std::chrono::milliseconds(std::min(most, options_.idle_timeout_ms));
     }
 
     /// One request. False: the connection has nothing more to say.
@@ -183,6 +221,7 @@ class Server final : public httplib::Server {
     hone_http_options options_;
     hone_http_callbacks callbacks_;
     std::atomic<bool> stops_{false};
+    std::atomic<int> open_{0};
 };
 
 }  // namespace

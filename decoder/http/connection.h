@@ -24,11 +24,11 @@ class Connection final : public httplib::Stream {
     Connection& operator=(const Connection&) = delete;
     ~Connection() override;
 
-    /// Waits for a request's first byte. False: none came, or `stopped` said so.
-    template <class Stopped>
-    bool wait_for_request(std::chrono::milliseconds idle, const Stopped& stopped) {
+    /// Waits for a request's first byte. False: none came for as long as `idle` says, or `stopped` said so.
+    template <class Idle, class Stopped>
+    bool wait_for_request(const Idle& idle, const Stopped& stopped) {
         constexpr std::chrono::milliseconds glance{100};
-        for (auto waited = glance * 0; waited < idle && !stopped(); waited += glance) {
+        for (auto waited = glance * 0; waited < idle() && !stopped(); waited += glance) {
             if (begin_ < end_ || ready(POLLIN, glance)) return peer_speaks();
         }
         return false;

@@ -27,16 +27,19 @@ json read_object(std::string_view body) {
         if (object.is_object()) return object;
         throw ApiError(400, fmt::format("the body is {}; allowed: a JSON object", shown(object)));
     } catch (const json::exception& error) {
-        throw ApiError(400, fmt::format("the body is no JSON: {}", lossy_utf8(error.what())));
+        constexpr std::size_t most = 240;  // it repeats what it could not read
+        throw ApiError(400, fmt::format("the body is no JSON: {}", shortened(error.what(), most)));
     }
 }
 
+std::string shortened(std::string_view text, std::size_t most_bytes) {
+    return text.size() <= most_bytes ? lossy_utf8(text) : lossy_utf8(text.substr(0, most_bytes)) + "...";
+}
+
 std::string shown(const json& value) {
-    constexpr std::size_t most = 60;
     if (value.is_array()) return fmt::format("an array of {}", value.size());
     if (value.is_object()) return "an object";
-    const std::string text = text_of(value);
-    return text.size() <= most ? text : lossy_utf8(text.substr(0, most)) + "...";
+    return shortened(text_of(value));
 }
 
 Fields::Fields(const json& object, std::string place) : object_(object), place_(std::move(place)) {}

@@ -30,7 +30,9 @@ class Fields {
 
 /// The object that a body holds. Throws ApiError for what is none, and for what is nested too deep.
 [[nodiscard]] nlohmann::json read_object(std::string_view body);
-/// The beginning of a value, for messages.
+/// The beginning of a text, in characters, for messages: what comes from a client may be as long as a body.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t most_bytes = 60);
+/// The same of a value.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 }  // namespace hone::decoder

@@ -10,6 +10,7 @@
 #include "decoder/error.h"
 #include "decoder/serve/answer.h"
 #include "decoder/serve/api_error.h"
+#include "decoder/serve/fields.h"
 #include "decoder/text/utf8.h"
 #include "runtime/system/random_bits.h"
 
@@ -83,7 +84,7 @@ HttpReply Service::answer(const HttpRequest& request, HttpClient& client) {
 HttpReply Service::refuse(int status) const {
     const char* const why = status == 414   ? "the path is too long"
                             : status == 413 ? "the body is too long"
-                            : status == 415 ? "the body's Content-Encoding is not known"
+                            : status == 415 ? "the body comes packed or as a form; allowed: JSON as it is"
                                             : "this could not be read as a request";
     return reply_of(ApiError(status, why));
 }
@@ -204,7 +205,8 @@ ApiRequest Service::read(const HttpRequest& request, bool is_chat) {
     const std::lock_guard lock(parsing_);
     ApiRequest read = is_chat ? read_chat(body, random_seed()) : read_completion(body, random_seed());
     if (!read.model.empty() && read.model != model_.name)
-        throw ApiError(404, fmt::format("there is no model {}; there is {}", read.model, model_.name),
+        throw ApiError(404,
+                       fmt::format("there is no model {}; there is {}", shortened(read.model), model_.name),
                        "model", "model_not_found");
     return read;
 }

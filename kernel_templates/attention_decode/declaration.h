@@ -17,12 +17,13 @@ enum Pointer : int {
     k_cache,  ///< every layer has its own, as it has weights
     v_cache,
     kv_lengths,
+    q_starts,  ///< first tokens of the sequences, and the end
     page_table,
     k_scale,  ///< scales of codes, which count about as much as other elements when tuning
     v_scale,
     sinks,  ///< logits, beside scores times scale
     out,
-    lse,
+    lse,  ///< natural logarithms; [heads, q_rows] where packed
     workspace,
     pointer_count
 };
@@ -31,6 +32,7 @@ enum CallScalar : int {
     batch,
     kv_len,
     q_len,
+    q_rows,  ///< rows of the packed tensor; batch * q_len where it is not packed
     q_batch_stride,
     q_token_stride,
     q_head_stride,
@@ -47,9 +49,13 @@ enum CallScalar : int {
     scalar_count
 };
 
+/// Choices of the field `lengths`, in order.
+enum class Lengths : std::int64_t { no, yes, packed };
+
 inline constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
 inline constexpr std::string_view kv_dtype_choices[] = {"same", "fp8_e4m3"};
 inline constexpr std::string_view yes_no[] = {"no", "yes"};
+inline constexpr std::string_view lengths_choices[] = {"no", "yes", "packed"};
 
 inline constexpr Field fields[] = {
     {.name = "dtype",
@@ -97,10 +103,13 @@ inline constexpr Field fields[] = {
      .quiet_default = true},
     {.name = "lengths",
      .kind = Field::Kind::choice,
-     .meaning = "every sequence has its own length, kept on the device",
+     .meaning =
+         "whether every sequence has its own length, kept on the device; packed: q and out hold the tokens "
+         "of all sequences, too, cut by q_starts: those of a single one are served, the others left alone",
      .min = 0,
+     .max = 2,
      .default_value = 0,
-     .choices = yes_no},
+     .choices = lengths_choices},
     {.name = "page_size",
      .kind = Field::Kind::extent,
      .meaning = "tokens of a page; 0: the cache is contiguous",
@@ -139,7 +148,7 @@ struct Fields {
     bool softcap = false;
     bool lse = false;
     bool sinks = false;
-    bool lengths = false;
+    Lengths lengths = Lengths::no;
     std::int64_t page_size = 0;
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;
@@ -157,7 +166,7 @@ struct Fields {
             .softcap = problem[4] != 0,
             .lse = problem[5] != 0,
             .sinks = problem[6] != 0,
-            .lengths = problem[7] != 0,
+            .lengths = static_cast<Lengths>(problem[7]),
             .page_size = problem[8],
             .heads = problem[9],
             .kv_heads = problem[10],
@@ -174,6 +183,7 @@ inline constexpr KernelArg call_args[] = {
     pointer_arg(k_cache, "k_cache"),
     pointer_arg(v_cache, "v_cache"),
     pointer_arg(kv_lengths, "kv_lengths"),
+    pointer_arg(q_starts, "q_starts"),
     pointer_arg(page_table, "page_table"),
     pointer_arg(k_scale, "k_scale"),
     pointer_arg(v_scale, "v_scale"),
@@ -184,6 +194,7 @@ inline constexpr KernelArg call_args[] = {
     scalar_arg(batch, "batch"),
     scalar_arg(kv_len, "kv_len"),
     scalar_arg(q_len, "q_len"),
+    scalar_arg(q_rows, "q_rows"),
     scalar_arg(q_batch_stride, "q_batch_stride"),
     scalar_arg(q_token_stride, "q_token_stride"),
     scalar_arg(q_head_stride, "q_head_stride"),

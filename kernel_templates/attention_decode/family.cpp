@@ -20,6 +20,9 @@ std::string validate(const Problem& problem) {
         return "heads=" + std::to_string(p.heads) +
                " is no multiple of kv_heads=" + std::to_string(p.kv_heads) +
                "; allowed: query heads that share key-value heads evenly";
+    if (p.packed() && p.q_tokens != 1)
+        return "lengths=packed with q_tokens=" + std::to_string(p.q_tokens) +
+               "; allowed: 1, single tokens among packed queries";
     if (p.q_len > p.q_tokens)
         return "q_len=" + std::to_string(p.q_len) + " is more than q_tokens=" + std::to_string(p.q_tokens) +
                "; allowed: 1 to q_tokens";
@@ -59,6 +62,13 @@ Work work(const Problem& problem) {
     return {.bytes = bytes, .flops = 4.0 * products};
 }
 
+/// Single tokens among packed queries are read as those of a batch are.
+std::optional<Problem> not_packed(const Problem& problem) {
+    if (!DecodeProblem(problem).packed()) return std::nullopt;
+    return with(problem, static_cast<std::size_t>(field_index(*problem.family, "lengths")),
+                static_cast<std::int64_t>(Lengths::yes));
+}
+
 constexpr Kernel reference_kernels[] = {{"attention_decode_reference", kernel_args}};
 
 Plan reference_plan(const Problem& problem) {
@@ -76,6 +86,7 @@ const Family attention_decode_family = attention_decode::declared({
     .tolerance = attention_decode::tolerance,
     .work = attention_decode::work,
     .calibration = attention_decode::calibration,
+    .kin = attention_decode::not_packed,
     .reference_source = "attention_decode/reference.cu",
     .reference_kernels = attention_decode::reference_kernels,
     .reference_plan = attention_decode::reference_plan,

@@ -3,6 +3,7 @@
 
 #include "attention_decode/join.cuh"
 #include "attention_decode/softmax.cuh"
+#include "device/warp.cuh"
 
 namespace hone::attention_decode {
 
@@ -53,6 +54,36 @@ __device__ inline const Element* query_row(const Tensors& tensors, const Fragmen
     const int row = first_row_of(fragment.list) + row_in_block;
     if (!fragment.present || row_in_block >= block_rows || row >= tensors.rows()) return nullptr;
     return tensors.q + tensors.query_offset(fragment.sequence, token_of(row), head_of(fragment.list, row));
+}
+
+/// The larger one of each half.
+__device__ inline uint32 larger_halves(uint32 a, uint32 b) {
+    return max(a >> 16, b >> 16) << 16 | max(a & 0xffffu, b & 0xffffu);
+}
+
+/// Makes fp16 of a warp's queries, where it multiplies codes and they are bf16, and returns what scores have
+/// to be multiplied by: a power of two, which leaves the largest number below 2^15. A number of bf16 has 8
+/// bits, so those are exact that are no more than 2^31 times smaller; what is smaller yet loses less than
+/// 2^-38 of the largest. Where some number is not finite the power is 2^0, for the sake of other rows.
+template <int blocks, int steps, int words>
+__device__ inline float convert_queries(uint32 (&queries)[blocks][steps][words]) {
+    if constexpr (!fp8_cache || !is_bf16<Element>) return 1.0f;
+    constexpr uint32 bias = 127, top = bias + 14;
+    constexpr int count = blocks * steps * words;
+    const auto word = [&](int i) -> uint32& {
+        return queries[i / words / steps][i / words % steps][i % words];
+    };
+    uint32 largest = 0;
+#pragma unroll
+    for (int i = 0; i < count; ++i) largest = larger_halves(largest, word(i) & 0x7fff7fffu);
+    const uint32 exponent = warp_max(max(largest >> 16, largest & 0xffffu)) >> 7;
+    const uint32 e = exponent == 255 ? top : max(exponent, 32u);
+    const float factor = __uint_as_float((top + bias - e) << 23);
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        word(i) = pack_pair(fp16{}, __uint_as_float(word(i) << 16) * factor,
+                            __uint_as_float(word(i) & 0xffff0000u) * factor);
+    return __uint_as_float((e - 14) << 23);
 }
 
 }  // namespace hone::attention_decode

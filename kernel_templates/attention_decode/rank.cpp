@@ -22,8 +22,10 @@ double round_us(double blocks, double block_bytes, double block_shares, const Cu
     const double warps = cut.geometry.warps * blocks / sms;
     const double issued = sms * std::min(2.0, 0.25 * warps) * busy_cycles_per_us(traits);
     const double issue_us = blocks * block_shares * stream.instructions / issued;
-    return std::pow(
-        std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(port_us, 4) + std::pow(issue_us, 4), 0.25);
+    const double produce_us = block_shares * stream.producer_cycles / busy_cycles_per_us(traits);
+    return std::pow(std::pow(memory_us, 4) + std::pow(draw_us, 4) + std::pow(port_us, 4) +
+                        std::pow(issue_us, 4) + std::pow(produce_us, 4),
+                    0.25);
 }
 
 }  // namespace

@@ -17,10 +17,11 @@ struct Stream {
     double instructions = 0;     ///< a warp's, for 16 tokens of a list
     double rest_us = 0;          ///< what a call takes besides, without the meeting of pieces
     double slowdown = 1;         ///< factor on the time of the memory's stream
+    double producer_cycles = 0;  ///< of a block's only producer, for 16 tokens of a list
 };
 /// Modelled microseconds: rounds of resident blocks, each the soft maximum of the cache over the memory's
-/// bandwidth, over what the copies in flight can draw, and of issue slots; plus the rest. Fitted to 81
-/// candidates in 12 problems measured on an H100: four of five within 5 %.
+/// bandwidth, over what the copies in flight can draw, of issue slots, and of a lone producer; plus the rest.
+/// Fitted to 81 candidates in 12 problems measured on an H100: four of five within 5 %.
 [[nodiscard]] double predict_us(const DecodeProblem&, const Cut&, const Stream&, const DeviceTraits&);
 
 }  // namespace hone::attention_decode

@@ -1,7 +1,8 @@
 // Attention decode, reference: a block computes one head of one query token. 256 tokens at a time, a thread
 // adds up the score of one of them, all threads agree on the new maximum, and a thread adds one column of V
 // over the 256, everything in double. out [batch, q_len, heads, head_dim] and lse [batch, heads, q_len] are
-// float32 arrays without padding. Rows that see nothing: zeros, minus infinity.
+// float32 arrays without padding; packed [tokens, heads, head_dim] and [heads, tokens]. Rows that see
+// nothing: zeros, minus infinity.
 #include "attention_decode/tensors.cuh"
 
 namespace hone::attention_decode::reference {
@@ -36,6 +37,7 @@ __device__ inline void run(const Tensors& t) {
     const int query = static_cast<int>(blockIdx.x / heads % t.q_len);
     const int sequence = static_cast<int>(blockIdx.x / heads / t.q_len);
     const int column = threadIdx.x;
+    if (packed && t.length(sequence) < 0) return;
     const Visible visible = t.visible_to(query, t.length(sequence));
     double max = -static_cast<double>(infinity);
     double sum = 0.0;
@@ -63,7 +65,8 @@ __device__ inline void run(const Tensors& t) {
     const bool empty = visible.first >= visible.last;
     // Relative to the greatest score, as the other exponentials.
     if (has_sinks && !empty) sum += exp(static_cast<double>(t.sinks[head]) - max);
-    const int64 row = (static_cast<int64>(sequence) * t.q_len + query) * heads + head;
+    const int64 token = packed ? t.q_starts[sequence] : sequence * t.q_len + query;
+    const int64 row = token * heads + head;
     if (column < head_dim)
         t.out[row * head_dim + column] =
             empty ? 0.0f : static_cast<float>(value / sum * static_cast<double>(t.v_factor(head / group)));

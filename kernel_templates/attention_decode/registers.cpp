@@ -56,7 +56,7 @@ constexpr Constraint constraints[] = {
 double predict(const DecodeProblem& p, const RegistersConfig& c, const DeviceTraits& traits) {
     const double row_blocks = static_cast<double>(ceil_div(cut(p, c).geometry.block_rows(), 8));
     const double column_blocks = static_cast<double>(ceil_div(p.head_dim, 16));
-    const double widen = p.fp8_cache() ? (p.dtype == Dtype::fp16 ? 10.0 : 22.0) : 0.0;
+    const double widen = p.fp8_cache() ? 10.0 : 0.0;
     const bool apart = p.kv_heads > 1 && c.side_by_side == 0;
     const double order = (apart ? 1.03 : 1.015) * (c.load_hint == 2 ? 1.0 : 1.01);
     return predict_us(

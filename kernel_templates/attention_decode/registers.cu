@@ -188,6 +188,7 @@ struct Held {
 /// Right operands of K q^T: of row g, the lane's columns of each span.
 struct Query {
     uint32 words[row_blocks][k_steps][k_columns / 2];
+    float factor;  ///< of scores (convert_queries)
 
     __device__ void load(const Tensors& tensors, const Fragment& fragment) {
         const int column = threadIdx.x % 4 * k_columns;
@@ -207,6 +208,7 @@ struct Query {
                 }
             }
         }
+        factor = convert_queries(words);
     }
 };
 
@@ -218,8 +220,8 @@ struct KOperand {
         if constexpr (!fp8_cache)
             return {low[2 * i], high[2 * i], low[2 * i + 1], high[2 * i + 1]};
         else
-            return {widen_pair<Element, 0, 1>(low[i]), widen_pair<Element, 0, 1>(high[i]),
-                    widen_pair<Element, 2, 3>(low[i]), widen_pair<Element, 2, 3>(high[i])};
+            return {widen_pair<Operand, 0, 1>(low[i]), widen_pair<Operand, 0, 1>(high[i]),
+                    widen_pair<Operand, 2, 3>(low[i]), widen_pair<Operand, 2, 3>(high[i])};
     }
 };
 
@@ -233,7 +235,7 @@ __device__ inline void score(Scores<token_blocks>& scores, const Held& held, con
                 const KOperand k = KOperand::of(held.k[b][step][0], held.k[b][step][1], i);
 #pragma unroll
                 for (int n = 0; n < row_blocks; ++n)
-                    multiply_16<Element>(scores.sums[b][n], k.a[0], k.a[1], k.a[2], k.a[3],
+                    multiply_16<Operand>(scores.sums[b][n], k.a[0], k.a[1], k.a[2], k.a[3],
                                          query.words[n][step][2 * i], query.words[n][step][2 * i + 1]);
             }
         }
@@ -251,7 +253,7 @@ struct TokenPairs {
             return {__byte_perm(low[i], high[i], 0x5410), __byte_perm(low[i], high[i], 0x7632)};
         } else {
             const uint32 codes = __byte_perm(low[i / 2], high[i / 2], i % 2 == 0 ? 0x5140 : 0x7362);
-            return {widen_pair<Element, 0, 1>(codes), widen_pair<Element, 2, 3>(codes)};
+            return {widen_pair<Operand, 0, 1>(codes), widen_pair<Operand, 2, 3>(codes)};
         }
     }
 };
@@ -268,7 +270,7 @@ __device__ inline void add(Sums<v_blocks>& sums, const Held& held, const Weights
             const TokenPairs high = TokenPairs::of(tokens[2], tokens[3], i);
 #pragma unroll
             for (int n = 0; n < row_blocks; ++n)
-                multiply_16<Element>(sums.blocks[n][block], low.even, low.odd, high.even, high.odd,
+                multiply_16<Operand>(sums.blocks[n][block], low.even, low.odd, high.even, high.odd,
                                      weights.words[b][n][0], weights.words[b][n][1]);
         }
     }
@@ -302,7 +304,7 @@ __device__ inline void run(const Tensors& tensors, Shared& shared) {
     while (walk.fragment().present) {
         const Fragment fragment = walk.fragment();
         const int steps = max(1, (fragment.units + warps - 1) / warps);
-        softmax.start(fragment.list);
+        softmax.start(fragment.list, query.factor);
         sums.clear();
 #pragma unroll 1
         for (int step = 0; step < steps; ++step) {

@@ -12,7 +12,7 @@
 // memory is read together where heads lie inside of a token.
 //
 // Lengths lie on the device: every warp adds up the units of all sequences by itself. A sequence without
-// tokens has one unit, so that somebody writes its zeros.
+// tokens has one unit, so that somebody writes its zeros. One that is not served has none.
 #pragma once
 
 #include "attention_decode/geometry.cuh"
@@ -57,8 +57,11 @@ __device__ inline int first_row_of(int list) { return list % row_groups * block_
 __device__ inline int token_of(int row) { return row / group; }
 __device__ inline int head_of(int list, int row) { return kv_head_of(list) * group + row % group; }
 
-/// Units of a sequence, at least 1.
+/// Units of a sequence, at least 1; 0 where it is not served.
 __device__ inline int units_of(const Tensors& tensors, int length) {
+    if constexpr (packed) {
+        if (length < 0) return 0;
+    }
     const Visible visible = tensors.visible(length);
     return max(1, (visible.last + unit - 1) / unit - visible.first / unit);
 }
@@ -220,17 +223,19 @@ class Schedule {
         units_ = units_of(tensors_, length_);
         offset_ = units_ * rank / cluster;
         left_ = units_ * (rank + 1) / cluster - offset_;
-        present_ = true;
+        present_ = !packed || units_ > 0;
     }
-    /// To the next list of the line.
+    /// To the next list of the line, of which there is one.
     __device__ void advance() {
         offset_ = 0;
         if constexpr (lines == 1) {
             if (++list_ < lists) return;
             list_ = 0;
         }
-        length_ = tensors_.length(++sequence_);
-        units_ = units_of(tensors_, length_);
+        do {
+            length_ = tensors_.length(++sequence_);
+            units_ = units_of(tensors_, length_);
+        } while (packed && units_ == 0);
     }
 
     const Tensors& tensors_;

@@ -3,7 +3,9 @@
 // product with V^T wants as its right operand are pairs of tokens of row g: 8 x 8 transposes across lanes.
 //
 // Everything is in powers of two: a weight is 2^(score * scale * log2 e - max). The sums of weights stay
-// apart for the tokens of each lane until the end; the maximum is the warp's.
+// apart for the tokens of each lane until the end; the maximum is the warp's. Beside codes, where
+// instructions are scarce, it is not the maximum of all scores yet, but no score is more than 2^8 times
+// larger: lanes ask each other for theirs where one's is.
 #pragma once
 
 #include "attention_decode/scores.cuh"
@@ -11,6 +13,11 @@
 #include "device/transpose.cuh"
 
 namespace hone::attention_decode {
+
+/// What tensor cores multiply. Codes are numbers of fp16, too, and one instruction makes two of them.
+using Operand = Conditional<fp8_cache, fp16, Element>::type;
+/// How far, log2, weights may grow before the maximum follows them.
+inline constexpr float slack = fp8_cache ? 8.0f : 0.0f;
 
 /// Rows of a block come in columns of 8 of an mma instruction.
 inline constexpr int row_blocks = (block_rows + 7) / 8;
@@ -36,8 +43,10 @@ class Softmax {
 
     __device__ explicit Softmax(const Tensors& tensors) : tensors_(tensors) {}
 
-    __device__ void start(int list) {
+    /// Scores are `query_factor` times what products of queries are; a power of two.
+    __device__ void start(int list, float query_factor) {
         scale_ = scale_of(tensors_, list);
+        if constexpr (fp8_cache) scale_ = fmaxf(scale_ * query_factor, 0x1p-126f);
         first_row_ = first_row_of(list);
 #pragma unroll
         for (int i = 0; i < 2 * row_blocks; ++i) {
@@ -54,15 +63,18 @@ class Softmax {
         if constexpr (has_softcap) cap(scores);
         if (is_masked(token, 16 * token_blocks, length)) mask(scores, token, length);
         const float to_log2 = has_softcap ? 1.0f : scale_ * log2_e;
+        if constexpr (fp8_cache) {
+            if (!__any_sync(0xffffffffu, grows(scores, to_log2))) {
+                exponentiate(scores, weights, to_log2);
+                return false;
+            }
+        }
         bool grew = false;
 #pragma unroll
         for (int n = 0; n < row_blocks; ++n) {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                float top = -infinity;
-#pragma unroll
-                for (int b = 0; b < token_blocks; ++b)
-                    top = fmaxf(top, fmaxf(scores.sums[b][n].values[e], scores.sums[b][n].values[2 + e]));
+                float top = top_of(scores, n, e);
 #pragma unroll
                 for (int distance = 4; distance < 32; distance *= 2)
                     top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
@@ -88,6 +100,26 @@ class Softmax {
     }
 
   private:
+    /// The largest of this lane's scores of row 8 n + 2 t + e.
+    template <int token_blocks>
+    __device__ static float top_of(const Scores<token_blocks>& scores, int n, int e) {
+        float top = -infinity;
+#pragma unroll
+        for (int b = 0; b < token_blocks; ++b)
+            top = fmaxf(top, fmaxf(scores.sums[b][n].values[e], scores.sums[b][n].values[2 + e]));
+        return top;
+    }
+
+    /// Whether a score of this lane is further above the maximum than weights may be.
+    template <int token_blocks>
+    __device__ bool grows(const Scores<token_blocks>& scores, float to_log2) const {
+        bool grows = false;
+#pragma unroll
+        for (int i = 0; i < 2 * row_blocks; ++i)
+            grows |= fmaf(top_of(scores, i / 2, i % 2), to_log2, -slack) > max[i / 2][i % 2];
+        return grows;
+    }
+
     /// Whether some row does not see one of the tokens.
     __device__ bool is_masked(int token, int count, int length) const {
         const int last = causal ? length - tensors_.queries() + 1 : length;
@@ -137,7 +169,7 @@ class Softmax {
                 const float b = fast_exp2(fmaf(s[i % 2 * 2 + 1], to_log2, -high));
                 sum[n][0] += a;
                 sum[n][1] += b;
-                weights.words[i / 2][n][i % 2] = transpose_matrix(pack_pair(Element{}, a, b));
+                weights.words[i / 2][n][i % 2] = transpose_matrix(pack_pair(Operand{}, a, b));
             }
         }
     }

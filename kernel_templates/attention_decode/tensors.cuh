@@ -28,6 +28,9 @@ inline constexpr bool has_softcap = Shape::softcap != 0;
 inline constexpr bool paged = Shape::page_size != 0;
 inline constexpr int page_size = paged ? static_cast<int>(Shape::page_size) : 1;
 inline constexpr bool has_lengths = Shape::lengths != 0;
+/// q, out and lse hold the tokens of all sequences, cut by q_starts. Sequences of a single one are served;
+/// others belong to another kernel, and nothing of them is read or written.
+inline constexpr bool packed = Shape::lengths == 2;
 inline constexpr bool has_lse = Shape::lse != 0;
 /// A logit a head counts in the sum of exponentials, and has no value; in lse, too, which is the sink where a
 /// row sees nothing.
@@ -35,6 +38,7 @@ inline constexpr bool has_sinks = Shape::sinks != 0;
 /// Query heads that share a key-value head.
 inline constexpr int group = heads / kv_heads;
 static_assert(heads % kv_heads == 0, "query heads share key-value heads evenly");
+static_assert(!packed || q_tokens == 1, "single tokens among packed ones");
 
 inline constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
 inline constexpr float log2_e = 1.4426950408889634f;
@@ -50,8 +54,11 @@ struct Tensors : Arguments {
     __device__ int queries() const { return q_tokens == 1 ? 1 : static_cast<int>(q_len); }
     /// Query tokens times heads of a group, of this call.
     __device__ int rows() const { return group * queries(); }
-    /// Never more than there is room for, whatever the lengths say.
+    /// Never more than there is room for, whatever the lengths say; -1: the sequence is not served.
     __device__ int length(int sequence) const {
+        if constexpr (packed) {
+            if (q_starts[sequence + 1] - q_starts[sequence] != 1) return -1;
+        }
         const int64 room = paged ? min(kv_len, page_table_stride * page_size) : kv_len;
         if constexpr (!has_lengths) return static_cast<int>(room);
         return max(0, min(kv_lengths[sequence], static_cast<int>(room)));
@@ -75,12 +82,15 @@ struct Tensors : Arguments {
         return sequence_or_page * cache_stride + kv_head * cache_head_stride;
     }
     __device__ int64 query_offset(int sequence, int token, int head) const {
+        if constexpr (packed) return q_starts[sequence] * q_token_stride + head * q_head_stride;
         return sequence * q_batch_stride + token * q_token_stride + head * q_head_stride;
     }
     __device__ int64 result_offset(int sequence, int token, int head) const {
+        if constexpr (packed) return q_starts[sequence] * out_token_stride + head * out_head_stride;
         return sequence * out_batch_stride + token * out_token_stride + head * out_head_stride;
     }
     __device__ int64 lse_offset(int sequence, int token, int head) const {
+        if constexpr (packed) return head * q_rows + q_starts[sequence];
         return (static_cast<int64>(sequence) * heads + head) * queries() + token;
     }
 

@@ -56,9 +56,10 @@ struct AttentionProblem : Fields {
 /// kernel: so that those of problems without stand where they stood, and the kernels' machine code is the
 /// same, before there were any.
 inline constexpr KernelArg later_args[] = {
-    pointer_arg(page_table, "page_table"), scalar_arg(page_table_stride, "page_table_stride"),
-    scalar_arg(pool_pages, "pool_pages"),  pointer_arg(k_scale, "k_scale"),
-    pointer_arg(v_scale, "v_scale"),       pointer_arg(sinks, "sinks")};
+    pointer_arg(page_table, "page_table"),     scalar_arg(page_table_stride, "page_table_stride"),
+    scalar_arg(pool_pages, "pool_pages"),      pointer_arg(k_scale, "k_scale"),
+    pointer_arg(v_scale, "v_scale"),           pointer_arg(sinks, "sinks"),
+    narrow_arg(least_queries, "least_queries")};
 template <std::size_t count>
 [[nodiscard]] consteval auto later_last(const std::array<KernelArg, count>& args) {
     return with_last(args, later_args);

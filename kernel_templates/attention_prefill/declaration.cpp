@@ -80,6 +80,7 @@ std::vector<ScalarArgument> declared_scalars(const Problem& problem) {
         {.name = "kv_tokens", .tuning_value = Scalar::of(p.batch * p.kv_len)},
         {.name = "page_table_stride", .tuning_value = Scalar::of(p.paged() ? p.pages() : 0)},
         {.name = "pool_pages", .tuning_value = Scalar::of(p.paged() ? p.batch * p.pages() : 0)},
+        {.name = "least_queries", .tuning_value = Scalar::of(std::int64_t{1})},
         {.name = "q_batch_stride",
          .tuning_value = Scalar::of(p.tensor_tokens(p.q_len) * p.heads * p.head_dim)},
         {.name = "q_token_stride", .tuning_value = Scalar::of(p.heads * p.head_dim)},

@@ -37,6 +37,7 @@ enum CallScalar : int {
     kv_tokens,
     page_table_stride,  ///< entries a sequence
     pool_pages,
+    least_queries,  ///< sequences with fewer are left to another kernel, where queries are packed over pages
     q_batch_stride,
     q_token_stride,
     q_head_stride,
@@ -196,6 +197,7 @@ inline constexpr KernelArg call_args[] = {
     scalar_arg(kv_tokens, "kv_tokens"),
     scalar_arg(page_table_stride, "page_table_stride"),
     scalar_arg(pool_pages, "pool_pages"),
+    narrow_arg(least_queries, "least_queries"),
     scalar_arg(q_batch_stride, "q_batch_stride"),
     scalar_arg(q_token_stride, "q_token_stride"),
     scalar_arg(q_head_stride, "q_head_stride"),

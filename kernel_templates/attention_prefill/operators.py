@@ -58,6 +58,8 @@ attention_prefill = family(
         number("kv_tokens", "batch * kv_len"),
         number("page_table_stride", "p.paged() ? p.pages() : 0", "entries a sequence"),
         number("pool_pages", "p.paged() ? batch * p.pages() : 0"),
+        number("least_queries", 1, "sequences with fewer are left to another kernel, where queries are packed over "
+                                   "pages", narrow=True),
         strides(),
         real("scale", "1.0f / std::sqrt(static_cast<float>(head_dim))", "positive"),
         real("softcap", 2.0, "positive; small when tuning, so that it bends ordinary scores"),
@@ -73,7 +75,8 @@ attention = operator(
          "sequence's end, also NaN, changes nothing.\n\n"
          "One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take "
          "kernels that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed queries over a "
-         "paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one call. "
+         "paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one call, which "
+         "enqueues kernels of both kinds where it may have single tokens: of each only what is its own is read. "
          "Lengths, starts and page tables are on the device: a captured graph may be replayed with others.",
     fields=[
         integer("heads", 0, "heads of q and out"),
@@ -104,7 +107,8 @@ attention = operator(
              "that stride apart. Of a paged cache the batch stride is the distance of two pages, of packed "
              "tensors it means nothing. 16 bytes always suffice as alignment of pointers and strides. `out` "
              "may be q itself, with the same strides; other overlaps are not allowed. k and v may be tensors "
-             "or caches: a call of up to 16 queries (not packed) needs the same strides for both.",
+             "or caches: a call of up to 16 queries (not packed) needs the same strides for both, and single tokens "
+             "among packed queries are as fast as such a call where they have them.",
         sizes="batch q_len kv_len",
         arguments=[
             tensor("q", "[batch, q_len, heads, head_dim]", "packed: [q_tokens, heads, head_dim]"),
@@ -180,11 +184,12 @@ attention = operator(
     parts=[
         part("decode", attention_decode,
              takes="q_tokens",
-             fields={"q_tokens": "q_tokens", "q_len": "q_tokens"},
+             fields={"q_tokens": "q_tokens", "q_len": "q_tokens", "lengths": "decode_lengths_of(d)"},
              let={"q": "filled_in(args.q_strides, {sizes.q_len, d.heads, d.head_dim})",
                   "out": "filled_in(args.out_strides, {sizes.q_len, d.heads, d.head_dim})",
                   "cache": "kv_strides(d, args.k_strides, sizes.kv_len)"},
              given={"k_cache": "args.k", "v_cache": "args.v", "cache_stride": "cache.batch",
+                    "q_rows": "d.packed ? args.q_tokens : sizes.batch * sizes.q_len",
                     "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, sizes.kv_len)",
                     "pool_pages": "d.page_size != 0 ? args.pool_pages : sizes.batch",
                     "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
@@ -198,6 +203,7 @@ attention = operator(
                   "out": "filled_in(args.out_strides, {queries, d.heads, d.head_dim})"},
              given={"q_tokens": "d.packed ? queries : sizes.batch * queries",
                     "kv_tokens": "packs_keys(d) ? keys : sizes.batch * keys",
+                    "least_queries": "least_queries(d, args, sizes)",
                     "page_table_stride": "page_table_stride(args.page_table_stride, d.page_size, sizes.kv_len)",
                     "scale": "scale_of(d, args.scale)", "softcap": "softcap_of(d, args.softcap)"}),
     ],

@@ -18,7 +18,8 @@ using CacheElement = Conditional<fp8_cache, fp8, Element>::type;
 
 /// none: all sequences have q_len queries and kv_len keys. kv: kv_lengths[sequence] keys. cumulative: tensors
 /// are packed [tokens, heads, head_dim], sequence i has tokens starts[i] to starts[i + 1]. paged: queries are
-/// packed, and keys are kv_lengths[sequence] in pages.
+/// packed, and keys are kv_lengths[sequence] in pages; sequences with fewer than least_queries have none
+/// here.
 enum class Lengths : int { none = 0, kv = 1, cumulative = 2, paged = 3 };
 
 inline constexpr int heads = static_cast<int>(Shape::heads);
@@ -88,8 +89,9 @@ struct Call : Arguments {
     __device__ Sequence sequence(int index) const {
         if constexpr (lengths == Lengths::paged) {
             const int q_start = q_starts[index];
-            return {index, min(max(q_starts[index + 1] - q_start, 0), q_len),
-                    min(max(kv_lengths[index], 0), most_keys()), q_start, 0};
+            const int queries = min(max(q_starts[index + 1] - q_start, 0), q_len);
+            return {index, queries < least_queries ? 0 : queries, min(max(kv_lengths[index], 0), most_keys()),
+                    q_start, 0};
         } else if constexpr (lengths == Lengths::cumulative) {
             const int q_start = q_starts[index];
             const int kv_start = kv_starts[index];

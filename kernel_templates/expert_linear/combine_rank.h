@@ -1,4 +1,4 @@
-// What the launch behind a product costs (combine.h): preference, never part of a template's hash.
+// What the launches around a product cost (combine.h, copies.h): preference, never part of a template's hash.
 #pragma once
 
 #include "kernel_templates/expert_linear/expert_linear.h"
@@ -13,6 +13,12 @@ namespace hone::expert_linear {
     const double elements = static_cast<double>(2 * p.places() + p.tokens) * static_cast<double>(p.out);
     return (programmatic ? 1.2 : 2.2) +
            elements * static_cast<double>(p.element_bytes()) / (0.85e-6 * traits.memory_bytes_per_s);
+}
+
+/// Modelled microseconds of copies of gathered rows in front: written, and read from level 2.
+[[nodiscard]] inline double copies_us(const ExpertProblem& p, const DeviceTraits& traits, bool programmatic) {
+    const double bytes = static_cast<double>((p.places() + p.tokens) * p.in * p.element_bytes());
+    return (programmatic ? 1.5 : 2.5) + bytes / (0.85e-6 * traits.memory_bytes_per_s);
 }
 
 }  // namespace hone::expert_linear

@@ -29,7 +29,8 @@ enum Pointer : int {
 enum CallScalar : int { tokens, x_stride, out_stride, scalar_count };
 
 inline constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
-inline constexpr std::string_view activation_choices[] = {"none", "gelu_tanh", "gelu_erf", "silu", "relu"};
+inline constexpr std::string_view activation_choices[] = {"none", "gelu_tanh", "gelu_erf",
+                                                          "silu", "relu",      "swiglu_oai"};
 inline constexpr std::string_view yes_no[] = {"no", "yes"};
 
 inline constexpr Field fields[] = {
@@ -43,7 +44,7 @@ inline constexpr Field fields[] = {
      .kind = Field::Kind::choice,
      .meaning = "what x * weight^T + bias goes through",
      .min = 0,
-     .max = 4,
+     .max = 5,
      .default_value = 0,
      .choices = activation_choices},
     {.name = "gated",

@@ -8,7 +8,9 @@ expert_linear = family(
     problem="ExpertProblem",
     fields=[
         dtype("fp32 fp16 bf16", "element type of every tensor but the routing's"),
-        shared(linear, "activation gated"),
+        choice("activation", "none gelu_tanh gelu_erf silu relu swiglu_oai", "what x * weight^T + bias goes through",
+               default="none", enum="Activation"),
+        shared(linear, "gated"),
         flag("bias", "adds bias[experts, out] before the activation, and up_bias to the second product"),
         flag("gather", "x has a row for each token, not for each place"),
         flag("combine", "out has a row for each token: the sum of its experts' results, each times its weight"),
@@ -39,7 +41,8 @@ expert_linear_operator = operator(
     family=expert_linear,
     says="A linear layer of a mixture of experts: row p of x, sorted by expert as {ExpertRouting} says, times the weight of "
          "expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T + bias); gated: "
-         "activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each token, and place p takes "
+         "activation(x * weight^T + bias) * (x * up^T + up_bias), but with swiglu_oai what Activation says of both. With "
+         "gather, x has a row for each token, and place p takes "
          "that of token rows[p] / top_k. With combine, out has a row for each token: the sum over slots, in their order and in "
          "fp32, of routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.",
     fields=[

@@ -18,6 +18,8 @@ std::string too_large(std::string_view what, const ExpertProblem& p, std::int64_
 }  // namespace
 
 std::string wrong_sizes(const ExpertProblem& p) {
+    if (p.activation == Activation::swiglu_oai && !p.gated)
+        return "activation is swiglu_oai, which joins two products; allowed: with gated=yes";
     if (p.top_k > p.experts)
         return "top_k is " + std::to_string(p.top_k) + "; allowed: at most experts, " +
                std::to_string(p.experts);

@@ -35,6 +35,17 @@ inline constexpr int top_k = static_cast<int>(::Shape::top_k);
 inline constexpr bool gathers = ::Shape::gather != 0;
 inline constexpr bool combines = ::Shape::combine != 0;
 
+/// 5 in kernel_templates/enums.h; the families of linear, whose activations the others are, have no such
+/// gate.
+inline constexpr bool is_swiglu_oai = ::Shape::activation == 5;
+/// The gate of gpt-oss's experts. NaN stays NaN.
+__device__ inline float swiglu_oai(float gate, float up) {
+    gate = gate > 7.0f ? 7.0f : gate;
+    up = up > 7.0f ? 7.0f : up < -7.0f ? -7.0f : up;
+    const float turned = linear::fast_exp2(gate * (-1.702f * 1.4426950408889634f));
+    return gate * linear::fast_reciprocal(1.0f + turned) * (up + 1.0f);
+}
+
 struct Tensors : Arguments {
     __device__ int places() const { return static_cast<int>(tokens) * top_k; }
 
@@ -59,6 +70,7 @@ struct Tensors : Arguments {
         if constexpr (!gated) return linear::activate(first);
         float second = sums[products - 1];
         if constexpr (has_bias) second += to_float(up_bias[at]);
+        if constexpr (is_swiglu_oai) return swiglu_oai(first, second);
         return linear::join_gated(first, second);
     }
 };

@@ -1,8 +1,8 @@
-// Products for few tokens, the part that the variants gemv and mma share: a group of `k_warps` warps takes
-// some rows of the weight and splits `in` between them; their sums meet in shared memory and are added in
-// order. A block holds `row_warps` such groups and up to `block_tokens` tokens; it walks over the weight with
-// the grid's step, or takes one step only. More tokens are more blocks, those of the same weights side by
-// side, so that the weights come from level 2.
+// Products for few tokens, the part that the variants gemv, mma and strips share: a group of `k_warps` warps
+// takes some rows of the weight and splits `in` between them; their sums meet in shared memory and are added
+// in order. A block holds `row_warps` such groups and up to `block_tokens` tokens; it walks over the weight
+// with the grid's step, or takes one step only. More tokens are more blocks, those of the same weights side
+// by side, so that the weights come from level 2.
 //
 // Data's way: weights come from global memory straight into registers, 16 bytes an access, one batch ahead of
 // the one being multiplied, also across steps; the first batch before anything else, also before the wait for

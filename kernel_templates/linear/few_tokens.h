@@ -1,5 +1,5 @@
-// How the variants gemv and mma are launched (few_tokens.cuh on the device): their config and the plan that
-// they share.
+// How the variants gemv, mma and strips are launched (few_tokens.cuh on the device): their config and the
+// plan that they share.
 #pragma once
 
 #include "kernel_templates/kit/launches.h"

@@ -1,5 +1,5 @@
-// What the variants gemv and mma obey alike, and what a stream of weights costs (few_tokens.h has their
-// plan).
+// What the variants gemv, mma and strips obey alike, and what a stream of weights costs (few_tokens.h has
+// their plan).
 #pragma once
 
 #include <algorithm>

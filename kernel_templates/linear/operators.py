@@ -80,7 +80,7 @@ fused_ffn = operator(
         integer("intermediate", 0, "elements of a row between the halves"),
         integer("max_tokens", 8192, "most tokens of one call"),
         dtype_field("element type of every tensor"),
-        choice_field("activation", "Activation", "silu"),
+        choice_field("activation", "Activation", "silu", of=linear),
         flag_field("gated", default=True),
         flag_field("bias", "biases of both halves; not with `gated`"),
         flag_field("residual", "added to out"),

@@ -9,6 +9,7 @@ namespace hone::linear {
 extern const Variant wgmma;
 extern const Variant wgmma_tf32;
 extern const Variant mma;
+extern const Variant strips;
 extern const Variant mma_tiles;
 extern const Variant gemv;
 extern const Variant plain;

@@ -40,6 +40,13 @@ inline constexpr Field rmsnorm_fields[] = {
      .min = 0,
      .default_value = 0,
      .choices = yes_no},
+    {.name = "unit_offset",
+     .kind = Field::Kind::choice,
+     .meaning = "adds 1 to the weight, in fp32",
+     .min = 0,
+     .default_value = 0,
+     .choices = yes_no,
+     .quiet_default = true},
     {.name = "hidden", .kind = Field::Kind::extent, .meaning = "elements a row", .max = 262144},
     {.name = "rows",
      .kind = Field::Kind::dynamic,
@@ -73,6 +80,13 @@ inline constexpr Field layernorm_fields[] = {
      .min = 0,
      .default_value = 1,
      .choices = yes_no},
+    {.name = "unit_offset",
+     .kind = Field::Kind::choice,
+     .meaning = "adds 1 to the weight, in fp32",
+     .min = 0,
+     .default_value = 0,
+     .choices = yes_no,
+     .quiet_default = true},
     {.name = "hidden", .kind = Field::Kind::extent, .meaning = "elements a row", .max = 262144},
     {.name = "rows",
      .kind = Field::Kind::dynamic,
@@ -87,6 +101,7 @@ struct Fields {
     NormOutput output = NormOutput::same;
     bool residual = false;
     bool bias = false;
+    bool unit_offset = false;
     std::int64_t hidden = 0;
     std::int64_t rows = 0;
 };
@@ -97,14 +112,16 @@ struct Fields {
                 .output = static_cast<NormOutput>(problem[1]),
                 .residual = problem[2] != 0,
                 .bias = problem[3] != 0,
-                .hidden = problem[4],
-                .rows = problem[5]};
+                .unit_offset = problem[4] != 0,
+                .hidden = problem[5],
+                .rows = problem[6]};
     }
     return {.dtype = static_cast<Dtype>(problem[0]),
             .output = static_cast<NormOutput>(problem[1]),
             .residual = problem[2] != 0,
-            .hidden = problem[3],
-            .rows = problem[4]};
+            .unit_offset = problem[3] != 0,
+            .hidden = problem[4],
+            .rows = problem[5]};
 }
 
 /// The whole call, as most kernels take it.

@@ -14,6 +14,7 @@ norm = family(
                default="same", enum="NormOutput"),
         flag("residual", "adds residual to x first and writes the sum"),
         flag("bias", "adds a bias after the weight", default=True, only="layernorm"),
+        flag("unit_offset", "adds 1 to the weight, in fp32", quiet_default=True),
         extent("hidden", 1, 262144, "elements a row"),
         dynamic("rows", 1, 2**30, "rows (tokens) of a call"),
     ],
@@ -52,18 +53,25 @@ rms_norm = operator(
     name="rmsnorm",
     says="y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in "
          "fp32. With a residual, x + residual (rounded to dtype) takes the place of x and is written to "
-         "`sum`.",
+         "`sum`. With unit_offset, as in Gemma's models, the weight counts as 1 + weight, which is not rounded.",
     fields=[
         taken("hidden", "elements of a row"),
         largest("rows", 8192, "most rows of one call"),
         taken("dtype", "element type of x, residual, weight and sum"),
         taken("output"),
         taken("residual"),
+        taken("unit_offset"),
     ],
     call=norm_call,
     torch=[
         torch_call("rms_norm", "x weight epsilon", instead=""),
         torch_call("rms_norm_residual", "x residual weight epsilon", instead="", residual=True),
+        torch_call("rms_norm_offset", "x weight epsilon", unit_offset=True,
+                   instead="train with torch.nn.functional.rms_norm and 1 + weight",
+                   says="The operator has unit_offset."),
+        torch_call("rms_norm_residual_offset", "x residual weight epsilon", residual=True, unit_offset=True,
+                   instead="train with torch.nn.functional.rms_norm and 1 + weight",
+                   says="The operator has unit_offset."),
         torch_call("rms_norm_quantized", "x weight epsilon output", instead="train with hone::rms_norm"),
         torch_call("rms_norm_residual_quantized", "x residual weight epsilon output", residual=True,
                    instead="train with hone::rms_norm_residual"),
@@ -83,6 +91,7 @@ layer_norm = operator(
         taken("output"),
         taken("residual"),
         taken("bias"),
+        taken("unit_offset"),
     ],
     call=norm_call,
     torch=[

@@ -56,7 +56,7 @@ __device__ inline RowStatistic statistic(const Tensors& tensors, int64 index) {
 }
 
 __device__ inline double result(const Tensors& tensors, int64 index, int column, RowStatistic row) {
-    const double weight = to_float(tensors.weight[column]);
+    const double weight = to_float(tensors.weight[column]) + (unit_offset ? 1.0 : 0.0);
     const double bias = has_bias ? static_cast<double>(to_float(tensors.bias[column])) : 0.0;
     return (row_value(tensors, index, column) - row.mean) * row.factor * weight + bias;
 }

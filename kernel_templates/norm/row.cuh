@@ -22,6 +22,8 @@ using Element = DtypeOf<Shape::dtype>::type;
 /// Choices of the field `output`.
 inline constexpr bool quantized = Shape::output != 0;
 inline constexpr bool has_residual = Shape::residual != 0;
+/// Whether the weight counts as 1 + weight.
+inline constexpr bool unit_offset = Shape::unit_offset != 0;
 inline constexpr int hidden = static_cast<int>(Shape::hidden);
 
 using Code = Conditional<Shape::output == 1, int8, fp8>::type;
@@ -251,6 +253,10 @@ struct Parameters {
     }
     __device__ void weights(int packet, float (&values)[Layout::vector]) const {
         get(weights_, weight_, packet, values);
+        if constexpr (unit_offset) {
+#pragma unroll
+            for (int i = 0; i < Layout::vector; ++i) values[i] += 1.0f;
+        }
     }
     __device__ void biases(int packet, float (&values)[Layout::vector]) const {
         get(biases_, bias_, packet, values);

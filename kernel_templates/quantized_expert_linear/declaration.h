@@ -35,7 +35,8 @@ enum CallScalar : int { tokens, x_stride, out_stride, scalar_count };
 inline constexpr std::string_view dtype_choices[] = {"fp32", "fp16", "bf16"};
 inline constexpr std::string_view format_choices[] = {"w4a16", "w8a16", "w8a8", "fp8"};
 inline constexpr std::string_view yes_no[] = {"no", "yes"};
-inline constexpr std::string_view activation_choices[] = {"none", "gelu_tanh", "gelu_erf", "silu", "relu"};
+inline constexpr std::string_view activation_choices[] = {"none", "gelu_tanh", "gelu_erf",
+                                                          "silu", "relu",      "swiglu_oai"};
 
 inline constexpr Field fields[] = {
     {.name = "dtype",
@@ -65,7 +66,7 @@ inline constexpr Field fields[] = {
      .kind = Field::Kind::choice,
      .meaning = "what x * weight^T + bias goes through",
      .min = 0,
-     .max = 4,
+     .max = 5,
      .default_value = 0,
      .choices = activation_choices},
     {.name = "gated",

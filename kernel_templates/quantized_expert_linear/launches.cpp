@@ -1,5 +1,7 @@
 #include "kernel_templates/quantized_expert_linear/launches.h"
 
+#include "kernel_templates/expert_linear/copies.h"
+
 namespace hone::quantized_expert_linear {
 
 Plan around(const QuantizedExpertProblem& p, const Plan& product, const Kernel (&kernels)[3],
@@ -8,11 +10,7 @@ Plan around(const QuantizedExpertProblem& p, const Plan& product, const Kernel (
     plan.workspace_bytes = p.room().bytes;
     if (p.is_packed()) return plan;
     constexpr std::int64_t threads = 128;  // as in codes.cuh
-    for (int i = plan.launch_count++; i > 0; --i)
-        plan.launches[static_cast<std::size_t>(i)] = plan.launches[static_cast<std::size_t>(i - 1)];
-    plan.launches[0] = launch(kernels[1], grid_of(p.places()), threads);
-    plan.launches[0].programmatic = product.launches[0].programmatic;
-    return plan;
+    return expert_linear::in_front(launch(kernels[1], grid_of(p.places()), threads), plan);
 }
 
 }  // namespace hone::quantized_expert_linear

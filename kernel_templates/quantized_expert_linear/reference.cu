@@ -3,23 +3,13 @@
 // here, too.
 #include "quantized_expert_linear/tensors.cuh"
 
+#include "expert_linear/exact_results.cuh"
+
 namespace hone::quantized_expert_linear::reference {
 
 inline constexpr int tile = 64;
 inline constexpr int depth = 16;
 inline constexpr int threads = 256;
-
-__device__ inline double activate(double x) {
-    using linear::Activation;
-    switch (linear::activation) {
-        case Activation::gelu_tanh:
-            return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-        case Activation::gelu_erf: return 0.5 * x * erfc(-x * 0.70710678118654752440);
-        case Activation::silu: return x / (1.0 + exp(-x));
-        case Activation::relu: return x > 0.0 ? x : 0.0;
-        default: return x;
-    }
-}
 
 __device__ inline int start(const Tensors& t, int expert) {
     return min(max(t.starts[expert], 0), t.places());
@@ -92,10 +82,7 @@ __device__ inline void write(const Tensors& t, int expert, int place, int column
                              double second) {
     float* const to = result_at(t, place);
     if (to == nullptr || column >= columns) return;
-    const int64 at = static_cast<int64>(expert) * columns + column;
-    if (linear::has_bias) first += to_float(t.bias[at]);
-    if (linear::has_bias && linear::gated) second += to_float(t.up_bias[at]);
-    to[column] = static_cast<float>(linear::gated ? activate(first) * second : activate(first));
+    to[column] = static_cast<float>(expert_linear::exact::result(t, expert, column, first, second));
 }
 
 __device__ inline void run(const Tensors& t) {

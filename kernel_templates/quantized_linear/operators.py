@@ -140,7 +140,7 @@ quantized_ffn = operator(
         flag_field("one_scale", "one for each weight"),
         flag_field("quantized_x", "x, and only x, comes as codes with scales; not with norm"),
         flag_field("one_x_scale"),
-        choice_field("activation", "Activation", "silu"),
+        choice_field("activation", "Activation", "silu", of=quantized_linear),
         flag_field("gated", default=True),
         flag_field("bias", "biases of both halves; not with `gated`"),
         flag_field("residual", "added to out"),

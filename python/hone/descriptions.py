@@ -49,7 +49,8 @@ class Attention(OfAttention):
     One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
     that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
     queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
-    call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
+    call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own
+    is read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
     """
 
     heads: int  # heads of q and out
@@ -110,10 +111,10 @@ class Embedding(Description):
 class ExpertLinear(OfExpertLinear):
     """A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says, times the
     weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
-    bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
-    token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the
-    sum over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
-    which was rounded to dtype before.
+    bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias), but with swiglu_oai what Activation
+    says of both. With gather, x has a row for each token, and place p takes that of token rows[p] / top_k.
+    With combine, out has a row for each token: the sum over slots, in their order and in fp32, of
+    routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.
     """
 
     in_features: int  # elements of a row of x; 1 to 262144
@@ -122,7 +123,7 @@ class ExpertLinear(OfExpertLinear):
     top_k: int  # experts of a token; 1 to 32
     max_tokens: int = 8192  # most tokens of one call
     dtype: str = "bf16"  # element type of x, weights and out; fp32, fp16 or bf16, or a torch.dtype
-    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
+    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu", "swiglu_oai"
     gated: bool = False  # there is a second weight, up
     bias: bool = False
     gather: bool = False  # x has a row for each token
@@ -213,7 +214,8 @@ class FusedFfn(Description):
 @dataclass(frozen=True)
 class RmsNorm(OfNorm):
     """y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32.
-    With a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.
+    With a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. With
+    unit_offset, as in Gemma's models, the weight counts as 1 + weight, which is not rounded.
     """
 
     hidden: int  # elements of a row; 1 to 262144
@@ -221,6 +223,7 @@ class RmsNorm(OfNorm):
     dtype: str = "bf16"  # element type of x, residual, weight and sum; fp32, fp16 or bf16, or a torch.dtype
     output: str = "same"  # "same", "int8", "fp8"
     residual: bool = False
+    unit_offset: bool = False
 
     C_NAME = "rms_norm"
     STRUCT = structs.RmsNorm
@@ -241,6 +244,7 @@ class LayerNorm(OfNorm):
     output: str = "same"  # "same", "int8", "fp8"
     residual: bool = False
     bias: bool = True
+    unit_offset: bool = False
 
     C_NAME = "layer_norm"
     STRUCT = structs.LayerNorm
@@ -272,7 +276,7 @@ class QuantizedExpertLinear(OfQuantizedExpertLinear):
     max_tokens: int = 8192  # most tokens of one call
     dtype: str = "bf16"  # element type of x, biases and out; fp16 or bf16, or a torch.dtype
     zeros: bool = False  # w4a16: codes have zero points, one a group
-    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu"
+    activation: str = "none"  # "none", "gelu_tanh", "gelu_erf", "silu", "relu", "swiglu_oai"
     gated: bool = False  # there is a second weight, up
     bias: bool = False
     gather: bool = False  # x has a row for each token

@@ -18,10 +18,10 @@ NormOutput norm_output_from(const char* field, std::int32_t given) {
 }
 
 Activation activation_from(const char* field, std::int32_t given) {
-    if (given < 0 || given >= 5)
+    if (given < 0 || given >= 6)
         refuse(field, given,
                "HONE_ACTIVATION_NONE (0), HONE_GELU_TANH (1), HONE_GELU_ERF (2), HONE_SILU (3), HONE_RELU "
-               "(4)");
+               "(4), HONE_SWIGLU_OAI (5)");
     return static_cast<Activation>(given);
 }
 
@@ -129,7 +129,8 @@ RmsNorm from_c(const hone_rms_norm& given) {
             .max_rows = given.max_rows,
             .dtype = dtype_from("dtype", given.dtype),
             .output = norm_output_from("output", given.output),
-            .residual = flag_from("residual", given.residual)};
+            .residual = flag_from("residual", given.residual),
+            .unit_offset = flag_from("unit_offset", given.unit_offset)};
 }
 
 LayerNorm from_c(const hone_layer_norm& given) {
@@ -139,7 +140,8 @@ LayerNorm from_c(const hone_layer_norm& given) {
             .dtype = dtype_from("dtype", given.dtype),
             .output = norm_output_from("output", given.output),
             .residual = flag_from("residual", given.residual),
-            .bias = flag_from("bias", given.bias)};
+            .bias = flag_from("bias", given.bias),
+            .unit_offset = flag_from("unit_offset", given.unit_offset)};
 }
 
 QuantizeWeights from_c(const hone_quantize_weights& given) {

@@ -67,10 +67,8 @@ std::string difference(const Problem& problem, const Problem& kin) {
     std::vector<std::string> fields;
     for (std::size_t i = 0; i < problem.family->fields.size(); ++i) {
         const Field& field = problem.family->fields[i];
-        if (!is_static(field) || problem[i] == kin[i]) continue;
-        fields.push_back(field.choices.empty()
-                             ? fmt::format("{}={}", field.name, kin[i])
-                             : fmt::format("{}={}", field.name, field.choices[static_cast<std::size_t>(kin[i])]));
+        if (is_static(field) && problem[i] != kin[i])
+            fields.push_back(fmt::format("{}={}", field.name, value_text(field, kin[i])));
     }
     return fmt::format("{}", fmt::join(fields, " "));
 }

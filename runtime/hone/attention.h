@@ -27,7 +27,8 @@ namespace hone {
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take kernels
 /// that read a KV cache at the speed of memory, others those of prefill, which read codes of fp8, too. Packed
 /// queries over a paged cache are chunks of prompts, prompts behind a cached prefix and single tokens in one
-/// call. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
+/// call, which enqueues kernels of both kinds where it may have single tokens: of each only what is its own
+/// is read. Lengths, starts and page tables are on the device: a captured graph may be replayed with others.
 struct Attention {
     std::int64_t heads = 0;          ///< heads of q and out
     std::int64_t kv_heads = 0;       ///< heads of k and v, a divisor of `heads`; 0: as many
@@ -65,7 +66,7 @@ struct AttentionSizes {
 /// cache the batch stride is the distance of two pages, of packed tensors it means nothing. 16 bytes always
 /// suffice as alignment of pointers and strides. `out` may be q itself, with the same strides; other overlaps
 /// are not allowed. k and v may be tensors or caches: a call of up to 16 queries (not packed) needs the same
-/// strides for both.
+/// strides for both, and single tokens among packed queries are as fast as such a call where they have them.
 struct AttentionArgs {
     const void* q = nullptr;  ///< [batch, q_len, heads, head_dim]; packed: [q_tokens, heads, head_dim]
     /// [batch, kv_len, kv_heads, head_dim]; packed: [kv_tokens, kv_heads, head_dim]; paged: [pool_pages,

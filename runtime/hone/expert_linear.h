@@ -19,10 +19,10 @@ namespace hone {
 
 /// A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says, times the
 /// weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32. activation(x * weight^T +
-/// bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias). With gather, x has a row for each
-/// token, and place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the
-/// sum over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that pair,
-/// which was rounded to dtype before.
+/// bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias), but with swiglu_oai what Activation
+/// says of both. With gather, x has a row for each token, and place p takes that of token rows[p] / top_k.
+/// With combine, out has a row for each token: the sum over slots, in their order and in fp32, of
+/// routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.
 struct ExpertLinear {
     std::int64_t in = 0;             ///< elements of a row of x, 1 to 262144
     std::int64_t out = 0;            ///< elements of a row of out, 1 to 1048576

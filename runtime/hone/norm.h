@@ -18,13 +18,15 @@
 namespace hone {
 
 /// y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in fp32. With
-/// a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`.
+/// a residual, x + residual (rounded to dtype) takes the place of x and is written to `sum`. With
+/// unit_offset, as in Gemma's models, the weight counts as 1 + weight, which is not rounded.
 struct RmsNorm {
     std::int64_t hidden = 0;       ///< elements of a row, 1 to 262144
     std::int64_t max_rows = 8192;  ///< most rows of one call
     Dtype dtype = Dtype::bf16;     ///< element type of x, residual, weight and sum; fp32, fp16 or bf16
     NormOutput output = NormOutput::same;
     bool residual = false;
+    bool unit_offset = false;
 };
 
 /// y = (x - mean(x)) * rsqrt(var(x) + epsilon) * weight + bias over each row; otherwise like RmsNorm.
@@ -35,6 +37,7 @@ struct LayerNorm {
     NormOutput output = NormOutput::same;
     bool residual = false;
     bool bias = true;
+    bool unit_offset = false;
 };
 
 /// One call of either norm. Rows are contiguous; a stride is the distance between two rows in elements, 0

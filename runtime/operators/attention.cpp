@@ -20,7 +20,7 @@ Problem decode_problem(const Attention& description, std::int64_t q_tokens) {
          {"softcap", yes_no(description.softcap)},
          {"lse", yes_no(description.lse)},
          {"sinks", yes_no(description.sinks)},
-         {"lengths", yes_no(description.lengths)},
+         {"lengths", decode_lengths_of(description)},
          {"page_size", description.page_size},
          {"heads", description.heads},
          {"kv_heads", description.kv_heads},

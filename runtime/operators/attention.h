@@ -31,6 +31,7 @@ namespace hone::runtime {
     call.pointers[attention_decode::k_cache] = pointer(args.k);
     call.pointers[attention_decode::v_cache] = pointer(args.v);
     call.pointers[attention_decode::kv_lengths] = pointer(args.kv_lengths);
+    call.pointers[attention_decode::q_starts] = pointer(args.q_starts);
     call.pointers[attention_decode::page_table] = pointer(args.page_table);
     call.pointers[attention_decode::k_scale] = pointer(args.k_scale);
     call.pointers[attention_decode::v_scale] = pointer(args.v_scale);
@@ -41,6 +42,8 @@ namespace hone::runtime {
     call.scalars[attention_decode::batch] = Scalar::of(sizes.batch);
     call.scalars[attention_decode::kv_len] = Scalar::of(sizes.kv_len);
     call.scalars[attention_decode::q_len] = Scalar::of(sizes.q_len);
+    call.scalars[attention_decode::q_rows] =
+        Scalar::of(description.packed ? args.q_tokens : sizes.batch * sizes.q_len);
     call.scalars[attention_decode::q_batch_stride] = Scalar::of(q.batch);
     call.scalars[attention_decode::q_token_stride] = Scalar::of(q.token);
     call.scalars[attention_decode::q_head_stride] = Scalar::of(q.head);
@@ -104,6 +107,7 @@ inline constexpr CallName decode_names[] = {{"k_cache", "k"},
     call.scalars[attention_prefill::page_table_stride] =
         Scalar::of(page_table_stride(args.page_table_stride, description.page_size, sizes.kv_len));
     call.scalars[attention_prefill::pool_pages] = Scalar::of(args.pool_pages);
+    call.scalars[attention_prefill::least_queries] = Scalar::of(least_queries(description, args, sizes));
     call.scalars[attention_prefill::q_batch_stride] = Scalar::of(q.batch);
     call.scalars[attention_prefill::q_token_stride] = Scalar::of(q.token);
     call.scalars[attention_prefill::q_head_stride] = Scalar::of(q.head);

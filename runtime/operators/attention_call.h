@@ -52,7 +52,36 @@ struct TensorExtents {
     return attention.packed && attention.page_size == 0;
 }
 
-/// How prefill learns the sequences' lengths.
+[[nodiscard]] constexpr bool same_strides(const AttentionStrides& a, const AttentionStrides& b) noexcept {
+    return a.batch == b.batch && a.token == b.token && a.head == b.head;
+}
+
+/// Whether k and v have the same strides, as the kernels of decode read them.
+[[nodiscard]] inline bool strides_agree(const Attention& attention, const AttentionArgs& args,
+                                        std::int64_t kv_len) noexcept {
+    return same_strides(kv_strides(attention, args.k_strides, kv_len),
+                        kv_strides(attention, args.v_strides, kv_len));
+}
+
+/// Whether sequences of a single query, packed beside others over pages, are left to the kernels of decode:
+/// not where as many tokens as there are say that all sequences have more.
+[[nodiscard]] inline bool sets_singles_apart(const Attention& attention, const AttentionArgs& args,
+                                             const AttentionSizes& sizes) noexcept {
+    return attention.packed && attention.page_size != 0 && strides_agree(attention, args, sizes.kv_len) &&
+           (sizes.q_len == 1 || args.q_tokens != sizes.batch * sizes.q_len);
+}
+
+/// Fewest queries of a sequence that the kernels of prefill take.
+[[nodiscard]] inline std::int64_t least_queries(const Attention& attention, const AttentionArgs& args,
+                                                const AttentionSizes& sizes) noexcept {
+    return sets_singles_apart(attention, args, sizes) ? 2 : 1;
+}
+
+/// How decode learns the sequences' lengths, and prefill.
+[[nodiscard]] constexpr std::string_view decode_lengths_of(const Attention& attention) noexcept {
+    if (attention.packed) return "packed";
+    return attention.lengths ? "yes" : "no";
+}
 [[nodiscard]] constexpr std::string_view lengths_of(const Attention& attention) noexcept {
     if (attention.packed) return packs_keys(attention) ? "cumulative" : "paged";
     return attention.lengths ? "kv" : "none";

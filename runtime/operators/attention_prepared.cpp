@@ -14,10 +14,6 @@
 namespace hone::runtime {
 namespace {
 
-bool same_strides(const AttentionStrides& a, const AttentionStrides& b) noexcept {
-    return a.batch == b.batch && a.token == b.token && a.head == b.head;
-}
-
 bool within(std::int64_t size, std::int64_t most) noexcept { return size >= 0 && size <= most; }
 
 bool nothing_in(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
@@ -61,9 +57,7 @@ Status check_numbers(const Attention& attention, const AttentionArgs& args, Atte
 
 /// Decode reads k and v with the same strides.
 bool strides_fit(const Attention& attention, const AttentionArgs& args, AttentionSizes sizes) noexcept {
-    return !is_decode(attention, sizes.q_len) ||
-           same_strides(kv_strides(attention, args.k_strides, sizes.kv_len),
-                        kv_strides(attention, args.v_strides, sizes.kv_len));
+    return !is_decode(attention, sizes.q_len) || strides_agree(attention, args, sizes.kv_len);
 }
 
 void check_size(const char* name, std::int64_t size, std::int64_t most) {
@@ -96,17 +90,36 @@ Explanation PreparedAttention::explain(const Dispatcher& dispatcher, const Atten
         throw std::invalid_argument(fmt::format("q_len is {}; allowed: {} to {}", sizes.q_len,
                                                 description.min_q_len, description.max_q_len));
     }
-    if (!is_decode(description, sizes.q_len))
+    const bool all_single = sizes.q_len == 1 && problems.decode[0].has_value();
+    if (!is_decode(description, sizes.q_len) && !all_single)
         return dispatcher.explain(*problems.prefill, prefill_sizes(sizes));
     return dispatcher.explain(*problems.decode[decode_index(sizes.q_len)], decode_sizes(sizes));
 }
 
-PreparedAttention::Part PreparedAttention::part_for(const AttentionArgs& args,
-                                                    AttentionSizes sizes) const noexcept {
-    if (is_decode(attention_, sizes.q_len))
-        return {*decode_[decode_index(sizes.q_len)], decode_call(attention_, args, sizes),
-                decode_sizes(sizes)};
-    return {*prefill_, prefill_call(attention_, args, sizes), prefill_sizes(sizes)};
+PreparedAttention::Part PreparedAttention::decode_part(const AttentionArgs& args,
+                                                       AttentionSizes sizes) const noexcept {
+    return {*decode_[decode_index(sizes.q_len)], decode_call(attention_, args, sizes), decode_sizes(sizes)};
+}
+
+PreparedAttention::Parts PreparedAttention::parts_for(const AttentionArgs& args,
+                                                      AttentionSizes sizes) const noexcept {
+    if (is_decode(attention_, sizes.q_len)) return {decode_part(args, sizes), std::nullopt};
+    Parts parts;
+    if (sets_singles_apart(attention_, args, sizes)) {
+        parts.decode.emplace(decode_part(args, {sizes.batch, 1, sizes.kv_len}));
+        if (sizes.q_len == 1) return parts;
+    }
+    parts.prefill.emplace(Part{*prefill_, prefill_call(attention_, args, sizes), prefill_sizes(sizes)});
+    return parts;
+}
+
+Status PreparedAttention::check(const Parts& parts) noexcept {
+    for (const Part* part : parts.all()) {
+        if (part == nullptr) continue;
+        const Status wrong = part->kernels.check(part->call, part->sizes);
+        if (wrong != Status::ok) return wrong;
+    }
+    return Status::ok;
 }
 
 Status PreparedAttention::run(CUstream stream, const AttentionArgs& args,
@@ -117,13 +130,20 @@ Status PreparedAttention::run(CUstream stream, const AttentionArgs& args,
     if (const Status wrong = check_numbers(attention_, args, sizes, refuse); wrong != Status::ok)
         return wrong;
     if (!strides_fit(attention_, args, sizes)) return Status::bad_stride;
-    const Part part = part_for(args, sizes);
+    const Parts parts = parts_for(args, sizes);
+    if (checking_ != nullptr || (parts.decode && parts.prefill)) {
+        if (const Status wrong = check(parts); wrong != Status::ok) return wrong;
+    }
     if (checking_ != nullptr) {
-        if (const Status wrong = part.kernels.check(part.call, part.sizes); wrong != Status::ok) return wrong;
         const Status wrong = check_indices(*checking_, stream, attention_, args, sizes);
         if (wrong != Status::ok) return wrong;
     }
-    return part.kernels.run(stream, part.call, part.sizes);
+    for (const Part* part : parts.all()) {
+        if (part == nullptr) continue;
+        const Status wrong = part->kernels.run(stream, part->call, part->sizes);
+        if (wrong != Status::ok) return wrong;
+    }
+    return Status::ok;
 }
 
 std::string PreparedAttention::refusal(const AttentionArgs& args, AttentionSizes sizes) const {
@@ -134,8 +154,13 @@ std::string PreparedAttention::refusal(const AttentionArgs& args, AttentionSizes
     if (check_numbers(attention_, args, sizes, refuse) != Status::ok) return text;
     if (!strides_fit(attention_, args, sizes))
         return "the strides of v are others than those of k; allowed in calls of up to 16 queries: the same";
-    const Part part = part_for(args, sizes);
-    return part.kernels.refusal(part.call, part.sizes, decode_names);
+    const Parts parts = parts_for(args, sizes);
+    for (const Part* part : parts.all()) {
+        if (part == nullptr) continue;
+        text = part->kernels.refusal(part->call, part->sizes, decode_names);
+        if (!text.empty()) break;
+    }
+    return text;
 }
 
 std::vector<PrepareReport> PreparedAttention::reports() const {

@@ -1,8 +1,10 @@
-// A prepared Attention: kernels of decode for few queries a sequence, those of prefill for more.
+// A prepared Attention: kernels of decode for few queries a sequence, those of prefill for more, and both for
+// queries packed over pages, where decode takes the sequences of a single one.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,18 +29,30 @@ class PreparedAttention final : public Prepared {
     [[nodiscard]] std::int64_t workspace_bytes(const Sizes& sizes) const override;
 
   private:
-    /// What serves a call that has something to do.
     struct Part {
         const PreparedOperator& kernels;
         Call call;
         Sizes sizes;
     };
-    [[nodiscard]] Part part_for(const AttentionArgs& args, AttentionSizes sizes) const noexcept;
+    /// What serves a call that has something to do: one of them, or both, of which each leaves the other's
+    /// sequences alone. They follow each other and may share a workspace.
+    struct Parts {
+        std::optional<Part> decode;
+        std::optional<Part> prefill;
+
+        [[nodiscard]] std::array<const Part*, 2> all() const noexcept {
+            return {decode ? &*decode : nullptr, prefill ? &*prefill : nullptr};
+        }
+    };
+    [[nodiscard]] Parts parts_for(const AttentionArgs& args, AttentionSizes sizes) const noexcept;
+    [[nodiscard]] Part decode_part(const AttentionArgs& args, AttentionSizes sizes) const noexcept;
+    [[nodiscard]] static Status check(const Parts& parts) noexcept;
 
     using Kernels = std::shared_ptr<const PreparedOperator>;
 
     Attention attention_;
-    /// Kernels for up to 1, 2, 4, 8 and 16 queries a sequence; what calls cannot reach is nullptr.
+    /// Kernels for up to 1, 2, 4, 8 and 16 queries a sequence, the first also for single tokens among packed
+    /// queries; what calls cannot reach is nullptr.
     std::array<Kernels, 5> decode_;
     Kernels prefill_;
     const DeviceSession* checking_ = nullptr;

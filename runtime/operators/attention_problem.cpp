@@ -32,6 +32,12 @@ void check_description(const Attention& attention) {
     }
 }
 
+/// A single query stands behind all keys: causal or not is the same problem, but for where a window begins.
+Problem problem_of_single(Attention attention) {
+    if (attention.window == 0) attention.causal = false;
+    return decode_problem(attention, 1);
+}
+
 }  // namespace
 
 bool is_decode(const Attention& attention, std::int64_t q_len) noexcept {
@@ -49,14 +55,12 @@ AttentionProblems attention_problems(const Attention& given) {
     if (!is_decode(attention, attention.max_q_len)) problems.prefill = prefill_problem(attention);
     problems.least_prefill =
         attention.packed ? attention.min_q_len : std::max(attention.min_q_len, most_decode_queries + 1);
+    if (attention.packed && attention.page_size != 0) problems.decode[0] = problem_of_single(attention);
     if (!is_decode(attention, attention.min_q_len)) return problems;
     const std::int64_t most = std::min(attention.max_q_len, most_decode_queries);
     for (std::size_t i = decode_index(attention.min_q_len); i <= decode_index(most); ++i) {
-        Attention part = attention;
-        // A single query stands behind all keys: causal or not is the same problem, but for where a window
-        // begins.
-        if (i == 0 && attention.window == 0) part.causal = false;
-        problems.decode[i] = decode_problem(part, std::int64_t{1} << i);
+        problems.decode[i] =
+            i == 0 ? problem_of_single(attention) : decode_problem(attention, std::int64_t{1} << i);
     }
     return problems;
 }

@@ -21,8 +21,9 @@ inline constexpr std::int64_t most_decode_queries = 16;
 
 /// What the calls of an operator can reach: problems of the largest call.
 struct AttentionProblems {
-    std::array<std::optional<Problem>, 5>
-        decode;  ///< for up to 1, 2, 4, 8, 16 queries, where there are calls
+    /// For up to 1, 2, 4, 8, 16 queries, where there are calls; the first also for single tokens among
+    /// queries that are packed over pages.
+    std::array<std::optional<Problem>, 5> decode;
     std::optional<Problem> prefill;
     std::int64_t least_prefill = 1;  ///< fewest queries of a call that prefill serves
 };

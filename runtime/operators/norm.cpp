@@ -15,7 +15,8 @@ Problem problem_of(const RmsNorm& description) {
                             {{"hidden", description.hidden},
                              {"dtype", dtype_name(description.dtype)},
                              {"output", word(description.output)},
-                             {"residual", yes_no(description.residual)}},
+                             {"residual", yes_no(description.residual)},
+                             {"unit_offset", yes_no(description.unit_offset)}},
                             {{"max_rows", description.max_rows}});
 }
 
@@ -33,7 +34,8 @@ Problem problem_of(const LayerNorm& description) {
                              {"dtype", dtype_name(description.dtype)},
                              {"output", word(description.output)},
                              {"residual", yes_no(description.residual)},
-                             {"bias", yes_no(description.bias)}},
+                             {"bias", yes_no(description.bias)},
+                             {"unit_offset", yes_no(description.unit_offset)}},
                             {{"max_rows", description.max_rows}});
 }
 

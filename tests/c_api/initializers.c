@@ -261,7 +261,8 @@ static int rms_norm_differs(void) {
            made.hidden != wanted.hidden ||
            made.max_rows != wanted.max_rows ||
            made.output != wanted.output ||
-           made.residual != wanted.residual;
+           made.residual != wanted.residual ||
+           made.unit_offset != wanted.unit_offset;
 }
 
 static int norm_args_differs(void) {
@@ -296,7 +297,8 @@ static int layer_norm_differs(void) {
            made.output != wanted.output ||
            made.residual != wanted.residual ||
            made.bias != wanted.bias ||
-           made.reserved != wanted.reserved;
+           made.reserved != wanted.reserved ||
+           made.unit_offset != wanted.unit_offset;
 }
 
 static int quantize_weights_differs(void) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -162,6 +163,13 @@ TEST_CASE("what does not go is refused by its name") {
     ModelOptions options = small_options();
     options.max_context = 513;
     CHECK(refusal(options) == "context is 513; allowed: 1 to 512, as many positions as the model knows");
+    options.max_context = -1;
+    CHECK(refusal(options) == "context is -1; allowed: from 0, as much as is usual");
+    for (const double share : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+        options = small_options();
+        options.memory_share = share;
+        CHECK(refusal(options).find("share of the memory is ") == 0);
+    }
     options = small_options();
     options.max_sequences = 257;
     CHECK(refusal(options).find("sequences is 257") == 0);

@@ -45,7 +45,8 @@ std::string refusal_of(const CodedFolder& folder) {
 }
 
 /// Whether a launch from number `from` on has this address among its parameters.
-bool is_given(const FakeMachine& machine, int from, CUdeviceptr address) {
+bool is_given(const FakeMachine& machine, int from, const float* wanted) {
+    const auto address = reinterpret_cast<CUdeviceptr>(wanted);
     for (int i = from; i < machine.launch_count(); ++i) {
         const FakeLaunch& launch = *machine.launch(i);
         for (int parameter = 0; parameter < launch.parameter_count; ++parameter) {

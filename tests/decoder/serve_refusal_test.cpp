@@ -219,6 +219,75 @@ TEST_CASE("a body that does not come in time is refused, and the connection clos
     CHECK_FALSE(silent.wait_for("HTTP/1.1 200"));
 }
 
+TEST_CASE("what a client sends is not sent back as a whole") {
+    const MadeServer server;
+    const std::string much(100'000, 'm');
+    const std::vector<std::pair<std::string, int>> bodies{
+        {R"({"model": ")" + much + R"(", "prompt": "a"})", 404},
+        {R"({"prompt": "a", "max_tokens": )" + std::string(100'000, '1') + "}", 400},
+        {R"({"prompt": ")" + much, 400},
+        {R"({"prompt": "a", "stop": 5, "seed": ")" + much + "\"}", 400},
+        {R"({"prompt": "a", ")" + much, 400},
+    };
+    for (const auto& [body, status] : bodies) {
+        CAPTURE(body.substr(0, 40));
+        const HttpResponse response = request(server.port(), "POST", "/v1/completions", body);
+        CHECK(response.status == status);
+        CHECK(!response.message().empty());
+        CHECK(response.body.size() < 500);
+    }
+}
+
+TEST_CASE("a body that is packed or a form is refused before it is read") {
+    const MadeServer server;
+    for (const char* header : {"Content-Encoding: gzip", "Content-Encoding: br",
+                               "Content-Type: multipart/form-data; boundary=a"}) {
+        CAPTURE(header);
+        HttpClientSocket client(server.port());
+        client.send_text(std::string("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n") +
+                         header + "\r\n\r\n{\"prompt\": \"a\"}");
+        const HttpResponse response = client.response();
+        CHECK(response.status == 415);
+        CHECK(response.message() == "the body comes packed or as a form; allowed: JSON as it is");
+    }
+}
+
+TEST_CASE("behind what is no request nothing is taken for one") {
+    const MadeServer server("text", {.http = {.idle_timeout = std::chrono::milliseconds(60'000)}});
+    const std::string hidden = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
+    const std::string post = "POST /v1/completions HTTP/1.1\r\nHost: x\r\n";
+    const std::string body = R"({"prompt": "a"})";
+    const std::vector<std::string> attempts{
+        "GET /health\r\n\r\n" + hidden,
+        "GET /" + std::string(5000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n" + hidden,
+        post + "Content-Length: 0\r\nContent-Length: 15\r\n\r\n" + hidden,
+        post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nf\r\n" + body + "\r\n0\r\n\r\n" +
+            hidden,
+        post + "Content-Length: +15\r\n\r\n" + body + hidden,
+        post + "Content-Length: 0x0f\r\n\r\n" + body + hidden,
+    };
+    for (const std::string& attempt : attempts) {
+        CAPTURE(attempt.substr(0, 120));
+        HttpClientSocket client(server.port());
+        client.send_text(attempt);
+        const HttpResponse response = client.response();
+        CHECK(response.status >= 400);
+        CHECK(response.status < 500);
+        CHECK_FALSE(client.wait_for("HTTP/1.1"));  // closed long before it would be for saying nothing
+    }
+}
+
+TEST_CASE("connections that say nothing do not keep others waiting") {
+    decoder::ServeOptions options{.http = {.idle_timeout = std::chrono::milliseconds(60'000)}};
+    options.service.max_requests = 2;
+    const MadeServer server("text", options);
+    std::vector<std::unique_ptr<HttpClientSocket>> silent;
+    for (int i = 0; i < 100; ++i) silent.push_back(std::make_unique<HttpClientSocket>(server.port()));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(server.get("/health").status == 200);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
+
 TEST_CASE("bytes that are no request end their connection and nothing else") {
     const MadeServer server("text", {.http = {.request_timeout = std::chrono::milliseconds(200),
                                               .idle_timeout = std::chrono::milliseconds(200)}});

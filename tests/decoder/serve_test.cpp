@@ -1,6 +1,10 @@
 // The server on a scripted engine, over real sockets: what it answers, to whom it says no, and how it ends.
 #include <doctest/doctest.h>
 
+#include <map>
+#include <sstream>
+#include <string>
+
 #include "tests/decoder/serve_support.h"
 
 using namespace hone;
@@ -286,6 +290,56 @@ TEST_CASE("metrics count requests, tokens and times") {
     CHECK(metric(server, "hone_time_between_tokens_seconds_count") == 3 * (tokens - 1));
     CHECK(metric(server, "hone_time_between_tokens_seconds_bucket{le=\"+Inf\"}") == 3 * (tokens - 1));
     CHECK(server.get("/metrics").head.find("Content-Type: text/plain; version=0.0.4") != std::string::npos);
+}
+
+TEST_CASE("metrics have Prometheus' form: each family is described once, in front of its samples") {
+    MadeServer server(script);
+    const auto tokens = static_cast<double>(server.tokens(script) + 1);
+    for (int i = 0; i < 3; ++i)
+        CHECK(server.complete({{"prompt", "Once"}, {"max_tokens", 100}}).status == 200);
+    const std::string text = server.get("/metrics").body;
+    REQUIRE(text.ends_with('\n'));
+    std::map<std::string, std::string> types;
+    std::map<std::string, double> last;  // the latest bucket of a histogram
+    std::string family;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        CAPTURE(line);
+        std::istringstream words(line);
+        std::string word, name, what;
+        words >> word;
+        if (word == "#") {
+            words >> what >> name;
+            REQUIRE((what == "HELP" || what == "TYPE"));
+            if (what == "HELP") CHECK_FALSE(types.contains(name));
+            if (what == "TYPE") words >> types[name];
+            family = name;
+            continue;
+        }
+        double value = -1;
+        REQUIRE_FALSE((words >> value).fail());
+        CHECK(value >= 0);
+        REQUIRE(words.eof());
+        name = word.substr(0, word.find('{'));
+        CHECK((word.size() == name.size() || word.ends_with("\"}")));
+        if (types.at(family) != "histogram") {
+            CHECK(name == family);
+            CHECK(((types.at(family) == "counter") == name.ends_with("_total")));
+            continue;
+        }
+        CHECK(name.starts_with(family));
+        const std::string kind = name.substr(family.size());
+        if (kind == "_bucket") {
+            CHECK(value >= last[family]);
+            last[family] = value;
+        } else if (kind == "_count") {
+            CHECK(value == last[family]);  // of the bucket without an end, which comes last
+            CHECK(value == (family == "hone_time_to_first_token_seconds" ? 3 : 3 * (tokens - 1)));
+        } else {
+            CHECK(kind == "_sum");
+        }
+    }
+    CHECK(types.size() == 13);
 }
 
 TEST_CASE("a GPU that fails: 503 to all, and the server ends with the reason") {

@@ -2,6 +2,7 @@
 #include "decoder/tokenizer/tokenizer.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include <array>
@@ -12,11 +13,17 @@
 #include "decoder/error.h"
 #include "decoder/text/utf8.h"
 #include "runtime/system/text_file.h"
+#include "tests/decoder/lines.h"
 #include "tests/decoder/support.h"
 
 using namespace hone::decoder;
 using hone::test::cases_of;
 using hone::test::data_folder;
+using hone::test::IdHash;
+using hone::test::json_of;
+using hone::test::line_count;
+using hone::test::Lines;
+using hone::test::lines_a_hash;
 
 namespace {
 
@@ -77,6 +84,22 @@ TEST_CASE("ids and text are those of Hugging Face's tokenizers") {
         CAPTURE(kind);
         const Tokenizer tokenizer = Tokenizer::load(data_folder(kind));
         for (const nlohmann::json& expected : cases_of(kind)) compare(tokenizer, expected);
+    }
+}
+
+TEST_CASE("ids of ten thousand lines in many scripts are those of Hugging Face's tokenizers") {
+    const nlohmann::json expected = json_of(data_folder("lines.json"));
+    for (const std::string& kind : all_kinds()) {
+        CAPTURE(kind);
+        const Tokenizer tokenizer = Tokenizer::load(data_folder(kind));
+        Lines lines;
+        std::vector<std::string> hashes;
+        for (int hash = 0; hash < line_count / lines_a_hash; ++hash) {
+            IdHash ids;
+            for (int i = 0; i < lines_a_hash; ++i) ids.add(tokenizer.encode(lines.next()));
+            hashes.push_back(fmt::format("{:08x}", ids.value()));
+        }
+        CHECK(hashes == expected.at(kind).get<std::vector<std::string>>());
     }
 }
 

@@ -107,9 +107,10 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, packed ones with the 
             CHECK(map.extents[2] == (i == 0 ? p.heads : p.kv_heads));
             CHECK(map.stride_scalars[0] == first_stride + 1);
             CHECK(map.stride_scalars[1] == first_stride + 2);
-            const bool by_rows = i != 0 && geometry_of(problem, candidate).by_rows();
+            const bool copies_codes = i == 1 && geometry_of(problem, candidate).keys_stay_codes();
+            const bool by_rows = i != 0 && geometry_of(problem, candidate).by_rows() && !copies_codes;
             CHECK(map.dtype == (i == 0 ? p.dtype : p.cache_dtype()));
-            CHECK(map.box[0] * 2 == map.swizzle_bytes);
+            CHECK(map.box[0] * (copies_codes ? 1 : 2) == map.swizzle_bytes);
             CHECK(map.box[1] == (i == 0 ? 64 : by_rows ? 1 : geometry_of(problem, candidate).box_rows()));
             if (p.packed()) {
                 CHECK(map.extent_scalars[1] == (i == 0 ? q_tokens : kv_tokens));
@@ -168,23 +169,31 @@ TEST_CASE("wgmma: on a line of packed sequences every tile has a place, and hard
             const int length = kind == 0 ? 0 : kind <= 2 ? 1 : kind == 3 ? 64 * draw(0, 4) : draw(1, 700);
             starts.push_back(starts.back() + (round % 7 == 0 ? 0 : length));
         }
-        const Line line = attention_prefill::warpgroup::line_of(starts.data(), batch, tile_m);
+        const int least = draw(0, 2);
+        const Line line = attention_prefill::warpgroup::line_of(starts.data(), batch, tile_m, least);
+        const auto queries = [&](int sequence) {
+            const auto at = static_cast<std::size_t>(sequence);
+            return starts[at + 1] - starts[at];
+        };
+        for (int i = 0; i < line.first; ++i) CHECK(queries(i) < least);
+        if (line.first < line.sequences) CHECK(queries(line.first) >= least);
+        for (int i = line.sequences; i < batch; ++i) CHECK(queries(i) < std::max(least, 1));
+        if (line.first < line.sequences) CHECK(queries(line.sequences - 1) >= least);
         std::set<std::pair<int, int>> seen;
         int empty = 0;
         for (int row = 0; row < line.rows(); ++row) {
             const int sequence = line.sequence_at(row);
             const int own = row - line.first_row(sequence);
             REQUIRE(own >= 0);
-            const auto at = static_cast<std::size_t>(sequence);
-            if (own * tile_m < starts[at + 1] - starts[at]) {
+            if (own * tile_m < queries(sequence)) {
                 CHECK(seen.insert({sequence, own}).second);
             } else {
                 ++empty;
             }
         }
         std::size_t wanted = 0;
-        for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-            wanted += static_cast<std::size_t>((starts[i + 1] - starts[i] + tile_m - 1) / tile_m);
+        for (int i = line.first; i < line.sequences; ++i)
+            wanted += static_cast<std::size_t>((queries(i) + tile_m - 1) / tile_m);
         CHECK(seen.size() == wanted);
         CHECK(empty <= line.sequences);
     }
@@ -195,19 +204,28 @@ TEST_CASE(
     using attention_prefill::warpgroup::line_of;
     std::vector<int> starts(301);
     for (int i = 0; i <= 300; ++i) starts[static_cast<std::size_t>(i)] = std::min(i, 200);
-    CHECK(line_of(starts.data(), 300, 128).rows() == 200);
-    CHECK(line_of(starts.data(), 300, 64).sequences == 200);
+    CHECK(line_of(starts.data(), 300, 128, 1).rows() == 200);
+    CHECK(line_of(starts.data(), 300, 64, 1).sequences == 200);
+    CHECK(line_of(starts.data(), 300, 128, 2).rows() == 0);
+    starts[300] = 1000;
+    CHECK(line_of(starts.data(), 300, 128, 2).rows() == 7);
+    CHECK(line_of(starts.data(), 300, 128, 2).sequence_at(0) == 299);
+    for (int i = 1; i <= 300; ++i) starts[static_cast<std::size_t>(i)] = 1000 + std::min(i, 200);
+    CHECK(line_of(starts.data(), 300, 128, 2).rows() == 8);  // the prompt in front
+    CHECK(line_of(starts.data(), 300, 128, 2).sequences == 1);
     std::ranges::fill(starts, 0);
-    CHECK(line_of(starts.data(), 300, 128).rows() == 0);
+    CHECK(line_of(starts.data(), 300, 128, 1).rows() == 0);
 }
 
 TEST_CASE("wgmma: starts that no call may have lead to no row outside of the line") {
     const std::vector<int> starts{7, -5, 2147483647, -2147483647, 12, 3, 100};
-    const auto line = attention_prefill::warpgroup::line_of(starts.data(), 6, 64);
-    CHECK(line.rows() >= 0);
-    for (int row = 0; row < std::min(line.rows(), 1000); ++row) {
-        CHECK(line.sequence_at(row) >= 0);
-        CHECK(line.sequence_at(row) < 6);
+    for (const int least : {1, 2, 1000}) {
+        const auto line = attention_prefill::warpgroup::line_of(starts.data(), 6, 64, least);
+        CHECK(line.rows() >= 0);
+        for (int row = 0; row < std::min(line.rows(), 1000); ++row) {
+            CHECK(line.sequence_at(row) >= 0);
+            CHECK(line.sequence_at(row) < 6);
+        }
     }
 }
 
@@ -234,6 +252,16 @@ TEST_CASE(
     CHECK(same.code_chunks() == 0);
     CHECK(codes.code_chunks() * codes.producer_threads() * 16 == 128 * 128);
     CHECK(codes.producer_registers() == 32 + 2 * 4 * codes.code_chunks());
+    codes.bf16_queries = true;  // keys stay codes, which tensor copies bring
+    CHECK(codes.keys_stay_codes());
+    CHECK(same.shared_bytes() - codes.shared_bytes() == codes.stages * 128 * 128);
+    CHECK(codes.producer_registers() == 56);
+    for (const auto& [page_size, head_dim] : {std::pair{48, 128}, {16, 64}, {16, 192}}) {
+        Geometry others = codes;
+        others.page_size = page_size;
+        others.head_dim = head_dim;
+        CHECK(!others.keys_stay_codes());
+    }
     codes.tile_n = 80;  // two passes of 64 rows
     codes.head_dim = 72;
     CHECK(codes.code_chunks() == 2 * 2);

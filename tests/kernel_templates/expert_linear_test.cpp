@@ -63,6 +63,25 @@ TEST_CASE("experts and sizes that make no sense are refused by name") {
     CHECK(refusal("experts=513 top_k=1 in=8 out=8 tokens=1").find("experts") != std::string::npos);
 }
 
+TEST_CASE("a gate of gpt-oss joins two products, and dense layers have none") {
+    const std::string sizes = " experts=4 top_k=2 in=8 out=8 tokens=1";
+    CHECK(refusal("activation=swiglu_oai" + sizes)
+              .find("activation is swiglu_oai, which joins two products; allowed: with gated=yes") !=
+          std::string::npos);
+    CHECK(parse_problem("expert_linear dtype=bf16 activation=swiglu_oai gated=yes" + sizes));
+    CHECK(parse_problem("quantized_expert_linear dtype=bf16 format=w8a8 activation=swiglu_oai gated=yes" +
+                        sizes));
+    CHECK_FALSE(
+        parse_problem("quantized_expert_linear dtype=bf16 format=w8a8 activation=swiglu_oai" + sizes));
+    for (const char* dense : {"linear dtype=bf16 activation=swiglu_oai gated=yes in=8 out=8 tokens=1",
+                              "quantized_linear dtype=bf16 format=w8a8 activation=swiglu_oai gated=yes in=16 "
+                              "out=16 tokens=1"}) {
+        std::string error;
+        CHECK_FALSE(parse_problem(dense, &error));
+        CHECK(error.find("activation") != std::string::npos);
+    }
+}
+
 TEST_CASE("a gate has biases of its own") {
     const auto present = [](const Problem& problem, int pointer) {
         return problem.family->arguments(problem)[static_cast<std::size_t>(pointer)].present;

@@ -61,8 +61,9 @@ TEST_CASE("tiles of wgmma fit memory and registers, with a ring of three stages 
             const linear::gemm::Geometry g = geometry(p, c);
             CHECK(g.stages() >= 3);
             CHECK(c.blocks_per_sm * (g.shared_bytes() + 1024) <= h100.shared_bytes_per_sm);
-            CHECK(plan.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
-            CHECK(plan.launches[0].block.x == static_cast<std::uint32_t>(g.threads()));
+            const Launch& product = plan.launches[c.copied_x != 0 ? 1 : 0];
+            CHECK(product.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
+            CHECK(product.block.x == static_cast<std::uint32_t>(g.threads()));
             CHECK(g.consumers * g.staging_bytes() + g.staging_at() <= g.barriers_at());
         });
     }
@@ -72,7 +73,8 @@ TEST_CASE("blocks are as many as are resident, or as tiles that some routing nee
     for (const char* sizes : some_sizes) {
         for_every_config(sizes, [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
             const std::int64_t tiles = p.most_tiles(tile_rows(c)) * tiles_across(p, c);
-            CHECK(plan.launches[0].grid.x == std::min(tiles, h100.sm_count * c.blocks_per_sm));
+            CHECK(plan.launches[c.copied_x != 0 ? 1 : 0].grid.x ==
+                  std::min(tiles, h100.sm_count * c.blocks_per_sm));
         });
     }
 }
@@ -97,6 +99,28 @@ TEST_CASE("a last round that all blocks share has room for parts of sums behind 
     });
 }
 
+TEST_CASE("copies of gathered rows stand between results that are combined and parts of sums") {
+    for (const char* option : {"", "combine=yes "}) {
+        int copied = 0;
+        for_every_config(option + std::string("gather=yes experts=8 top_k=2 in=1024 out=4096 tokens=4096"),
+                         [&](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
+                             if (c.copied_x == 0) return;
+                             ++copied;
+                             const std::int64_t results = p.combine ? p.places() * p.out * 2 : 0;
+                             const std::int64_t parts =
+                                 c.tail_split != 0 ? blocks_of(p, c, h100) * geometry(p, c).workspace_bytes()
+                                                   : 0;
+                             CHECK(plan.launch_count == (p.combine ? 3 : 2));
+                             CHECK(std::string(plan.launches[0].kernel->name) == "expert_linear_copies");
+                             CHECK(plan.launches[0].grid.x == p.places());
+                             CHECK(plan.tensor_maps[1].pointer == workspace);
+                             CHECK(plan.tensor_maps[1].offset_bytes == results);
+                             CHECK(plan.workspace_bytes == results + p.places() * p.in * 2 + parts);
+                         });
+        CHECK(copied > 0);
+    }
+}
+
 TEST_CASE("boxes of x have no more rows than the call") {
     for_every_config("experts=8 top_k=2 in=4096 out=1024 tokens=5 combine=yes",
                      [](const ExpertProblem& p, const WgmmaConfig& c, const Plan& plan) {
@@ -112,9 +136,10 @@ TEST_CASE("maps of weights are all experts' rows one after the other; x has one 
             CHECK(weights.extents[1] == p.experts * p.out);
             CHECK(weights.stride_scalars[0] == TensorMap::no_gaps);
             CHECK(weights.box[1] == (c.swapped != 0 ? c.tile_m : c.tile_n) / p.products());
-            CHECK((plan.tensor_maps[1].same_as == TensorMap::none) == !p.gather);
-            if (!p.gather) CHECK(plan.tensor_maps[1].extents[1] == p.places());
-            if (!p.gather) CHECK(plan.tensor_maps[1].box[1] == tile_rows(c));
+            const bool is_sorted = !p.gather || c.copied_x != 0;
+            CHECK((plan.tensor_maps[1].same_as == TensorMap::none) == is_sorted);
+            if (is_sorted) CHECK(plan.tensor_maps[1].extents[1] == p.places());
+            if (is_sorted) CHECK(plan.tensor_maps[1].box[1] == tile_rows(c));
             CHECK((plan.tensor_maps[2].same_as == TensorMap::none) == p.gated);
         });
     }

@@ -191,12 +191,38 @@ TEST_CASE("a norm is folded into products of few tokens, and never where fp16 mi
     CHECK(folded("dtype=bf16 norm=yes in=4096 out=4096 tokens=4", "mma") == always);
     CHECK(folded("dtype=bf16 norm=yes in=4096 out=4096 tokens=16", "mma") == both);
     CHECK(folded("dtype=fp16 norm=yes in=4096 out=4096 tokens=4", "mma") == never);
-    for (const char* variant : {"gemv", "mma"}) {
+    CHECK(folded("dtype=bf16 norm=yes in=4096 out=4096 tokens=8", "strips") == never);
+    for (const char* variant : {"gemv", "mma", "strips"}) {
         const Problem problem = problem_of("dtype=bf16 in=4096 out=4096 tokens=8");
         const Variant& found = *find_variant(*problem.family, variant);
         for (const Config& config : enumerate(problem, found, h100))
             CHECK(tunable({&found, config}, "fold_norm") == 0);
     }
+}
+
+TEST_CASE("strips has whole instructions for 2 to 8 tokens on tensor cores, and is nobody's fallback") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    const Variant& strips = *find_variant(*find_family("linear"), "strips");
+    const auto tokens_of_blocks = [&](const std::string& text) {
+        const Problem problem = problem_of(text);
+        CHECK_FALSE(strips.fallback(problem, h100).has_value());
+        std::set<std::int64_t> found;
+        for (const Config& config : enumerate(problem, strips, h100)) {
+            const Candidate candidate{&strips, config};
+            found.insert(tunable(candidate, "tokens"));
+            CHECK(tunable(candidate, "rows") * 16 % (8 * tunable(candidate, "tokens")) == 0);
+        }
+        return found;
+    };
+    using Tokens = std::set<std::int64_t>;
+    const std::string model = "dtype=bf16 in=4096 out=4096 tokens=";
+    CHECK(tokens_of_blocks(model + "1") == Tokens{});
+    CHECK(tokens_of_blocks(model + "2") == Tokens{2});
+    CHECK(tokens_of_blocks(model + "3") == Tokens{4});
+    CHECK(tokens_of_blocks(model + "8") == Tokens{8});
+    CHECK(tokens_of_blocks(model + "9") == Tokens{});
+    CHECK(tokens_of_blocks("dtype=fp32 in=4096 out=4096 tokens=8") == Tokens{});
+    CHECK(tokens_of_blocks("dtype=fp16 in=4097 out=4096 tokens=8") == Tokens{});
 }
 
 TEST_CASE(

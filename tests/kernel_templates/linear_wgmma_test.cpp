@@ -25,7 +25,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .gated = linear::LinearProblem(problem).gated,
             .swapped = value("swapped") != 0,
             .ping_pong = value("ping_pong") != 0,
-            .staged = value("staged") != 0};
+            .staged = value("staged")};
 }
 
 linear::gemm::Tiling tiling_of(const Problem& problem, const Candidate& candidate) {
@@ -143,7 +143,16 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 CHECK(plan.launches[0].shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));
                 CHECK((g.shared_bytes() + 1024) * g.blocks_per_sm <= h100.shared_bytes_per_sm);
                 CHECK(g.store_panels() * g.panel_bytes() <= 32 * 1024);
-                CHECK((!g.staged || g.panels() >= g.store_panels()));
+                CHECK((g.staged == 0 || g.panels() >= g.store_panels()));
+                if (g.staged == 2) {
+                    auto many = g;
+                    many.staged = 1;
+                    CHECK(g.stages() > many.stages());
+                }
+                // Halves of a tile's tokens: together all of them, none beyond the tile.
+                CHECK(g.panel_tokens() % 8 == 0);
+                CHECK(g.panel_tokens() <= g.tile_n);
+                CHECK((g.swapped ? g.panels_across() : 1) * g.panel_tokens() >= g.tile_n);
 
                 const std::int64_t tiles = ceil_div(g.swapped ? p.out : p.tokens, g.result_rows()) *
                                            ceil_div(g.swapped ? p.tokens : p.out, g.result_columns());
@@ -153,20 +162,50 @@ TEST_CASE("wgmma: the ring and the staging fit, clusters have a tile each, other
                 const std::int64_t places =
                     std::int64_t{h100.sm_count} * (g.blocks_per_sm - (leaves_place ? 1 : 0));
                 CHECK(plan.launch_count == 1);
-                CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k));
+                const std::int64_t neighbours = tunable(candidate, "neighbours");
+                CHECK(plan.launches[0].cluster.x == static_cast<std::uint32_t>(g.cluster_k * neighbours));
+                CHECK(grid % plan.launches[0].cluster.x == 0);
                 CHECK(plan.workspace_bytes == (split ? places * g.workspace_bytes() : 0));
                 if (g.cluster_k > 1) {
                     CHECK(grid == tiles * g.cluster_k);
                 } else if (split && tiles < places) {
-                    CHECK(grid % tiles == 0);
+                    CHECK(grid % tiles < neighbours);
                     CHECK(grid >= 2 * tiles);
                     CHECK(grid <= places);
                 } else {
-                    CHECK(grid == std::min(tiles, places));
+                    CHECK(grid == std::min(ceil_div(tiles, neighbours) * neighbours, places));
                 }
             }
         }
     }
+}
+
+TEST_CASE("wgmma: neighbours share panels: two tiles that stand beside each other") {
+    const DeviceTraits h100 = *representative_device({9, 0, true});
+    int seen = 0;
+    for (const std::string& shape : shapes) {
+        for (const std::int64_t tokens : {300, 400, 512, 2048}) {
+            const Problem problem = problem_of(shape + " tokens=" + std::to_string(tokens));
+            const Variant& wgmma = *find_variant(*problem.family, "wgmma");
+            for (const Config& config : enumerate(problem, wgmma, h100)) {
+                const Candidate candidate{&wgmma, config};
+                if (tunable(candidate, "neighbours") == 1) continue;
+                INFO(to_string(problem) << " | " << to_string(candidate));
+                const linear::gemm::Tiling t = tiling_of(problem, candidate);
+                const int grid = static_cast<int>(wgmma.plan(problem, config, h100).launches[0].grid.x);
+                // The first two blocks: the same rows, or the same columns, of operands.
+                const linear::gemm::Schedule first(t, static_cast<int>(tokens), grid, 0, 0);
+                const linear::gemm::Schedule second(t, static_cast<int>(tokens), grid, 1, 0);
+                if (first.count() == 0 || second.count() == 0 || t.tail_split) continue;
+                const linear::gemm::Work a = first.work(0);
+                const linear::gemm::Work b = second.work(0);
+                CHECK((a.row == b.row) != (a.column == b.column));
+                if (t.swapped && t.raster == 1) CHECK(a.row == b.row);  // the weight's
+                ++seen;
+            }
+        }
+    }
+    CHECK(seen > 100);
 }
 
 TEST_CASE("wgmma: blocks together do every step of every tile once, and the parts of a tile meet") {
@@ -246,7 +285,7 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names
             INFO(to_string(problem) << " | " << to_string(Candidate{&wgmma, config}));
             REQUIRE(plan.tensor_map_count == 5);
             CHECK(plan.tensor_maps[2].same_as == (p.gated ? TensorMap::none : 1));
-            CHECK(plan.tensor_maps[3].same_as == (g.staged ? TensorMap::none : 1));
+            CHECK(plan.tensor_maps[3].same_as == (g.staged != 0 ? TensorMap::none : 1));
             // A tile of fewer tokens has a box of its own: no copy asks for tokens that do not exist.
             const std::int64_t rest = p.tokens % g.x_box();
             CHECK(plan.tensor_maps[0].box[1] == g.x_box());
@@ -265,6 +304,7 @@ TEST_CASE("wgmma: tensor maps describe the call's tensors, and no argument names
                                                                                 : linear::up_stride));
                 CHECK(map.box[0] * 2 == map.swizzle_bytes);
                 CHECK(map.box[1] <= 256);
+                if (is_out) CHECK(map.box[1] == (g.swapped ? g.panel_tokens() : linear::gemm::block_rows));
             }
             const std::span<const KernelArg> args = plan.launches[0].kernel->args;
             for (std::size_t a = 0; a < args.size(); ++a) {

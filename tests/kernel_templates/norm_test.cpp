@@ -32,6 +32,15 @@ TEST_CASE("a norm problem reads back as numbers, for both families") {
     CHECK(layer.rows == 6);
 }
 
+TEST_CASE("problems say unit_offset only where it is yes, so that older winners stay theirs") {
+    const Problem plain = problem_of("rmsnorm dtype=bf16 unit_offset=no hidden=96 rows=5");
+    CHECK(plain == problem_of("rmsnorm dtype=bf16 hidden=96 rows=5"));
+    CHECK(static_text(plain) == "dtype=bf16 output=same residual=no hidden=96");
+    const Problem offset = problem_of("rmsnorm dtype=bf16 unit_offset=yes hidden=96 rows=5");
+    CHECK(static_text(offset) == "dtype=bf16 output=same residual=no unit_offset=yes hidden=96");
+    CHECK(norm::NormProblem(offset).unit_offset);
+}
+
 TEST_CASE("the floor counts each operand once") {
     // x and out: 2 x 3 x 4096 x 2 bytes; weight: 4096 x 2 bytes
     CHECK(work_of(problem_of("rmsnorm dtype=bf16 hidden=4096 rows=3")).bytes == 2 * 3 * 4096 * 2 + 4096 * 2);

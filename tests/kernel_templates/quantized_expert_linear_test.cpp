@@ -101,6 +101,29 @@ TEST_CASE("codes of x are made in front, by place, and results that are combined
     }
 }
 
+TEST_CASE("rows of x are copied in front where that is asked for, behind results that are combined") {
+    for (const char* option : {"gather=yes ", "gather=yes combine=yes "}) {
+        const Problem problem = problem_of(std::string("format=w4a16 group=32 ") + option +
+                                           "experts=4 top_k=2 in=128 out=96 tokens=200");
+        const bool combines = std::string(option).find("combine") != std::string::npos;
+        int copied = 0;
+        for (const Config& config : enumerate(problem, wgmma_w16, h100)) {
+            if (hone::values_of<WgmmaW16Config>(config).copied_x == 0) continue;
+            ++copied;
+            const Plan plan = wgmma_w16.plan(problem, config, h100);
+            REQUIRE(plan.launch_count == (combines ? 3 : 2));
+            CHECK(std::string(plan.launches[0].kernel->name) == "expert_linear_copies");
+            CHECK(plan.launches[0].grid.x == 400);
+            CHECK(plan.launches[0].programmatic == plan.launches[1].programmatic);
+            CHECK(plan.tensor_maps[0].pointer == workspace);
+            CHECK(plan.tensor_maps[0].extents[1] == 400);
+            CHECK(plan.tensor_maps[0].offset_bytes == (combines ? 400 * 96 * 2 : 0));
+            CHECK(plan.workspace_bytes == plan.tensor_maps[0].offset_bytes + 400 * 128 * 2);
+        }
+        CHECK(copied > 0);
+    }
+}
+
 TEST_CASE("layers of models run on tensor cores, on every chip that has them") {
     const std::string lead =
         "experts=8 top_k=2 in=4096 out=14336 activation=silu gated=yes gather=yes tokens=";
@@ -127,7 +150,9 @@ TEST_CASE("tiles of the warpgroup variants fit memory, and boxes end with the ro
             const QuantizedExpertProblem p(problem);
             const auto check = [&](const linear::gemm::Geometry& g, const Plan& plan,
                                    const TensorMap& x_map) {
-                const Launch& launch = plan.launches[p.is_packed() ? 0 : 1];
+                const bool is_first =
+                    std::string(plan.launches[0].kernel->name).find("wgmma") != std::string::npos;
+                const Launch& launch = plan.launches[is_first ? 0 : 1];
                 CHECK(g.stages() >= 3);
                 CHECK(g.blocks_per_sm * (g.shared_bytes() + 1024) <= h100.shared_bytes_per_sm);
                 CHECK(launch.shared_bytes == static_cast<std::uint32_t>(g.shared_bytes()));

@@ -37,7 +37,7 @@ linear::gemm::Geometry geometry_of(const Problem& problem, const Candidate& cand
             .gated = quantized_linear::QuantizedProblem(problem).gated,
             .swapped = value("swapped") != 0,
             .ping_pong = value("ping_pong") != 0,
-            .staged = value("staged") != 0,
+            .staged = value("staged"),
             .operands = {.columns = 128}};
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("wgmma_w8: the ring fits, and maps describe codes by rows of 128 bytes
             CHECK(plan.launch_count == (p.quantized_x ? 1 : 2));
             CHECK(plan.tensor_map_count == 5);
             CHECK((plan.tensor_maps[2].same_as == 1) == !p.gated);
-            CHECK((plan.tensor_maps[3].same_as == 1) == !g.staged);
+            CHECK((plan.tensor_maps[3].same_as == 1) == (g.staged == 0));
             for (int i = 0; i < plan.tensor_map_count; ++i) {
                 const TensorMap& map = plan.tensor_maps[static_cast<std::size_t>(i)];
                 const bool is_out = map.pointer == quantized_linear::out;

@@ -188,6 +188,25 @@ class Generates(Case):
         )
         self.assertTrue(torch.equal(found, wanted))
 
+    def test_what_nobody_asks_for_is_left_out(self) -> None:
+        """Where the last logits alone are wanted, the last layer's network sees one token of each sequence."""
+        sizes: list = []
+        network = self.formulas.fused_ffn
+        self.patch(self.formulas, "fused_ffn", lambda x, *others: sizes.append(x.shape[1]) or network(x, *others))
+        positions = (LEFT.cumsum(1) - 1).clamp(min=0)
+        for name in ("llama", "gpt2", "qwen3"):
+            plain, fast = self.pair(name)
+            for options in ({}, {"attention_mask": LEFT, "position_ids": positions}):
+                sizes.clear()
+                with self.subTest(name, padded=bool(options)), torch.no_grad():
+                    outs = [model(IDS, logits_to_keep=1, **options) for model in (fast, plain)]
+                    self.assert_near(outs[0].logits, outs[1].logits)
+                    self.assertEqual(sizes, [8, 8, 1])
+                    if not options:
+                        pairs = zip((fast, plain), outs)
+                        self.assert_near(*(m(IDS[:, :3], past_key_values=out.past_key_values).logits for m, out in pairs))
+                        self.assertEqual(sizes[3:], [3, 3, 3])
+
     def test_generations_take_the_same_memory(self) -> None:
         _, fast = self.pair("llama")
         taken = []

@@ -46,6 +46,8 @@ def samples(device: str) -> dict:
     return {
         "rms_norm": ((x, weight, EPSILON), [like]),
         "rms_norm_residual": ((x, residual, weight, EPSILON), [like, like]),
+        "rms_norm_offset": ((x, weight, EPSILON), [like]),
+        "rms_norm_residual_offset": ((x, residual, weight, EPSILON), [like, like]),
         "rms_norm_quantized": ((x, weight, EPSILON, "fp8"), [like, rows]),
         "rms_norm_residual_quantized": ((x, residual, weight, EPSILON, "int8"), [like, like, rows]),
         "layer_norm": ((x, weight, None, EPSILON), [like]),

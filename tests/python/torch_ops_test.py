@@ -104,6 +104,8 @@ class TorchCase(Case):
             ),
             "rms_norm": ((x, weight, 1e-5), [like]),
             "rms_norm_residual": ((x, residual, weight, 1e-5), [like, like]),
+            "rms_norm_offset": ((x, weight, 1e-5), [like]),
+            "rms_norm_residual_offset": ((x, residual, weight, 1e-5), [like, like]),
             "rms_norm_quantized": ((x, weight, 1e-5, "fp8"), [like, rows]),
             "rms_norm_residual_quantized": ((x, residual, weight, 1e-5, "int8"), [like, like, rows]),
             "layer_norm": ((x, weight, None, 1e-5), [like]),

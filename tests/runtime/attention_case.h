@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -19,6 +20,9 @@ namespace hone::test {
 struct AttentionLayout {
     std::int64_t padding = 0;  ///< elements between rows of head_dim elements
     bool heads_first = false;  ///< [batch, heads, tokens, head_dim], else tokens before heads
+    /// Queries of heads 1, 2 and 3 of each 4 are 2^6, 2^-30 and 2^-60 times as large as those of head 0.
+    bool uneven_queries = false;
+    std::int64_t least_queries = 1;  ///< sequences with fewer are left alone, where prefill's are packed
 };
 
 class AttentionCase {
@@ -48,6 +52,10 @@ class AttentionCase {
 
     /// What is wrong with the results, or empty.
     [[nodiscard]] std::string fault_of(const std::vector<HostTensor>& results) const {
+        for (const std::int64_t row : rows_of_others_) {
+            if (!results[index_of("out")].row_untouched(row))
+                return "wrote row " + std::to_string(row) + ", of a sequence that is left alone";
+        }
         const std::string fault = fault_in("out", results, out_);
         return fault.empty() && value("lse") != 0 ? fault_in("lse", results, lse_) : fault;
     }
@@ -68,7 +76,13 @@ class AttentionCase {
     }
     [[nodiscard]] bool decodes() const { return problem_.family->name == "attention_decode"; }
     [[nodiscard]] bool packs_keys() const { return !decodes() && value("lengths") == 2; }
-    [[nodiscard]] bool packs_queries_alone() const { return value("lengths") == 3; }
+    [[nodiscard]] bool packs_singles() const { return decodes() && value("lengths") == 2; }
+    [[nodiscard]] bool packs_queries_alone() const { return packs_singles() || value("lengths") == 3; }
+    /// Whether the kernel has anything to do with a sequence.
+    [[nodiscard]] bool serves(const Sequence& sequence) const {
+        if (packs_singles()) return sequence.q_len == 1;
+        return !packs_queries_alone() || sequence.q_len >= layout_.least_queries;
+    }
     [[nodiscard]] bool packed() const { return packs_keys() || packs_queries_alone(); }
     [[nodiscard]] std::int64_t page_size() const { return value("page_size"); }
     [[nodiscard]] std::int64_t row_stride() const { return value("head_dim") + layout_.padding; }
@@ -92,6 +106,7 @@ class AttentionCase {
             const auto cut = [&](std::int64_t full) { return b == 0 ? 0 : b == 1 ? full : draw(full); };
             if (value("lengths") != 0) sequence.kv_len = cut(sequence.kv_len);
             if (packed()) sequence.q_len = b == 0 ? draw(sequence.q_len) : cut(sequence.q_len);
+            if (packs_singles()) sequence.q_len = b <= 1 || draw(2) > 0 ? 1 : 2 + draw(4);
             if (packs_queries_alone() && b == 2) sequence.q_len = 1;
             if (packs_queries_alone() && (b == 3 || (b > 3 && b + 1 == value("batch")))) sequence.q_len = 0;
             q_tokens_ += sequence.q_len;
@@ -187,7 +202,7 @@ class AttentionCase {
     }
     void fill_indices() {
         const auto set = [&](const char* name, std::int64_t at, std::int64_t number) {
-            if (arguments_[index_of(name)].present)
+            if (tensors_.contains(name) && arguments_[index_of(name)].present)
                 tensors_.at(name).set_index(at, static_cast<std::int32_t>(number));
         };
         for (std::int64_t b = 0; const Sequence& sequence : sequences_) {
@@ -213,7 +228,7 @@ class AttentionCase {
         for (std::size_t b = 0; b < sequences_.size(); ++b) {
             for (std::int64_t i = 0; i < sequences_[b].q_len; ++i) {
                 for (std::int64_t h = 0; h < value("heads"); ++h)
-                    draw_row(tensors_.at("q"), q_row(b, i, h), 1);
+                    draw_row(tensors_.at("q"), q_row(b, i, h), query_unit(h));
             }
             for (std::int64_t j = 0; j < sequences_[b].kv_len; ++j) {
                 for (std::int64_t h = 0; h < value("kv_heads"); ++h) {
@@ -225,6 +240,10 @@ class AttentionCase {
     }
     [[nodiscard]] HostTensor& keys() { return tensors_.at(decodes() ? "k_cache" : "k"); }
     [[nodiscard]] HostTensor& values() { return tensors_.at(decodes() ? "v_cache" : "v"); }
+    [[nodiscard]] double query_unit(std::int64_t head) const {
+        constexpr std::array units{1.0, 0x1p-6, 0x1p30, 0x1p60};
+        return layout_.uneven_queries ? units[static_cast<std::size_t>(head) % units.size()] : 1.0;
+    }
     [[nodiscard]] double scale_of(const char* name, std::int64_t head) const {
         return value("kv_dtype") != 0 ? tensors_.at(name).at(head, 0) : 1.0;
     }
@@ -232,6 +251,8 @@ class AttentionCase {
     [[nodiscard]] std::array<Scalar, max_call_scalars> scalars() const {
         const std::int64_t row_elements = row_stride();
         std::map<std::string, Scalar> known{{"q_tokens", Scalar::of(q_tokens_)},
+                                            {"q_rows", Scalar::of(q_tokens_)},
+                                            {"least_queries", Scalar::of(layout_.least_queries)},
                                             {"kv_tokens", Scalar::of(kv_tokens_)},
                                             {"page_table_stride", Scalar::of(pages_each())},
                                             {"pool_pages", Scalar::of(std::max(pool_pages_, value("batch")))},
@@ -276,8 +297,13 @@ class AttentionCase {
         const std::vector<double> v_numbers = numbers(values(), rows_of(values(), kv_dtype));
         for (std::size_t b = 0; b < sequences_.size(); ++b) {
             for (std::int64_t h = 0; h < value("heads"); ++h) {
-                for (std::int64_t i = 0; i < sequences_[b].q_len; ++i)
-                    expect_row(b, i, h, q_numbers, k_numbers, v_numbers);
+                for (std::int64_t i = 0; i < sequences_[b].q_len; ++i) {
+                    if (serves(sequences_[b])) {
+                        expect_row(b, i, h, q_numbers, k_numbers, v_numbers);
+                    } else {
+                        rows_of_others_.push_back(q_row(b, i, h));
+                    }
+                }
             }
         }
     }
@@ -369,6 +395,7 @@ class AttentionCase {
     std::map<std::string, HostTensor, std::less<>> tensors_;
     std::vector<ExpectedRow> out_;
     std::vector<ExpectedRow> lse_;
+    std::vector<std::int64_t> rows_of_others_;  ///< of out: of sequences that the kernel leaves alone
 };
 
 }  // namespace hone::test

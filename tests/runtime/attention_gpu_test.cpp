@@ -71,10 +71,27 @@ TEST_CASE("small calls from pages are right in every variant of prefill") {
                   1);
 }
 
+TEST_CASE("small calls of single tokens among packed ones are right in every variant, others left alone") {
+    const std::string packed = " lengths=packed lse=yes heads=4 kv_heads=2 batch=9 kv_len=150";
+    check_problem(decode("dtype=bf16 page_size=16 head_dim=64" + packed), 2);
+    check_problem(decode("dtype=fp32 page_size=16 head_dim=64" + packed), 1);
+    const std::string prompts =
+        " lengths=paged page_size=16 lse=yes heads=2 kv_heads=1 batch=6 q_len=70 kv_len=150";
+    check_problem(prefill("dtype=bf16 causal=yes head_dim=64" + prompts), 2, {.least_queries = 2});
+    check_problem(prefill("dtype=fp32 causal=yes head_dim=40" + prompts), 1, {.least_queries = 2});
+}
+
 TEST_CASE("small calls over codes and with sinks are right in every variant") {
     const std::string codes = " kv_dtype=fp8_e4m3 lse=yes heads=4 kv_heads=2 head_dim=64 q_len=70 kv_len=150";
     check_problem(prefill("dtype=bf16 causal=yes lengths=paged page_size=16 batch=6" + codes), 2);
     check_problem(prefill("dtype=fp16 causal=yes lengths=kv batch=2" + codes), 1);
+    check_problem(decode("dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes page_size=16 lse=yes heads=4 kv_heads=2 "
+                         "head_dim=64 q_tokens=1 q_len=1 batch=2 kv_len=200"),
+                  2);
+    check_problem(
+        prefill("dtype=bf16 causal=yes lengths=paged page_size=16 kv_dtype=fp8_e4m3 lse=yes heads=2 "
+                "kv_heads=1 head_dim=128 batch=3 q_len=70 kv_len=150"),
+        1);
     const std::string sinks = " sinks=yes lse=yes heads=4 kv_heads=2 head_dim=64 batch=2";
     check_problem(prefill("dtype=bf16 causal=yes lengths=kv q_len=70 kv_len=100" + sinks), 1);
     check_problem(prefill("dtype=fp32 causal=yes lengths=cumulative q_len=70 kv_len=100" + sinks), 1);
@@ -190,6 +207,16 @@ TEST_CASE("prefill from pages is right for many short sequences, most of them si
         " causal=yes lengths=paged lse=yes heads=8 kv_heads=2 head_dim=128 page_size=16";
     check_problem(prefill("dtype=bf16 batch=40 q_len=1 kv_len=90" + sizes), 2);
     check_problem(prefill("dtype=bf16 batch=33 q_len=130 kv_len=170" + sizes), 2);
+}
+
+TEST_CASE("prefill from pages leaves sequences of fewer queries alone, wherever they stand") {
+    const std::string sizes = " causal=yes lengths=paged lse=yes heads=8 kv_heads=2 page_size=16";
+    check_problem(prefill("dtype=bf16 head_dim=128 batch=40 q_len=3 kv_len=90" + sizes), 2,
+                  {.least_queries = 2});
+    check_problem(prefill("dtype=bf16 head_dim=128 batch=12 q_len=130 kv_len=170" + sizes), 2,
+                  {.least_queries = 60});
+    check_problem(prefill("dtype=fp16 kv_dtype=fp8_e4m3 head_dim=64 batch=9 q_len=130 kv_len=170" + sizes), 2,
+                  {.least_queries = 2});
 }
 
 TEST_CASE("prefill from pages is right where queries are not packed") {
@@ -342,6 +369,20 @@ TEST_CASE("decode from pages is right in any layout, and for several queries") {
     check_problem(decode("dtype=bf16 q_tokens=1 q_len=1" + sizes), 2, {.padding = 8, .heads_first = true});
 }
 
+TEST_CASE("single tokens among packed ones are right in every variant, whole or split") {
+    const std::string packed = " lengths=packed lse=yes heads=8 kv_heads=2";
+    check_problem(decode("dtype=bf16 page_size=16 head_dim=128 batch=40 kv_len=600" + packed), 4);
+    check_problem(decode("dtype=fp16 page_size=48 head_dim=64 batch=5 kv_len=3000" + packed), 3);
+    check_problem(decode("dtype=bf16 window=70 causal=yes softcap=yes sinks=yes page_size=1 head_dim=128 "
+                         "batch=9 kv_len=400" +
+                         packed),
+                  3);
+    check_problem(
+        decode("dtype=bf16 kv_dtype=fp8_e4m3 page_size=16 head_dim=128 batch=9 kv_len=700" + packed), 3);
+    check_problem(decode("dtype=fp32 page_size=16 head_dim=77 batch=9 kv_len=300" + packed), 2);
+    check_problem(decode("dtype=bf16 head_dim=128 batch=4 kv_len=9000" + packed), 4);
+}
+
 TEST_CASE("decode of codes is right") {
     for (const char* cache :
          {"page_size=0 head_dim=64", "page_size=0 head_dim=128", "page_size=16 head_dim=128"}) {
@@ -355,6 +396,28 @@ TEST_CASE("decode of codes is right") {
         decode("dtype=fp16 kv_dtype=fp8_e4m3 causal=yes lengths=yes heads=4 kv_heads=4 q_tokens=4 q_len=4 "
                "batch=3 kv_len=300 head_dim=128"),
         1);
+}
+
+TEST_CASE(
+    "decode of codes is right with several queries, windows, softcap, sinks and in heads of any width") {
+    const std::string codes = "dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes lse=yes batch=4 ";
+    const std::string pages = codes + "page_size=16 heads=8 kv_heads=2 kv_len=700 ";
+    check_problem(decode(pages + "causal=yes q_tokens=4 q_len=3 head_dim=128"), 2);
+    check_problem(decode(pages + "causal=yes window=100 softcap=yes q_tokens=4 q_len=3 head_dim=64"), 2);
+    check_problem(decode(pages + "sinks=yes q_tokens=1 q_len=1 head_dim=128"), 2);
+    for (const char* head_dim : {"head_dim=16", "head_dim=80", "head_dim=96", "head_dim=192", "head_dim=256"})
+        check_problem(decode(codes + "heads=4 kv_heads=2 q_tokens=1 q_len=1 kv_len=300 " + head_dim), 1);
+    check_problem(decode(codes + "page_size=1 heads=4 kv_heads=1 q_tokens=1 q_len=1 kv_len=300 head_dim=128"),
+                  2);
+}
+
+// A warp's queries become fp16 together, by one power of two, and the maximum of scores follows them late.
+TEST_CASE("decode of codes is right where queries are of very different sizes") {
+    const std::string codes = "dtype=bf16 kv_dtype=fp8_e4m3 lengths=yes lse=yes heads=8 kv_heads=2 ";
+    check_problem(decode(codes + "page_size=16 q_tokens=1 q_len=1 batch=4 kv_len=900 head_dim=128"), 4,
+                  {.uneven_queries = true});
+    check_problem(decode(codes + "causal=yes q_tokens=4 q_len=4 batch=3 kv_len=300 head_dim=64"), 2,
+                  {.uneven_queries = true});
 }
 
 TEST_CASE("decode with windows, softcap and strides is right") {

@@ -54,8 +54,11 @@ TEST_CASE("pages are read by prefill, too: by packed queries with lengths of the
     for (const bool lengths : {false, true}) {
         const std::vector<std::string> packed =
             texts({.heads = 2, .head_dim = 64, .lengths = lengths, .packed = true, .page_size = 16});
-        REQUIRE(packed.size() == 1);
+        REQUIRE(packed.size() == 2);
         CHECK(packed[0] ==
+              "attention_decode dtype=bf16 kv_dtype=same causal=no window=0 softcap=no lse=no lengths=packed "
+              "page_size=16 heads=2 kv_heads=2 head_dim=64 q_tokens=1 batch=64 kv_len=8192 q_len=1");
+        CHECK(packed[1] ==
               "attention_prefill dtype=bf16 causal=yes window=0 softcap=no lse=no lengths=paged page_size=16 "
               "heads=2 kv_heads=2 head_dim=64 batch=64 q_len=8192 kv_len=8192");
     }
@@ -74,8 +77,9 @@ TEST_CASE("codes and sinks are for all calls, and problems without them have the
           "heads=2 kv_heads=2 head_dim=64 batch=64 q_len=8192 kv_len=8192");
     const std::vector<std::string> packed =
         texts({.heads = 2, .head_dim = 64, .kv_dtype = KvDtype::fp8, .packed = true, .page_size = 16});
-    REQUIRE(packed.size() == 1);
-    CHECK(packed[0].find("lengths=paged page_size=16 kv_dtype=fp8_e4m3 heads") != std::string::npos);
+    REQUIRE(packed.size() == 2);
+    CHECK(packed[0].find("lengths=packed page_size=16 heads") != std::string::npos);
+    CHECK(packed[1].find("lengths=paged page_size=16 kv_dtype=fp8_e4m3 heads") != std::string::npos);
     const std::vector<std::string> sinks = texts({.heads = 2, .head_dim = 64, .sinks = true});
     REQUIRE(sinks.size() == 6);
     for (const std::string& text : sinks) CHECK(text.find("sinks=yes") != std::string::npos);

@@ -30,7 +30,7 @@ TEST_CASE("a call of few queries is one of decode, its strides filled in") {
               mebibyte(1), mebibyte(2), mebibyte(3), 0,   0,  0,           0,                    //
               mebibyte(4), 0,           mebibyte(5),                                             //
               2,           90,          3,           126, 42, 7,           5000,       50, 500,  //
-              1260,        14,          7,           0,   2,  bits(0.25F), bits(1.0F), 0});
+              1260,        14,          7,           0,   2,  bits(0.25F), bits(1.0F), 0,  0,   6});
 }
 
 TEST_CASE("a call from pages hands on the table, the pool, the scales and the sinks") {
@@ -57,17 +57,35 @@ TEST_CASE("a call from pages hands on the table, the pool, the scales and the si
     CHECK(attention.refusal(args, {4, 1, 90}).find("sinks") != std::string::npos);
     args.sinks = address<float>(11);
     REQUIRE(attention.run(nullptr, args, {4, 1, 90}) == Status::ok);
-    CHECK(noting.launched() ==
-          std::vector<std::uint64_t>{mebibyte(1), mebibyte(2), mebibyte(3),
-                                     mebibyte(6), mebibyte(7), mebibyte(8),
-                                     mebibyte(9), mebibyte(4), mebibyte(10),
-                                     mebibyte(5), 4,           90,
-                                     1,           42,          42,
-                                     7,           42,          42,
-                                     7,  //
-                                     224,         14,          7,
-                                     6,           77,          bits(1.0F / std::sqrt(7.0F)),
-                                     bits(30.0F), mebibyte(11)});
+    CHECK(noting.launched() == std::vector<std::uint64_t>{mebibyte(1),
+                                                          mebibyte(2),
+                                                          mebibyte(3),
+                                                          mebibyte(6),
+                                                          mebibyte(7),
+                                                          mebibyte(8),
+                                                          mebibyte(9),
+                                                          mebibyte(4),
+                                                          mebibyte(10),
+                                                          mebibyte(5),
+                                                          4,
+                                                          90,
+                                                          1,
+                                                          42,
+                                                          42,
+                                                          7,
+                                                          42,
+                                                          42,
+                                                          7,  //
+                                                          224,
+                                                          14,
+                                                          7,
+                                                          6,
+                                                          77,
+                                                          bits(1.0F / std::sqrt(7.0F)),
+                                                          bits(30.0F),
+                                                          mebibyte(11),
+                                                          0,
+                                                          4});
 }
 
 TEST_CASE("a call of more queries is one of prefill, where k and v have strides of their own") {
@@ -123,6 +141,7 @@ TEST_CASE(
     "packed calls over pages hand on table, pool, scales and sinks, behind all else, and no starts of keys") {
     namespace family = attention_prefill;
     NotingMachine noting(family::tile_args);
+    const AttentionSizes sizes{.batch = 4, .q_len = 2, .kv_len = 90};  // as many tokens: no single ones
     Dispatcher dispatcher({.use_cache = false}, noting.driver);
     Attention described = small;
     described.packed = described.sinks = true;
@@ -130,34 +149,103 @@ TEST_CASE(
     described.kv_dtype = KvDtype::fp8;
     const AttentionKernel attention = prepared(dispatcher, described);
     AttentionArgs args = usual_args();
-    args.q_tokens = 3;
+    args.q_tokens = 8;
     args.q_starts = address<std::int32_t>(6);
     args.page_table = address<std::int32_t>(8);
-    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_pages);
+    CHECK(attention.run(nullptr, args, sizes) == Status::bad_pages);
     args.pool_pages = 77;
-    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::null_pointer);
+    CHECK(attention.run(nullptr, args, sizes) == Status::null_pointer);
     args.kv_lengths = address<std::int32_t>(7);
     for (const float** needed : {&args.k_scale, &args.v_scale, &args.sinks}) {
-        CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::null_pointer);
+        CHECK(attention.run(nullptr, args, sizes) == Status::null_pointer);
         *needed = address<float>(needed == &args.k_scale ? 9 : needed == &args.v_scale ? 10 : 11);
     }
     args.page_table_stride = -1;
-    CHECK(attention.run(nullptr, args, {4, 1, 90}) == Status::bad_pages);
-    CHECK(attention.refusal(args, {4, 1, 90}).find("page_table_stride") != std::string::npos);
+    CHECK(attention.run(nullptr, args, sizes) == Status::bad_pages);
+    CHECK(attention.refusal(args, sizes).find("page_table_stride") != std::string::npos);
     args.page_table_stride = 0;
     CHECK(noting.launched().empty());
-    REQUIRE(attention.run(nullptr, args, {4, 1, 90}) == Status::ok);
+    REQUIRE(attention.run(nullptr, args, sizes) == Status::ok);
     const std::vector<std::uint64_t> launched = noting.launched();
-    const std::uint64_t section = launched.at(launched.size() - 7);
-    CHECK(launched ==
-          std::vector<std::uint64_t>{mebibyte(1), mebibyte(2), mebibyte(3), mebibyte(6), 0,
-                                     mebibyte(7), mebibyte(4), 0,           mebibyte(5),  //
-                                     4,           1,           90,          3,           360,
-                                     126,         42,          7,           224,         14,
-                                     7,           224,         14,          7,           126,
-                                     42,          7,           bits(0.25F), bits(1.0F),  section,  //
-                                     mebibyte(8), 6,           77,          mebibyte(9), mebibyte(10),
-                                     mebibyte(11)});
+    const std::uint64_t section = launched.at(launched.size() - 8);
+    CHECK(launched == std::vector<std::uint64_t>{mebibyte(1),
+                                                 mebibyte(2),
+                                                 mebibyte(3),
+                                                 mebibyte(6),
+                                                 0,
+                                                 mebibyte(7),
+                                                 mebibyte(4),
+                                                 0,
+                                                 mebibyte(5),  //
+                                                 4,
+                                                 2,
+                                                 90,
+                                                 8,
+                                                 360,
+                                                 336,
+                                                 42,
+                                                 7,
+                                                 224,
+                                                 14,
+                                                 7,
+                                                 224,
+                                                 14,
+                                                 7,
+                                                 336,
+                                                 42,
+                                                 7,
+                                                 bits(0.25F),
+                                                 bits(1.0F),
+                                                 section,  //
+                                                 mebibyte(8),
+                                                 6,
+                                                 77,
+                                                 mebibyte(9),
+                                                 mebibyte(10),
+                                                 mebibyte(11),
+                                                 1});
+}
+
+TEST_CASE("single tokens among queries packed over pages are decode's, the others prefill's") {
+    const FakeMachine machine;
+    Dispatcher dispatcher({.use_cache = false}, Driver::load());
+    Attention described = small;
+    described.packed = true;
+    described.page_size = 16;
+    const AttentionKernel attention = prepared(dispatcher, described);
+    REQUIRE(attention.reports().size() == 2);
+    AttentionArgs args = usual_args();
+    args.q_starts = address<std::int32_t>(6);
+    args.kv_lengths = address<std::int32_t>(7);
+    args.page_table = address<std::int32_t>(8);
+    args.pool_pages = 28;
+    const auto kernels = [&](std::int64_t q_tokens, AttentionSizes sizes) {
+        args.q_tokens = q_tokens;
+        const int before = machine.launch_count();
+        REQUIRE(attention.run(nullptr, args, sizes) == Status::ok);
+        CHECK(attention.refusal(args, sizes).empty());
+        std::string families;
+        for (int i = before; i < machine.launch_count(); ++i) {
+            const std::string kernel = machine.launch(i)->kernel;
+            if (!kernel.ends_with("_combine")) families += kernel.substr(10, 1);
+        }
+        return families;
+    };
+    CHECK(kernels(4, {4, 1, 90}) == "d");
+    CHECK(kernels(43, {4, 40, 90}) == "dp");
+    CHECK(kernels(160, {4, 40, 90}) == "p");  // as many tokens as all sequences may have
+    CHECK(kernels(0, {4, 40, 90}).empty());
+    args.v_strides = {.token = 28};  // decode's kernels read k and v with the same strides
+    CHECK(kernels(43, {4, 40, 90}) == "p");
+    CHECK(kernels(4, {4, 1, 90}) == "p");
+    args.v_strides = {};
+    args.kv_lengths = nullptr;
+    const int before = machine.launch_count();
+    CHECK(attention.run(nullptr, args, {4, 40, 90}) == Status::null_pointer);
+    CHECK(machine.launch_count() == before);
+    CHECK(attention.refusal(args, {4, 40, 90}).find("kv_lengths") != std::string::npos);
+    CHECK(explain_with(dispatcher, described, {4, 1, 90}).problem.starts_with("attention_decode"));
+    CHECK(explain_with(dispatcher, described, {4, 9, 90}).problem.starts_with("attention_prefill"));
 }
 
 TEST_CASE("calls of more than 16 queries from pages are prefill's, those of fewer are decode's") {

@@ -78,7 +78,7 @@ TEST_CASE("candidates that differ in how they are launched share an image, from 
         return *parse_candidate(
             *problem->family,
             fmt::format("wgmma tile_m=128 tile_n=128 consumers=2 ping_pong=0 blocks_per_sm=1 swapped=0 "
-                        "tail_split=0 cluster_k=1 staged=1 raster=8 l2_hint=0 programmatic={}",
+                        "tail_split=0 cluster_k=1 staged=1 raster=8 l2_hint=0 programmatic={} neighbours=1",
                         programmatic));
     };
     const auto plain = [&](int programmatic) {

@@ -104,7 +104,7 @@ TEST_CASE("hone_expert_linear: every member arrives, and numbers that are none a
     c.top_k = 5;
     c.max_tokens = 6;
     c.dtype = HONE_FP16;
-    c.activation = HONE_RELU;
+    c.activation = HONE_SWIGLU_OAI;
     c.gated = 1;
     c.bias = 1;
     c.gather = 1;
@@ -116,7 +116,7 @@ TEST_CASE("hone_expert_linear: every member arrives, and numbers that are none a
     CHECK(description.top_k == 5);
     CHECK(description.max_tokens == 6);
     CHECK(description.dtype == Dtype::fp16);
-    CHECK(description.activation == Activation::relu);
+    CHECK(description.activation == Activation::swiglu_oai);
     CHECK(description.gated == true);
     CHECK(description.bias == true);
     CHECK(description.gather == true);
@@ -212,15 +212,18 @@ TEST_CASE("hone_rms_norm: every member arrives, and numbers that are none are re
     c.dtype = HONE_FP16;
     c.output = HONE_OUTPUT_FP8;
     c.residual = 1;
+    c.unit_offset = 1;
     const RmsNorm description = from_c(c);
     CHECK(description.hidden == 2);
     CHECK(description.max_rows == 3);
     CHECK(description.dtype == Dtype::fp16);
     CHECK(description.output == NormOutput::fp8);
     CHECK(description.residual == true);
+    CHECK(description.unit_offset == true);
     CHECK(refuses(c, &hone_rms_norm::dtype));
     CHECK(refuses(c, &hone_rms_norm::output));
     CHECK(refuses(c, &hone_rms_norm::residual));
+    CHECK(refuses(c, &hone_rms_norm::unit_offset));
 }
 
 TEST_CASE("hone_layer_norm: every member arrives, and numbers that are none are refused") {
@@ -231,6 +234,7 @@ TEST_CASE("hone_layer_norm: every member arrives, and numbers that are none are 
     c.output = HONE_OUTPUT_FP8;
     c.residual = 1;
     c.bias = 0;
+    c.unit_offset = 1;
     const LayerNorm description = from_c(c);
     CHECK(description.hidden == 2);
     CHECK(description.max_rows == 3);
@@ -238,10 +242,12 @@ TEST_CASE("hone_layer_norm: every member arrives, and numbers that are none are 
     CHECK(description.output == NormOutput::fp8);
     CHECK(description.residual == true);
     CHECK(description.bias == false);
+    CHECK(description.unit_offset == true);
     CHECK(refuses(c, &hone_layer_norm::dtype));
     CHECK(refuses(c, &hone_layer_norm::output));
     CHECK(refuses(c, &hone_layer_norm::residual));
     CHECK(refuses(c, &hone_layer_norm::bias));
+    CHECK(refuses(c, &hone_layer_norm::unit_offset));
     c.reserved = 1;
     CHECK_THROWS_AS(static_cast<void>(from_c(c)), Error);
 }
@@ -288,7 +294,7 @@ TEST_CASE("hone_quantized_expert_linear: every member arrives, and numbers that 
     c.format = HONE_QUANT_FP8;
     c.group = 7;
     c.zeros = 1;
-    c.activation = HONE_RELU;
+    c.activation = HONE_SWIGLU_OAI;
     c.gated = 1;
     c.bias = 1;
     c.gather = 1;
@@ -303,7 +309,7 @@ TEST_CASE("hone_quantized_expert_linear: every member arrives, and numbers that 
     CHECK(description.format == QuantFormat::fp8);
     CHECK(description.group == 7);
     CHECK(description.zeros == true);
-    CHECK(description.activation == Activation::relu);
+    CHECK(description.activation == Activation::swiglu_oai);
     CHECK(description.gated == true);
     CHECK(description.bias == true);
     CHECK(description.gather == true);

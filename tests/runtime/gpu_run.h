@@ -17,10 +17,11 @@
 
 #include "kernel_templates/catalog.h"
 #include "kernel_templates/space.h"
-#include "runtime/compile/compiler.h"
+#include "runtime/compile/compile_crew.h"
 #include "runtime/cuda/launcher.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/stream.h"
+#include "runtime/workers/program.h"
 #include "tests/support/minifloat.h"
 
 namespace hone::test {
@@ -113,16 +114,29 @@ inline double round_to(Dtype dtype, double value) {
     return rounded(value, dtype == Dtype::fp16 ? fp16_format : bf16_format);
 }
 
-/// The GPU, opened once for the whole test program.
+/// The GPU and the compilers, opened once for the whole test program.
 struct Bench {
     std::shared_ptr<const runtime::Driver> driver = runtime::Driver::load();
     runtime::PrimaryContext context{driver, 0};
-    std::shared_ptr<const runtime::Nvrtc> nvrtc = runtime::Nvrtc::load();
     DeviceTraits traits = runtime::device_traits(*driver, 0);
+    runtime::CompileCrew crew{runtime::Nvrtc::load(), {.program = runtime::own_worker_program()}};
 
     static Bench& get() {
         static Bench bench;
         return bench;
+    }
+
+    /// Their images, in their order: each is compiled once in a test program, side by side with the others.
+    std::vector<runtime::CompileCrew::JobPtr> compile(const Problem& problem,
+                                                      std::span<const Candidate> candidates) {
+        std::vector<runtime::CompileCrew::JobPtr> jobs;
+        for (const Candidate& candidate : candidates) {
+            const std::string name =
+                runtime::key_text(runtime::candidate_image_key(problem, candidate, traits.arch(), ""));
+            jobs.push_back(crew.add(name, runtime::candidate_request(problem, candidate, traits.arch())));
+        }
+        crew.finish(jobs);
+        return jobs;
     }
 };
 
@@ -136,10 +150,10 @@ inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidat
                                           int launches = 1) {
     using namespace runtime;
     Bench& bench = Bench::get();
-    const CompiledImage image =
-        compile(*bench.nvrtc, candidate_request(problem, candidate, bench.traits.arch()));
+    const CompileCrew::JobPtr compiled = bench.compile(problem, {&candidate, 1}).front();
+    if (compiled->error != nullptr) std::rethrow_exception(compiled->error);
     const Plan plan = candidate.variant->plan(problem, candidate.config, bench.traits);
-    const LoadedPlan loaded(*bench.driver, image.cubin, plan);
+    const LoadedPlan loaded(*bench.driver, compiled->image.cubin, plan);
     const Stream stream = create_stream(*bench.driver);
     const std::vector<Argument> arguments = problem.family->arguments(problem);
     std::vector<HostTensor> results = host;
@@ -163,18 +177,34 @@ inline std::vector<HostTensor> run_on_gpu(const Problem& problem, const Candidat
     return results;
 }
 
-/// The fallback and a few configs of each variant, always the same ones.
+/// Where a config stands in the order in which sample() draws: alike for all problems with these static
+/// fields, so that one image serves many of them, and is seen at many sizes.
+inline std::uint64_t draw_of(const std::string& static_fields, const Config& config) {
+    std::uint64_t draw = std::hash<std::string>()(static_fields);
+    for (const std::int64_t value : config.values) {
+        draw = (draw ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15;
+        draw ^= draw >> 29;
+    }
+    return draw;
+}
+
+/// The fallback and `each` configs of each variant, always the same ones, compiled.
 inline std::vector<Candidate> sample(const Problem& problem, std::size_t each) {
     const DeviceTraits& traits = Bench::get().traits;
+    const std::string static_fields = static_text(problem);
     std::vector<Candidate> chosen{*fallback(problem, traits)};
-    std::mt19937_64 random(42);
     for (const Variant* variant : problem.family->variants) {
         if (!runs_on(*variant, traits)) continue;
-        std::vector<Config> configs = enumerate(problem, *variant, traits);
-        std::shuffle(configs.begin(), configs.end(), random);
-        for (std::size_t i = 0; i < std::min(each, configs.size()); ++i)
-            chosen.push_back({variant, configs[i]});
+        std::vector<std::pair<std::uint64_t, Config>> drawn;
+        for (const Config& config : enumerate(problem, *variant, traits)) {
+            if (Candidate{variant, config} != chosen.front())
+                drawn.emplace_back(draw_of(static_fields, config), config);
+        }
+        std::ranges::sort(drawn);
+        for (std::size_t i = 0; i < std::min(each, drawn.size()); ++i)
+            chosen.push_back({variant, drawn[i].second});
     }
+    Bench::get().compile(problem, chosen);
     return chosen;
 }
 
@@ -184,7 +214,8 @@ struct TunableRange {
     std::int64_t most = 0;
 };
 
-/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space.
+/// `count` configs of each variant that has the tunable, with such a value of it, spread over the space;
+/// compiled.
 inline std::vector<Candidate> sample_with(const Problem& problem, TunableRange wanted, std::size_t count) {
     const DeviceTraits& traits = Bench::get().traits;
     std::vector<Candidate> chosen;
@@ -199,6 +230,7 @@ inline std::vector<Candidate> sample_with(const Problem& problem, TunableRange w
         for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
             chosen.push_back({variant, configs[i]});
     }
+    Bench::get().compile(problem, chosen);
     return chosen;
 }
 

@@ -159,8 +159,6 @@ std::string tokens_text(std::int64_t tokens) { return " tokens=" + std::to_strin
 
 }  // namespace
 
-// Compiling takes most of the time: about 370 images.
-
 TEST_CASE("linear is right for every number of tokens, in every dtype") {
     for (const std::int64_t tokens : {1, 3, 17, 77, 128, 333}) {
         check_problem("dtype=bf16 in=520 out=328" + tokens_text(tokens), 3);
@@ -227,6 +225,15 @@ TEST_CASE("linear is right where the last tiles are split, and gives the same bi
             CHECK(linear_case.fault_of(results) == "");
             CHECK(linear_case.run(candidate)[linear::out].bytes == results[linear::out].bytes);
         }
+    }
+}
+
+TEST_CASE("linear is right where neighbours take tiles side by side, and where few results are staged") {
+    for (const TunableRange wanted : {TunableRange{"neighbours", 2, 2}, TunableRange{"staged", 2, 2}}) {
+        check_with("dtype=bf16 in=1032 out=2056 tokens=300", wanted, 4);
+        check_with("dtype=fp16 in=520 out=20008 bias=yes residual=yes activation=gelu_tanh tokens=333",
+                   wanted, 4);
+        check_with("dtype=bf16 gated=yes activation=silu in=1032 out=7000 tokens=300", wanted, 4);
     }
 }
 

@@ -174,6 +174,15 @@ TEST_CASE("residual and quantized outputs are right in every combination") {
     }
 }
 
+TEST_CASE("a weight that counts as 1 + weight is not rounded") {
+    for (const char* family : {"rmsnorm", "layernorm"}) {
+        for (const char* rest : {" dtype=bf16 hidden=3584 rows=5", " dtype=fp16 hidden=513 residual=yes rows=17",
+                                 " dtype=fp32 hidden=1000 rows=3", " dtype=bf16 output=fp8 hidden=4096 rows=2"}) {
+            check_problem(std::string(family) + " unit_offset=yes" + rest, {});
+        }
+    }
+}
+
 TEST_CASE("one row, many rows, and row counts that do not fill a block are right") {
     for (const char* rows : {"1", "2", "131", "1000", "65536"}) {
         check_problem(std::string("rmsnorm dtype=bf16 hidden=64 rows=") + rows, {}, 3);

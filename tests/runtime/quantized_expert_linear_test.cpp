@@ -92,8 +92,11 @@ TEST_CASE("starts and rows of a routing are looked at for quantized experts, too
     };
     CHECK(run({0, 2, 2, 5, 6}, {0, 3, 1, 2, 4, 5}) == Status::ok);
     const int before = machine.launch_count();
-    CHECK(run({0, 2, 2, 5, 7}, {0, 3, 1, 2, 4, 5}) == Status::bad_lengths);
+    CHECK(run({1, 2, 2, 5, 6}, {0, 3, 1, 2, 4, 5}) == Status::bad_lengths);
     CHECK(run({0, 3, 2, 5, 6}, {0, 3, 1, 2, 4, 5}) == Status::bad_lengths);
+    CHECK(run({0, 2, 2, 5, 5}, {0, 3, 1, 2, 4, 5}) == Status::bad_lengths);
+    CHECK(run({0, 2, 2, 5, 7}, {0, 3, 1, 2, 4, 5}) == Status::bad_lengths);
+    CHECK(run({0, 2, 2, 5, 6}, {0, 3, 1, 2, 4, -1}) == Status::bad_indices);
     CHECK(run({0, 2, 2, 5, 6}, {0, 3, 1, 2, 4, 4}) == Status::bad_indices);
     CHECK(run({0, 2, 2, 5, 6}, {0, 3, 1, 2, 4, 6}) == Status::bad_indices);
     CHECK(machine.launch_count() == before);

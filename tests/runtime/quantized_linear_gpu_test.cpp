@@ -38,8 +38,11 @@ void check_variant(std::string_view name, const std::string& text, std::size_t c
     if (!runs_on(*variant, Bench::get().traits)) return;
     const std::vector<Config> configs = enumerate(quantized.problem(), *variant, Bench::get().traits);
     CHECK(!configs.empty());
+    std::vector<Candidate> chosen;
     for (std::size_t i = 0; i < configs.size(); i += 1 + configs.size() / count)
-        check_candidate(quantized, {variant, configs[i]}, launches);
+        chosen.push_back({variant, configs[i]});
+    Bench::get().compile(quantized.problem(), chosen);
+    for (const Candidate& candidate : chosen) check_candidate(quantized, candidate, launches);
 }
 
 /// Whether the numbers that dequantize's product reads are `values`, rounded to the element type: w8a16's by

@@ -207,7 +207,7 @@ void visit_small_calls(const Visit& visit) {
                        .top_k = 32,
                        .max_tokens = 8,
                        .dtype = Dtype::fp16,
-                       .activation = Activation::relu,
+                       .activation = Activation::swiglu_oai,
                        .gated = true,
                        .bias = true,
                        .gather = true,
@@ -235,7 +235,8 @@ void visit_small_calls(const Visit& visit) {
                   .max_rows = 8,
                   .dtype = Dtype::fp16,
                   .output = NormOutput::fp8,
-                  .residual = true},
+                  .residual = true,
+                  .unit_offset = true},
           NormArgs{});
     visit(LayerNorm{.hidden = 64, .max_rows = 8}, NormArgs{});
     visit(LayerNorm{.hidden = 64,
@@ -243,7 +244,8 @@ void visit_small_calls(const Visit& visit) {
                     .dtype = Dtype::fp16,
                     .output = NormOutput::fp8,
                     .residual = true,
-                    .bias = false},
+                    .bias = false,
+                    .unit_offset = true},
           NormArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8}, RmsNormBackwardArgs{});
     visit(RmsNormBackward{.hidden = 64, .max_rows = 8, .dtype = Dtype::fp16, .residual = true},

@@ -28,6 +28,10 @@ class MadeUpChain final : public Chain {
     }
 
     std::function<double(const Candidate&)> cost = [](const Candidate&) { return 10.0; };
+    /// What they take together beyond that.
+    std::function<double(const std::vector<Candidate>&)> together = [](const std::vector<Candidate>&) {
+        return 0.0;
+    };
     std::vector<std::vector<std::string>> asked{std::vector<std::string>{}, std::vector<std::string>{}};
     int calls = 0;
 
@@ -60,6 +64,7 @@ class MadeUpChain final : public Chain {
     std::vector<double> replays(const std::vector<Candidate>& kernels, int rounds) {
         double sum = 1000;
         for (const Candidate& kernel : kernels) sum += cost(kernel);
+        sum += together(kernels);
         std::vector<double> us;
         std::uniform_real_distribution<double> noise(1, 1.0005);
         for (int i = 0; i < rounds; ++i) us.push_back(sum * noise(random_));
@@ -110,14 +115,17 @@ std::function<double(const Candidate&)> cost_of(std::map<std::string, double> co
     };
 }
 
-/// Whom a run with these costs tries in the first place, in order; one of them may be slower alone.
+/// Whom a run with these costs tries in the first place, the winner alone last; one of them may be slower
+/// alone.
 std::vector<std::string> asked_with(const std::map<std::string, double>& costs,
                                     const std::string& slower = "") {
     Bench bench;
     bench.measurer.true_us = [&](const std::string& name) { return name == slower ? 10.5 : 10.0; };
     bench.chain.cost = cost_of(costs);
-    static_cast<void>(bench.run());
-    return bench.chain.asked[0];
+    const ChainStepResult step = bench.run().steps.front();
+    std::vector<std::string> names = bench.chain.asked[0];
+    names.push_back(to_string(step.alone[0]));  // whom the race may begin without
+    return names;
 }
 
 }  // namespace
@@ -211,9 +219,39 @@ TEST_CASE("a second pass tries what is like the first pass' winner and was not t
     bench.chain.cost = cost_of({{better, 50}, {second.front(), 20}});
     const ChainStepResult step = bench.run().steps.front();
     CHECK(to_string(step.kernels[0]) == second.front());
-    const auto taken = std::ranges::count_if(
-        step.trials, [](const ChainTrial& trial) { return trial.taken && trial.place == 0; });
-    CHECK(taken == 2);
+    const auto is_the_second = [&](const ChainTrial& trial) {
+        return trial.taken && trial.place == 0 && to_string(trial.candidate) == second.front();
+    };
+    CHECK(std::ranges::count_if(step.trials, is_the_second) == 1);
+}
+
+TEST_CASE("kernels of one variant win together where each of them alone makes the step longer") {
+    std::string_view variant;  // one that both places have, and neither winner alone
+    {
+        Bench bench;
+        const ChainStepResult step = bench.run().steps.front();
+        const auto has = [&](std::size_t place, std::string_view name) {
+            return std::ranges::any_of(bench.chain.asked[place], [&](const std::string& asked) {
+                return asked.starts_with(std::string(name) + ' ');
+            });
+        };
+        for (const Variant* one : test::norm_problem(1).family->variants) {
+            if (one == step.alone[0].variant || one == step.alone[1].variant) continue;
+            if (has(0, one->name) && has(1, one->name)) variant = one->name;
+        }
+    }
+    REQUIRE_FALSE(variant.empty());
+    Bench bench;
+    bench.chain.together = [&](const std::vector<Candidate>& kernels) {
+        const auto is_one = [&](const Candidate& kernel) { return kernel.variant->name == variant; };
+        const auto count = std::ranges::count_if(kernels, is_one);
+        return count == 0 ? 50.0 : count == 1 ? 100.0 : 0.0;
+    };
+    const ChainStepResult step = bench.run().steps.front();
+    CHECK(step.is_complete);
+    CHECK(step.kernels[0].variant->name == variant);
+    CHECK(step.kernels[1].variant->name == variant);
+    CHECK(step.after_us < step.before_us);
 }
 
 TEST_CASE("a run that is stopped stores no choice") {

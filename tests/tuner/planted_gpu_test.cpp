@@ -10,6 +10,7 @@
 #include "tests/tuner/fake_gpu.h"
 #include "tests/tuner/planted.h"
 #include "tuner/measure/gpu_session.h"
+#include "tuner/search/statistics.h"
 
 using namespace hone;
 using namespace hone::tuner;
@@ -99,9 +100,7 @@ TEST_CASE("one configuration measured twice on the GPU is declared a tie") {
     const CandidateImage candidate{planted("good"), &image.image};
     const auto samples = gpu.session.measurer->interleave({candidate, candidate}, 40);
     REQUIRE(samples.size() == 2);
-    std::vector<double> a = samples[0].us;
-    std::vector<double> b = samples[1].us;
-    std::ranges::sort(a);
-    std::ranges::sort(b);
-    CHECK(a[20] == doctest::Approx(b[20]).epsilon(0.02));
+    // Round by round, as a race judges: what slows one round down slows both, and replays of one kernel may
+    // have two levels, of which a median of times would show now the one, now the other.
+    CHECK(median(paired_ratios(samples[0].us, samples[1].us)) == doctest::Approx(1).epsilon(0.02));
 }

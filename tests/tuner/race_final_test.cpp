@@ -87,6 +87,14 @@ TEST_CASE("behind the first that surely holds nobody's interval matters") {
     CHECK(rounds({in_final({17}), {}, incumbent}) == all_rounds);
 }
 
+TEST_CASE("a fastest one that takes now the one, now the other time gets all rounds") {
+    RaceRules rules = exact_rules();
+    const std::vector<Runner> runners{in_final({15, 13, 13, 13}), {.us = 14}};
+    CHECK(rounds(runners, rules) == none);
+    rules.level_spread = 1.04;
+    CHECK(rounds(runners, rules) == all_rounds);
+}
+
 TEST_CASE("one finalist alone is decided by the heat, and nobody needs no round") {
     CHECK(rounds({{}}) == none);
     CHECK(rounds({{.verified = TrialStatus::crashed}}).empty());
@@ -126,4 +134,33 @@ TEST_CASE("the samples of the heat and of the final count in it, those of the sc
     (void)race.run();
     CHECK(race.standing(0).us == std::vector<double>(12, 17.0));
     CHECK(race.standing(0).stage == cache::Stage::final_round);
+}
+
+TEST_CASE(
+    "where the incumbent would lose its place the final has other buffers, and the heat counts as well") {
+    const auto incumbent = [](double in_heat, double in_final) {
+        return Runner{.is_incumbent = true,
+                      .answers = {{}, {.us = {{in_heat}}}, {.us = {{in_final}}}, {.us = {{in_final}}}}};
+    };
+    ScriptedRace kept({incumbent(16, 16), {.us = 15.5}});
+    CHECK(kept.run_anew().winner == 0);
+    CHECK(kept.begun_anew == 0);
+    // Too far behind for a final, but in the heat alone: its seat is kept, and on the mean of both it is
+    // level.
+    ScriptedRace disturbed({incumbent(19, 16), {.us = 16}});
+    CHECK(disturbed.run_anew().winner == 0);
+    CHECK(disturbed.begun_anew == 1);
+    CHECK(disturbed.standing(0).us.front() == 19);
+    CHECK(disturbed.standing(0).us.back() == 16);
+    ScriptedRace beaten({incumbent(19, 19), {.us = 16}});
+    CHECK(beaten.run_anew().winner == 1);
+    CHECK(beaten.begun_anew == 1);
+    ScriptedRace alone({{.us = 17}, {.us = 16}});
+    CHECK(alone.run_anew().winner.has_value());
+    CHECK(alone.begun_anew == 0);  // nobody loses a place
+    ScriptedRace refused({incumbent(19, 16), {.us = 16}});
+    refused.can_begin_anew = false;
+    const Decision early = refused.run_anew();
+    CHECK(early.winner == 1);
+    CHECK_FALSE(early.complete);
 }

@@ -24,8 +24,11 @@ namespace hone::test {
             .rounds_at_once = 4,
             .final_rounds = 8,
             .long_replay_us = 1e12,
+            .taken_place_limit = 1.25,
             .holding_band = 1.0 / 16,
             .challenge_band = 1.0 / 16,
+            .doubt_limit = 1.5,
+            .level_spread = 4,
             .least_power_us = 0,
             .clock_fall = 1.0 / 64};
 }
@@ -56,7 +59,7 @@ class ScriptedRace final : public Measurer, public RaceObserver {
   public:
     int calls = 1;             ///< of one replay
     int stop_after = 1 << 30;  ///< launches
-    int begun_anew = 0;        ///< how often a challenge has asked for other buffers
+    int begun_anew = 0;        ///< how often the race has asked for other buffers
     bool can_begin_anew = true;
     std::vector<std::string> heard;
     std::map<std::size_t, std::vector<int>> replays;  ///< asked for, of each runner
@@ -83,6 +86,11 @@ class ScriptedRace final : public Measurer, public RaceObserver {
     Decision run() {
         for (std::size_t i = 0; i < runners_.size(); ++i) enter(i);
         return race_.finish();
+    }
+    /// As run(), with other buffers to be had.
+    Decision run_anew() {
+        for (std::size_t i = 0; i < runners_.size(); ++i) enter(i);
+        return race_.finish([this] { return ++begun_anew, can_begin_anew; });
     }
     std::optional<Decision> challenge() {
         return race_.challenge([this] { return ++begun_anew, can_begin_anew; });

@@ -115,7 +115,8 @@ TEST_CASE("a final is stored with one time, and says who ties with its winner, i
     REQUIRE(problem.winner);
     const cache::Ties again = cache::ties_of(*problem.winner, cache.trials());
     REQUIRE_FALSE(again.others.empty());
-    CHECK(std::ranges::count(again.others, cache::Stage::final_round, &cache::Trial::stage) == 2);
+    // Three of them have run again in the second look since.
+    CHECK(std::ranges::count(again.others, cache::Stage::final_round, &cache::Trial::stage) == 1);
     CHECK(problem.ties.others == again.others);
     CHECK(again.others.size() == 4);  // five finalists
     for (const cache::Trial& other : again.others) {

@@ -193,20 +193,39 @@ void CompilePool::start_threads() {
 void CompilePool::serve(runtime::CompilerProcess& compiler) {
     while (const JobPtr job = next_job()) {
         Result result = compile(compiler, job->request);
+        give_slot_back();
         cache::PackedImage packed = packed_image(job->key, result);
         finish(job, std::move(result), std::move(packed));
     }
     compiler.stop();
 }
 
+/// With a slot, which is taken before a job is: what is asked for meanwhile may be more urgent.
 CompilePool::JobPtr CompilePool::next_job() {
-    std::unique_lock lock(mutex_);
-    work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-    if (stopping_) return nullptr;
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+            if (stopping_) return nullptr;
+        }
+        if (options_.slots != nullptr) options_.slots->acquire();
+        if (JobPtr job = take_job()) return job;
+        give_slot_back();
+    }
+}
+
+/// Nothing where another thread has been faster, or all is to end.
+CompilePool::JobPtr CompilePool::take_job() {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || queue_.empty()) return nullptr;
     JobPtr job = std::move(queue_.front());
     queue_.pop_front();
     job->state = State::running;
     return job;
+}
+
+void CompilePool::give_slot_back() {
+    if (options_.slots != nullptr) options_.slots->release();
 }
 
 /// A thread has nobody to throw to.

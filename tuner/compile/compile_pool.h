@@ -15,6 +15,7 @@
 
 #include "runtime/compile/compiler_process.h"
 #include "runtime/system/file_descriptor.h"
+#include "tuner/compile/compile_slots.h"
 #include "tuner/compile/image_source.h"
 
 namespace hone::tuner {
@@ -26,6 +27,7 @@ struct CompilePoolOptions {
     std::chrono::milliseconds time_limit{60'000};  ///< for one image
     bool with_references = false;  ///< prefetch the problems' references, too: for who measures on a GPU
     std::int64_t image_bytes = std::int64_t{256} << 20;  ///< held in memory, about
+    CompileSlots* slots = nullptr;  ///< not owned: one for each image that is compiled; null: one a worker
 };
 
 class CompilePool final : public ImageSource, public HarnessImages {
@@ -71,6 +73,8 @@ class CompilePool final : public ImageSource, public HarnessImages {
 
     void serve(runtime::CompilerProcess& compiler);
     JobPtr next_job();
+    JobPtr take_job();
+    void give_slot_back();
     Result compile(runtime::CompilerProcess& compiler, const runtime::CompileRequest& request);
     void finish(const JobPtr& job, Result result, cache::PackedImage packed);
 

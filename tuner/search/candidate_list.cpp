@@ -147,6 +147,11 @@ void prepare_list(const Problem& problem, const RunContext& run) {
     run.predictions.prefetch(problem, portions(run.options.effort, stored).predictions);
 }
 
+bool was_raced(const Problem& problem, const RunContext& run) {
+    const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
+    return !stored.empty() && is_known(stored.front());
+}
+
 bool was_raced_here(const Problem& problem, const RunContext& run) {
     const std::vector<Precedent> stored = stored_ones(run.knowledge.precedents(problem));
     return !stored.empty() && is_known(stored.front()) &&

@@ -27,8 +27,10 @@ struct CandidateList {
 void prepare_list(const Problem& problem, const RunContext& run);
 [[nodiscard]] CandidateList list_candidates(const Problem& problem, const RunContext& run);
 
-/// Whether this very problem was raced before on a GPU of this kind, with a kernel that is still the same,
-/// and its shortlist is known.
+/// Whether this very problem was raced before on some GPU, with a kernel that is still the same, and its
+/// shortlist is known.
+[[nodiscard]] bool was_raced(const Problem& problem, const RunContext& run);
+/// The same on a GPU of this kind.
 [[nodiscard]] bool was_raced_here(const Problem& problem, const RunContext& run);
 
 /// A candidate with a time that it cannot beat.

@@ -46,7 +46,7 @@ class Descent {
             if (best == nullptr || one.ratio() < best->ratio()) best = &one;
         }
         if (best == nullptr || best->ratio() > 1 - options_.least_gain) return;
-        if (middle_mean_interval(best->ratios).high < 1) take(place, best->candidate);
+        if (trimmed_mean_interval(best->ratios).high < 1) take(place, best->candidate);
     }
 
     /// Who may be better than what the place has.

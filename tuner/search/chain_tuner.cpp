@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "cache/process.h"
@@ -16,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int passes = 2;
 constexpr int compared_rounds = 30;
+constexpr int start_rounds = 9;
+constexpr double least_gain_of_start = 0.002;
 
 std::chrono::milliseconds ms_since(Clock::time_point start) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
@@ -40,6 +44,8 @@ class ChainTuner {
         begin();
         for (int pass = 0; pass < passes && !stops(); ++pass) {
             const std::vector<Proven> proven = prove_all();
+            for (std::size_t step = 0; pass == 0 && step < steps_.size() && !stops(); ++step)
+                choose_start(step, proven);
             for (std::size_t step = 0; step < steps_.size() && !stops(); ++step) race(step, pass, proven);
         }
         for (std::size_t step = 0; step < steps_.size(); ++step) conclude(step);
@@ -114,6 +120,68 @@ class ChainTuner {
         return proven;
     }
 
+    /// Kernels of one variant can make a step short together that each of them, alone among others, makes
+    /// longer: place by place nobody would find them. So the race begins with the winners alone or, where
+    /// that is shorter, with one variant's fastest in all places that have it.
+    void choose_start(std::size_t number, const std::vector<Proven>& proven) {
+        const Clock::time_point start = Clock::now();
+        const ChainStep& step = steps_[number];
+        ChainStepResult& result = result_.steps[number];
+        for (std::size_t place = 0; place < step.kernels.size(); ++place)
+            step.chain->take(place, result.kernels[place]);
+        std::vector<Candidate> best = result.kernels;
+        double best_ratio = 1 - least_gain_of_start;
+        for (const std::vector<Candidate>& others : uniform_starts(number, proven)) {
+            const auto [now, with] = step.chain->beside(others, start_rounds);
+            const double ratio = median(paired_ratios(with, now));
+            if (ratio >= best_ratio) continue;
+            best_ratio = ratio;
+            best = others;
+        }
+        result.kernels = best;
+        result.elapsed += ms_since(start);
+    }
+
+    /// For each variant that two places or more have: its fastest alone there, the winners alone elsewhere.
+    std::vector<std::vector<Candidate>> uniform_starts(std::size_t number,
+                                                       const std::vector<Proven>& proven) const {
+        const ChainStep& step = steps_[number];
+        const std::vector<Candidate>& winners = result_.steps[number].kernels;
+        std::map<const Variant*, std::vector<std::optional<Candidate>>> fastest;
+        for (std::size_t place = 0; place < step.kernels.size(); ++place) {
+            for (const Candidate& candidate : of_problem(step.kernels[place].problem, proven)) {
+                auto& places = fastest[candidate.variant];
+                places.resize(step.kernels.size());
+                if (!places[place] && is_loadable(step, place, candidate, winners)) places[place] = candidate;
+            }
+        }
+        std::vector<std::vector<Candidate>> starts;
+        for (const auto& [variant, places] : fastest) {
+            if (std::ranges::count_if(places, [](const auto& one) { return one.has_value(); }) < 2) continue;
+            std::vector<Candidate>& start = starts.emplace_back(winners);
+            for (std::size_t place = 0; place < places.size(); ++place)
+                if (places[place]) start[place] = *places[place];
+            if (start == winners) starts.pop_back();
+        }
+        return starts;
+    }
+
+    static std::vector<Candidate> of_problem(const Problem& problem, const std::vector<Proven>& proven) {
+        std::vector<Candidate> found;
+        const auto one = std::ranges::find(proven, problem, &Proven::problem);
+        for (const cache::Trial& trial : one->trials) {
+            if (std::optional<Candidate> candidate = parse_candidate(*problem.family, trial.candidate))
+                found.push_back(*std::move(candidate));
+        }
+        return found;
+    }
+
+    /// A kernel that was measured in an earlier run may have no image any more.
+    static bool is_loadable(const ChainStep& step, std::size_t place, const Candidate& candidate,
+                            const std::vector<Candidate>& winners) {
+        return candidate == winners[place] || !step.chain->times(place, {candidate}, 1).back().empty();
+    }
+
     void race(std::size_t number, int pass, const std::vector<Proven>& proven) {
         const Clock::time_point start = Clock::now();
         const ChainStep& step = steps_[number];
@@ -137,12 +205,9 @@ class ChainTuner {
         const Problem& problem = steps_[step].kernels[place].problem;
         const ChainStepResult& result = result_.steps[step];
         std::vector<Candidate> found;
-        const auto one = std::ranges::find(proven, problem, &Proven::problem);
-        for (const cache::Trial& trial : one->trials) {
-            const std::optional<Candidate> candidate = parse_candidate(*problem.family, trial.candidate);
-            if (candidate && *candidate != result.kernels[place] &&
-                (pass == 0 || is_worth_again(result, place, *candidate)))
-                found.push_back(*candidate);
+        for (const Candidate& candidate : of_problem(problem, proven)) {
+            if (candidate != result.kernels[place] && (pass == 0 || is_worth_again(result, place, candidate)))
+                found.push_back(candidate);
         }
         return found;
     }

@@ -91,10 +91,16 @@ ProblemResult ProblemTuner::run() {
     }
     Race race(run_.measurer, *this);
     enter_all(race);
-    const Decision decision = race.finish();
+    const Decision decision =
+        is_looked_at_again() ? race.finish() : race.finish([this] { return begin_anew(); });
     run_.measurer.end_problem();
     conclude(race, decision);
     return std::move(result_);
+}
+
+/// Then it is asked in other buffers there whether the winner is one.
+bool ProblemTuner::is_looked_at_again() const {
+    return run_.options.effort == Effort::quick && !was_raced_here(problem_, run_);
 }
 
 std::optional<ProblemResult> ProblemTuner::challenge() {

@@ -51,6 +51,7 @@ class ProblemTuner final : public RaceObserver {
     void settled(const Standing& standing, bool winner) override;
     [[nodiscard]] bool stop() const override { return run_.stop(); }
 
+    [[nodiscard]] bool is_looked_at_again() const;
     [[nodiscard]] bool begin_anew();
     void enter_all(Race& race);
     void try_candidate(Race& race, const Candidate& candidate);

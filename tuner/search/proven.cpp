@@ -1,6 +1,7 @@
 #include "tuner/search/proven.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "kernel_templates/calibration.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_of_races = 6;  // that came close, the winner among them
 constexpr std::size_t neighbours_of_tunable = 2;
+constexpr std::size_t best_of_variant = 4;
 /// Times the winner's time alone: in a step kernels have gained 8 % that were 5 % slower alone.
 constexpr double slowest = 1.2;
 
@@ -39,6 +41,15 @@ class Wanted {
                 add(others[k].candidate);
         }
     }
+    /// Of each variant those that are predicted best: where all kernels of a step are alike, others are fast.
+    void add_best_of_variants() {
+        std::map<const Variant*, std::size_t> added;
+        const std::vector<RankedCandidate> ranked = ranked_space(problem_, traits_);
+        for (const RankedCandidate& one : ranked) {
+            if (one.predicted_us > slowest * ranked.front().predicted_us) return;
+            if (added[one.candidate.variant]++ < best_of_variant) add(one.candidate);
+        }
+    }
     [[nodiscard]] const std::vector<Candidate>& list() const { return list_; }
 
   private:
@@ -56,6 +67,7 @@ std::vector<Candidate> wanted(const Led& led, const std::vector<Led>& others, co
         if (other.problem.family == led.problem.family) wanted.add(other.leader);
     }
     wanted.add_neighbours(led.leader);
+    wanted.add_best_of_variants();
     return wanted.list();
 }
 

@@ -16,14 +16,14 @@ constexpr double no_time = std::numeric_limits<double>::infinity();
 
 /// A finalist held against the fastest, round by round: what slows one round down slows both.
 struct Comparison {
-    double ratio;  ///< median of its time over the fastest's
+    double ratio;  ///< trimmed mean of its time over the fastest's
     Interval interval;
 };
 
 /// Both have times.
 Comparison compare(const Standing& standing, const Standing& fastest) {
     const std::vector<double> ratios = paired_ratios(standing.us, fastest.us);
-    return {.ratio = middle_mean(ratios), .interval = middle_mean_interval(ratios)};
+    return {.ratio = trimmed_mean(ratios), .interval = trimmed_mean_interval(ratios)};
 }
 
 std::optional<std::size_t> first_besides(std::size_t winner, const std::vector<std::size_t>& order) {
@@ -33,7 +33,9 @@ std::optional<std::size_t> first_besides(std::size_t winner, const std::vector<s
 
 }  // namespace
 
-double Standing::median_us() const { return us.empty() ? contestant.known_us.value_or(no_time) : median(us); }
+double Standing::typical_us() const {
+    return us.empty() ? contestant.known_us.value_or(no_time) : trimmed_mean(us);
+}
 
 Race::Race(Measurer& measurer, RaceObserver& observer, RaceRules rules)
     : measurer_(measurer), observer_(observer), rules_(rules) {}
@@ -49,13 +51,13 @@ std::vector<std::size_t> Race::running() const {
 double Race::best_us() const {
     double best = no_time;
     for (const Standing& standing : standings_) {
-        if (standing.launched && !standing.failed()) best = std::min(best, standing.median_us());
+        if (standing.launched && !standing.failed()) best = std::min(best, standing.typical_us());
     }
     return best;
 }
 
 std::vector<std::size_t> Race::by_time(std::vector<std::size_t> indices) const {
-    std::ranges::stable_sort(indices, {}, [&](std::size_t i) { return standings_[i].median_us(); });
+    std::ranges::stable_sort(indices, {}, [&](std::size_t i) { return standings_[i].typical_us(); });
     return indices;
 }
 
@@ -116,7 +118,7 @@ void Race::drop_slower_than(double factor) {
     for (Standing& standing : standings_) {
         const double own_limit =
             standing.contestant.is_incumbent ? std::max(factor, rules_.incumbent_limit) * best_us() : limit;
-        if (standing.median_us() > own_limit) standing.dropped = true;
+        if (standing.typical_us() > own_limit) standing.dropped = true;
     }
 }
 
@@ -176,7 +178,7 @@ bool Race::has_slowed_down(const std::vector<std::size_t>& racing) const {
 /// How many rounds fit; at least as many as screening has replays.
 int Race::affordable(double budget_us, const std::vector<std::size_t>& racing, int wanted) const {
     double round_us = 0;
-    for (const std::size_t i : racing) round_us += standings_[i].median_us();
+    for (const std::size_t i : racing) round_us += standings_[i].typical_us();
     const double fitting = budget_us / (round_us * measurer_.calls_per_replay());
     return static_cast<int>(std::clamp<double>(fitting, std::min(wanted, rules_.screening_replays), wanted));
 }
@@ -197,12 +199,13 @@ void Race::run_rounds(const std::vector<std::size_t>& racing, int rounds) {
 std::vector<std::size_t> Race::choose_finalists() const {
     const std::vector<std::size_t> order = by_time(running());
     if (order.empty()) return {};
-    const double best_us = standings_[order.front()].median_us();
+    const double best_us = standings_[order.front()].typical_us();
     const auto within = [&](double factor) {
         const double limit = factor * best_us;
         return std::ranges::count_if(order,
-                                     [&](std::size_t i) { return standings_[i].median_us() <= limit; });
+                                     [&](std::size_t i) { return standings_[i].typical_us() <= limit; });
     };
+    const double limit_of_holder = is_anew_ ? rules_.taken_place_limit : rules_.final_limit;
     std::vector<std::size_t> close(order.begin(), order.begin() + within(rules_.final_limit));
     const auto seated = static_cast<std::ptrdiff_t>(std::min(rules_.fastest_seats, close.size()));
     const std::ptrdiff_t level = std::clamp(within(1 + rules_.holding_band), seated, std::ssize(close));
@@ -211,7 +214,7 @@ std::vector<std::size_t> Race::choose_finalists() const {
     close.resize(std::min(close.size(), rules_.finalists));
     if (const std::optional<std::size_t> keeps = holder(order);
         keeps && std::ranges::find(close, *keeps) == close.end() &&
-        (is_challenge_ || standings_[*keeps].median_us() <= rules_.final_limit * best_us)) {
+        (is_challenge_ || standings_[*keeps].typical_us() <= limit_of_holder * best_us)) {
         close.push_back(*keeps);
     }
     return close;
@@ -237,7 +240,7 @@ std::vector<std::size_t> Race::by_rank(std::vector<std::size_t> indices) const {
     return indices;
 }
 
-/// The rounds of the heat count, where its buffers are those of the final: everyone here ran in all of them.
+/// The rounds of the heat count: everyone here ran in all of them.
 void Race::run_final(const std::vector<std::size_t>& finalists) {
     for (const std::size_t i : finalists) {
         observer_.about_to_launch(standings_[i].contestant);
@@ -245,7 +248,7 @@ void Race::run_final(const std::vector<std::size_t>& finalists) {
     }
     const int rounds = finalists.empty() ? 0 : affordable(rules_.final_us, finalists, rules_.final_rounds);
     for (int round = 0; round < rounds; round += rules_.rounds_at_once) {
-        const bool has_times = !is_challenge_ || round > 0;
+        const bool has_times = round > 0 || !(is_challenge_ || is_anew_);
         if (has_times && !undecided(finalists)) break;
         run_rounds(finalists, std::min(rounds - round, rules_.rounds_at_once));
     }
@@ -253,11 +256,14 @@ void Race::run_final(const std::vector<std::size_t>& finalists) {
 }
 
 /// Another batch of rounds helps while the interval of someone who might win reaches over the edge of its
-/// band: of those by rank up to the first that surely holds.
+/// band: of those by rank up to the first that surely holds. And where the fastest takes one of several
+/// times: ten rounds may all show the same one.
 bool Race::undecided(const std::vector<std::size_t>& finalists) const {
     const std::vector<std::size_t> alive = with_times(finalists);
     if (alive.size() < 2) return false;
     const Standing& fastest = standings_[by_time(alive).front()];
+    const cache::Timing spread = summarize(fastest.us);
+    if (spread.p90_us > rules_.level_spread * spread.p10_us) return true;
     for (const std::size_t i : by_rank(alive)) {
         const Interval interval = compare(standings_[i], fastest).interval;
         const double edge = 1 + band_of(standings_[i]);
@@ -275,15 +281,17 @@ std::vector<std::size_t> Race::with_times(const std::vector<std::size_t>& finali
     return alive;
 }
 
-/// Not beaten by more than the band, or not surely beaten at all. Where the clock fell during the heat, who
-/// is ahead only while power limits it, or only while it does not, is behind in the fastest tenth or in the
-/// median. Elsewhere fastest tenths say nothing: a kernel whose replays have two levels is as fast as the
-/// best in its fastest tenth, and slower on the mean.
+/// Not beaten by more than the band, or not surely beaten at all: rounds of a kernel that takes one of
+/// several times are never sure, so that this excuses no more than a little. Where the clock fell during the
+/// heat, who is ahead only while power limits it, or only while it does not, is behind in the fastest tenth
+/// or in the median. Elsewhere fastest tenths say nothing: a kernel whose replays have two levels is as fast
+/// as the best in its fastest tenth, and slower on the mean.
 bool Race::holds(const Standing& standing, const Standing& fastest) const {
     const Comparison comparison = compare(standing, fastest);
     const bool is_level_at_best =
         clock_fell_ && summarize(standing.us).p10_us <= summarize(fastest.us).p10_us;
-    return comparison.ratio <= 1 + band_of(standing) || comparison.interval.low <= 1 || is_level_at_best;
+    const bool is_doubtful = comparison.interval.low <= 1 && comparison.ratio <= rules_.doubt_limit;
+    return comparison.ratio <= 1 + band_of(standing) || is_doubtful || is_level_at_best;
 }
 
 double Race::band_of(const Standing& standing) const {
@@ -306,21 +314,22 @@ Decision Race::decide(const std::vector<std::size_t>& finalists) const {
     return decision;
 }
 
-/// From medians alone, when there was no time for a final.
+/// From the heat alone, when there was no time for a final.
 Decision Race::decide_early() const {
     const std::vector<std::size_t> order = by_time(running());
     if (order.empty()) return {};
     const std::optional<std::size_t> keeps = holder(order);
-    const bool stays = keeps && standings_[*keeps].median_us() <=
-                                    (1 + band_of(standings_[*keeps])) * standings_[order.front()].median_us();
+    const bool stays = keeps && standings_[*keeps].typical_us() <= (1 + band_of(standings_[*keeps])) *
+                                                                       standings_[order.front()].typical_us();
     const std::size_t winner = stays ? *keeps : order.front();
     return {.winner = winner, .runner_up = first_besides(winner, order)};
 }
 
-Decision Race::finish() {
+Decision Race::finish(const std::function<bool()>& begin_anew) {
     if (!observer_.stop()) heat();
-    const bool early = observer_.stop();
+    is_anew_ = begin_anew && !observer_.stop() && loses_place(decide(choose_finalists()));
     const std::vector<std::size_t> finalists = choose_finalists();
+    const bool early = observer_.stop() || (is_anew_ && !begin_anew());
     if (!early) run_final(finalists);
     const Decision decision = early ? decide_early() : decide(finalists);
     tell(decision, early ? std::vector<std::size_t>{} : finalists);
@@ -329,6 +338,14 @@ Decision Race::finish() {
 
 bool Race::keeps_place(const Decision& decision) const {
     return !decision.winner || standings_[*decision.winner].contestant.is_incumbent;
+}
+
+/// Whoever is ahead may owe it to where buffers lay, and so may an incumbent that is behind.
+bool Race::loses_place(const Decision& decision) const {
+    const bool has_incumbent = std::ranges::any_of(standings_, [](const Standing& standing) {
+        return standing.contestant.is_incumbent && standing.launched && !standing.failed();
+    });
+    return has_incumbent && !keeps_place(decision);
 }
 
 void Race::tell(const Decision& decision, const std::vector<std::size_t>& finalists) {

@@ -34,8 +34,13 @@ struct RaceRules {
     int long_heat_rounds = 5;
     double heat_us = 500'000;   ///< heats and finals of slow kernels have fewer rounds, so that they take
     double final_us = 500'000;  ///< no longer than this
+    double taken_place_limit = 1.08;         ///< final_limit for an incumbent that is to lose its place
     double holding_band = cache::tie_limit;  ///< the first by rank that is beaten by no more than this wins
     double challenge_band = cache::held_limit;  ///< the same for an incumbent that has won a race before
+    double doubt_limit =
+        1.025;  ///< times the fastest: who is further behind is beaten, however unsure that is
+    double level_spread =
+        1.04;  ///< of the fastest's slowest tenth over its fastest: it takes one of several times
     double least_power_us = 20;      ///< of the best: power does not limit the clock of shorter calls
     double clock_fall = 0.02;        ///< by which a heat slows down where power limits the clock
     double prediction_band = 0.002;  ///< whose prediction is further behind is not compiled to be sure
@@ -64,7 +69,8 @@ struct Standing {
     bool dropped = false;        ///< failed or too slow
 
     [[nodiscard]] bool failed() const { return verdict.status != cache::TrialStatus::ok; }
-    [[nodiscard]] double median_us() const;
+    /// A call, the trimmed mean of its latest stage; infinity where nothing is known.
+    [[nodiscard]] double typical_us() const;
 };
 
 /// Told what happens, so that nothing is lost when the process dies.
@@ -93,15 +99,17 @@ class Race {
     [[nodiscard]] bool is_lost_at(double least_us) const {
         return least_us > (1 + rules_.prediction_band) * best_us();
     }
-    /// The best median so far; infinity before there is one.
+    /// The best typical time so far; infinity before there is one.
     [[nodiscard]] double best_us() const;
     /// Replays everyone who is close enough in interleaved rounds. A part of finish().
     void heat();
-    /// Heat, final, decision.
-    Decision finish();
+    /// Heat, final, decision. Where the incumbent would lose its place, the final is run after `begin_anew`,
+    /// if there is one: it gives the problem other buffers and says whether it could. The heat's rounds
+    /// count, too.
+    Decision finish(const std::function<bool()>& begin_anew = {});
     /// The same for an incumbent that has won a race before: nothing where it keeps its place; then nobody is
     /// said to win. It has to be beaten twice: in the heat, and in a final of its own rounds after
-    /// `begin_anew`, which gives the problem other buffers and says whether it could.
+    /// `begin_anew`.
     std::optional<Decision> challenge(const std::function<bool()>& begin_anew);
     [[nodiscard]] const std::vector<Standing>& standings() const { return standings_; }
 
@@ -126,6 +134,7 @@ class Race {
     [[nodiscard]] Decision decide(const std::vector<std::size_t>& finalists) const;
     [[nodiscard]] Decision decide_early() const;
     [[nodiscard]] bool keeps_place(const Decision& decision) const;
+    [[nodiscard]] bool loses_place(const Decision& decision) const;
     void tell(const Decision& decision, const std::vector<std::size_t>& finalists);
     [[nodiscard]] std::vector<std::size_t> running() const;
     [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> indices) const;
@@ -136,6 +145,7 @@ class Race {
     RaceRules rules_;
     std::vector<Standing> standings_;
     bool is_challenge_ = false;  ///< the incumbent has won a race before
+    bool is_anew_ = false;       ///< the final has other buffers than the heat
     bool clock_fell_ = false;    ///< during the heat
 };
 

@@ -13,13 +13,15 @@
 namespace hone::tuner {
 namespace {
 
-// Chosen by replaying the H200's sweep from the H100's shortlists; docs/how-we-measure.md has the figures.
+// Chosen by replaying sweeps of an H100 and an H200 with noise; docs/performance.md has the figures.
 constexpr std::size_t most_recommended = 4;
 constexpr std::size_t most_neighbours = 2;
-constexpr std::size_t most_again = 2;       // of those that the winner has beaten
-constexpr double beaten_narrowly = 1.05;    // times the winner: a disturbed race may be wrong by so much
-constexpr double another_shape = 1;         // doublings that another shape counts for
-constexpr double doubt = 0.05;              // weight of the assumption that a kernel is
+constexpr std::size_t most_neighbours_of_new_ones = 8;  // where this problem was never raced
+constexpr std::size_t most_again = 3;                   // of those that the winner has beaten
+constexpr double beaten_narrowly = 1.08;  // times the winner: a disturbed race may be wrong by so much
+constexpr double long_call_us = 100;  // new kernels of slower calls won nothing, and took a third of the time
+constexpr double another_shape = 1;   // doublings that another shape counts for
+constexpr double doubt = 0.05;        // weight of the assumption that a kernel is
 constexpr double doubtful_ratio = 1.15;     // so far behind
 constexpr double no_recommendation = 1.10;  // times the best: who is expected there is not tried
 constexpr double alike = 0.01;              // a difference of ratios that another run might not see
@@ -107,17 +109,19 @@ void add_recommended(const Problem& problem, const RunContext& run, Untried& unt
     }
 }
 
-/// One tunable of one of these has another of its values, the best prediction first.
+/// One tunable of one of these has another of its values. Those first that are expected to gain most by it:
+/// what a prediction misjudges about a leader it misjudges about its neighbours, too.
 std::vector<RankedCandidate> neighbours(const Problem& problem, const std::vector<Candidate>& leaders,
                                         const Untried& untried, const DeviceTraits& traits) {
     std::vector<RankedCandidate> found;
     for (const Candidate& leader : leaders) {
+        const double leader_us = predicted_us(problem, leader, traits);
         for (std::size_t i = 0; i < leader.variant->tunables.size(); ++i) {
             for (const std::int64_t value : leader.variant->tunables[i].values.span()) {
                 Candidate other = leader;
                 other.config[i] = value;
                 if (other != leader && untried.may_run(other))
-                    found.push_back({other, predicted_us(problem, other, traits)});
+                    found.push_back({other, predicted_us(problem, other, traits) / leader_us});
             }
         }
     }
@@ -145,11 +149,13 @@ std::vector<Candidate> challengers(const Problem& problem, const cache::Trial& w
                                    const RunContext& run) {
     Untried untried(problem, run);
     add_beaten(problem, winner, run.knowledge, untried);
+    if (winner.timing.median_us > long_call_us) return untried.take();
     add_recommended(problem, run, untried);
+    const std::size_t most = was_raced(problem, run) ? most_neighbours : most_neighbours_of_new_ones;
     std::size_t added = 0;
     for (const RankedCandidate& near : neighbours(problem, leaders_of(problem, winner, run.knowledge),
                                                   untried, run.measurer.device().traits)) {
-        if (added == most_neighbours) break;
+        if (added == most) break;
         if (untried.add(near.candidate)) ++added;
     }
     return untried.take();

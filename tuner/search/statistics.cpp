@@ -23,8 +23,8 @@ double quantile_of_sorted(const std::vector<double>& samples, double share) {
     return std::lerp(samples[below], samples[above], place - static_cast<double>(below));
 }
 
-/// Samples at each end that the middle mean leaves out.
-std::size_t left_out(std::size_t samples) { return samples / 4; }
+/// Samples at each end that the trimmed mean leaves out: a tenth, of three or more at least one.
+std::size_t left_out(std::size_t samples) { return samples < 3 ? 0 : std::max<std::size_t>(1, samples / 10); }
 
 double mean(std::span<const double> samples) {
     return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
@@ -47,20 +47,20 @@ double quantile(std::span<const double> samples, double share) {
 
 double median(std::span<const double> samples) { return quantile(samples, 0.5); }
 
-double middle_mean(std::span<const double> samples) {
+double trimmed_mean(std::span<const double> samples) {
     if (samples.empty()) return 0;
     const std::vector<double> order = sorted(samples);
     const std::size_t end = left_out(order.size());
     return mean(std::span(order).subspan(end, order.size() - 2 * end));
 }
 
-Interval middle_mean_interval(std::span<const double> samples) {
+Interval trimmed_mean_interval(std::span<const double> samples) {
     if (samples.empty()) return {};
     std::vector<double> order = sorted(samples);
     if (order.size() < least_for_interval) return {order.front(), order.back()};
     const std::size_t end = left_out(order.size());
     const auto middle = static_cast<double>(order.size() - 2 * end);
-    const double center = middle_mean(order);
+    const double center = trimmed_mean(order);
     for (std::size_t i = 0; i < end; ++i) {
         order[i] = order[end];
         order[order.size() - 1 - i] = order[order.size() - 1 - end];

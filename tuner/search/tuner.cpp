@@ -19,9 +19,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::size_t problems_ahead = 12;  // that compilers work on besides the one that is measured
-constexpr double longest_looked_at_us =
-    100;  // a call: looks at slower ones found nothing in the sweeps, and took a third of the time
-constexpr double second_look_share = 0.3;  // of the time until then; as measured on an H200
+constexpr double second_look_share = 0.3;   // of the time until then; as measured on an H200
 
 /// The first sizes of all shapes, then their second ones: by the time that a size has its turn, its
 /// neighbour's winner is known, and images made for it have long been asked for. A capture's problems stand
@@ -215,7 +213,6 @@ class Run {
                                             context_.measurer.provenance() != cache::Provenance::predicted;
         return is_chosen_by_measuring && result && !result->reused && result->winner &&
                result->winner->stage == cache::Stage::final_round &&
-               result->winner->timing.median_us <= longest_looked_at_us &&
                !was_raced_here(result->problem, context_);
     }
 

@@ -14,6 +14,7 @@ namespace hone::attention_decode::ring {
 /// Right operands of K q^T, of row g.
 struct Query {
     uint32 words[row_blocks][column_blocks][2];
+    float factor;  ///< of scores (convert_queries)
 
     __device__ void load(const Tensors& tensors, const Fragment& fragment) {
         const int t = threadIdx.x % 4;
@@ -27,6 +28,7 @@ struct Query {
                 words[n][i / 2][i % 2] = exists ? load_word<LoadHint::normal, 4>(row + column) : 0;
             }
         }
+        factor = convert_queries(words);
     }
 };
 
@@ -36,16 +38,19 @@ struct Left {
 
     /// Left operands out of two words of codes, of tokens g and g + 8.
     __device__ static Left of_k(uint32 low, uint32 high) {
-        return {widen_pair<Element, 0, 1>(low), widen_pair<Element, 0, 1>(high),
-                widen_pair<Element, 2, 3>(low), widen_pair<Element, 2, 3>(high)};
+        return {widen_pair<Operand, 0, 1>(low), widen_pair<Operand, 0, 1>(high),
+                widen_pair<Operand, 2, 3>(low), widen_pair<Operand, 2, 3>(high)};
     }
     /// Left operands out of two words of codes, of tokens 2t and 2t + 1, and of 2t + 8 and 2t + 9.
     __device__ static Left of_v(uint32 low, uint32 high) {
-        return {widen_pair<Element, 0, 2>(low), widen_pair<Element, 1, 3>(low),
-                widen_pair<Element, 0, 2>(high), widen_pair<Element, 1, 3>(high)};
+        const uint32 a = by_column(low), b = by_column(high);
+        return {widen_pair<Operand, 0, 1>(a), widen_pair<Operand, 2, 3>(a), widen_pair<Operand, 0, 1>(b),
+                widen_pair<Operand, 2, 3>(b)};
     }
+    /// Two columns of two tokens, those of a column side by side.
+    __device__ static uint32 by_column(uint32 codes) { return __byte_perm(codes, 0, 0x3120); }
     __device__ void multiply(MmaSums& sums, const uint32 (&right)[2]) const {
-        multiply_16<Element>(sums, words[0], words[1], words[2], words[3], right[0], right[1]);
+        multiply_16<Operand>(sums, words[0], words[1], words[2], words[3], right[0], right[1]);
     }
 };
 
@@ -143,7 +148,7 @@ __device__ inline void compute(const Tensors& tensors, Memory& memory) {
     Sums<column_blocks> sums;
     int number = 0;
     while (fragment.present) {
-        softmax.start(fragment.list);
+        softmax.start(fragment.list, query.factor);
         sums.clear();
         const int units = units_read(fragment);
         const Visible visible = tensors.visible(fragment.length);

@@ -78,7 +78,11 @@ double predict(const DecodeProblem& p, const RingConfig& c, const DeviceTraits& 
     const Ring ring = shape(p, c);
     const double row_blocks = static_cast<double>(ceil_div(ring.geometry.block_rows(), 8));
     const double column_blocks = static_cast<double>(ceil_div(p.head_dim, 16));
-    const double widen = p.fp8_cache() ? (p.dtype == Dtype::fp16 ? 10.0 : 22.0) : 0.0;
+    const double widen = p.fp8_cache() ? 8.0 : 0.0;
+    // Small boxes of codes: one lane makes its way through a unit's, of which other elements have two panels.
+    const double boxes = 2.0 * ring.unit / ring.box_tokens();
+    const double producer_cycles =
+        p.fp8_cache() && p.paged() && c.producers == 0 ? (250.0 + 174.0 * boxes) * 16.0 / ring.unit : 0.0;
     // Heads lie inside of tokens: the lists of a sequence apart ask for parts of the same pages of memory at
     // different times.
     const bool apart = p.kv_heads > 1 && c.side_by_side == 0;
@@ -90,7 +94,8 @@ double predict(const DecodeProblem& p, const RingConfig& c, const DeviceTraits& 
                        .instructions = column_blocks * (3.0 + 2.0 * row_blocks + widen) + 70.0 * row_blocks +
                                        400.0 / static_cast<double>(c.unit),
                        .rest_us = rest,
-                       .slowdown = order},
+                       .slowdown = order,
+                       .producer_cycles = producer_cycles},
                       traits);
 }
 

@@ -12,6 +12,22 @@ namespace hone::attention_prefill::warpgroup {
 inline constexpr int box_rows = geometry.box_rows();
 inline constexpr int boxes = geometry.boxes();
 
+/// The page of a copy of a block. One without a key that some query of the sequence sees has none: its rows
+/// are zeros, as those of pages that the pool lacks, and its bytes count.
+__device__ inline int page_of_box(const Feed& feed, const Tile& tile, int block, int box) {
+    const Sequence& sequence = tile.sequence;
+    const int first = block * tile_n + box * box_rows;
+    if (box >= boxes || first >= sequence.kv_len || first + box_rows <= sequence.first_key()) return -1;
+    return feed.call.page_table[sequence.index * feed.call.page_table_stride + first / page_size];
+}
+/// Where a copy of keys or values begins; packed tensors are one long sequence to their maps.
+__device__ inline Coordinates box_at(const Tile& tile, int column, int block, int box, int page) {
+    const int token = block * tile_n + box * box_rows;
+    const int head = tile.head() / group_size;
+    if constexpr (paged) return {column, token % page_size, head, page};
+    return {column, tile.sequence.kv_start + token, head, packs_keys ? 0 : tile.sequence.index};
+}
+
 class Boxes {
   public:
     /// The entry of the page table is read before the wait for a stage of queries.
@@ -33,11 +49,6 @@ class Boxes {
     }
 
   private:
-    /// Packed tensors are one long sequence to their maps.
-    __device__ static Coordinates key_at(const Tile& tile, int panel, int block) {
-        return {panel * panel_width, tile.sequence.kv_start + block * tile_n, tile.head() / group_size,
-                packs_keys ? 0 : tile.sequence.index};
-    }
     __device__ void load_keys(const Feed& feed, const Tile& tile, int block) {
         load_stage(feed, feed.maps.key, tile, block, feed.layout.key(feed.keys.stage),
                    feed.layout.full_key(feed.keys.stage), feed.keys.parity, key_page_);
@@ -55,14 +66,9 @@ class Boxes {
         if constexpr (boxes > 1) {
             load_pages(map, tile, to, full, page);
         } else {
-            for (int panel = 0; panel < panels; ++panel) {
-                Coordinates from = key_at(tile, panel, block);
-                if constexpr (paged) {
-                    from.token = block * tile_n % page_size;
-                    from.batch = page;
-                }
-                load_box<L2Hint::normal>(to + panel * geometry.panel_bytes(), map, from, full);
-            }
+            for (int panel = 0; panel < panels; ++panel)
+                load_box<L2Hint::normal>(to + panel * geometry.panel_bytes(), map,
+                                         box_at(tile, panel * panel_width, block, 0, page), full);
         }
     }
     /// Bytes may arrive before the thread that expects them does: the phase ends with its arrival.
@@ -87,14 +93,8 @@ class Boxes {
         value_page_ = key_page_;
         if constexpr (paged) key_page_ = look_up(feed, tile, max(block, tile.first));
     }
-    /// The page of a copy of a block. One without a key that some query of the sequence sees has none: its
-    /// rows are zeros, as those of pages that the pool lacks, and its bytes count.
     __device__ static int look_up(const Feed& feed, const Tile& tile, int block) {
-        const Sequence& sequence = tile.sequence;
-        const int box = boxes > 1 ? static_cast<int>(threadIdx.x) % 32 : 0;
-        const int first = block * tile_n + box * box_rows;
-        if (box >= boxes || first >= sequence.kv_len || first + box_rows <= sequence.first_key()) return -1;
-        return feed.call.page_table[sequence.index * feed.call.page_table_stride + first / page_size];
+        return page_of_box(feed, tile, block, boxes > 1 ? static_cast<int>(threadIdx.x) % 32 : 0);
     }
 
     int key_page_ = -1;    ///< the page of the next keys, read while those before them are waited for

@@ -6,6 +6,7 @@
 #include "attention_prefill/wgmma/softmax.cuh"
 #include "attention_prefill/wgmma/writer.cuh"
 #include "device/warpgroup.cuh"
+#include "device/wgmma_8bit.cuh"
 #include "device/wgmma_left.cuh"
 
 namespace hone::attention_prefill::warpgroup {
@@ -129,7 +130,8 @@ class Consumer {
 
     __device__ void take_queries() {
         if constexpr (converts_queries) {
-            query_scale_ = convert_queries(layout_.query(warpgroup_, queries_.stage));
+            const uint32 stage = layout_.query(warpgroup_, queries_.stage);
+            query_scale_ = keys_stay_codes ? split_queries(stage) : convert_queries(stage);
             if constexpr (query_in_registers) {
                 __syncwarp();
             } else {
@@ -171,8 +173,13 @@ class Consumer {
         const uint64 queries = panel_descriptor(layout_.query(warpgroup_, queries_.stage));
 #pragma unroll
         for (int step = 0; step < score_steps; ++step) {
-            const uint64 right = advance_descriptor(keys, step / 4 * geometry.panel_bytes() + step % 4 * 32);
-            if constexpr (query_in_registers) {
+            // Panels of second codes meet the same keys as those of first ones.
+            const int panel = keys_stay_codes ? step / 4 % code_panels : step / 4;
+            const uint64 right = advance_descriptor(keys, panel * geometry.panel_bytes() + step % 4 * 32);
+            if constexpr (keys_stay_codes) {
+                const uint32 left = step / 4 * block_rows * row_bytes + step % 4 * 32;
+                WgmmaCodes<fp8, tile_n>::multiply(scores, advance_descriptor(queries, left), right, step);
+            } else if constexpr (query_in_registers) {
                 WgmmaLeft<Operand, tile_n, false>::multiply(scores, fragments_[step], right, step);
             } else {
                 const uint32 left = step / 4 * block_rows * row_bytes + step % 4 * 32;

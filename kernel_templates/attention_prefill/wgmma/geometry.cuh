@@ -22,6 +22,7 @@ struct Geometry {
     int blocks_per_sm = 1;
     int page_size = 0;    ///< keys of a page; 0: they do not come in pages
     int cache_bytes = 2;  ///< bytes of an element of keys and values; 1: codes of fp8
+    bool bf16_queries = false;
 
     /// Warpgroups that bring keys and values: two where codes are widened, which keeps four warps too busy.
     constexpr int producers() const { return widens() ? 2 : 1; }
@@ -35,6 +36,12 @@ struct Geometry {
 
     /// Codes, which are widened on their way: by all threads of the producer.
     constexpr bool widens() const { return cache_bytes == 1; }
+    /// Keys are multiplied as the codes that they are, with queries that have become two codes each
+    /// (queries.cuh), which hold the 8 bits of bf16. Panels are whole rows of 128 codes then.
+    constexpr bool keys_stay_codes() const {
+        return widens() && bf16_queries && head_dim % row_bytes == 0 && has_boxes();
+    }
+    constexpr int key_stage_bytes() const { return keys_stay_codes() ? stage_bytes() / 2 : stage_bytes(); }
     /// Keys of one tensor copy, and the copies of a stage's panel: a copy stays on a page.
     constexpr int box_rows() const { return page_size == 0 || page_size > tile_n ? tile_n : page_size; }
     constexpr int boxes() const { return tile_n / box_rows(); }
@@ -59,7 +66,7 @@ struct Geometry {
 
     // Offsets from the aligned base.
     constexpr int keys_at() const { return consumers * query_stages * query_bytes(); }
-    constexpr int values_at() const { return keys_at() + stages * stage_bytes(); }
+    constexpr int values_at() const { return keys_at() + stages * key_stage_bytes(); }
     constexpr int barriers_at() const { return values_at() + stages * stage_bytes(); }
     constexpr int barriers() const { return 2 * (consumers * query_stages + 2 * stages); }
     /// The tiles whose queries stand in the stages.
@@ -74,8 +81,9 @@ struct Geometry {
     constexpr bool moves_registers() const { return launch_registers() < 240; }
     constexpr int producer_registers() const {
         if (!by_rows()) return consumers > 2 ? 32 : 40;
-        // Four a chunk of codes, of keys and of values. Beside a lone consumer there are more to spare.
-        const int codes = 32 + 8 * code_chunks() + (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);
+        // Four a chunk of codes that are widened. Beside a lone consumer there are more to spare.
+        const int codes = 32 + (keys_stay_codes() ? 4 : 8) * code_chunks() +
+                          (consumers == 1 && blocks_per_sm == 1 ? 16 : 0);
         return !widens() || codes < 56 ? 56 : codes;
     }
     constexpr int consumer_registers() const {
@@ -142,23 +150,50 @@ constexpr int first_where(int count, Holds holds) {
 struct Line {
     const int* starts = nullptr;  ///< of the sequences' queries, and the end
     int tile_m = 64;
-    int sequences = 0;  ///< up to the last one that has queries
+    int first = 0;      ///< the first sequence that has a place
+    int sequences = 0;  ///< up to the last one that has
 
     /// Where the sequence begins on the line.
-    constexpr int first_row(int sequence) const {
+    constexpr int first_row(int sequence) const { return places_before(sequence) - places_before(first); }
+    constexpr int rows() const { return first_row(sequences) < 0 ? 0 : first_row(sequences); }
+    constexpr int sequence_at(int row) const {
+        return first + first_where(sequences - 1 - first,
+                                   [this, row](int i) { return first_row(first + i + 1) > row; });
+    }
+
+  private:
+    constexpr int places_before(int sequence) const {
         const auto tokens = static_cast<unsigned>(starts[sequence]);
         const auto step = static_cast<unsigned>(tile_m);
         return static_cast<int>((tokens + static_cast<unsigned>(sequence) * (step - 1)) / step);
     }
-    constexpr int rows() const { return first_row(sequences); }
-    constexpr int sequence_at(int row) const {
-        return first_where(sequences - 1, [this, row](int i) { return first_row(i + 1) > row; });
-    }
 };
-/// Sequences without queries at the end of a call, as a replayed graph may have them, have no place.
-constexpr Line line_of(const int* starts, int batch, int tile_m) {
+/// Of `count` sequences, which place(i) counts from either end, how many come before the first with at least
+/// so many queries: eight starts are read at a time.
+template <class Place>
+constexpr int before_first_with(const int* starts, int count, int least_queries, Place place) {
+    constexpr int together = 8;
+    for (int before = 0; before < count; before += together) {
+        unsigned enough = 0;
+        for (int i = 0; i < together; ++i) {
+            const int at = place(before + i < count ? before + i : count - 1);
+            enough |= (starts[at + 1] - starts[at] >= least_queries ? 1u : 0u) << i;
+        }
+        for (int i = 0; i < together; ++i)
+            if ((enough >> i & 1u) != 0) return before + i;
+    }
+    return count;
+}
+/// Sequences without queries at the end of a call, as a replayed graph may have them, have no place; nor have
+/// those with fewer than least_queries in front of all others or behind them, where engines put single
+/// tokens.
+constexpr Line line_of(const int* starts, int batch, int tile_m, int least_queries) {
     const int tokens = starts[batch];
-    return {starts, tile_m, first_where(batch, [starts, tokens](int i) { return starts[i] >= tokens; })};
+    const int some = first_where(batch, [starts, tokens](int i) { return starts[i] >= tokens; });
+    const int first = before_first_with(starts, some, least_queries, [](int i) { return i; });
+    const int behind =
+        before_first_with(starts, some - first, least_queries, [some](int i) { return some - 1 - i; });
+    return {starts, tile_m, first, some - behind};
 }
 
 }  // namespace hone::attention_prefill::warpgroup

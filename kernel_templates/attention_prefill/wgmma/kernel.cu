@@ -7,7 +7,8 @@
 //
 // Warpgroup 0 is the producer: one thread issues all copies; where pages are smaller than a stage, its four
 // warps do, and each copy stays on a page (boxes.cuh). Keys in pages that copies cannot take, and codes, of
-// which two warpgroups make numbers, are copied by all threads (rows.cuh). The next `consumers` warpgroups
+// which two warpgroups make numbers, are copied by all threads (rows.cuh); keys may stay codes, which tensor
+// copies bring (codes.cuh). The next `consumers` warpgroups
 // take 64 queries each, and go through the tile's blocks of keys from the last to the first. Three things
 // overlap:
 //   - in a warpgroup the product with the next keys is issued before that with the present values, and the
@@ -35,7 +36,8 @@ __device__ inline void prepare(Layout layout, const Maps& maps) {
     constexpr int half = geometry.barriers() / 2;
     for (int i = 0; i < half; ++i) {
         const bool of_queries = i < consumers * query_stages;
-        barrier_init(layout.barrier(i), by_rows && !of_queries ? geometry.producer_threads() : 1);
+        const bool of_copies = of_queries || (keys_stay_codes && i < consumers * query_stages + stages);
+        barrier_init(layout.barrier(i), by_rows && !of_copies ? geometry.producer_threads() : 1);
         barrier_init(layout.barrier(half + i), of_queries ? 4 : 4 * consumers);
     }
     fence_barrier_init();

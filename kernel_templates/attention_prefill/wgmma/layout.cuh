@@ -26,7 +26,7 @@ struct Layout {
         return base + (warpgroup * query_stages + stage) * geometry.query_bytes();
     }
     __device__ uint32 key(int stage) const {
-        return base + geometry.keys_at() + stage * geometry.stage_bytes();
+        return base + geometry.keys_at() + stage * geometry.key_stage_bytes();
     }
     __device__ uint32 value(int stage) const {
         return base + geometry.values_at() + stage * geometry.stage_bytes();

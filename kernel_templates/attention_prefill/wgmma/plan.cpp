@@ -12,7 +12,8 @@ Geometry geometry(const AttentionProblem& p, const WgmmaConfig& c) {
             .query_stages = static_cast<int>(c.query_stages),
             .blocks_per_sm = static_cast<int>(c.blocks_per_sm),
             .page_size = static_cast<int>(p.page_size),
-            .cache_bytes = static_cast<int>(p.cache_element_bytes())};
+            .cache_bytes = static_cast<int>(p.cache_element_bytes()),
+            .bf16_queries = p.dtype == Dtype::bf16};
 }
 
 Sections sections(const AttentionProblem& p, const WgmmaConfig& c) {
@@ -72,8 +73,10 @@ TensorMap tensor_map(const AttentionProblem& p, const Mapped& mapped, bool packe
 /// k or v: a tensor like q, or {head_dim, page_size, kv_heads, pages}. Where threads copy, nothing reads
 /// the map, but it must be a valid one.
 TensorMap kv_map(const AttentionProblem& p, const Mapped& mapped, const Geometry& g) {
-    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.by_rows() ? 1 : g.box_rows());
+    const bool copies_codes = mapped.pointer == k && g.keys_stay_codes();
+    TensorMap map = tensor_map(p, mapped, p.packs_keys(), g.by_rows() && !copies_codes ? 1 : g.box_rows());
     map.dtype = p.cache_dtype();
+    if (copies_codes) map.box[0] = row_bytes;
     if (p.paged()) map.extent_scalars[3] = pool_pages;
     return map;
 }

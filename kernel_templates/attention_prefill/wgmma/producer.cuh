@@ -3,8 +3,7 @@
 // together, each counting the block's tiles for itself, and the first of them copies queries.
 #pragma once
 
-#include "attention_prefill/wgmma/boxes.cuh"
-#include "attention_prefill/wgmma/rows.cuh"
+#include "attention_prefill/wgmma/codes.cuh"
 
 namespace hone::attention_prefill::warpgroup {
 
@@ -48,7 +47,8 @@ class Producer {
     }
 
   private:
-    using Stages = Conditional<by_rows, Conditional<fp8_cache, WidenedRows, CopiedRows>::type, Boxes>::type;
+    using Rows = Conditional<fp8_cache, WidenedRows, CopiedRows>::type;
+    using Stages = Conditional<keys_stay_codes, CodesAndRows, Conditional<by_rows, Rows, Boxes>::type>::type;
 
     /// Whether this thread copies queries, alone or for the others.
     __device__ static bool leads() { return !many_produce || threadIdx.x == 0; }

@@ -107,7 +107,7 @@ double predict(const AttentionProblem& p, const WgmmaConfig& c, const DeviceTrai
     if (c.softmax_first != 0) gain += 0.012;
     if (beside > 1) gain += 0.06;  // blocks beside each other copy the same keys each for itself
     if (repeats_larger_sections(p, c)) gain += 0.04;
-    if (g.by_rows()) gain += g.widens() ? 0.27 : 0.17;
+    if (g.by_rows()) gain += g.keys_stay_codes() ? 0.12 : g.widens() ? 0.27 : 0.17;
     if (!g.by_rows() && g.boxes() > 1) gain += 0.01 + 0.002 * g.boxes();
 
     const double memory_us = memory_bytes(p, c, traits) / (0.9e-6 * traits.memory_bytes_per_s);

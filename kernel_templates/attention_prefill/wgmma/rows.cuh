@@ -166,83 +166,22 @@ class CopiedRows {
     bool knows_ = false;  ///< these are the next tile's
 };
 
-/// Rows of codes. Loads are a block ahead of what is widened: keys of block b - 2 are asked for when those of
-/// b - 1 have been widened, values alike, and at a tile's end the next tile's, where that is known by then.
-class WidenedRows {
+/// Codes of one block of keys, or of values, on their way through a thread's registers.
+class WidenedStage {
   public:
-    __device__ void begin(const Feed& feed, const Tile& tile) {
-        if (!ahead_) {
-            far_.look_up(feed.call, tile, tile.last);
-            ask_keys(feed, tile, tile.last, far_);
-            ask_values(feed, tile, tile.last, far_);
-        }
-        ahead_ = false;
-        look_ahead(feed, tile, tile.last - 1);
-    }
-    /// The next tile is known while this one lasts.
-    __device__ void follow(const Feed& feed, const Tile& after) {
-        if (after.exists()) next_.look_up(feed.call, after, after.last);
-    }
-    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
-        widen_keys(feed);
-        if (tile.last > tile.first) ask_keys(feed, tile, tile.last - 1, far_);
-        near_ = far_;
-        look_ahead(feed, tile, tile.last - 2);
-    }
-    __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile& after) {
-        widen_keys(feed);
-        if (block - 2 >= tile.first) {
-            ask_keys(feed, tile, block - 2, far_);
-        } else if (after.exists()) {
-            ask_keys(feed, after, after.last, next_);
-            ahead_ = true;
-        }
-        widen_values(feed);
-        ask_values(feed, tile, block - 1, near_);
-        near_ = far_;
-        look_ahead(feed, tile, block - 3);
-    }
-    __device__ void load_last_values(const Feed& feed, const Tile&, const Tile& after) {
-        widen_values(feed);
-        if (ahead_) ask_values(feed, after, after.last, next_);
-    }
-
-  private:
-    /// Of each panel 16 codes a pass.
-    using Codes = uint4[passes * panels];
-
-    __device__ void look_ahead(const Feed& feed, const Tile& tile, int block) {
-        if (block >= tile.first) far_.look_up(feed.call, tile, block);
-    }
-    __device__ void ask_keys(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
-        ask(feed, keys_, {feed.call.k, feed.call.k_strides}, tile, block, pages);
-    }
-    __device__ void ask_values(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
-        ask(feed, values_, {feed.call.v, feed.call.v_strides}, tile, block, pages);
-    }
-    __device__ static void ask(const Feed& feed, Codes& codes, const RowTensor& tensor, const Tile& tile,
-                               int block, const RowPages& pages) {
+    __device__ void ask(const Feed& feed, const RowTensor& tensor, const Tile& tile, int block,
+                        const RowPages& pages) {
         for_rows(feed.call, tensor, tile, block, pages, [&](int pass, const CacheElement* from, bool exists) {
 #pragma unroll
             for (int panel = 0; panel < panels; ++panel) {
-                uint4& own = codes[pass * panels + panel];
+                uint4& own = codes_[pass * panels + panel];
                 own = uint4{};
                 if (exists && has_columns(panel))
                     own = load_stream<StreamHint::line>(from + panel * panel_width);
             }
         });
     }
-    __device__ void widen_keys(const Feed& feed) {
-        widen(keys_, feed.layout.full_key(feed.keys.stage), feed.keys.parity,
-              feed.layout.key(feed.keys.stage));
-        feed.keys.advance();
-    }
-    __device__ void widen_values(const Feed& feed) {
-        widen(values_, feed.layout.full_value(feed.values.stage), feed.values.parity,
-              feed.layout.value(feed.values.stage));
-        feed.values.advance();
-    }
-    __device__ static void widen(const Codes& codes, uint32 full, uint32 parity, uint32 stage) {
+    __device__ void widen(uint32 full, uint32 parity, uint32 stage) const {
         const int own_row = static_cast<int>(threadIdx.x) / row_threads;
         const uint32 to =
             stage + swizzled_offset<panel_width>(own_row, static_cast<int>(threadIdx.x) % row_threads * 2);
@@ -252,7 +191,7 @@ class WidenedRows {
             if (behind_block(pass)) continue;
 #pragma unroll
             for (int panel = 0; panel < panels; ++panel) {
-                const uint4& word = codes[pass * panels + panel];
+                const uint4& word = codes_[pass * panels + panel];
                 const uint32 at = to + panel * geometry.panel_bytes() + pass * pass_rows * row_bytes;
                 store_shared(at, uint4{low(word.x), high(word.x), low(word.y), high(word.y)});
                 store_shared(at ^ 16, uint4{low(word.z), high(word.z), low(word.w), high(word.w)});
@@ -261,11 +200,92 @@ class WidenedRows {
         fence_async_proxy();
         barrier_arrive(full);
     }
+
+  private:
     __device__ static uint32 low(uint32 codes) { return widen_pair<Operand, 0, 1>(codes); }
     __device__ static uint32 high(uint32 codes) { return widen_pair<Operand, 2, 3>(codes); }
 
-    Codes keys_;  ///< those asked for last
-    Codes values_;
+    uint4 codes_[passes * panels];  ///< of each panel 16 a pass
+};
+
+class WidenedKeys {
+  public:
+    __device__ void ask(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        codes_.ask(feed, {feed.call.k, feed.call.k_strides}, tile, block, pages);
+    }
+    __device__ void widen(const Feed& feed) {
+        codes_.widen(feed.layout.full_key(feed.keys.stage), feed.keys.parity,
+                     feed.layout.key(feed.keys.stage));
+        feed.keys.advance();
+    }
+
+  private:
+    WidenedStage codes_;  ///< those asked for last
+};
+
+class WidenedValues {
+  public:
+    __device__ void ask(const Feed& feed, const Tile& tile, int block, const RowPages& pages) {
+        codes_.ask(feed, {feed.call.v, feed.call.v_strides}, tile, block, pages);
+    }
+    __device__ void widen(const Feed& feed) {
+        codes_.widen(feed.layout.full_value(feed.values.stage), feed.values.parity,
+                     feed.layout.value(feed.values.stage));
+        feed.values.advance();
+    }
+
+  private:
+    WidenedStage codes_;
+};
+
+/// Rows of codes. Loads are a block ahead of what is widened: keys of block b - 2 are asked for when those of
+/// b - 1 have been widened, values alike, and at a tile's end the next tile's, where that is known by then.
+class WidenedRows {
+  public:
+    __device__ void begin(const Feed& feed, const Tile& tile) {
+        if (!ahead_) {
+            far_.look_up(feed.call, tile, tile.last);
+            keys_.ask(feed, tile, tile.last, far_);
+            values_.ask(feed, tile, tile.last, far_);
+        }
+        ahead_ = false;
+        look_ahead(feed, tile, tile.last - 1);
+    }
+    /// The next tile is known while this one lasts.
+    __device__ void follow(const Feed& feed, const Tile& after) {
+        if (after.exists()) next_.look_up(feed.call, after, after.last);
+    }
+    __device__ void load_first_keys(const Feed& feed, const Tile& tile) {
+        keys_.widen(feed);
+        if (tile.last > tile.first) keys_.ask(feed, tile, tile.last - 1, far_);
+        near_ = far_;
+        look_ahead(feed, tile, tile.last - 2);
+    }
+    __device__ void load_blocks(const Feed& feed, const Tile& tile, int block, const Tile& after) {
+        keys_.widen(feed);
+        if (block - 2 >= tile.first) {
+            keys_.ask(feed, tile, block - 2, far_);
+        } else if (after.exists()) {
+            keys_.ask(feed, after, after.last, next_);
+            ahead_ = true;
+        }
+        values_.widen(feed);
+        values_.ask(feed, tile, block - 1, near_);
+        near_ = far_;
+        look_ahead(feed, tile, block - 3);
+    }
+    __device__ void load_last_values(const Feed& feed, const Tile&, const Tile& after) {
+        values_.widen(feed);
+        if (ahead_) values_.ask(feed, after, after.last, next_);
+    }
+
+  private:
+    __device__ void look_ahead(const Feed& feed, const Tile& tile, int block) {
+        if (block >= tile.first) far_.look_up(feed.call, tile, block);
+    }
+
+    WidenedKeys keys_;
+    WidenedValues values_;
     RowPages near_;       ///< pages of the next values to be asked for
     RowPages far_;        ///< pages of the next keys
     RowPages next_;       ///< pages of the next tile's last block

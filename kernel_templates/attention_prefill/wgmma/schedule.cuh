@@ -14,7 +14,8 @@ inline constexpr Geometry geometry{.head_dim = head_dim,
                                    .query_stages = static_cast<int>(Tuned::query_stages),
                                    .blocks_per_sm = static_cast<int>(Tuned::blocks_per_sm),
                                    .page_size = static_cast<int>(Shape::page_size),
-                                   .cache_bytes = sizeof(CacheElement)};
+                                   .cache_bytes = sizeof(CacheElement),
+                                   .bf16_queries = is_bf16<Element>};
 
 inline constexpr int consumers = geometry.consumers;
 inline constexpr int tile_m = geometry.tile_m();
@@ -32,8 +33,11 @@ inline constexpr bool by_rows = geometry.by_rows();
 /// All 128 threads of the producer's warpgroup are at work.
 inline constexpr bool many_produce = geometry.many_produce();
 
-/// What the tensor cores multiply. Codes become fp16, which takes an instruction for two of them, and weights
-/// are rounded to it; queries in bf16 are converted (queries.cuh).
+/// Keys are multiplied as codes, with queries that are two codes each.
+inline constexpr bool keys_stay_codes = geometry.keys_stay_codes();
+
+/// What the tensor cores multiply. Other codes become fp16, which takes an instruction for two of them, and
+/// weights are rounded to it; queries in bf16 are converted (queries.cuh).
 using Operand = Conditional<fp8_cache, fp16, Element>::type;
 inline constexpr bool converts_queries = fp8_cache && is_bf16<Element>;
 
@@ -43,6 +47,7 @@ static_assert(tile_n % 16 == 0 && tile_n <= 256,
 static_assert(!many_produce || !dynamic, "many producers count the block's tiles each for itself");
 static_assert(by_rows || geometry.boxes() <= 32, "a lane knows the page of a tensor copy");
 static_assert(!fp8_cache || head_dim % 16 == 0, "rows of 16-byte chunks of codes");
+static_assert(!keys_stay_codes || !query_in_registers, "codes of queries are multiplied from shared memory");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 
@@ -97,7 +102,7 @@ class PackedOrder {
   public:
     __device__ PackedOrder(const Call& call, const Sections& sections)
         : call_(call),
-          line_(line_of(call.q_starts, call.batch, tile_m)),
+          line_(line_of(call.q_starts, call.batch, tile_m, call.least_queries)),
           sections_{min(line_.rows(), 2 * sections.rows), sections.heads, sections.count} {}
 
     /// No fewer than there are blocks.

@@ -57,6 +57,10 @@ constexpr Constraint constraints[] = {
              return g.held_registers(c.query_in_registers != 0) + working_registers(p, g) <=
                     g.consumer_registers();
          }),
+    rule("queries that are multiplied as codes stay in shared memory",
+         [](const AttentionProblem& p, const WgmmaConfig& c) {
+             return c.query_in_registers == 0 || !geometry(p, c).keys_stay_codes();
+         }),
     rule("queries in registers leave their stage free at once: one is enough",
          [](const WgmmaConfig& c) { return c.query_in_registers == 0 || c.query_stages == 1; }),
     rule("a second consumer is for more than 64 queries, a third for more than 128 and heads of up to 64",

@@ -7,7 +7,8 @@ inline constexpr Operands operands{};
 }
 namespace hone::expert_linear::wgmma {
 struct Sources {
-    static constexpr bool x_by_token = gathers;
+    static constexpr bool copies_x = ::Tuned::copied_x != 0;
+    static constexpr bool x_by_token = gathers && !copies_x;
     static constexpr bool any_column = true;  ///< tiles of results may begin anywhere
     static constexpr bool splits_tail = ::Tuned::tail_split != 0;
     static constexpr int stages_together = 1;  ///< that consumers need at once, beside the next one
@@ -46,3 +47,4 @@ inline constexpr int vector = 8;
 }
 
 #include "expert_linear/combine.cuh"
+#include "expert_linear/copies.cuh"

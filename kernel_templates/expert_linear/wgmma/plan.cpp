@@ -26,22 +26,29 @@ std::int64_t blocks_of(const ExpertProblem& p, const WgmmaConfig& c, const Devic
     return std::min(p.most_tiles(tile_rows(c)) * tiles_across(p, c), traits.sm_count * c.blocks_per_sm);
 }
 
+TensorMap sorted_x_map(const ExpertProblem& p, const WgmmaConfig& c, const linear::gemm::Geometry& g,
+                       int workspace_pointer) {
+    const bool copied = c.copied_x != 0;
+    TensorMap map = linear::gemm::matrix_map(
+        p.dtype, copied ? workspace_pointer : x, copied ? TensorMap::no_gaps : x_stride, p.in, p.places(),
+        g.operands.columns, static_cast<int>(std::min<std::int64_t>(g.x_box(), p.places())));
+    if (copied) map.offset_bytes = copies_at(p.places(), result_bytes(p));
+    return map;
+}
+
 namespace {
 
 /// Maps of weight, x and up; the weight's stands in for those that the kernel does not use.
-void add_maps(Plan& plan, const ExpertProblem& p, const linear::gemm::Geometry& g) {
+void add_maps(Plan& plan, const ExpertProblem& p, const WgmmaConfig& c, const linear::gemm::Geometry& g) {
     using linear::gemm::matrix_map;
     const auto weight_map = [&](int pointer) {
         return matrix_map(p.dtype, pointer, TensorMap::no_gaps, p.in, p.experts * p.out, g.operands.columns,
                           g.weight_box());
     };
-    const std::int64_t x_rows = std::min<std::int64_t>(g.x_box(), p.places());
-    const TensorMap x_map =
-        matrix_map(p.dtype, x, x_stride, p.in, p.places(), g.operands.columns, static_cast<int>(x_rows));
     TensorMap unused = weight_map(weight);
     unused.same_as = 0;
     add_map(plan, weight_map(weight));
-    add_map(plan, p.gather ? unused : x_map);
+    add_map(plan, p.gather && c.copied_x == 0 ? unused : sorted_x_map(p, c, g, workspace));
     add_map(plan, p.gated ? weight_map(up) : unused);
 }
 
@@ -54,11 +61,12 @@ Plan wgmma_plan(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
-    add_maps(plan, p, g);
-    plan = combine_behind(p, plan, wgmma_kernels[1], wgmma_access_elements(p, c));
+    add_maps(plan, p, c, g);
+    plan = combine_behind(p, plan, wgmma_kernels[2], wgmma_access_elements(p, c));
+    if (c.copied_x != 0) plan = copies_in_front(p, plan, wgmma_kernels[1]);
     if (c.tail_split != 0) {
-        plan.workspace_bytes =
-            partials_at(p.places(), p.combine ? p.out * p.element_bytes() : 0) + blocks * g.workspace_bytes();
+        plan.workspace_bytes = partials_at(p.places(), result_bytes(p), copy_bytes(p, c.copied_x != 0)) +
+                               blocks * g.workspace_bytes();
     }
     return plan;
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernel_templates/expert_linear/combine.h"
+#include "kernel_templates/expert_linear/copies.h"
 #include "kernel_templates/linear/wgmma/product.h"
 
 namespace hone::expert_linear {
@@ -16,6 +17,7 @@ struct WgmmaConfig {
     std::int64_t swapped = 0;
     std::int64_t tail_split = 0;
     std::int64_t l2_hint = 0;
+    std::int64_t copied_x = 0;
     std::int64_t programmatic = 0;
 };
 
@@ -25,13 +27,17 @@ inline constexpr KernelArg wgmma_maps[] = {
     tensor_map_arg(2, "up_map"),
 };
 inline constexpr auto wgmma_args = join(call_args, wgmma_maps);
-inline constexpr Kernel wgmma_kernels[] = {{"expert_linear_wgmma", wgmma_args}, combine};
+inline constexpr Kernel wgmma_kernels[] = {{"expert_linear_wgmma", wgmma_args}, copies, combine};
 
 /// As the kernel has it (wgmma/tile.cuh).
 [[nodiscard]] linear::gemm::Geometry geometry(const ExpertProblem&, const WgmmaConfig&);
 /// Rows of x of a tile, and columns of tiles.
 [[nodiscard]] std::int64_t tile_rows(const WgmmaConfig&);
 [[nodiscard]] std::int64_t tiles_across(const ExpertProblem&, const WgmmaConfig&);
+/// The map of x, [places, in]: of the call's, or of copies in the workspace, whose pointer the family
+/// numbers.
+[[nodiscard]] TensorMap sorted_x_map(const ExpertProblem&, const WgmmaConfig&, const linear::gemm::Geometry&,
+                                     int workspace_pointer);
 /// Blocks of a call: all that are resident, or a tile each.
 [[nodiscard]] std::int64_t blocks_of(const ExpertProblem&, const WgmmaConfig&, const DeviceTraits&);
 

@@ -21,6 +21,7 @@ constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::tail_split>(
         "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
+    tunable<&WgmmaConfig::copied_x>("1: gathered rows are copied by place in a launch in front", {0, 1}),
     programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 
@@ -56,7 +57,13 @@ constexpr Constraint constraints[] = {
              return c.swapped == 0 || (rows <= 128 && c.tile_n >= std::min<std::int64_t>(rows, 64));
          }),
     rule("up to 128 rows are gathered for a tile: their numbers stay in a producer's registers",
-         [](const ExpertProblem& p, const WgmmaConfig& c) { return !p.gather || tile_rows(c) <= 128; }),
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return !p.gather || c.copied_x != 0 || tile_rows(c) <= 128;
+         }),
+    rule("copies in front are of gathered rows, and take time that 64 rows an expert make good",
+         [](const ExpertProblem& p, const WgmmaConfig& c) {
+             return c.copied_x == 0 || (p.gather && p.rows_an_active() >= 64);
+         }),
     rule("half of a tile's rows must exist, or of two tiles'",
          [](const ExpertProblem& p, const WgmmaConfig& c) {
              const std::int64_t least = c.swapped != 0 ? 16 : 64;
@@ -90,7 +97,11 @@ double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits&
         std::min(static_cast<double>(c.blocks_per_sm), std::ceil(tiles / traits.sm_count));
     const double step = std::max(linear::gemm::stage_cycles(g) * together, 1000.0 / g.stages());
     const double steps = std::ceil(static_cast<double>(p.in) / 64);
-    const double gathered = p.gather ? 0.04 * static_cast<double>(tile_rows(c)) * together : 0.0;
+    const bool gathers = p.gather && c.copied_x == 0;
+    // Copies of 16 bytes take the issue slots of products; beside few rows memory hides them.
+    const double a_row = c.swapped != 0 ? 0.04 : 2.0;
+    const double gathered = gathers ? a_row * static_cast<double>(tile_rows(c)) * together : 0.0;
+    const double copied_us = c.copied_x != 0 ? copies_us(p, traits, c.programmatic != 0) : 0.0;
     const double epilogue = 1200 + 0.04 * static_cast<double>(c.tile_m * c.tile_n);
     const double joined = parts > 1 ? 3000 + parts * g.partial_bytes() / 24.0 : 0.0;
     const double compute_us =
@@ -100,20 +111,34 @@ double predict(const ExpertProblem& p, const WgmmaConfig& c, const DeviceTraits&
     const double bytes = p.weight_bytes() + rows * static_cast<double>(p.element_bytes());
     const double memory_us = bytes / (0.88e-6 * traits.memory_bytes_per_s);
     return (c.programmatic != 0 ? 3.5 : 4.5) + std::max(compute_us, memory_us) +
-           0.15 * std::min(compute_us, memory_us) + combine_us(p, traits, c.programmatic != 0);
+           0.15 * std::min(compute_us, memory_us) + combine_us(p, traits, c.programmatic != 0) + copied_us;
 }
 
-/// Shapes of tiles as linear's are proven.
+/// Shapes of tiles as linear's are proven. Measured on an H100: up to 16 rows a tile one block a
+/// multiprocessor, whose ring is deeper, draws more than two do; and launched early, neither copies in front
+/// nor a long sum over slots gain what they take from the product beside them.
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const ExpertProblem p(problem);
-    if (p.rows_an_active() <= 2) return std::nullopt;  // gemv is faster
+    if (p.rows_an_active() < 2) return std::nullopt;  // gemv is faster
     const std::int64_t gates = p.gated ? 2 : 1;
-    const WgmmaConfig swapped{.tile_m = 64 * gates, .blocks_per_sm = 2, .swapped = 1, .programmatic = 1};
-    // Launched early, a sum over slots takes more from the product before it than it gains.
+    const WgmmaConfig few{.tile_m = 64 * gates, .swapped = 1, .programmatic = 1};
+    WgmmaConfig some = few;
+    some.blocks_per_sm = 2;
     const bool is_long = p.combine && p.rows_an_active() > 256;
     const WgmmaConfig straight{.tile_m = 128, .consumers = 2, .programmatic = is_long ? 0 : 1};
-    const std::vector<WgmmaConfig> configs =
-        combinations({swapped, straight}, tunables, {&WgmmaConfig::tile_n, &WgmmaConfig::tail_split});
+    const WgmmaConfig wide{.tile_m = 256, .consumers = 2, .swapped = 1, .programmatic = 1};
+    std::vector<WgmmaConfig> configs =
+        combinations({few, some, wide, straight}, tunables,
+                     {&WgmmaConfig::tile_n, &WgmmaConfig::tail_split, &WgmmaConfig::copied_x});
+    const bool has_few = p.rows_an_active() <= 64;
+    std::erase_if(configs, [&](const WgmmaConfig& c) {
+        if (c.swapped == 0) return has_few || (p.gather && (c.copied_x == 0 || c.tail_split != 0));
+        const bool fits = c.consumers == 2 ? c.tile_n >= 64 : (c.blocks_per_sm == 1) == (c.tile_n <= 16);
+        return !has_few || c.copied_x != 0 || !fits;
+    });
+    for (WgmmaConfig& c : configs) {
+        if (c.copied_x != 0) c.programmatic = 0;
+    }
     return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
 }
 

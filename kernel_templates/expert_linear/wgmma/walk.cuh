@@ -7,10 +7,10 @@
 
 namespace hone::expert_linear::wgmma {
 
-/// Where parts of sums pass from block to block (linear/wgmma/partials.cuh): behind results that are
-/// combined.
+/// Where parts of sums pass from block to block (linear/wgmma/partials.cuh).
 __device__ inline float* partials_of(const Tensors& tensors) {
-    const int64 at = partials_at(tensors.places(), combines ? columns * sizeof(Element) : 0);
+    const int64 at = partials_at(tensors.places(), combines ? columns * sizeof(Element) : 0,
+                                 Sources::copies_x ? in * sizeof(Element) : 0);
     return reinterpret_cast<float*>(reinterpret_cast<uint8*>(tensors.workspace) + at);
 }
 

@@ -30,7 +30,7 @@ struct Geometry {
     bool gated = false;
     bool swapped = false;
     bool ping_pong = false;
-    bool staged = false;
+    int staged = 0;
     Operands operands{};
 
     constexpr int threads() const { return 128 * (1 + consumers); }
@@ -57,16 +57,23 @@ struct Geometry {
     constexpr int stage_bytes() const { return left_bytes() + right_bytes() + extra_bytes(); }
 
     /// Staged results: panels of `panel_width` results in 64 rows, as wide as a swizzled row can be; swapped,
-    /// of 64 results a token.
+    /// of 64 results a token. With staged = 2 few results at a time leave more room to the ring: 8 KiB,
+    /// and swapped half of a tile's tokens, or 8 of them more, which both halves have.
     constexpr int panel_width() const {
         return swapped || result_columns() % 64 == 0 ? 64 : result_columns() % 32 == 0 ? 32 : 16;
     }
-    constexpr int panels_across() const { return swapped ? 1 : result_columns() / panel_width(); }
+    constexpr bool halves_tokens() const { return swapped && staged == 2 && tile_n > 8; }
+    /// Swapped: of a panel.
+    constexpr int panel_tokens() const { return halves_tokens() ? (tile_n / 8 + 1) / 2 * 8 : tile_n; }
+    constexpr int panels_across() const {
+        return swapped ? (halves_tokens() ? 2 : 1) : result_columns() / panel_width();
+    }
     constexpr int panels() const { return result_blocks() * panels_across(); }
-    constexpr int panel_bytes() const { return (swapped ? tile_n : block_rows) * panel_width() * 2; }
-    /// Panels that a warpgroup fills before the copy engine takes them: all, or what 16 KiB hold.
+    constexpr int panel_bytes() const { return (swapped ? panel_tokens() : block_rows) * panel_width() * 2; }
+    /// Panels that a warpgroup fills before the copy engine takes them: all, or what 16 KiB (8 KiB) hold.
     constexpr int store_panels() const {
-        if (!staged) return 0;
+        if (staged == 0) return 0;
+        if (staged == 2) return panel_bytes() < 8 * 1024 ? 8 * 1024 / panel_bytes() : 1;
         if (panels() * panel_bytes() <= 24 * 1024) return panels();
         return panel_bytes() < 16 * 1024 ? 16 * 1024 / panel_bytes() : 1;
     }

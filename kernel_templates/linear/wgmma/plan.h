@@ -20,11 +20,15 @@ inline constexpr KernelArg wgmma_args[] = {
     scalar_arg(out_stride, "out_stride"),
     tensor_map_arg(4, "x_rest_map"),
 };
+struct WgmmaConfig : gemm::WgmmaConfig {
+    std::int64_t neighbours = 1;
+};
+
 inline constexpr Kernel wgmma_kernels[] = {{"linear_wgmma", wgmma_args}, normalize};
 
-[[nodiscard]] Plan wgmma_plan(const LinearProblem&, const gemm::WgmmaConfig&, const DeviceTraits&);
+[[nodiscard]] Plan wgmma_plan(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
 
-[[nodiscard]] constexpr std::int64_t wgmma_access_elements(const LinearProblem&, const gemm::WgmmaConfig&) {
+[[nodiscard]] constexpr std::int64_t wgmma_access_elements(const LinearProblem&, const WgmmaConfig&) {
     return 8;
 }
 

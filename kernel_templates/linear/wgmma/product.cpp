@@ -17,7 +17,7 @@ Geometry geometry(const LinearProblem& p, const WgmmaConfig& c) {
             .gated = p.gated,
             .swapped = c.swapped != 0,
             .ping_pong = c.ping_pong != 0,
-            .staged = c.staged != 0,
+            .staged = static_cast<int>(c.staged),
             .operands = operands(p)};
 }
 
@@ -78,7 +78,7 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g, const MapAr
         return matrix_map(p.dtype, pointer, stride, p.in, p.out, g.operands.columns, g.weight_box());
     };
     const TensorMap result_map = matrix_map(of.result, of.out, of.out_stride, p.out, p.tokens,
-                                            g.panel_width(), g.swapped ? g.tile_n : block_rows);
+                                            g.panel_width(), g.swapped ? g.panel_tokens() : block_rows);
     TensorMap unused = weight_map(of.weight, of.weight_stride);
     unused.same_as = 1;
     const TensorMap x_map =
@@ -86,27 +86,32 @@ void add_maps(Plan& plan, const LinearProblem& p, const Geometry& g, const MapAr
     add_map(plan, x_map);
     add_map(plan, weight_map(of.weight, of.weight_stride));
     add_map(plan, p.gated ? weight_map(of.up, of.up_stride) : unused);
-    add_map(plan, g.staged ? result_map : unused);
+    add_map(plan, g.staged != 0 ? result_map : unused);
     add_map(plan, rest_map(x_map, 0));
+}
+
+/// Blocks of the launch, whole clusters: those that have tiles or parts of some, and no more than find a
+/// place.
+std::int64_t blocks(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits,
+                    std::int64_t neighbours) {
+    const std::int64_t count = tiles(p, geometry(p, c));
+    if (c.cluster_k > 1) return count * c.cluster_k;  // clusters have one tile each, other blocks walk
+    const std::int64_t wanted = ceil_div(count * parts_of_tail(p, c, traits), neighbours);
+    return std::min(wanted, places(c, traits) / neighbours) * neighbours;
 }
 
 }  // namespace
 
 Plan plan_product(const Kernel& kernel, const LinearProblem& p, const WgmmaConfig& c,
-                  const DeviceTraits& traits, const MapArguments& of) {
+                  const DeviceTraits& traits, const MapArguments& of, std::int64_t neighbours) {
     const Geometry g = geometry(p, c);
-    // Clusters have one tile each, other blocks walk.
-    const std::int64_t count = tiles(p, g);
-    const std::int64_t most = places(c, traits);
-    const std::int64_t blocks =
-        g.cluster_k > 1 ? count * g.cluster_k : std::min(count * parts_of_tail(p, c, traits), most);
-    Launch product = launch(kernel, grid_of(blocks), g.threads());
-    product.cluster = grid_of(g.cluster_k);
+    Launch product = launch(kernel, grid_of(blocks(p, c, traits, neighbours)), g.threads());
+    product.cluster = grid_of(c.cluster_k * neighbours);
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
     // The same for any number of tokens: fewer of them may leave a larger rest.
-    if (c.tail_split != 0) plan.workspace_bytes = most * g.workspace_bytes();
+    if (c.tail_split != 0) plan.workspace_bytes = places(c, traits) * g.workspace_bytes();
     add_maps(plan, p, g, of);
     return plan;
 }

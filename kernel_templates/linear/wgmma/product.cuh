@@ -48,7 +48,7 @@ __device__ inline void prepare(uint32 shared, const Maps& maps, int tokens) {
     prefetch_map(tokens < geometry.x_box() ? maps.x_rest : maps.x);
     prefetch_map(maps.weight);
     if (gated) prefetch_map(maps.up);
-    if (geometry.staged) prefetch_map(maps.result);
+    if (geometry.staged != 0) prefetch_map(maps.result);
 }
 
 /// `weights` fills the weights' part of a stage, as MatrixWeights; `product` multiplies, as ElementProduct.

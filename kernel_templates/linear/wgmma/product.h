@@ -60,8 +60,9 @@ struct MapArguments {
     int out_stride = linear::out_stride;
 };
 /// The product's launch, with five tensor maps in this order: x, weight, up, result and the rest of x; the
-/// workspace is that of tail_split. The norm is not part of it.
+/// workspace is that of tail_split. Blocks of neighbouring numbers stand on `neighbours` neighbouring
+/// multiprocessors. The norm is not part of it.
 [[nodiscard]] Plan plan_product(const Kernel&, const LinearProblem&, const WgmmaConfig&, const DeviceTraits&,
-                                const MapArguments&);
+                                const MapArguments&, std::int64_t neighbours = 1);
 
 }  // namespace hone::linear::gemm

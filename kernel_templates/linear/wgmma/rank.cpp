@@ -47,7 +47,8 @@ std::vector<WgmmaConfig> proven_configs(const LinearProblem& p) {
     if (p.tokens > 128 && p.tokens <= 512) {  // widths that leave little of the last tile of tokens empty
         WgmmaConfig wide = weight_left;
         wide.consumers = 2;
-        for (const std::int64_t columns : {136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}) {
+        for (const std::int64_t columns :
+             {96, 104, 112, 120, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}) {
             add(rows, columns, weight_left);
             add(2 * rows, columns, wide);
         }
@@ -144,14 +145,19 @@ double stage_cycles(const Geometry& g) {
 /// Rounds of tiles, each as long as its stages take to multiply, against the time that memory needs for the
 /// weights; plus what a call costs before and after. Fitted to measurements of 33 problems on an
 /// H100 (docs/performance.md).
-double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+double predict_fetched(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits,
+                       double fetched) {
     const Filling f = filling_of(p, c, traits);
-    const double body = body_us(p, c, f, traits);
+    const double body = fetched * body_us(p, c, f, traits);
     // Early weights help as long as they are most of what is read; a late release, where there is much to do.
     double early = 0;
     if (c.programmatic == 1) early = p.tokens <= 128 ? -1.2 : -0.2;
     if (c.programmatic == 2) early = p.tokens <= 512 ? 0.0 : -0.01 * body;
     return body + rest_us(p, c, f, body, traits) + early + (c.staged != 0 && p.tokens <= 64 ? 0.2 : 0.0);
+}
+
+double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    return predict_fetched(p, c, traits, 1.0);
 }
 
 }  // namespace hone::linear::gemm

@@ -18,7 +18,9 @@ namespace hone::linear::gemm {
 /// the copies in and gives every instruction its 64 rows of the left operand and all rows of the right one.
 [[nodiscard]] double stage_cycles(const Geometry&);
 
-/// Microseconds of a call.
+/// Microseconds of a call; and where what the products wait for comes in `fetched` of the usual time.
+[[nodiscard]] double predict_fetched(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&,
+                                     double fetched);
 [[nodiscard]] double predict(const LinearProblem&, const WgmmaConfig&, const DeviceTraits&);
 
 }  // namespace hone::linear::gemm

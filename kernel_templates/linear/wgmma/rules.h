@@ -11,9 +11,9 @@ namespace hone::linear::gemm {
 
 inline constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256}),
-    tunable<&WgmmaConfig::tile_n>(
-        "columns of a tile: results a token; swapped: tokens",
-        {8, 16, 32, 64, 80, 96, 112, 128, 136, 144, 152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
+    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
+                                  {8,   16,  32,  64,  80,  96,  104, 112, 120, 128, 136, 144,
+                                   152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
@@ -21,8 +21,9 @@ inline constexpr auto tunables = tunables_of({
     tunable<&WgmmaConfig::tail_split>(
         "1: tiles of a last round that few blocks take are split over all of them", {0, 1}),
     tunable<&WgmmaConfig::cluster_k>("parts of a sum, added up within a cluster of blocks", {1, 2, 4, 8}),
-    tunable<&WgmmaConfig::staged>("1: results leave through shared memory and the copy engine", {0, 1}),
-    tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {8, 16}),
+    tunable<&WgmmaConfig::staged>(
+        "1: results leave through shared memory and the copy engine; 2: few at a time", {0, 1, 2}),
+    tunable<&WgmmaConfig::raster>("rows of tiles that are worked on together", {1, 8, 16}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
     programmatic_launches<&WgmmaConfig::programmatic>(),
 });
@@ -33,6 +34,13 @@ inline constexpr auto tunables = tunables_of({
     if (g.sums() > (plain_results ? 192 : 128)) return false;
     if (g.blocks_per_sm == 1 && g.consumers == 2) return true;
     return g.sums() + 40 <= 65536 / (g.threads() * g.blocks_per_sm);
+}
+
+/// Blocks side by side that take neighbouring tiles: 1 where a config knows none.
+template <class C>
+constexpr std::int64_t neighbours(const C& c) {
+    if constexpr (requires { c.neighbours; }) return c.neighbours;
+    return 1;
 }
 
 /// How tiles are shared out and leave, whatever a stage of the ring holds. P is constructible from a Problem
@@ -63,10 +71,29 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const P& p, const C& c) {
              return c.staged != 0 || c.cluster_k > 1 || (c.swapped != 0 && p.tokens <= 64);
          }),
+    rule("few results at a time are staged where the ring gets a stage more for it: of weights as the left "
+         "operand, whole tiles, between neighbours",
+         [](const P& p, const C& c) {
+             Geometry many = geometry(p, c);
+             many.staged = 1;
+             return c.staged != 2 || (neighbours(c) > 1 && c.swapped != 0 && c.tail_split == 0 &&
+                                      geometry(p, c).stages() > many.stages());
+         }),
+    rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
+         [](const P& p, const C& c) {
+             return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic == 2 &&
+                                           p.tokens > 128 && tiles(p, geometry(p, c)) > 1);
+         }),
+    rule("neighbours share the weight's rows where there are several tiles of tokens: tiles go row by row "
+         "then where it is the left operand, else in groups of 8 rows",
+         [](const P& p, const C& c) {
+             const bool by_row = neighbours(c) > 1 && c.swapped != 0 && tiles_along(p, geometry(p, c)) > 1;
+             return (c.raster == 1) == by_row && (neighbours(c) == 1 || c.raster <= 8);
+         }),
     rule("larger groups are for more than 8 rows of tiles, worked on in more than one round",
          [](const P& p, const C& c, const DeviceTraits& t) {
              const Geometry g = geometry(p, c);
-             return c.raster == 8 ||
+             return c.raster <= 8 ||
                     (tiles_across(p, g) > 8 && tiles_along(p, g) > 1 && tiles(p, g) > resident_blocks(c, t));
          }),
     rule("hints are for weights that are read once: up to 256 tokens",
@@ -103,9 +130,9 @@ inline constexpr auto tile_rules = std::to_array<Constraint>({
     rule("at least three stages must fit shared memory",
          [](const P& p, const C& c) { return geometry(p, c).stages() >= 3; }),
     rule("weights are the left operand for up to 512 tokens; up to 64 then share a tile, more share tiles of "
-         "64",
+         "64, many of 96",
          [](const P& p, const C& c) {
-             const std::int64_t least = p.tokens <= 64 ? p.tokens : p.tokens <= 128 ? 64 : 128;
+             const std::int64_t least = p.tokens <= 64 ? p.tokens : p.tokens <= 128 ? 64 : 96;
              return c.swapped == 0 || (p.tokens <= 512 && c.tile_n >= least);
          }),
     rule("weights as the left operand: no ping-pong, and one consumer for up to 64 tokens",

@@ -5,6 +5,11 @@
 // columns, which stay in level 2. Block b takes the whole tiles b, b + blocks, ... With cluster_k the blocks
 // of a cluster take the same tile, each a part of its sum.
 //
+// Tiles of neighbouring numbers share rows of one operand. A launch in clusters of neighbours, of which the
+// kernel knows nothing, puts the blocks that take them on neighbouring multiprocessors, whose copies of the
+// same rows at the same time level 2 answers once. Numbers go down the rows of a group: neighbours share the
+// right operand's rows; with groups of one row (raster = 1), the left one's.
+//
 // tail_split: tiles of the last round that half of the blocks or fewer would take are cut, each into as many
 // parts of its sum as there are blocks for it. Part p of every such tile runs beside the other tiles' part p:
 // blocks that run at the same time stand at the same steps, and share panels in level 2 as those of whole

@@ -6,7 +6,10 @@
 namespace hone::linear {
 namespace {
 
-using gemm::WgmmaConfig;
+constexpr auto tunables = tunables_of(
+    gemm::tunables, {tunable<&WgmmaConfig::neighbours>("blocks that stand side by side, on neighbouring "
+                                                       "multiprocessors, and take neighbouring tiles",
+                                                       {1, 2})});
 
 constexpr auto elements = std::to_array<Constraint>({
     rule("tensor cores multiply fp16 and bf16",
@@ -16,10 +19,28 @@ constexpr auto elements = std::to_array<Constraint>({
 });
 constexpr auto constraints = joined(elements, gemm::rules<LinearProblem, WgmmaConfig>);
 
+/// What neighbours ask level 2 for at the same time is fetched once: less where the tensor cores are busy.
+double predict(const LinearProblem& p, const WgmmaConfig& c, const DeviceTraits& traits) {
+    const double fetched = c.neighbours == 1 ? 1.0 : p.tokens <= 512 ? 0.96 : 0.99;
+    return gemm::predict_fetched(p, c, traits, fetched);
+}
+
 std::optional<WgmmaConfig> fallback(const Problem& problem, const DeviceTraits& traits) {
     const LinearProblem p(problem);
     if (p.tokens <= 8) return std::nullopt;  // mma and gemv are faster
-    const std::vector<WgmmaConfig> configs = gemm::proven_configs(p);
+    std::vector<WgmmaConfig> configs;
+    for (const gemm::WgmmaConfig& proven : gemm::proven_configs(p)) {
+        WgmmaConfig& c = configs.emplace_back();
+        static_cast<gemm::WgmmaConfig&>(c) = proven;
+        if (proven.cluster_k > 1 || proven.blocks_per_sm > 1 || p.tokens <= 128) continue;
+        WgmmaConfig beside = c;
+        beside.neighbours = 2;
+        beside.programmatic = 2;
+        beside.raster = beside.swapped != 0 && beside.tile_n < p.tokens ? 1 : 8;
+        configs.push_back(beside);
+        beside.staged = 2;
+        configs.push_back(beside);
+    }
     return best_of(problem, wgmma, std::span<const WgmmaConfig>(configs), traits);
 }
 
@@ -29,12 +50,12 @@ const Variant wgmma{.name = "wgmma",
                     .summary = "warpgroup tensor cores fed by tensor copies, one warpgroup for the copies",
                     .source = "linear/wgmma/kernel.cu",
                     .min_arch = {9, 0, true},
-                    .tunables = gemm::tunables,
+                    .tunables = tunables,
                     .constraints = constraints,
                     .kernels = wgmma_kernels,
                     .plan = typed<wgmma_plan>,
                     .fallback = typed<fallback>,
                     .access_elements = typed<wgmma_access_elements>,
-                    .predict_us = typed<gemm::predict>};
+                    .predict_us = typed<predict>};
 
 }  // namespace hone::linear

@@ -16,7 +16,7 @@ inline constexpr Geometry geometry{.tile_m = static_cast<int>(Tuned::tile_m),
                                    .gated = gated,
                                    .swapped = Tuned::swapped != 0,
                                    .ping_pong = Tuned::ping_pong != 0,
-                                   .staged = Tuned::staged != 0,
+                                   .staged = static_cast<int>(Tuned::staged),
                                    .operands = operands};
 inline constexpr Tiling tiling{.out = out,
                                .k_tiles = (in + operands.columns - 1) / operands.columns,
@@ -52,9 +52,9 @@ static_assert(tile_n % 8 == 0 && tile_n <= 256, "wgmma's n");
 static_assert(geometry.weight_box() % 8 == 0 && geometry.weight_box() <= 256, "whole groups of 8 rows");
 static_assert(!gated_rows || row_blocks % 2 == 0, "gate and up rows meet in one warpgroup");
 static_assert(!gated_columns || tile_n % 16 == 0, "gate and up columns meet in one thread");
-static_assert(!geometry.staged || swapped || result_columns % 16 == 0,
+static_assert(geometry.staged == 0 || swapped || result_columns % 16 == 0,
               "a staged row has 16 results at least");
-static_assert(cluster_k == 1 || !geometry.staged, "parts of sums do not go through the staging");
+static_assert(cluster_k == 1 || geometry.staged == 0, "parts of sums do not go through the staging");
 static_assert(cluster_k == 1 || !(tail_split || ping_pong), "one way to split a sum");
 static_assert(cluster_k == 1 || geometry.exchange_bytes() <= stages * geometry.stage_bytes(),
               "the parts of sums fit the ring");

@@ -33,7 +33,7 @@ class Writer {
             if (tile.is_rest()) return partials.leave(sums, tile.slot);
             partials.collect(sums, tile.slot, tile.others);
         }
-        if constexpr (geometry.staged) {
+        if constexpr (geometry.staged != 0) {
 #pragma unroll
             for (int batch = 0; batch < geometry.panels(); batch += geometry.store_panels())
                 store_batch(sums, tile, batch);
@@ -73,11 +73,13 @@ class Writer {
 
     /// Until all of this warpgroup's copies are complete.
     __device__ void finish() {
-        if (geometry.staged && threadIdx.x % 128 == 0) wait_for_stores<0>();
+        if (geometry.staged != 0 && threadIdx.x % 128 == 0) wait_for_stores<0>();
     }
 
   private:
     static constexpr int column_blocks = result_columns / 8;
+    /// From a panel to the next one beside it: columns of results, or swapped, tokens.
+    static constexpr int panel_step = swapped ? tile_n - geometry.panel_tokens() : geometry.panel_width();
 
     /// First row of results of block b, in the tile.
     __device__ int first_row(int b) const {
@@ -134,7 +136,7 @@ class Writer {
         if (leader) {
             for (int panel = batch; panel < end; ++panel) {
                 const int row = tile.row + first_row(panel / across);
-                const int column = tile.column + panel % across * geometry.panel_width();
+                const int column = tile.column + panel % across * panel_step;
                 store_box(map_, swapped ? row : column, swapped ? column : row,
                           staging + (panel - batch) * geometry.panel_bytes());
             }
@@ -144,7 +146,8 @@ class Writer {
     }
     __device__ void stage_panel(const Sums& sums, const Work& tile, int panel, uint32 to) {
         if constexpr (swapped) {
-            stage_transposed(sums, tile, panel, to);
+            constexpr int across = geometry.panels_across();
+            stage_transposed(sums, tile, panel / across, panel % across * panel_step / 8, to);
         } else {
             stage_straight(sums, tile, panel, to);
         }
@@ -162,13 +165,16 @@ class Writer {
                            packed(sums, tile, b, j + 1, 1));
         }
     }
-    /// tile_n tokens x 64 results: a warp writes 16 results of every token.
-    __device__ void stage_transposed(const Sums& sums, const Work& tile, int b, uint32 to) {
+    /// 64 results of a panel's tokens, from those of fragment `first` on: a warp writes 16 results of every
+    /// token.
+    __device__ void stage_transposed(const Sums& sums, const Work& tile, int b, int first, uint32 to) {
+        constexpr int count = geometry.panel_tokens() / 8;
         const int chunk = 2 * warp_ + lane_ / 8 % 2;
 #pragma unroll
-        for (int j = 0; j < column_blocks; j += 2) {
-            const bool two = j + 1 < column_blocks;
-            const int token = 8 * j + lane_ % 8 + (two ? lane_ / 16 * 8 : 0);
+        for (int i = 0; i < count; i += 2) {
+            const int j = first + i;
+            const bool two = i + 1 < count;
+            const int token = 8 * i + lane_ % 8 + (two ? lane_ / 16 * 8 : 0);
             const uint32 address = to + swizzled_offset<64>(token, chunk);
             const uint32 upper = packed(sums, tile, b, j, 0);
             const uint32 lower = packed(sums, tile, b, j, 1);

@@ -17,7 +17,8 @@ inline constexpr Operands operands = quantized_linear::w16::held.operands();
 }
 namespace hone::expert_linear::wgmma {
 struct Sources {
-    static constexpr bool x_by_token = gathers;
+    static constexpr bool copies_x = ::Tuned::copied_x != 0;
+    static constexpr bool x_by_token = gathers && !copies_x;
     static constexpr bool any_column = false;
     static constexpr bool splits_tail = false;
     static constexpr int stages_together = static_cast<int>(::Tuned::stages_together);
@@ -73,7 +74,8 @@ class WidenedProducts {
 };
 
 struct Registers {
-    static constexpr RoleRegisters each = registers_of(gemm::geometry, expert_linear::gathers);
+    static constexpr RoleRegisters each =
+        registers_of(gemm::geometry, expert_linear::wgmma::Sources::x_by_token);
     static constexpr bool moves = each.moves;
     static constexpr int producer = each.producer;
     static constexpr int consumer = each.consumer;
@@ -92,9 +94,6 @@ extern "C" __global__ void __launch_bounds__(hone::linear::gemm::threads, Tuned:
 namespace hone::expert_linear::combine {
 inline constexpr int vector = 8;
 }
-namespace hone::quantized_expert_linear::codes {
-inline constexpr int vector = 8;
-}
 
 #include "expert_linear/combine.cuh"
-#include "quantized_expert_linear/codes.cuh"
+#include "expert_linear/copies.cuh"

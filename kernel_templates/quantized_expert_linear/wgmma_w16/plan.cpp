@@ -24,11 +24,16 @@ Plan wgmma_w16_plan(const QuantizedExpertProblem& p, const WgmmaW16Config& c, co
     product.shared_bytes = static_cast<std::uint32_t>(g.shared_bytes());
     product.programmatic = c.programmatic != 0;
     Plan plan = plan_of(product);
-    // Rows that stand by token are no boxes: the kernel then does not read the map.
-    const std::int64_t rows = p.gather ? p.tokens : p.places();
-    add_map(plan, linear::gemm::matrix_map(p.dtype, x, x_stride, p.in, rows, g.operands.columns,
-                                           static_cast<int>(std::min<std::int64_t>(g.x_box(), rows))));
-    return around(p, plan, wgmma_w16_kernels, 8);
+    if (p.gather &&
+        c.copied_x == 0) {  // rows that stand by token are no boxes: the kernel does not read the map
+        add_map(plan,
+                linear::gemm::matrix_map(p.dtype, x, x_stride, p.in, p.tokens, g.operands.columns,
+                                         static_cast<int>(std::min<std::int64_t>(g.x_box(), p.tokens))));
+    } else {
+        add_map(plan, expert_linear::sorted_x_map(p, c, g, workspace));
+    }
+    plan = around(p, plan, wgmma_w16_kernels, 8);
+    return c.copied_x != 0 ? expert_linear::copies_in_front(p, plan, wgmma_w16_kernels[1]) : plan;
 }
 
 }  // namespace hone::quantized_expert_linear

@@ -13,7 +13,7 @@ struct WgmmaW16Config : expert_linear::WgmmaConfig {
 
 inline constexpr auto wgmma_w16_args = join(call_args, {tensor_map_arg(0, "x_map")});
 inline constexpr Kernel wgmma_w16_kernels[] = {
-    {"quantized_expert_linear_wgmma_w16", wgmma_w16_args}, codes, combine};
+    {"quantized_expert_linear_wgmma_w16", wgmma_w16_args}, copies, combine};
 
 /// As the kernel has it.
 [[nodiscard]] linear::gemm::Geometry geometry(const QuantizedExpertProblem&, const WgmmaW16Config&);

@@ -19,12 +19,13 @@ using linear::gemm::Geometry;
 constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::tile_m>("rows of a tile: of the weight; gated: of both", {64, 128, 256}),
     tunable<&WgmmaConfig::tile_n>("columns of a tile: rows of x",
-                                  {8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256}),
+                                  {8, 16, 24, 32, 48, 64, 96, 128, 144, 160, 192, 256}),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2, 4}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2, 3}),
     tunable<&WgmmaConfig::swapped>("the weight is the left operand", {1}),
     tunable<&WgmmaConfig::tail_split>("1: tiles of a last round are split over all blocks", {0}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
+    tunable<&WgmmaConfig::copied_x>("1: gathered rows are copied by place in a launch in front", {0, 1}),
     programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 constexpr auto tunables =
@@ -32,9 +33,9 @@ constexpr auto tunables =
                                    "stages between whose products the tensor cores do not wait", {1, 2, 4})});
 
 /// A consumer's sums, fragments, codes and addresses against what its thread has.
-bool fits_registers(const QuantizedExpertProblem& p, const Geometry& g) {
+bool fits_registers(const QuantizedExpertProblem& p, const Geometry& g, bool gathers) {
     const int used = g.sums() + 72 + (p.gated ? 16 : 0) + (p.zeros ? 8 : 0);
-    const w16::RoleRegisters registers = w16::registers_of(g, p.gather);
+    const w16::RoleRegisters registers = w16::registers_of(g, gathers);
     // An instruction's sums must fit what the launch gives, too.
     return used <= registers.consumer && g.tile_n / 2 + 30 <= registers.launched;
 }
@@ -53,7 +54,7 @@ constexpr Constraint constraints[] = {
          }),
     rule("a thread's sums, fragments and codes must fit its registers",
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
-             return fits_registers(p, geometry(p, c));
+             return fits_registers(p, geometry(p, c), p.gather && c.copied_x == 0);
          }),
     rule("at least three stages must fit shared memory, and two beside those that are worked on together",
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
@@ -68,7 +69,15 @@ constexpr Constraint constraints[] = {
          }),
     rule("up to 128 rows are gathered for a tile: their numbers stay in a producer's registers",
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
-             return !p.gather || c.tile_n <= 128;
+             return !p.gather || c.copied_x != 0 || c.tile_n <= 128;
+         }),
+    rule("tiles of 144 rows are proven in gated products whose rows are copied, and there alone",
+         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
+             return c.tile_n != 144 || (p.gated && c.copied_x != 0);
+         }),
+    rule("copies in front are of gathered rows, and take time that 64 rows an expert make good",
+         [](const QuantizedExpertProblem& p, const WgmmaConfig& c) {
+             return c.copied_x == 0 || (p.gather && p.rows_an_active() >= 64);
          }),
     rule("half of a tile's rows must exist, or of two tiles'",
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
@@ -97,14 +106,16 @@ double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const D
     const double alone =
         g.row_blocks() * (2.0 * g.tile_n + 47) + 73.0 / static_cast<double>(c.stages_together);
     const double issue = (1 + 2 * blocks) * 43 + 200;
-    const double gathered = p.gather ? 2.5 * static_cast<double>(c.tile_n) * together : 0.0;
+    const bool gathers = p.gather && c.copied_x == 0;
+    const double gathered = gathers ? 2.5 * static_cast<double>(c.tile_n) * together : 0.0;
+    const double copied_us = c.copied_x != 0 ? expert_linear::copies_us(p, traits, c.programmatic != 0) : 0.0;
     const double step = std::max({together * product, together * widen, alone, issue, 1000.0 / g.stages()});
     const double steps = std::ceil(static_cast<double>(p.in) / 64);
     const double epilogue = 1400 + 0.05 * static_cast<double>(c.tile_m * c.tile_n);
     const double compute_us = rounds * (steps * (step + gathered) + epilogue) / busy_cycles_per_us(traits);
     const double memory_us = moved_bytes(p) / (0.88e-6 * traits.memory_bytes_per_s);
     return (c.programmatic != 0 ? 3.5 : 4.5) + std::max(compute_us, memory_us) +
-           0.2 * std::min(compute_us, memory_us) + around_us(p, traits, c.programmatic != 0);
+           0.2 * std::min(compute_us, memory_us) + around_us(p, traits, c.programmatic != 0) + copied_us;
 }
 
 /// The best by the cost model of a few shapes of tiles.
@@ -125,8 +136,12 @@ std::optional<WgmmaW16Config> fallback(const Problem& problem, const DeviceTrait
         c.swapped = 1;
         c.programmatic = 1;
     }
-    const std::vector<WgmmaW16Config> configs = combinations<WgmmaW16Config>(
-        starts, tunables, {&WgmmaW16Config::tile_n, &WgmmaW16Config::stages_together});
+    std::vector<WgmmaW16Config> configs = combinations<WgmmaW16Config>(
+        starts, tunables,
+        {&WgmmaW16Config::tile_n, &WgmmaW16Config::stages_together, &WgmmaW16Config::copied_x});
+    for (WgmmaW16Config& c : configs) {
+        if (c.copied_x != 0) c.programmatic = 0;  // as expert_linear's variant
+    }
     return best_of(problem, wgmma_w16, std::span<const WgmmaW16Config>(configs), traits);
 }
 

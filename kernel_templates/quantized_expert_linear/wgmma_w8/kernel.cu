@@ -12,6 +12,7 @@ inline constexpr Operands operands{.columns = 128};
 }
 namespace hone::expert_linear::wgmma {
 struct Sources {
+    static constexpr bool copies_x = false;  ///< but for its codes, which stand by place
     static constexpr bool x_by_token = false;
     /// With blocks a straight tile's columns share a scale, and begin where blocks do.
     static constexpr bool any_column = !quantized_linear::has_blocks || ::Tuned::swapped != 0;

@@ -26,6 +26,7 @@ constexpr auto tile_tunables = tunables_of({
     tunable<&WgmmaConfig::swapped>("1: the weight is the left operand, for few rows an expert", {0, 1}),
     tunable<&WgmmaConfig::tail_split>("1: tiles of a last round are split over all blocks", {0}),
     tunable<&WgmmaConfig::l2_hint>("1: weights leave level 2 first, x last", {0, 1}),
+    tunable<&WgmmaConfig::copied_x>("rows of x become codes in a launch in front", {0}),
     programmatic_launch<&WgmmaConfig::programmatic>(),
 });
 constexpr auto tunables = tunables_of(
@@ -134,7 +135,8 @@ double predict(const QuantizedExpertProblem& p, const WgmmaW8Config& c, const De
 /// Sums of fp8 are added up in float32 wherever nobody has measured whether they need to be.
 std::optional<WgmmaW8Config> fallback(const Problem& problem, const DeviceTraits& traits) {
     const QuantizedExpertProblem p(problem);
-    if (p.rows_an_active() <= 4) return std::nullopt;  // mma is as fast
+    // mma splits rows of the weight where there are too few tiles for all multiprocessors' rings.
+    if (p.rows_an_active() <= 4 && p.active() * ceil_div(p.out, 64) < 1000) return std::nullopt;
     const std::int64_t gates = p.gated ? 2 : 1;
     WgmmaW8Config swapped;
     swapped.tile_m = 64 * gates;

@@ -21,7 +21,6 @@ struct WalkGeometry {
     bool digits;         ///< x as digits
     int x_bytes;         ///< of an element of x in shared memory
     bool blocks_scaled;  ///< x and weight have scales for 128 columns
-    bool makes_codes;    ///< each block makes codes of 16-bit x for itself
     bool zeros;          ///< the weight has zero points: digits are added up
     int sets;            ///< of columns of a unit that have a scale each, at least one
     int tokens;          ///< of a block, all of them
@@ -54,10 +53,7 @@ struct WalkGeometry {
     constexpr int scale_words() const { return has_scales() ? turns() * turn() * scale_columns() : 0; }
     constexpr int digit_sums_at() const { return scales_at() + 4 * scale_words(); }
     constexpr int digit_sum_words() const { return zeros ? turns() * turn() * sets * scale_columns() : 0; }
-    // A scale for each token, of codes that are made here.
-    constexpr int token_scales_at() const { return digit_sums_at() + 4 * digit_sum_words(); }
-    constexpr int token_scale_words() const { return makes_codes && !blocks_scaled ? 8 : 0; }
-    constexpr int barriers_at() const { return token_scales_at() + 4 * token_scale_words(); }
+    constexpr int barriers_at() const { return digit_sums_at() + 4 * digit_sum_words(); }
 
     // Sums of the warps: buffers of [k_warps][products][columns][partial_pitch] floats; a pitch that puts
     // fragments of 8 rows x 4 pairs of columns into distinct banks.

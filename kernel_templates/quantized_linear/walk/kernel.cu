@@ -4,25 +4,15 @@
 // Data's way: codes and scales of groups from global memory into registers, `unroll` units of 16 rows x 128
 // columns a warp; the next is asked for where one has just been multiplied, across groups of rows too. The
 // first before anything else, also before the wait for the kernel that writes x. x once into shared memory
-// (x.cuh), of 16 bits under codes as codes that each block makes; from there by ldmatrix. Integer codes ->
-// mma.sync with integers: x's codes, or the digits of x, whose sums are exact and scaled in float32 unit by
-// unit or, with groups, group by group; so 4-bit codes cost three instructions for eight. fp8 codes -> fp16
-// -> mma.sync. The warps' sums of 16 rows meet in one of two buffers in shared memory; a finishing warp adds
-// them in order and makes results of them while the others are at the next rows.
+// (x.cuh), from there by ldmatrix. Integer codes -> mma.sync with integers: x's codes, or the digits of x,
+// whose sums are exact and scaled in float32 unit by unit or, with groups, group by group; so 4-bit codes
+// cost three instructions for eight. fp8 codes -> fp16 -> mma.sync. The warps' sums of 16 rows meet in one of
+// two buffers in shared memory; a finishing warp adds them in order and makes results of them while the
+// others are at the next rows.
 //
-// Barriers: the block's when x is there, and once before where its codes are made: the warps' largest
-// magnitudes meet in the first buffer of sums; full[buffer], one arrival of each multiplying thread;
-// empty[buffer], one of each finishing thread.
-namespace hone::linear::normalize {
-inline constexpr int vector = 8;
-}
-namespace hone::quantized_linear::quantize {
-inline constexpr int vector = 8;
-}
-
+// Barriers: the block's when x is there; full[buffer], one arrival of each multiplying thread; empty[buffer],
+// one of each finishing thread.
 #include "device/mbarrier.cuh"
-#include "linear/normalize.cuh"
-#include "quantized_linear/quantize.cuh"
 #include "quantized_linear/walk/units.cuh"
 #include "quantized_linear/walk/x.cuh"
 
@@ -117,9 +107,6 @@ struct Memory {
 
     __device__ float* partials(int buffer) const {
         return reinterpret_cast<float*>(start + geometry.partials_at()) + buffer * geometry.buffer_floats();
-    }
-    __device__ float token_scale(int token) const {
-        return reinterpret_cast<const float*>(start + geometry.token_scales_at())[token];
     }
     __device__ uint32 full(int buffer) const { return base + geometry.barriers_at() + 8 * buffer; }
     __device__ uint32 empty(int buffer) const { return full(geometry.buffers + buffer); }
@@ -253,18 +240,13 @@ class Multiplier {
 };
 
 /// The result of a row's sums.
-__device__ inline void store(const Tensors& tensors, Memory memory, int token, int64 row,
-                             float (&sums)[products]) {
+__device__ inline void store(const Tensors& tensors, int token, int64 row, float (&sums)[products]) {
     if (row >= out || token >= tensors.tokens) return;
-    float x_scale = 1.0f;
-    if constexpr (makes_codes && !has_blocks)
-        x_scale = memory.token_scale(token);
-    else if constexpr (!is_packed && !has_blocks)
-        x_scale = tensors.x_scales[token * tensors.x_scale_stride];
 #pragma unroll
     for (int product = 0; product < products; ++product) {
         sums[product] *= row_factor(tensors.weight_of(product), row);
-        if constexpr (!is_packed && !has_blocks) sums[product] *= x_scale;
+        if constexpr (!is_packed && !has_blocks)
+            sums[product] *= tensors.x_scales[token * tensors.x_scale_stride];
     }
     tensors.out[token * tensors.out_stride + row] =
         from_float<Element>(tensors.finish(token, static_cast<int>(row), sums));
@@ -293,8 +275,7 @@ __device__ inline void finish(const Tensors& tensors, const Schedule& schedule, 
                         sums[product] += from[partial_place(warp, product, token * each + digit, row)];
                 }
             }
-            store(tensors, memory, token, static_cast<int64>(schedule.group(number)) * geometry.rows + row,
-                  sums);
+            store(tensors, token, static_cast<int64>(schedule.group(number)) * geometry.rows + row, sums);
         }
         barrier_arrive(memory.empty(buffer));
     }
@@ -314,7 +295,7 @@ __device__ inline void run(const Tensors& tensors, unsigned char* start) {
         }
     }
     if constexpr (Tuned::programmatic != 0) wait_for_predecessor();
-    stage_x(tensors, memory.base, memory.partials(0));
+    stage_x(tensors, memory.base);
     __syncthreads();
     if (multiplies)
         multiplier.run(X(memory.base), memory);
@@ -331,3 +312,13 @@ extern "C" __global__ void __launch_bounds__(hone::quantized_linear::walk::geome
     extern __shared__ __align__(128) unsigned char memory[];
     hone::quantized_linear::walk::run(tensors, memory);
 }
+
+namespace hone::linear::normalize {
+inline constexpr int vector = 8;
+}
+namespace hone::quantized_linear::quantize {
+inline constexpr int vector = 8;
+}
+
+#include "linear/normalize.cuh"
+#include "quantized_linear/quantize.cuh"

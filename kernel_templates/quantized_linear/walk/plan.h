@@ -16,9 +16,6 @@ struct WalkConfig {
     std::int64_t programmatic = 0;
 };
 
-/// Every block makes codes of 16-bit x, in place of a launch in front; not behind a norm.
-[[nodiscard]] inline bool makes_codes(const QuantizedProblem& p) { return p.quantizes_x() && !p.norm; }
-
 [[nodiscard]] inline WalkGeometry geometry(const QuantizedProblem& p, const WalkConfig& c) {
     return {.products = static_cast<int>(p.products()),
             .in = static_cast<int>(p.in),
@@ -26,7 +23,6 @@ struct WalkConfig {
             .digits = p.is_packed(),
             .x_bytes = p.format == QuantFormat::fp8 ? 2 : 1,
             .blocks_scaled = p.has_blocks(),
-            .makes_codes = makes_codes(p),
             .zeros = p.zeros,
             .sets = p.has_groups() ? static_cast<int>(128 / p.group) : 1,
             .tokens = static_cast<int>(c.tokens),

@@ -138,9 +138,7 @@ double predict(const QuantizedProblem& p, const WalkConfig& c, const DeviceTrait
     const bool beside = c.programmatic != 0 && resident < static_cast<double>(c.blocks_per_sm);
     const double launch_us = c.programmatic == 0 ? 2.6 : beside ? 1.2 : 1.3;
     const double asked_us = c.ahead == 0 ? 0.0 : p.bits() == 4 ? 0.1 : -0.2;
-    const double codes_us =
-        makes_codes(p) ? 0.3 + 0.1 * static_cast<double>(g.tokens) : prepare_us(p, traits);
-    return body_us + x_us + launch_us + asked_us + codes_us;
+    return body_us + x_us + launch_us + asked_us + prepare_us(p, traits);
 }
 
 /// The best by the cost model.

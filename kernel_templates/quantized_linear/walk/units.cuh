@@ -9,8 +9,6 @@
 
 namespace hone::quantized_linear::walk {
 
-/// No launch in front makes them: a norm's results would have to be added up in every block.
-inline constexpr bool makes_codes = quantizes_x && !linear::has_norm;
 inline constexpr bool has_groups = format == Format::w4a16 && group != 0;
 inline constexpr WalkGeometry geometry{.products = products,
                                        .in = in,
@@ -18,7 +16,6 @@ inline constexpr WalkGeometry geometry{.products = products,
                                        .digits = is_packed,
                                        .x_bytes = format == Format::fp8 ? 2 : 1,
                                        .blocks_scaled = has_blocks,
-                                       .makes_codes = makes_codes,
                                        .zeros = has_zeros,
                                        .sets = has_groups ? WalkGeometry::unit_columns / group : 1,
                                        .tokens = Tuned::tokens,

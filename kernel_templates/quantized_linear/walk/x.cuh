@@ -8,7 +8,6 @@
 
 #include "device/shared_tile.cuh"
 #include "device/sync.cuh"
-#include "quantized_linear/quantize.cuh"
 #include "quantized_linear/walk/units.cuh"
 
 namespace hone::quantized_linear::walk {
@@ -233,118 +232,12 @@ __device__ inline void stage_codes(const Tensors& tensors, uint32 shared) {
     }
 }
 
-/// Eight neighbouring numbers of 16-bit x; zeros behind the last.
-__device__ inline Packet<Element, 8> load_numbers(const Tensors& tensors, int token, int column) {
-    const int last_token = static_cast<int>(tensors.tokens) - 1;
-    const auto* const row =
-        reinterpret_cast<const Element*>(tensors.x) + min(token, last_token) * tensors.x_stride;
-    Packet<Element, 8> packet = load_packet<Element, 8>(row + (column < in ? column : 0));
-    if (column >= in) packet = {};
-    return packet;
-}
-
-__device__ inline float largest_of(const Packet<Element, 8>& packet) {
-    float v[8];
-    unpack(packet, v);
-    return quantize::largest_of(v);
-}
-
-/// As codes, in the steps of quantize.cuh: the same codes.
-__device__ inline void place_numbers(uint32 token, int column, const Packet<Element, 8>& packet,
-                                     float factor) {
-    float v[8];
-    unpack(packet, v);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) v[i] *= factor;
-    const Packet<Code, 8> codes = pack<Code>(v);
-    uint32 words[2];
-    memcpy(words, &codes, 8);
-    place_codes(token, column, words[0]);
-    place_codes(token, column + 4, words[1]);
-}
-
-/// 16-bit x becomes codes with a scale each token, which `shared` gets, too. `largest`: room for a number of
-/// each warp and token. What a thread has of x it keeps where that is little: the second time would cost as
-/// much again.
-__device__ inline void make_codes_of_rows(const Tensors& tensors, uint32 shared, float* largest) {
-    constexpr int threads = geometry.threads();
-    constexpr int warps = threads / 32;
-    constexpr int packets = staged_units * unit_columns / 8;
-    constexpr int each = (packets + threads - 1) / threads;
-    constexpr bool keeps = each * geometry.tokens <= 4;
-    constexpr int kept_tokens = keeps ? geometry.tokens : 1;
-    static_assert(warps <= 32 && warps * geometry.tokens <= geometry.buffer_floats() * geometry.buffers);
-    const int lane = threadIdx.x % 32;
-    Packet<Element, 8> kept[kept_tokens][each];
-    const auto load = [&](int token, Packet<Element, 8>(&to)[each]) {
-#pragma unroll
-        for (int i = 0; i < each; ++i)
-            to[i] = load_numbers(tensors, token, (i * threads + static_cast<int>(threadIdx.x)) * 8);
-    };
-    if constexpr (keeps) {
-#pragma unroll
-        for (int token = 0; token < kept_tokens; ++token) load(token, kept[token]);
-    }
-#pragma unroll
-    for (int token = 0; token < geometry.tokens; ++token) {
-        Packet<Element, 8>(&numbers)[each] = kept[keeps ? token : 0];
-        if constexpr (!keeps) load(token, numbers);
-        float most = 0.0f;
-#pragma unroll
-        for (int i = 0; i < each; ++i) most = fmaxf(most, largest_of(numbers[i]));
-        most = reduce_lanes<Max, 32>(most);
-        if (lane == 0) largest[token * warps + threadIdx.x / 32] = most;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int token = 0; token < geometry.tokens; ++token) {
-        Packet<Element, 8>(&numbers)[each] = kept[keeps ? token : 0];
-        if constexpr (!keeps) load(token, numbers);
-        const float most = reduce_lanes<Max, 32>(lane < warps ? largest[token * warps + lane] : 0.0f);
-        const float scale = quantize::scale_of(most);
-        if (threadIdx.x == 0)
-            store_shared(shared + geometry.token_scales_at() + token * 4, __float_as_uint(scale));
-        const float factor = 1.0f / scale;
-#pragma unroll
-        for (int i = 0; i < each; ++i) {
-            const int packet = i * threads + static_cast<int>(threadIdx.x);
-            if (packet < packets)
-                place_numbers(shared + token * geometry.x_pitch(), packet * 8, numbers[i], factor);
-        }
-    }
-}
-
-/// The same with a scale for each 128 columns, which 16 lanes share.
-__device__ inline void make_codes_of_blocks(const Tensors& tensors, uint32 shared) {
-    constexpr int packets = staged_units * unit_columns / 8;
-    constexpr int tasks = scale_columns * packets;  // tokens that are none have scales, too
-    constexpr int threads = geometry.threads();
-    for (int first = 0; first < tasks; first += threads) {
-        const int i = first + static_cast<int>(threadIdx.x);
-        const int token = min(i / packets, scale_columns - 1);
-        const int column = i % packets * 8;
-        const Packet<Element, 8> numbers = load_numbers(tensors, token, column);
-        const float scale = quantize::scale_of(reduce_lanes<Max, 16>(largest_of(numbers)));
-        if (i >= tasks) break;  // whole groups of 16 lanes: a unit has so many packets
-        if (token < geometry.tokens)
-            place_numbers(shared + token * geometry.x_pitch(), column, numbers, 1.0f / scale);
-        if (threadIdx.x % 16 == 0)
-            store_shared(shared + geometry.scales_at() + (column / unit_columns * scale_columns + token) * 4,
-                         __float_as_uint(scale));
-    }
-}
-
-/// By all threads. Columns behind the last become zeros, tokens that are none repeat the last. `scratch`: the
-/// first buffer of sums.
-__device__ inline void stage_x(const Tensors& tensors, uint32 shared, float* scratch) {
+/// By all threads. Columns behind the last become zeros, tokens that are none repeat the last.
+__device__ inline void stage_x(const Tensors& tensors, uint32 shared) {
     if (threadIdx.x < geometry.unit_bytes() / 4)
         store_shared(shared + geometry.zeros_at() + threadIdx.x * 4, 0u);
     if constexpr (is_packed)
         stage_digits(tensors, shared);
-    else if constexpr (makes_codes && has_blocks)
-        make_codes_of_blocks(tensors, shared);
-    else if constexpr (makes_codes)
-        make_codes_of_rows(tensors, shared, scratch);
     else
         stage_codes(tensors, shared);
 }

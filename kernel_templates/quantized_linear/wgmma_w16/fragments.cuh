@@ -38,22 +38,37 @@ __device__ inline uint32 load_shared_half(uint32 from) {
     return half;
 }
 
+/// Where this thread finds its codes, scales and zero points of a block of rows in the ring's first stage.
+struct ThreadPlaces {
+    uint32 codes;
+    uint32 extra;
+    uint32 zeros;
+
+    __device__ ThreadPlaces(uint32 shared, int block)
+        : codes(codes_at(shared, 0, block) + threadIdx.x % 128 * 16),
+          extra(extra_at(shared, 0, block) + rows_place() * 2),
+          zeros(extra_at(shared, 0, block) + held.scale_bytes() + rows_place()) {}
+};
+
 /// The thread's codes of a block as they stand in the ring, and what belongs to them.
 class Codes {
   public:
-    /// `row_zeros`: of codes with a scale a row, which the ring does not hold.
-    __device__ Codes(uint32 shared, int stage, int block, uint32 row_zeros) {
-        const uint32 from = codes_at(shared, stage, block) + threadIdx.x % 128 * 16;
+    Codes() = default;
+    /// Those `block` blocks of rows behind `places`. `row_zeros`: of codes with a scale a row, which the ring
+    /// does not hold.
+    __device__ Codes(const ThreadPlaces& places, int stage, int block, uint32 row_zeros) {
+        const uint32 from = places.codes + stage * gemm::geometry.left_bytes() + block * held.code_bytes();
 #pragma unroll
         for (int i = 0; i < quads; ++i) load_shared(from + i * 2048, words_[i]);
         if constexpr (bits == 4) {
-            const uint32 extra = extra_at(shared, stage, block) + rows_place() * 2;
-            const uint32 zeros = extra_at(shared, stage, block) + held.scale_bytes() + rows_place();
+            const uint32 behind = stage * gemm::geometry.extra_bytes() + block * held.extra_bytes();
 #pragma unroll
             for (int set = 0; set < sets; ++set) {
-                const uint32 set_scales = grouped ? load_shared_word(extra + set * block_rows * 2) : 0;
-                const uint32 set_zeros =
-                    grouped && has_zeros ? load_shared_half(zeros + set * block_rows) : row_zeros;
+                const uint32 set_scales =
+                    grouped ? load_shared_word(places.extra + behind + set * block_rows * 2) : 0;
+                const uint32 set_zeros = grouped && has_zeros
+                                             ? load_shared_half(places.zeros + behind + set * block_rows)
+                                             : row_zeros;
 #pragma unroll
                 for (int row = 0; row < 2; ++row) rows_[set][row] = {row, set_zeros, set_scales};
             }

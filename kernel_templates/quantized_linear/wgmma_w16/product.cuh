@@ -49,7 +49,7 @@ inline constexpr int pair_steps = 2;
 static_assert(steps == 2 * pair_steps);
 
 /// A store that never happens, of something that a pair's fragments are needed for: ptxas moves no store
-/// across the wait for products, as it would move the widening.
+/// across the wait for products, as it would move the widening. Two stores would be jumped over, by a branch.
 __device__ inline void pin(uint32 shared, const Fragments& fragments) {
     uint32 all = 0;
 #pragma unroll
@@ -71,7 +71,7 @@ class WidenedProduct {
         // Zeros, not a first product that sets the sums: with tail_split ptxas would define them anew between
         // products, and let each wait for the one before (C7515).
         const RowFactors factors(tensors_, tile, warpgroup);
-        Pass pass{shared, warpgroup, tile.k_count, ring, sums, factors, {}};
+        Pass pass(shared, warpgroup, tile.k_count, ring, sums, factors);
 #pragma unroll
         for (int b = 0; b < gemm::row_blocks; ++b) {
 #pragma unroll
@@ -84,6 +84,7 @@ class WidenedProduct {
             for (; k + together <= tile.k_count; k += together) pass.template stages<together>(k);
         }
         for (; k < tile.k_count; ++k) pass.template stages<1>(k);
+        ring = pass.behind();
         last_issued();
 #pragma unroll
         for (int b = 0; b < gemm::row_blocks; ++b) fence_accumulators(sums[b]);
@@ -91,23 +92,25 @@ class WidenedProduct {
     }
 
   private:
-    struct Pass {
-        uint32 shared;
-        int warpgroup;
-        int k_count;
-        gemm::Ring& ring;
-        gemm::Sums& sums;
-        const RowFactors& factors;
-        Fragments fragments;    ///< between stages(): those of the first pair
-        bool are_full = false;  ///< the `together` stages behind ring's
-
-        __device__ Codes codes_of(int stage, int b) const {
-            return Codes(shared, stage, gemm::block_row(warpgroup, b) / block_rows, factors.zeros(b));
+    /// A warpgroup's way through the stages of a tile. What follows from the place in the ring is made beside
+    /// products, and once: an instruction more is a cycle more.
+    class Pass {
+      public:
+        __device__ Pass(uint32 shared, int warpgroup, int k_count, const gemm::Ring& ring, gemm::Sums& sums,
+                        const RowFactors& factors)
+            : shared_(shared),
+              places_(shared, gemm::block_row(warpgroup, 0) / block_rows),
+              right_((shared >> 4) + static_cast<uint32>(panel_descriptor(gemm::geometry.right_at()))),
+              k_count_(k_count),
+              sums_(sums),
+              factors_(factors) {
+            follow(ring);
         }
 
         __device__ void begin() {
-            barrier_wait(gemm::full_barrier(shared, ring.stage), ring.parity);
-            widen_pair(codes_of(ring.stage, 0), 0);
+            barrier_wait(gemm::full_barrier(shared_, next_[0].stage), next_[0].parity);
+            codes_ = codes_of(next_[0].stage, 0);
+            widen_pair(0);
         }
 
         /// `count` stages from the k-th on, and the first fragments of what is behind them: behind the tile's
@@ -115,75 +118,104 @@ class WidenedProduct {
         template <int count>
         __device__ void stages(int k) {
             constexpr int units = count * gemm::row_blocks;
-            gemm::Ring places[count + 1];
-            take<count>(k, places);
-            Codes codes = codes_of(places[0].stage, 0);
+            gemm::Ring at[count + 1];
+#pragma unroll
+            for (int i = 0; i <= count; ++i) at[i] = next_[i];
+            if (!are_full_) wait_for<count>(k);
 #pragma unroll
             for (int unit = 0; unit < units; ++unit) {
                 const int i = unit / gemm::row_blocks;
                 const int b = unit % gemm::row_blocks;
-                if (unit + 1 == units) are_full = test_next();
-                issue_pair(0, places[i].stage, sums[b]);
+                if (unit + 1 == units) {
+                    follow(at[count]);
+                    are_full_ = test_next();
+                }
+                issue_pair(0, at[i].stage, sums_[b]);
                 wgmma_wait<1>();
-                if (b == 0 && i > 0) release_beside_products(shared, places[i - 1].stage);
-                widen_pair(codes, pair_steps);
-                issue_pair(pair_steps, places[i].stage, sums[b]);
+                if (b == 0 && i > 0) release_beside_products(shared_, at[i - 1].stage);
+                widen_pair(pair_steps);
+                issue_pair(pair_steps, at[i].stage, sums_[b]);
                 wgmma_wait<1>();
-                codes = codes_of(places[(unit + 1) / gemm::row_blocks].stage, (unit + 1) % gemm::row_blocks);
-                widen_pair(codes, 0);
+                codes_ = codes_of(at[(unit + 1) / gemm::row_blocks].stage, (unit + 1) % gemm::row_blocks);
+                widen_pair(0);
             }
-            pin(shared, fragments);
+            pin(shared_, fragments_);
             wgmma_wait<0>();
 #pragma unroll
-            for (int b = 0; b < gemm::row_blocks; ++b) fence_accumulators(sums[b]);
-            gemm::release_stage(shared, places[count - 1].stage);
+            for (int b = 0; b < gemm::row_blocks; ++b) fence_accumulators(sums_[b]);
+            gemm::release_stage(shared_, at[count - 1].stage);
+        }
+
+        /// The place behind the stages that are done.
+        __device__ const gemm::Ring& behind() const { return next_[0]; }
+
+      private:
+        __device__ Codes codes_of(int stage, int b) const {
+            const int block = (gemm::block_row(0, b) - gemm::block_row(0, 0)) / block_rows;
+            return Codes(places_, stage, block, factors_.zeros(b));
+        }
+
+        /// A panel's descriptor, whose low word alone says where it stands.
+        __device__ static uint64 descriptor(uint32 low) { return panel_descriptor(0) & ~0xffffffffull | low; }
+
+        __device__ void follow(const gemm::Ring& ring) {
+            next_[0] = ring;
+#pragma unroll
+            for (int i = 1; i <= together; ++i) {
+                next_[i] = next_[i - 1];
+                next_[i].advance();
+            }
         }
 
         /// Fragments of the pair of steps from `step` on.
-        __device__ void widen_pair(const Codes& codes, int step) {
+        __device__ void widen_pair(int step) {
 #pragma unroll
-            for (int i = step; i < step + pair_steps; ++i) codes.widen(i, fragments);
+            for (int i = step; i < step + pair_steps; ++i) codes_.widen(i, fragments_);
 #pragma unroll
-            for (int i = step; i < step + pair_steps; ++i) fence_fragments(fragments.words[i]);
+            for (int i = step; i < step + pair_steps; ++i) fence_fragments(fragments_.words[i]);
         }
 
-        /// Waits until those stages, and the one behind them, are full; ring goes on to that one.
+        /// Until `count` stages, and the one behind them, are full.
         template <int count>
-        __device__ void take(int k, gemm::Ring (&places)[count + 1]) {
-            places[0] = ring;
+        __device__ void wait_for(int k) {
 #pragma unroll
             for (int i = 1; i <= count; ++i) {
-                ring.advance();
-                places[i] = ring;
-                if (!are_full && (i < count || k + count < k_count))
-                    barrier_wait(gemm::full_barrier(shared, ring.stage), ring.parity);
+                if (i < count || k + count < k_count_)
+                    barrier_wait(gemm::full_barrier(shared_, next_[i].stage), next_[i].parity);
             }
         }
         /// Beside products there is no waiting, but time to see whether there will be need to.
         __device__ bool test_next() const {
             uint32 full = 1;
-            gemm::Ring place = ring;
 #pragma unroll
-            for (int i = 0; i < together; ++i) {
-                place.advance();
-                full &= barrier_test(gemm::full_barrier(shared, place.stage), place.parity);
-            }
+            for (int i = 1; i <= together; ++i)
+                full &= barrier_test(gemm::full_barrier(shared_, next_[i].stage), next_[i].parity);
             return full != 0;
         }
 
         /// The products of the pair of steps from `step` on.
         __device__ void issue_pair(int step, int stage, float (&to)[gemm::tile_n / 2]) {
-            const uint64 right =
-                panel_descriptor(shared + gemm::geometry.right_at() + stage * gemm::geometry.right_bytes());
+            const uint32 right = right_ + stage * (gemm::geometry.right_bytes() >> 4);
 #pragma unroll
-            for (int i = step; i < step + pair_steps; ++i) fence_fragments(fragments.words[i]);
+            for (int i = step; i < step + pair_steps; ++i) fence_fragments(fragments_.words[i]);
             wgmma_fence();
 #pragma unroll
             for (int i = step; i < step + pair_steps; ++i)
-                WgmmaLeft<Element, gemm::tile_n, false>::multiply(to, fragments.words[i],
-                                                                  advance_descriptor(right, i * 32), 1);
+                WgmmaLeft<Element, gemm::tile_n, false>::multiply(to, fragments_.words[i],
+                                                                  descriptor(right + (i * 32 >> 4)), 1);
             wgmma_commit();
         }
+
+        uint32 shared_;
+        ThreadPlaces places_;
+        uint32 right_;  ///< low word of the descriptor of x in the ring's first stage
+        int k_count_;
+        gemm::Sums& sums_;
+        const RowFactors& factors_;
+        gemm::Ring next_[together + 1];  ///< behind what is done
+        bool are_full_ = false;          ///< those from the second one on
+        Codes codes_;                    ///< those of the unit that is next
+        Fragments fragments_;            ///< between stages(): those of its first pair
     };
 
     const Tensors& tensors_;

@@ -1,5 +1,5 @@
-// The roles of variant wgmma_w16's warpgroups (kernel.cu): those of linear's product (linear/wgmma/product.cuh,
-// which says how they work together), but for two things.
+// The roles of variant wgmma_w16's warpgroups (kernel.cu): those of linear's product
+// (linear/wgmma/product.cuh, which says how they work together), but for two things.
 //
 // A stage takes many copies here, two or three for each 64 rows, and they would take longer than the products
 // if the thread that issues them were not elected (device/elect.cuh).
@@ -36,7 +36,8 @@ __device__ inline void run(const gemm::Maps& maps, const linear::Results& result
 
     if (warp < 4) {
         if constexpr (registers.move()) release_registers<registers.producer>();
-        if (warp == 0 && elect()) gemm::Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
+        if (warp == 0 && elect())
+            gemm::Producer<Weights>(shared, maps, weights, results.tokens).run(schedule);
         __syncwarp();
         if constexpr (gemm::cluster_k > 1) {  // the two meetings of Writer::store_shared
             gemm::meet_cluster();

@@ -285,8 +285,8 @@ def _rms_norm(norm: Any) -> Norm:
 
 
 def _gemma_norm(norm: Any) -> Norm:
-    """It scales by 1 + weight: a copy, which the weight must not change behind."""
-    return Norm((1.0 + norm.weight.detach().float()).to(norm.weight.dtype), None, float(epsilon_of(norm)))
+    """It scales by 1 + weight, in fp32."""
+    return Norm(norm.weight.detach(), None, float(epsilon_of(norm)), unit_offset=True)
 
 
 def _layer_norm(norm: Any) -> Norm:

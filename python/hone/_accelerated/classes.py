@@ -22,7 +22,7 @@ from transformers.modeling_outputs import (
 )
 
 from .cache import HoneCache
-from .generating import defer_stops, members_of
+from .generating import defer_stops, members_of, standing_for
 from .runner import Runner
 
 # What they return, where it is not what most do.
@@ -93,7 +93,7 @@ def _base_class(old: Any) -> Any:
     original = old.forward
     output_class: Any = _BASE_OUTPUTS.get(old.__name__, BaseModelOutputWithPast)
 
-    @functools.wraps(original)
+    @standing_for(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
         if arguments or torch.compiler.is_compiling():
             return original(self, input_ids, *arguments, **named)
@@ -115,14 +115,14 @@ def _model_class(old: Any) -> Any:
     original = old.forward
     output_class: Any = _MODEL_OUTPUTS.get(old.__name__, CausalLMOutputWithPast)
 
-    @functools.wraps(original)
+    @standing_for(original)
     def forward(self: Any, input_ids: Any = None, *arguments: Any, **named: Any) -> Any:
         if torch.compiler.is_compiling():
             return original(self, input_ids, *arguments, **named)
-        logits = None if arguments else _decoded(self, input_ids, named)
-        if logits is None:
+        found = None if arguments else _last_logits(self, input_ids, named)
+        if found is None:
             return original(self, input_ids, *arguments, **named)
-        return _returned(self, output_class(logits=logits, past_key_values=named["past_key_values"]), named)
+        return _returned(self, output_class(logits=found[0], past_key_values=found[1]), named)
 
     members: Dict[str, Any] = {"forward": forward}
     if hasattr(old, "generate"):
@@ -130,27 +130,30 @@ def _model_class(old: Any) -> Any:
     return _made(old, members)
 
 
-def _decoded(model: Any, input_ids: Any, named: Dict[str, Any]) -> Any:
-    """Logits of a decode step; None: it is none, or none that a graph may run."""
-    past = named.get("past_key_values")
-    if not isinstance(past, HoneCache) or input_ids is None or input_ids.shape[-1] != 1:
-        return None
-    if named.get("labels") is not None or not _keeps_last(named.get("logits_to_keep")):
-        return None
+def _last_logits(model: Any, input_ids: Any, named: Dict[str, Any]) -> Optional[Tuple[Any, Any]]:
+    """Logits of the last tokens, where no others are wanted, and the cache; None: others are, or there are no kernels."""
     runner = runner_of(model)
-    if runner is None:
+    if runner is None or not runner.has_head or named.get("labels") is not None:
         return None
-    base = partner_of(model)
     given = {"input_ids": input_ids, **named}
     given.pop("labels", None)
-    call = runner.accepts(base, model, given, looks=False)
-    if call is None or not runner.decodes(call):
-        return None
-    logits = runner.decode(call)
-    if runner.changed():  # which is seen while the GPU works
+    past, base, keep = named.get("past_key_values"), partner_of(model), named.get("logits_to_keep")
+    if isinstance(past, HoneCache) and input_ids is not None and input_ids.shape[-1] == 1 and _keeps_last(keep):
+        call = runner.accepts(base, model, given, looks=False)
+        if call is None or not runner.decodes(call):
+            return None
+        logits = runner.decode(call)
+        if not runner.changed():  # which is seen while the GPU works
+            return logits, past
         runner.take_back_step(past.contents)
         return None
-    return logits
+    if not _is_one(keep):
+        return None
+    call = runner.accepts(base, model, given)
+    if call is None:
+        return None
+    logits, cache = runner.last_logits(call)
+    return logits, past if cache is None else cache
 
 
 def _returned(module: Any, output: Any, named: Dict[str, Any]) -> Any:
@@ -161,4 +164,9 @@ def _returned(module: Any, output: Any, named: Dict[str, Any]) -> Any:
 
 
 def _keeps_last(wanted: Any) -> bool:
-    return wanted is None or (isinstance(wanted, int) and wanted in (0, 1))
+    """Of a single token: all are as good as the last."""
+    return wanted is None or _is_one(wanted) or (isinstance(wanted, int) and wanted == 0)
+
+
+def _is_one(wanted: Any) -> bool:
+    return isinstance(wanted, int) and wanted == 1

@@ -5,10 +5,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .cache import HoneCache
 from .runner import Runner
+
+
+def standing_for(original: Any) -> Callable[[Any], Any]:
+    """As functools.wraps(), and its signature is known: generate() asks for several, and finding one costs more than a call
+    of the function."""
+
+    def decorate(function: Any) -> Any:
+        functools.update_wrapper(function, original)
+        function.__signature__ = inspect.signature(original)
+        return function
+
+    return decorate
 
 
 def defer_stops() -> None:
@@ -122,7 +135,7 @@ def members_of(
     prepare_inputs = old.prepare_inputs_for_generation
     update = old._update_model_kwargs_for_generation
 
-    @functools.wraps(prepare_cache)
+    @standing_for(prepare_cache)
     def _prepare_cache_for_generation(
         self: Any, generation_config: Any, model_kwargs: Any, generation_mode: Any, batch_size: Any,
         max_cache_length: Any, *others: Any, **named: Any,
@@ -157,7 +170,7 @@ def members_of(
         with _remembered_parameters(runner, self.config):
             return prepare_config(self, *arguments, **named)
 
-    @functools.wraps(prepare_inputs)
+    @standing_for(prepare_inputs)
     def prepare_inputs_for_generation(self: Any, *arguments: Any, **named: Any) -> Any:
         past = named.get("past_key_values")
         made = _step_inputs(arguments, named, past) if usual and isinstance(past, HoneCache) else None
@@ -168,7 +181,7 @@ def members_of(
             past.contents.step_positions = made.get("position_ids")
         return made
 
-    @functools.wraps(update)
+    @standing_for(update)
     def _update_model_kwargs_for_generation(
         self: Any, outputs: Any, model_kwargs: Any, *others: Any, **named: Any
     ) -> Any:
@@ -187,7 +200,7 @@ def members_of(
 
     made: Dict[str, Any] = {}
     if prepare_config is not None:
-        made["_prepare_generation_config"] = functools.wraps(prepare_config)(_prepare_generation_config)
+        made["_prepare_generation_config"] = standing_for(prepare_config)(_prepare_generation_config)
     return {
         **made,
         "_prepare_cache_for_generation": _prepare_cache_for_generation,

@@ -37,6 +37,7 @@ class Step(NamedTuple):
     even: bool  # whether all sequences have as many, and nothing but the new tokens
     cos: Optional[Tensor]
     sin: Optional[Tensor]
+    only_last: bool = False  # whether nobody wants hidden states of other tokens than each sequence's last column
 
 
 def pages_of(tensor: Tensor) -> Tensor:
@@ -77,18 +78,25 @@ def _positions(tokens: Tensor, lengths: Tensor) -> Tensor:
 
 
 def run(anatomy: Anatomy, x: Tensor, rooms: "list[Room]", step: Step) -> Tensor:
-    """Embedded tokens [sequences, tokens, hidden] -> the same behind the last norm; writes their keys and values."""
+    """Embedded tokens [sequences, tokens, hidden] -> the same behind the last norm, or [sequences, 1, hidden]; writes their
+    keys and values."""
     delta: Optional[Tensor] = None
     whole = anatomy.whole
+    last = anatomy.layers[-1] if step.only_last else None
     for layer, room in zip(anatomy.layers, rooms):
         if whole:
             attended = _attended(anatomy, layer, layer.qkv(x, None, layer.norm.arguments), room, step)
+            if layer is last:
+                attended, x = _last(attended), _last(x)
             x = layer.out(attended, x)
             network: Any = layer.network
             x = network(x, x, layer.network_norm.arguments)
             continue
         normed, x = _normed(layer.norm, x, delta)
-        delta = layer.out(_attended(anatomy, layer, layer.qkv(normed), room, step))
+        attended = _attended(anatomy, layer, layer.qkv(normed), room, step)
+        if layer is last:
+            attended, x = _last(attended), _last(x)
+        delta = layer.out(attended)
         if layer.behind_attention is not None:
             delta = layer.behind_attention.of(delta)
         normed, x = layer.network_norm.of_sum(delta, x)
@@ -96,6 +104,11 @@ def run(anatomy: Anatomy, x: Tensor, rooms: "list[Room]", step: Step) -> Tensor:
         if layer.behind_network is not None:
             delta = layer.behind_network.of(delta)
     return _normed(anatomy.norm, x, delta)[0]
+
+
+def _last(x: Tensor) -> Tensor:
+    """[sequences, tokens, columns] -> [sequences, 1, columns]: behind attention the others are nobody's input."""
+    return x[:, -1:].contiguous()
 
 
 def _normed(norm, x: Tensor, delta: Optional[Tensor]) -> Tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]

@@ -29,6 +29,9 @@ def of_prompt(mask: Optional[Tensor], positions: Optional[Tensor], tokens: int) 
     if mask.dim() != 2 or mask.shape[1] != tokens:
         return None
     column = torch.arange(tokens, device=mask.device)[None, :]
+    usual = mask.all()
+    if bool(usual if positions is None else usual & (positions == column).all()):
+        return Padding()
     seen = mask != 0
     count = seen.sum(1, keepdim=True)
     missing = tokens - count
@@ -36,9 +39,7 @@ def of_prompt(mask: Optional[Tensor], positions: Optional[Tensor], tokens: int) 
     if positions is not None:
         on_left &= (positions == column - missing) | ~seen
         on_right &= (positions == column) | ~seen
-    left, right, padded = torch.stack((on_left.all(), on_right.all(), (missing > 0).any())).tolist()
-    if left and right and not padded:
-        return Padding()
+    left, right = torch.stack((on_left.all(), on_right.all())).tolist()
     if left and positions is not None:  # else the model would count padding as positions
         return Padding(missing[:, 0].int(), 0)
     return Padding(missing[:, 0].int(), tokens) if right else None

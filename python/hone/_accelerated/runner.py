@@ -73,8 +73,6 @@ class Runner:
             self._head: Optional[Product] = None if head is None else product_of(head)
         self._cap = float(getattr(base.config, "final_logit_softcapping", None) or 0.0) if head is not None else 0.0
         self._watch = Watch(base, head)
-        if self.family.model_type == "gemma2":
-            self._watch.copied([m for m in base.modules() if type(m).__name__ == "Gemma2RMSNorm"])
         self._why_not = ""
 
     def say(self, what: str, happens: str = "transformers' own code runs in place of Hone's") -> None:
@@ -264,7 +262,13 @@ class Runner:
         with torch.no_grad():
             return self._hidden(call)
 
-    def _hidden(self, call: Call) -> Tuple[Tensor, Optional[HoneCache]]:
+    def last_logits(self, call: Call) -> Tuple[Tensor, Optional[HoneCache]]:
+        """Logits [sequences, 1, vocabulary] of each sequence's last column, and the cache where one had to be made."""
+        with torch.no_grad():
+            x, cache = self._hidden(call, only_last=True)
+            return self._logits(x), cache
+
+    def _hidden(self, call: Call, only_last: bool = False) -> Tuple[Tensor, Optional[HoneCache]]:
         batch, tokens = call.shape
         cache, contents = None, call.contents
         if contents is None and call.uses_cache:
@@ -287,7 +291,7 @@ class Runner:
         left = missing is not None and not before
         if missing is not None and left:
             lengths.sub_(missing)
-        step = Step(lengths, begin + tokens, begin == 0 and not left, memory.cos, memory.sin)
+        step = Step(lengths, begin + tokens, begin == 0 and not left, memory.cos, memory.sin, only_last)
         x = self._embed(call, lengths)
         x = layers.run(self.anatomy, x, memory.rooms(batch), step)
         if contents is not None:

@@ -35,14 +35,6 @@ class Watch:
         self._names = [name for _, name, _ in places]
         self._tensors: List[Any] = [tensor for _, _, tensor in places]
         self._pointers = [tensor.data_ptr() for _, _, tensor in places]
-        self._copied: List[Any] = []
-        self._versions: List[int] = []
-
-    def copied(self, modules: List[nn.Module]) -> None:
-        """These have weights of which copies are used: they must not change in place."""
-        weights: List[Any] = [module.weight for module in modules]
-        self._copied = [weight for weight in weights if not weight.is_inference()]
-        self._versions = [weight._version for weight in self._copied]
 
     def hooked(self) -> bool:
         """Whether something wants to see what goes through a module within."""
@@ -63,6 +55,4 @@ class Watch:
             same = all(map(is_, found, self._tensors))
         except KeyError:
             return True
-        if not same or list(map(Tensor.data_ptr, self._tensors)) != self._pointers:
-            return True
-        return [weight._version for weight in self._copied] != self._versions
+        return not same or list(map(Tensor.data_ptr, self._tensors)) != self._pointers

@@ -27,23 +27,26 @@ class Unsupported(ValueError):
 
 
 class Norm(NamedTuple):
-    """An RMSNorm (`bias` is None and centred is False) or a LayerNorm."""
+    """An RMSNorm (`bias` is None and centred is False), one that scales by 1 + weight (unit_offset), or a LayerNorm."""
 
     weight: Tensor
     bias: Optional[Tensor]
     epsilon: float
     centred: bool = False
+    unit_offset: bool = False
 
     def of(self, x: Tensor) -> Tensor:
         if self.centred:
             return calls.layer_norm(x, self.weight, self.bias, self.epsilon)
-        return calls.rms_norm(x, self.weight, self.epsilon)
+        run = calls.rms_norm_offset if self.unit_offset else calls.rms_norm
+        return run(x, self.weight, self.epsilon)
 
     def of_sum(self, x: Tensor, residual: Tensor) -> Tuple[Tensor, Tensor]:
         """The norm of x + residual, and that sum."""
         if self.centred:
             return calls.layer_norm_residual(x, residual, self.weight, self.bias, self.epsilon)
-        return calls.rms_norm_residual(x, residual, self.weight, self.epsilon)
+        run = calls.rms_norm_residual_offset if self.unit_offset else calls.rms_norm_residual
+        return run(x, residual, self.weight, self.epsilon)
 
     @property
     def arguments(self) -> NormArguments:

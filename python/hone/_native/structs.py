@@ -20,7 +20,7 @@ DTYPE_SYNONYMS = {
     "bfloat16": "bf16",
 }
 NORM_OUTPUTS = {"same": 0, "int8": 1, "fp8": 2}
-ACTIVATIONS = {"none": 0, "gelu_tanh": 1, "gelu_erf": 2, "silu": 3, "relu": 4}
+ACTIVATIONS = {"none": 0, "gelu_tanh": 1, "gelu_erf": 2, "silu": 3, "relu": 4, "swiglu_oai": 5}
 QUANT_FORMATS = {"w4a16": 0, "w8a16": 1, "w8a8": 2, "fp8": 3}
 KV_DTYPES = {"same": 0, "fp8": 1}
 ROPE_STYLES = {"half": 0, "interleaved": 1}
@@ -180,7 +180,7 @@ class RmsNorm(ctypes.Structure):
         ("struct_size", c_uint32),
         ("dtype", c_int32),
         *members(c_int64, "hidden max_rows"),
-        *members(c_int32, "output residual"),
+        *members(c_int32, "output residual unit_offset"),
     ]
 
 
@@ -204,6 +204,7 @@ class LayerNorm(ctypes.Structure):
         *members(c_int64, "hidden max_rows"),
         *members(c_int32, "output residual bias"),
         ("reserved", c_uint32),
+        ("unit_offset", c_int32),
     ]
 
 

@@ -95,6 +95,23 @@ DECLARED = (
         "",
     ),
     Declared(
+        "rms_norm_offset(Tensor x, Tensor weight, float epsilon) -> Tensor",
+        descriptions.RmsNorm,
+        ("x", "weight", "epsilon"),
+        {"unit_offset": True},
+        "train with torch.nn.functional.rms_norm and 1 + weight",
+        "The operator has unit_offset.",
+    ),
+    Declared(
+        "rms_norm_residual_offset(Tensor x, Tensor residual, Tensor weight, float epsilon) -> (Tensor, "
+        "Tensor)",
+        descriptions.RmsNorm,
+        ("x", "residual", "weight", "epsilon"),
+        {"residual": True, "unit_offset": True},
+        "train with torch.nn.functional.rms_norm and 1 + weight",
+        "The operator has unit_offset.",
+    ),
+    Declared(
         "rms_norm_quantized(Tensor x, Tensor weight, float epsilon, str output) -> (Tensor, Tensor)",
         descriptions.RmsNorm,
         ("x", "weight", "epsilon", "output"),

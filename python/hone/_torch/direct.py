@@ -10,7 +10,7 @@ versions. Called by registered.py; the functions may be called from any thread.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 from torch import Tensor
@@ -40,9 +40,11 @@ _TYPES = {
 }
 
 
-def direct_call(schema: str, operator: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
+def direct_call(
+    schema: str, operator: Any, implementation: Callable[..., Any], known: Any
+) -> Callable[..., Any]:
     """A function with the operator's arguments that calls the implementation where it may, else the
-    operator."""
+    operator. `known`: a KnownCall (prepared.py), whose look-up then stands in the function, or None."""
     watchers = _watchers()
     if watchers is None or "!" in schema:
         return operator
@@ -52,13 +54,14 @@ def direct_call(schema: str, operator: Any, implementation: Callable[..., Any]) 
     names: Dict[str, Any] = {
         "operator": operator, "implementation": implementation, "HoneError": HoneError,
         "grad_enabled": torch.is_grad_enabled, "forward_ad": forward_ad,
-        "is_compiling": torch.compiler.is_dynamo_compiling, **watchers,
+        "is_compiling": torch.compiler.is_dynamo_compiling, **watchers, **({} if known is None else known.names),
     }  # fmt: skip
     for kind, argument in arguments:
         optional = frozenset({_NOTHING}) if kind.endswith("?") else frozenset()
         names[f"{argument}_types"] = _TYPES[kind.rstrip("?")] | optional
     # Variables of a function around it, since torch.compile looks for global ones in the module.
-    inner = _lines(name, ", ".join(text for _, text in pieces), arguments)
+    tries = () if known is None else known.lines
+    inner = _lines(name, ", ".join(text for _, text in pieces), arguments, tries)
     text = "\n    ".join([f"def make({', '.join(names)}):", *inner, f"return {name}"])
     found: Dict[str, Any] = {}
     exec(compile(text, f"<hone::{name} direct>", "exec"), globals(), found)
@@ -79,7 +82,7 @@ def _watchers() -> Any:
     return found if known and hasattr(forward_ad, "_current_level") else None
 
 
-def _lines(name: str, parameters: str, arguments: List[Any]) -> List[str]:
+def _lines(name: str, parameters: str, arguments: List[Any], tries: Sequence[str]) -> List[str]:
     given = ", ".join(argument for _, argument in arguments)
     wishes = " or ".join(
         f"{argument} is not None and {argument}.requires_grad" if "?" in kind else f"{argument}.requires_grad"
@@ -95,6 +98,7 @@ def _lines(name: str, parameters: str, arguments: List[Any]) -> List[str]:
         f"def {name}({parameters}):",
         f"    if {' and '.join(tests)}:",
         "        try:",
+        *(f"            {line}" for line in tries),
         f"            return implementation({given})",
         "        except HoneError:",
         "            raise",

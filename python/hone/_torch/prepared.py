@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -84,25 +84,32 @@ class KnownCalls(Dict[Key, Callable[..., Any]]):
 _ABSENT = (*NOT_PLAIN, KeyError)
 
 
+class KnownCall(NamedTuple):
+    """An operator whose calls are looked up."""
+
+    key_of: Callable[..., Key]  # what is alike in calls
+    implementation: Callable[..., Any]  # what is known for the key, else what a call with care does
+    lines: Tuple[str, ...]  # what the implementation tries, as text
+    names: Dict[str, Any]  # what stands in it
+
+
 def known_call(
     declared: Declared, key: Sequence[str], known: KnownCalls, with_care: Callable[..., Any]
-) -> Tuple[Callable[..., Key], Callable[..., Any]]:
-    """The key of calls that are alike, of these parts, and an implementation: that which is known for the key, or
-    `with_care`, written out for these arguments."""
+) -> KnownCall:
+    """An operator whose calls are alike where these parts are, written out for its arguments."""
     names = ", ".join(name for _, name in declared.arguments)
+    tries = ("try:", f"    return known[{', '.join(key)}]({names})", "except ABSENT:", "    pass")
     lines = [
         f"def key_of({declared.parameters}):",
         f"    return {', '.join(key)}",
         f"def {declared.name}({declared.parameters}):",
-        "    try:",
-        f"        return known[{', '.join(key)}]({names})",
-        "    except ABSENT:",
-        "        pass",
+        *(f"    {line}" for line in tries),
         f"    return with_care({names})",
     ]
-    found: Dict[str, Any] = {"__name__": __name__, "known": known, "ABSENT": _ABSENT, "with_care": with_care}
+    words: Dict[str, Any] = {"known": known, "ABSENT": _ABSENT}
+    found: Dict[str, Any] = {"__name__": __name__, **words, "with_care": with_care}
     exec(compile("\n".join(lines), f"<hone::{declared.name}>", "exec"), found)
-    return found["key_of"], found[declared.name]
+    return KnownCall(found["key_of"], found[declared.name], tries, words)
 
 
 def _doubled(value: int, needed: int) -> int:

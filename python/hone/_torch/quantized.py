@@ -35,7 +35,8 @@ class QuantizedCall:
         self._names, self._description = declared.names, declared.description
         self._known = KnownCalls(declared.names)
         self._prepared = PreparedBySize(name, self._describe, (FIRST_ROWS,))
-        self._key, self.implementation = known_call(declared, _key(declared), self._known, self._with_care)
+        self.known = known_call(declared, _key(declared), self._known, self._with_care)
+        self._key, self.implementation = self.known.key_of, self.known.implementation
 
     def _describe(self, fields: Tuple[Tuple[str, Any], ...], most: Tuple[int, ...]) -> Any:
         return self._description(**dict(fields), max_tokens=most[0])

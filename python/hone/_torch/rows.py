@@ -59,9 +59,8 @@ class RowsCall:
         self._fields = [field.name for field in dataclasses.fields(declared.description)]
         self._known = KnownCalls(declared.names)
         self._prepared = PreparedBySize(declared.name, self._describe, (FIRST_ROWS,))
-        self._key, self.implementation = known_call(
-            declared, self._key_parts(), self._known, self._with_care
-        )
+        self.known = known_call(declared, self._key_parts(), self._known, self._with_care)
+        self._key, self.implementation = self.known.key_of, self.known.implementation
 
     def _describe(self, fields: Tuple[Tuple[str, Any], ...], most: Tuple[int, ...]) -> Any:
         description = self._declared.description

@@ -37,6 +37,17 @@ class Formulas:
         self.called["rms_norm_residual"] += 1
         return functional.rms_norm(x + residual, (x.shape[-1],), weight, epsilon), x + residual
 
+    def rms_norm_offset(self, x, weight, epsilon):
+        self.called["rms_norm_offset"] += 1
+        y = functional.rms_norm(x.float(), (x.shape[-1],), 1.0 + weight.float(), epsilon)
+        return y.to(x.dtype)
+
+    def rms_norm_residual_offset(self, x, residual, weight, epsilon):
+        self.called["rms_norm_residual_offset"] += 1
+        total = x + residual
+        y = functional.rms_norm(total.float(), (x.shape[-1],), 1.0 + weight.float(), epsilon)
+        return y.to(x.dtype), total
+
     def layer_norm(self, x, weight, bias, epsilon):
         self.called["layer_norm"] += 1
         return functional.layer_norm(x, (x.shape[-1],), weight, bias, epsilon)

@@ -6,10 +6,14 @@ As a program it fills the cache of images: accelerate_support.py NAME DTYPE [FOR
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import subprocess
 import sys
 import unittest
-from typing import Any
+from pathlib import Path
+from typing import Any, Iterator
 
 from support import DEVICE, Case
 
@@ -101,11 +105,25 @@ CODED = (("llama", "w4a16"), ("llama", "w8a16"), ("llama", "fp8"), ("phi3", "w4a
 
 def prepare_in_advance(dtype: str, coded: tuple = ()) -> None:
     """Compiles what the models need, side by side, a process each: one after the other they would wait for the slowest image
-    of each operator."""
+    of each operator. Once for all programs that share HONE_CACHE; the others wait."""
     wanted = [(name, dtype) for name in _APART] + [(name, dtype, format) for name, format in coded if name == "llama"]
-    children = [subprocess.Popen([sys.executable, "-B", __file__, *words]) for words in wanted]
-    for child in children:
-        child.wait()  # what one could not do, the test that needs it says
+    with _once(dtype + "-coded" * bool(coded)) as begins:
+        children = [subprocess.Popen([sys.executable, "-B", __file__, *words]) for words in wanted if begins]
+        for child in children:
+            child.wait()  # what one could not do, the test that needs it says
+
+
+@contextlib.contextmanager
+def _once(name: str) -> Iterator[bool]:
+    """Whether this is the first program that comes here with HONE_CACHE; others wait until it is through."""
+    cache = os.environ.get("HONE_CACHE")
+    if cache is None:
+        yield True
+        return
+    with open(f"{cache}.{name}.lock", "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield not Path(file.name).stat().st_size
+        file.write("prepared")
 
 
 def _prepare(name: str, dtype: str, format: Any = None) -> None:
@@ -126,6 +144,10 @@ class ModelCase(Case):
         plain, fast = made(name, dtype, attention), made(name, dtype, attention)
         hone.accelerate(fast, format, max_batch=8, max_tokens=512)
         return plain, fast
+
+    def assert_same_tokens(self, fast: Any, plain: Any, *arguments: Any, **options: Any) -> None:
+        found, wanted = (model.generate(*arguments, **options) for model in (fast, plain))
+        self.assertEqual(found.tolist(), wanted.tolist())
 
 
 if __name__ == "__main__":

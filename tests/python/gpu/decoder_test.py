@@ -27,6 +27,7 @@ except ModuleNotFoundError:
     raise unittest.SkipTest("transformers is not installed") from None
 
 NEW_TOKENS, PROMPT = 200, 77
+AS_LIKELY = 1e-3  # logits of float32 so close change places with the kernel, which is another on another GPU
 SIZES: Dict[str, Any] = {
     "hidden_size": 256,
     "intermediate_size": 512,
@@ -106,14 +107,15 @@ class Greedy(unittest.TestCase):
                 self.assertGreater(len(set(text)), 20, "it says the same over and over")
                 with torch.no_grad():
                     logits = model(torch.tensor([prompt + text], device=DEVICE)).logits[0, PROMPT - 1 : -1]
-                likeliest = logits.argmax(-1).tolist()
-                wrong = [i for i in range(NEW_TOKENS) if likeliest[i] != text[i]]
-                gaps = [(logits[i].max() - logits[i, text[i]]).item() for i in wrong]
-                self.assertEqual(wrong, [], f"tokens that are not the likeliest, by {gaps}")
+                gaps = [(logits[i].max() - logits[i, text[i]]).item() for i in range(NEW_TOKENS)]
+                self.assertLess(max(gaps), AS_LIKELY, "a token is not the likeliest")
                 print(f"{name}: {NEW_TOKENS} tokens, {len(set(text))} different ones", flush=True)
                 for other in texts(folder, prompt, "--sequences", "5"):
-                    same = next((i for i in range(NEW_TOKENS) if other[i] != text[i]), NEW_TOKENS)
-                    self.assertEqual(same, NEW_TOKENS, "five texts side by side are not the one alone")
+                    for i in range(NEW_TOKENS):
+                        if other[i] != text[i]:  # from here on it is another text
+                            gap = abs(logits[i, text[i]] - logits[i, other[i]]).item()
+                            self.assertLess(gap, AS_LIKELY, f"five side by side differ from the one alone at {i}")
+                            break
 
 
 IN_BF16: Dict[str, Any] = {

@@ -84,6 +84,34 @@ class Layer(Case):
                 self.assert_same(hone.ops.expert_linear(x, starts, gate, rows, top_k, "silu", True, up=up), between)
 
 
+class GptOss(Case):
+    """The first half of a layer of gpt-oss: clamped gates with biases, as transformers computes them."""
+
+    def test_its_gate(self):
+        experts, top_k, tokens = 8, 4, 40
+        gate, up = (randn(experts, BETWEEN, IN, dtype=torch.bfloat16, seed=s) / IN**0.5 for s in (1, 2))
+        biases = [randn(experts, BETWEEN, dtype=torch.bfloat16, seed=s) * 4 for s in (3, 4)]  # beyond the limits, too
+        x = randn(tokens, IN, dtype=torch.bfloat16)
+        _, starts, rows = routing_of(tokens, experts, top_k)
+        found = hone.ops.expert_linear(
+            x, starts, gate, rows, top_k, "swiglu_oai", True, up=up, bias=biases[0], up_bias=biases[1]
+        )
+        expert = experts_of(starts, rows, top_k).flatten()[rows.flatten().long()]  # of each place
+        token = rows.flatten().long() // top_k
+        g, u = (
+            torch.einsum("poi,pi->po", weight[expert].double(), x[token].double()) + bias[expert].double()
+            for weight, bias in zip((gate, up), biases)
+        )
+        self.assertGreater(g.max().item(), 7)
+        self.assertLess(u.min().item(), -7)
+        g, u = g.clamp(max=7), u.clamp(-7, 7)
+        wanted = (u + 1) * (g * torch.sigmoid(g * 1.702))
+        error = ((found.double().view_as(wanted) - wanted).norm() / wanted.norm()).item()
+        self.assertLess(error, 4e-3)
+        with self.assertRaisesRegex(Exception, "swiglu_oai, which joins two products"):
+            hone.ops.expert_linear(x, starts, gate, rows, top_k, "swiglu_oai", True)
+
+
 class CodedLayer(Case):
     """With codes of weights, beside the same layer with the numbers that they stand for."""
 

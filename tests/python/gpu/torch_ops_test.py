@@ -24,6 +24,8 @@ def samples(dtype: Any = torch.float32, rows: int = 3) -> dict:
     return {
         ops.rms_norm: (x, weight, EPSILON),
         ops.rms_norm_residual: (x, residual, weight, EPSILON),
+        ops.rms_norm_offset: (x, weight, EPSILON),
+        ops.rms_norm_residual_offset: (x, residual, weight, EPSILON),
         ops.rms_norm_quantized: (x, weight, EPSILON, "int8"),
         ops.rms_norm_residual_quantized: (x, residual, weight, EPSILON, "int8"),
         ops.layer_norm: (x, weight, bias, EPSILON),
@@ -41,6 +43,11 @@ class Values(Case):
                 self.assert_near(ops.rms_norm(x, weight, EPSILON), rms_norm(x, weight))
                 y, found = ops.rms_norm_residual(x, residual, weight, EPSILON)
                 self.assert_near(y, rms_norm(x, weight, residual))
+                self.assert_same(found, total)
+                one_more = weight.double() + 1  # which the dtype cannot hold
+                self.assert_near(ops.rms_norm_offset(x, weight, EPSILON), rms_norm(x, one_more))
+                y, found = ops.rms_norm_residual_offset(x, residual, weight, EPSILON)
+                self.assert_near(y, rms_norm(x, one_more, residual))
                 self.assert_same(found, total)
                 self.assert_near(ops.layer_norm(x, weight, bias, EPSILON), layer_norm(x, weight, bias))
                 y, found = ops.layer_norm_residual(x, residual, weight, None, EPSILON)
@@ -231,6 +238,7 @@ class Compiled(Case):
 
     def test_every_operator_in_a_full_graph(self):
         for operator, arguments in samples(torch.bfloat16).items():
+            torch._dynamo.reset()  # which would count the operators as recompilations of one function
             with self.subTest(operator.__name__):
                 compiled = torch.compile(lambda *a: operator(*a), fullgraph=True, backend="aot_eager")
                 with torch.no_grad():

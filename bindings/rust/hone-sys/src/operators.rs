@@ -39,6 +39,7 @@ pub const HONE_GELU_TANH: i32 = 1;
 pub const HONE_GELU_ERF: i32 = 2;
 pub const HONE_SILU: i32 = 3;
 pub const HONE_RELU: i32 = 4;
+pub const HONE_SWIGLU_OAI: i32 = 5;
 
 pub const HONE_QUANT_W4A16: i32 = 0;
 pub const HONE_QUANT_W8A16: i32 = 1;
@@ -380,6 +381,7 @@ pub struct hone_rms_norm {
     pub max_rows: i64,
     pub output: i32,
     pub residual: i32,
+    pub unit_offset: i32,
 }
 
 impl Default for hone_rms_norm {
@@ -427,6 +429,7 @@ pub struct hone_layer_norm {
     pub residual: i32,
     pub bias: i32,
     pub reserved: u32,
+    pub unit_offset: i32,
 }
 
 impl Default for hone_layer_norm {

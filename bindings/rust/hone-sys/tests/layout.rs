@@ -259,13 +259,14 @@ fn fused_ffn_args() {
 
 #[test]
 fn rms_norm() {
-    assert_eq!(size_of::<hone_rms_norm>(), 32);
+    assert_eq!(size_of::<hone_rms_norm>(), 40);
     at!(hone_rms_norm, struct_size, 0);
     at!(hone_rms_norm, dtype, 4);
     at!(hone_rms_norm, hidden, 8);
     at!(hone_rms_norm, max_rows, 16);
     at!(hone_rms_norm, output, 24);
     at!(hone_rms_norm, residual, 28);
+    at!(hone_rms_norm, unit_offset, 32);
     let made = hone_rms_norm::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_rms_norm>());
 }
@@ -292,7 +293,7 @@ fn norm_args() {
 
 #[test]
 fn layer_norm() {
-    assert_eq!(size_of::<hone_layer_norm>(), 40);
+    assert_eq!(size_of::<hone_layer_norm>(), 48);
     at!(hone_layer_norm, struct_size, 0);
     at!(hone_layer_norm, dtype, 4);
     at!(hone_layer_norm, hidden, 8);
@@ -301,6 +302,7 @@ fn layer_norm() {
     at!(hone_layer_norm, residual, 28);
     at!(hone_layer_norm, bias, 32);
     at!(hone_layer_norm, reserved, 36);
+    at!(hone_layer_norm, unit_offset, 40);
     let made = hone_layer_norm::default();
     assert_eq!(made.struct_size as usize, size_of::<hone_layer_norm>());
 }

@@ -54,6 +54,9 @@ pub enum Activation {
     /// x / (1 + exp(-x))
     Silu = 3,
     Relu = 4,
+    /// gated experts alone, as gpt-oss has them: g / (1 + exp(-1.702 g)) * (u + 1), where g is the
+    /// gate's product, at most 7, and u the other one, from -7 to 7
+    SwigluOai = 5,
 }
 
 impl Activation {
@@ -63,6 +66,7 @@ impl Activation {
             2 => Activation::GeluErf,
             3 => Activation::Silu,
             4 => Activation::Relu,
+            5 => Activation::SwigluOai,
             _ => Activation::None,
         }
     }
@@ -154,8 +158,9 @@ impl IndexType {
 /// One operator serves prefill and decode: calls of up to 16 queries a sequence (not packed) take
 /// kernels that read a KV cache at the speed of memory, others those of prefill, which read codes
 /// of fp8, too. Packed queries over a paged cache are chunks of prompts, prompts behind a cached
-/// prefix and single tokens in one call. Lengths, starts and page tables are on the device: a
-/// captured graph may be replayed with others.
+/// prefix and single tokens in one call, which enqueues kernels of both kinds where it may have
+/// single tokens: of each only what is its own is read. Lengths, starts and page tables are on the
+/// device: a captured graph may be replayed with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attention {
     /// heads of q and out
@@ -284,7 +289,8 @@ impl Attention {
 /// stride apart. Of a paged cache the batch stride is the distance of two pages, of packed tensors
 /// it means nothing. 16 bytes always suffice as alignment of pointers and strides. `out` may be q
 /// itself, with the same strides; other overlaps are not allowed. k and v may be tensors or caches:
-/// a call of up to 16 queries (not packed) needs the same strides for both.
+/// a call of up to 16 queries (not packed) needs the same strides for both, and single tokens among
+/// packed queries are as fast as such a call where they have them.
 pub type AttentionArgs = sys::hone_attention_args;
 
 /// A prepared operator whose calls take [`AttentionArgs`].
@@ -420,10 +426,11 @@ impl PreparedEmbedding {
 
 /// A linear layer of a mixture of experts: row p of x, sorted by expert as ExpertRouting says,
 /// times the weight of expert e with starts[e] <= p < starts[e + 1], accumulated in fp32.
-/// activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias).
-/// With gather, x has a row for each token, and place p takes that of token rows[p] / top_k. With
-/// combine, out has a row for each token: the sum over slots, in their order and in fp32, of
-/// routing_weights[token, slot] times the result of that pair, which was rounded to dtype before.
+/// activation(x * weight^T + bias); gated: activation(x * weight^T + bias) * (x * up^T + up_bias),
+/// but with swiglu_oai what Activation says of both. With gather, x has a row for each token, and
+/// place p takes that of token rows[p] / top_k. With combine, out has a row for each token: the sum
+/// over slots, in their order and in fp32, of routing_weights[token, slot] times the result of that
+/// pair, which was rounded to dtype before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpertLinear {
     /// elements of a row of x, 1 to 262144
@@ -863,7 +870,8 @@ impl PreparedFusedFfn {
 
 /// y = x * rsqrt(mean(x^2) + epsilon) * weight over each row of `hidden` elements, accumulated in
 /// fp32. With a residual, x + residual (rounded to dtype) takes the place of x and is written to
-/// `sum`.
+/// `sum`. With unit_offset, as in Gemma's models, the weight counts as 1 + weight, which is not
+/// rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RmsNorm {
     /// elements of a row, 1 to 262144
@@ -874,6 +882,7 @@ pub struct RmsNorm {
     pub dtype: Dtype,
     pub output: NormOutput,
     pub residual: bool,
+    pub unit_offset: bool,
 }
 
 impl Default for RmsNorm {
@@ -885,6 +894,7 @@ impl Default for RmsNorm {
             dtype: Dtype::from_c(made.dtype),
             output: NormOutput::from_c(made.output),
             residual: made.residual != 0,
+            unit_offset: made.unit_offset != 0,
         }
     }
 }
@@ -897,6 +907,7 @@ impl RmsNorm {
             dtype: self.dtype as i32,
             output: self.output as i32,
             residual: self.residual as i32,
+            unit_offset: self.unit_offset as i32,
             ..sys::hone_rms_norm::default()
         }
     }
@@ -939,6 +950,7 @@ pub struct LayerNorm {
     pub output: NormOutput,
     pub residual: bool,
     pub bias: bool,
+    pub unit_offset: bool,
 }
 
 impl Default for LayerNorm {
@@ -951,6 +963,7 @@ impl Default for LayerNorm {
             output: NormOutput::from_c(made.output),
             residual: made.residual != 0,
             bias: made.bias != 0,
+            unit_offset: made.unit_offset != 0,
         }
     }
 }
@@ -964,6 +977,7 @@ impl LayerNorm {
             output: self.output as i32,
             residual: self.residual as i32,
             bias: self.bias as i32,
+            unit_offset: self.unit_offset as i32,
             ..sys::hone_layer_norm::default()
         }
     }

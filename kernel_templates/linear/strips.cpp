@@ -1,0 +1,93 @@
+#include "kernel_templates/linear/few_tokens_rules.h"
+#include "kernel_templates/linear/strips_plan.h"
+#include "kernel_templates/linear/variants.h"
+
+namespace hone::linear {
+namespace {
+
+using namespace few_tokens;
+
+constexpr auto tunables = tunables_of({
+    tunable<&FewTokensConfig::tokens>("tokens of a block", {2, 4, 8}),
+    tunable<&FewTokensConfig::rows>("rows of the weight that a warp multiplies together", {1, 2, 4, 8, 16}),
+    tunable<&FewTokensConfig::k_warps>("warps that share a row", {1, 2, 4, 8, 16}),
+    tunable<&FewTokensConfig::row_warps>("groups of them in a block", {1, 2, 4, 8}),
+    tunable<&FewTokensConfig::unroll>("strips of each row that a warp keeps in flight", {1, 2, 4}),
+    tunable<&FewTokensConfig::load_hint>("of weights: 1 not into level 1, 3 and first to leave level 2",
+                                         {1, 3}),
+    tunable<&FewTokensConfig::blocks_per_sm>("0: a block takes one step; else resident blocks that walk",
+                                             {0, 2, 4}),
+    programmatic_launch<&FewTokensConfig::programmatic>(),
+    tunable<&FewTokensConfig::fold_norm>("0: a norm is a launch before the products", {0}),
+});
+
+std::int64_t parts(const FewTokensConfig& c) { return 16 / c.tokens; }
+/// Rows that an instruction has, and loads of 16 bytes that a thread has under way.
+std::int64_t mma_rows(const FewTokensConfig& c) { return 8 / parts(c); }
+std::int64_t loads(const LinearProblem& p, const FewTokensConfig& c) {
+    return c.unroll * p.products() * c.rows / mma_rows(c);
+}
+std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
+    return 8 * loads(p, c) + p.products() * c.rows / mma_rows(c) * 4 + 8 + 32;
+}
+
+constexpr Constraint constraints[] = {
+    rule("tensor cores multiply fp16 and bf16",
+         [](const LinearProblem& p) { return p.dtype != Dtype::fp32; }),
+    rule("rows must start at multiples of 16 bytes: in is a multiple of 8",
+         [](const LinearProblem& p) { return p.in % 8 == 0; }),
+    rule("one token is gemv's", [](const LinearProblem& p) { return p.tokens > 1; }),
+    rule("a block holds all tokens, up to 8",
+         [](const LinearProblem& p, const FewTokensConfig& c) {
+             return p.tokens <= 8 && holds_tokens(p, c, tunables[index_of(&FewTokensConfig::tokens)]);
+         }),
+    rule("rows fill instructions, up to four of them",
+         [](const FewTokensConfig& c) { return c.rows % mma_rows(c) == 0 && c.rows <= 4 * mma_rows(c); }),
+    rule("blocks have 4 to 16 warps",
+         [](const FewTokensConfig& c) { return c.threads() >= 128 && c.threads() <= 512; }),
+    rule("a thread keeps two to eight loads in flight",
+         [](const LinearProblem& p, const FewTokensConfig& c) {
+             return loads(p, c) >= 2 && loads(p, c) <= 8;
+         }),
+    rule("warps that share a row must all have columns",
+         [](const LinearProblem& p, const FewTokensConfig& c) {
+             return c.k_warps == 1 || (c.k_warps - 1) * c.unroll * 32 * parts(c) < p.in;
+         }),
+    registers_fit<registers>,
+    resident_blocks_have_work,
+    rows_exist,
+    partials_fit,
+    hint_needs_sm_90,
+    programmatic_needs_sm_90<FewTokensConfig>,
+};
+
+double predict(const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& traits) {
+    const double shared_blocks = static_cast<double>(c.rows / mma_rows(c) * p.products());
+    // Two accesses to x for each strip serve an access to each block of rows.
+    return predict_us(p, c,
+                      {.registers = registers(p, c),
+                       .loads = static_cast<double>(loads(p, c)),
+                       .latency_us = 0.8 + 0.2 / shared_blocks,
+                       .instructions = 8 + 10 / shared_blocks,
+                       .x_bytes = 2 / shared_blocks,
+                       .bandwidth = 0.95,
+                       .rest_us = 0.3},
+                      traits);
+}
+
+}  // namespace
+
+const Variant strips{
+    .name = "strips",
+    .summary = "2 to 8 tokens: weights stream in long strips of rows through registers into tensor cores",
+    .source = "linear/strips.cu",
+    .min_arch = {8, 0, false},
+    .tunables = tunables,
+    .constraints = constraints,
+    .kernels = strips_kernels,
+    .plan = typed<strips_plan>,
+    .fallback = [](const Problem&, const DeviceTraits&) { return std::optional<Config>(); },
+    .access_elements = typed<strips_access_elements>,
+    .predict_us = typed<predict>};
+
+}  // namespace hone::linear
