@@ -86,7 +86,8 @@ class NormCase {
         for (std::size_t c = 0; c < columns; ++c) {
             const auto column = static_cast<std::int64_t>(c);
             const double bias = norm_.bias ? host_[norm::bias].at(0, column) : 0.0;
-            result.y.push_back((result.row[c] - mean) * factor * host_[norm::weight].at(0, column) + bias);
+            const double weight = host_[norm::weight].at(0, column) + (norm_.unit_offset ? 1.0 : 0.0);
+            result.y.push_back((result.row[c] - mean) * factor * weight + bias);
         }
         return result;
     }
