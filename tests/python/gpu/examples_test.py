@@ -19,7 +19,8 @@ import hone
 tune = hone.tune
 hone.tune = lambda model: tune(model, op="rmsnorm", tokens=[16], effort="quick")
 sys.path.insert(0, sys.argv[1])
-runpy.run_path(sys.argv[2], run_name="__main__")
+del sys.argv[:2]  # the example's own, which has no arguments
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
