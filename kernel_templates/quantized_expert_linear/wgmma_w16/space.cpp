@@ -71,10 +71,6 @@ constexpr Constraint constraints[] = {
          [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
              return !p.gather || c.copied_x != 0 || c.tile_n <= 128;
          }),
-    rule("tiles of 144 rows are proven in gated products whose rows are copied, and there alone",
-         [](const QuantizedExpertProblem& p, const WgmmaW16Config& c) {
-             return c.tile_n != 144 || (p.gated && c.copied_x != 0);
-         }),
     rule("copies in front are of gathered rows, and take time that 64 rows an expert make good",
          [](const QuantizedExpertProblem& p, const WgmmaConfig& c) {
              return c.copied_x == 0 || (p.gather && p.rows_an_active() >= 64);
