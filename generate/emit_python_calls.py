@@ -144,7 +144,8 @@ def _documentation(group: typing.List[Operator]) -> typing.List[str]:
     lines += ["", *wrapped(
         "Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common stride. What is "
         "written and not given is made by PyTorch when the first argument is its tensor. stream is an int (CUstream) or an "
-        "object of PyTorch, CuPy or Numba; None: the caller's current one.", 8), "",
+        "object of PyTorch, CuPy or Numba; None: the caller's current one. A captured graph keeps addresses alone: what was "
+        "given, workspace too, has to live as long as it is replayed.", 8), "",
         "        Raises TypeError and ValueError naming the argument, and HoneError.", '        """']
     return lines
 

@@ -143,6 +143,20 @@ TEST_CASE("layers of models run on tensor cores, on every chip that has them") {
     CHECK(chosen("format=w8a8 experts=8 top_k=2 in=100 out=33 tokens=4096", h) == "plain");
 }
 
+TEST_CASE("many rows an expert take tiles of codes that level 2 can feed") {
+    for (const char* sizes : {"experts=8 top_k=2 in=14336 out=4096 tokens=4096",
+                              "experts=32 top_k=4 in=2880 out=2880 tokens=4096"}) {
+        const std::optional<Candidate> chosen =
+            fallback(problem_of(std::string("format=w4a16 combine=yes ") + sizes), h100);
+        REQUIRE(chosen);
+        CHECK(chosen->variant == &wgmma_w16);
+        const auto c = hone::values_of<WgmmaW16Config>(chosen->config);
+        INFO(to_string(*chosen));
+        CHECK(c.tile_m >= 128);
+        CHECK(c.tile_n >= 192);
+    }
+}
+
 TEST_CASE("tiles of the warpgroup variants fit memory, and boxes end with the rows that there are") {
     for (const char* format : formats) {
         for (const char* text : sizes) {

@@ -207,6 +207,22 @@ TEST_CASE("rows that are copied in front of products of packed codes are right")
     }
 }
 
+TEST_CASE("tiles of 144 rows are right where results are combined, and where one expert has everything") {
+    for (const Spread spread : {Spread::random, Spread::one_expert}) {
+        const CodedExperts experts(std::string("dtype=bf16 ") + formats[0] + options[1] +
+                                       "experts=4 top_k=2 in=256 out=144 tokens=150",
+                                   spread);
+        if (!runs_on(*find_variant(*experts.problem().family, "wgmma_w16"), Bench::get().traits)) return;
+        const std::vector<Candidate> tall =
+            sample_with(experts.problem(), {.name = "tile_n", .least = 144, .most = 144}, 3);
+        CHECK(!tall.empty());
+        for (const Candidate& candidate : tall) {
+            INFO(to_string(candidate));
+            CHECK(experts.fault_of(experts.run(candidate, 2)) == "");
+        }
+    }
+}
+
 TEST_CASE("small calls of quantized experts whose starts and rows are wrong write behind no row") {
     for (const char* format : {formats[0], formats[4], formats[6]}) {
         for (const char* option : {options[2], options[3]}) {

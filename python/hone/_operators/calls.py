@@ -172,7 +172,9 @@ class EmbeddingOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -239,7 +241,9 @@ class ExpertLinearOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -294,7 +298,9 @@ class ExpertRoutingOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -354,7 +360,9 @@ class LinearOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -425,7 +433,9 @@ class FusedFfnOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -491,7 +501,9 @@ class Norm(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -563,7 +575,9 @@ class QuantizedExpertLinearOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -636,7 +650,9 @@ class QuantizedLinearOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -720,7 +736,9 @@ class QuantizedFfnOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -786,7 +804,9 @@ class NormBackward(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
@@ -936,7 +956,9 @@ class SampleOperator(RowsOperator):
 
         Leading dimensions, ..., are the same in all tensors and have to collapse into rows of one common
         stride. What is written and not given is made by PyTorch when the first argument is its tensor. stream
-        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one.
+        is an int (CUstream) or an object of PyTorch, CuPy or Numba; None: the caller's current one. A
+        captured graph keeps addresses alone: what was given, workspace too, has to live as long as it is
+        replayed.
 
         Raises TypeError and ValueError naming the argument, and HoneError.
         """
