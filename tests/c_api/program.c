@@ -133,9 +133,12 @@ static void check_linear(hone_runtime* runtime) {
     CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
     CHECK(strstr(hone_last_error(), "norm is 2; allowed: ") != NULL);
     linear.norm = 0;
-    linear.activation = 5;
+    linear.activation = 6;
     CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
-    CHECK(strstr(hone_last_error(), "activation is 5; allowed: ") != NULL);
+    CHECK(strstr(hone_last_error(), "activation is 6; allowed: ") != NULL);
+    linear.activation = HONE_SWIGLU_OAI; /* of experts alone */
+    CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);
+    CHECK(strstr(hone_last_error(), "'activation' has the value 'swiglu_oai'; allowed: ") != NULL);
     linear.activation = HONE_SILU;
     linear.in = 0;
     CHECK(hone_linear_prepare(runtime, &linear, &op) == HONE_BAD_ARGUMENT);

@@ -245,7 +245,8 @@ def variants(kind: type) -> list:
     needed = {field.name: 32 for field in fields if field.default is dataclasses.MISSING}
     flags = {field.name: (False, True) for field in fields if field.type == "bool"}
     values = {**flags, **kind.WORDS}
-    return [kind(**needed, **{name: value}) for name in values for value in values[name]]
+    goes_with = {"swiglu_oai": {"gated": True}}
+    return [kind(**needed, **{name: value}, **goes_with.get(value, {})) for name in values for value in values[name]]
 
 
 def of_kernels(problem: str, description: Any) -> tuple:

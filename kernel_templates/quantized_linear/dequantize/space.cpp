@@ -14,6 +14,9 @@ using namespace linear::gemm;
 constexpr std::int64_t least_tokens = 257;
 /// The workspace's share of the device's memory: all layers of a model may use the same one.
 constexpr std::int64_t memory_parts = 32;
+/// Shared memory of the launch that writes numbers: 16 rows of a block a warp. It is static, so it counts for
+/// all kernels of the image.
+constexpr std::int64_t staged_bytes = unpacked::threads / 32 * 16 * block_columns * 2;
 
 constexpr auto own_constraints = std::to_array<Constraint>({
     rule("codes of 4 or 8 bits that stand in blocks become 16-bit numbers",
@@ -25,6 +28,10 @@ constexpr auto own_constraints = std::to_array<Constraint>({
     rule("the numbers may take a 32nd of the device's memory as workspace",
          [](const QuantizedProblem& p, const DeviceTraits& t) {
              return p.products() * number_bytes(p) <= t.memory_bytes / memory_parts;
+         }),
+    rule("the product's ring leaves room for what the launch in front stages",
+         [](const QuantizedProblem& p, const WgmmaConfig& c, const DeviceTraits& t) {
+             return geometry(p.dense(), c).shared_bytes() + staged_bytes <= t.max_shared_bytes_per_block;
          }),
 });
 constexpr auto constraints = joined(own_constraints, rules<Dense, WgmmaConfig>);
