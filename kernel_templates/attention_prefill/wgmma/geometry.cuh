@@ -177,7 +177,8 @@ constexpr int before_first_with(const int* starts, int count, int least_queries,
         unsigned enough = 0;
         for (int i = 0; i < together; ++i) {
             const int at = place(before + i < count ? before + i : count - 1);
-            enough |= (starts[at + 1] - starts[at] >= least_queries ? 1u : 0u) << i;
+            const auto queries = static_cast<unsigned>(starts[at + 1]) - static_cast<unsigned>(starts[at]);
+            enough |= (static_cast<int>(queries) >= least_queries ? 1u : 0u) << i;
         }
         for (int i = 0; i < together; ++i)
             if ((enough >> i & 1u) != 0) return before + i;
