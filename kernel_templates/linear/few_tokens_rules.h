@@ -30,6 +30,25 @@ struct Stream {
 [[nodiscard]] double predict_us(const LinearProblem&, const FewTokensConfig&, const Stream&,
                                 const DeviceTraits&);
 
+inline constexpr Constraint elements_of_tensor_cores = rule(
+    "tensor cores multiply fp16 and bf16", [](const LinearProblem& p) { return p.dtype != Dtype::fp32; });
+inline constexpr Constraint rows_are_aligned =
+    rule("rows must start at multiples of 16 bytes: in is a multiple of 8",
+         [](const LinearProblem& p) { return p.in % 8 == 0; });
+inline constexpr Constraint more_than_a_token =
+    rule("one token is gemv's", [](const LinearProblem& p) { return p.tokens > 1; });
+/// `tunables`: those of the variant.
+template <const auto& tunables>
+inline constexpr Constraint holds_up_to_8_tokens =
+    rule("a block holds all tokens, up to 8", [](const LinearProblem& p, const FewTokensConfig& c) {
+        return p.tokens <= 8 && holds_tokens(p, c, tunables[index_of(&FewTokensConfig::tokens)]);
+    });
+/// `loads`: of 16 bytes that a thread has under way.
+template <std::int64_t (*loads)(const LinearProblem&, const FewTokensConfig&)>
+inline constexpr Constraint two_to_eight_loads = rule(
+    "a thread keeps two to eight loads in flight", [](const LinearProblem& p, const FewTokensConfig& c) {
+        return loads(p, c) >= 2 && loads(p, c) <= 8;
+    });
 inline constexpr Constraint resident_blocks_have_work =
     rule("resident blocks walk where there is work for most of them",
          [](const LinearProblem& p, const FewTokensConfig& c, const DeviceTraits& t) {

@@ -37,16 +37,10 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
 constexpr Constraint constraints[] = {
     rule("rows must start at multiples of 16 bytes",
          [](const LinearProblem& p) { return p.in % elements_per_access(p) == 0; }),
-    rule("a block holds all tokens, up to 8",
-         [](const LinearProblem& p, const FewTokensConfig& c) {
-             return p.tokens <= 8 && holds_tokens(p, c, tunables[index_of(&FewTokensConfig::tokens)]);
-         }),
+    holds_up_to_8_tokens<tunables>,
     rule("blocks have 4 to 8 warps",
          [](const FewTokensConfig& c) { return c.threads() >= 128 && c.threads() <= 256; }),
-    rule("a thread keeps two to eight loads in flight",
-         [](const LinearProblem& p, const FewTokensConfig& c) {
-             return loads(p, c) >= 2 && loads(p, c) <= 8;
-         }),
+    two_to_eight_loads<loads>,
     rule("warps that share a row must all have columns",
          [](const LinearProblem& p, const FewTokensConfig& c) {
              return c.k_warps == 1 || (c.k_warps - 1) * c.unroll * 512 < p.in * p.element_bytes();

@@ -34,11 +34,9 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
 }
 /// The operand is x * norm_weight, before anything has brought it to unit size: more than fp16 may hold.
 constexpr Constraint constraints[] = {
-    rule("tensor cores multiply fp16 and bf16",
-         [](const LinearProblem& p) { return p.dtype != Dtype::fp32; }),
-    rule("rows must start at multiples of 16 bytes: in is a multiple of 8",
-         [](const LinearProblem& p) { return p.in % 8 == 0; }),
-    rule("one token is gemv's", [](const LinearProblem& p) { return p.tokens > 1; }),
+    elements_of_tensor_cores,
+    rows_are_aligned,
+    more_than_a_token,
     rule("a block holds all tokens, up to 32",
          [](const LinearProblem& p, const FewTokensConfig& c) {
              return holds_tokens(p, c, tunables[index_of(&FewTokensConfig::tokens)]);

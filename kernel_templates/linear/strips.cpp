@@ -32,23 +32,15 @@ std::int64_t registers(const LinearProblem& p, const FewTokensConfig& c) {
 }
 
 constexpr Constraint constraints[] = {
-    rule("tensor cores multiply fp16 and bf16",
-         [](const LinearProblem& p) { return p.dtype != Dtype::fp32; }),
-    rule("rows must start at multiples of 16 bytes: in is a multiple of 8",
-         [](const LinearProblem& p) { return p.in % 8 == 0; }),
-    rule("one token is gemv's", [](const LinearProblem& p) { return p.tokens > 1; }),
-    rule("a block holds all tokens, up to 8",
-         [](const LinearProblem& p, const FewTokensConfig& c) {
-             return p.tokens <= 8 && holds_tokens(p, c, tunables[index_of(&FewTokensConfig::tokens)]);
-         }),
+    elements_of_tensor_cores,
+    rows_are_aligned,
+    more_than_a_token,
+    holds_up_to_8_tokens<tunables>,
     rule("rows fill instructions, up to four of them",
          [](const FewTokensConfig& c) { return c.rows % mma_rows(c) == 0 && c.rows <= 4 * mma_rows(c); }),
     rule("blocks have 4 to 16 warps",
          [](const FewTokensConfig& c) { return c.threads() >= 128 && c.threads() <= 512; }),
-    rule("a thread keeps two to eight loads in flight",
-         [](const LinearProblem& p, const FewTokensConfig& c) {
-             return loads(p, c) >= 2 && loads(p, c) <= 8;
-         }),
+    two_to_eight_loads<loads>,
     rule("warps that share a row must all have columns",
          [](const LinearProblem& p, const FewTokensConfig& c) {
              return c.k_warps == 1 || (c.k_warps - 1) * c.unroll * 32 * parts(c) < p.in;
