@@ -2,20 +2,11 @@
 #pragma once
 
 #include "expert_linear/tensors.cuh"
+#include "linear/exact_activation.cuh"
 
 namespace hone::expert_linear::exact {
 
-__device__ inline double activate(double x) {
-    using linear::Activation;
-    switch (linear::activation) {
-        case Activation::gelu_tanh:
-            return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-        case Activation::gelu_erf: return 0.5 * x * erfc(-x * 0.70710678118654752440);
-        case Activation::silu: return x / (1.0 + exp(-x));
-        case Activation::relu: return x > 0.0 ? x : 0.0;
-        default: return x;
-    }
-}
+using linear::reference::activate;
 
 __device__ inline double join_gated(double gate, double up) {
     if (!is_swiglu_oai) return activate(gate) * up;

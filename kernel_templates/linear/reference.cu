@@ -2,6 +2,7 @@
 // pass through shared memory as floats; a thread adds their products for 4 x 4 results in float32, and those
 // short sums in double. A norm is applied to x as floats, its factors come from sums in double. Activations
 // in double. out is a float32 array without padding.
+#include "linear/exact_activation.cuh"
 #include "linear/tensors.cuh"
 
 namespace hone::linear::reference {
@@ -9,17 +10,6 @@ namespace hone::linear::reference {
 inline constexpr int tile = 64;
 inline constexpr int depth = 16;
 inline constexpr int threads = 256;
-
-__device__ inline double activate(double x) {
-    switch (activation) {
-        case Activation::gelu_tanh:
-            return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-        case Activation::gelu_erf: return 0.5 * x * erfc(-x * 0.70710678118654752440);
-        case Activation::silu: return x / (1.0 + exp(-x));
-        case Activation::relu: return x > 0.0 ? x : 0.0;
-        default: return x;
-    }
-}
 
 /// 64 rows x 16 columns from (row, column) on; zeros beyond the matrix.
 __device__ inline void stage(float (&to)[tile][depth + 1], const Element* from, int64 stride, int64 rows,

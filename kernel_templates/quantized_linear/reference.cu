@@ -4,6 +4,7 @@
 // is rounded to codes here, too, in the steps of quantize.cuh, since a number half-way between two codes may
 // become either: by the largest magnitude of its row, or of 128 columns. out is a float32 array without
 // padding.
+#include "linear/exact_activation.cuh"
 #include "quantized_linear/tensors.cuh"
 
 namespace hone::quantized_linear::reference {
@@ -11,18 +12,6 @@ namespace hone::quantized_linear::reference {
 inline constexpr int tile = 64;
 inline constexpr int depth = 16;
 inline constexpr int threads = 256;
-
-__device__ inline double activate(double x) {
-    using linear::Activation;
-    switch (linear::activation) {
-        case Activation::gelu_tanh:
-            return 0.5 * x * (1.0 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-        case Activation::gelu_erf: return 0.5 * x * erfc(-x * 0.70710678118654752440);
-        case Activation::silu: return x / (1.0 + exp(-x));
-        case Activation::relu: return x > 0.0 ? x : 0.0;
-        default: return x;
-    }
-}
 
 /// What a norm multiplies 64 tokens with, and the scale of their codes in a span of columns.
 struct RowFactors {
@@ -142,7 +131,7 @@ __device__ inline void run(const Tensors& t) {
             if (token >= t.tokens || column >= out) continue;
             double value = sums[0][i][j];
             if constexpr (has_bias) value += to_float(t.bias[column]);
-            value = activate(value);
+            value = linear::reference::activate(value);
             if constexpr (gated) value *= sums[products - 1][i][j];
             if constexpr (has_residual) value += to_float(t.residual[token * t.residual_stride + column]);
             t.out[token * out + column] = static_cast<float>(value);
