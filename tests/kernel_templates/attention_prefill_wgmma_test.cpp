@@ -49,10 +49,10 @@ Sections sections_of(const Plan& plan) {
 
 double predicted(const std::string& problem, const std::string& tunables) {
     const Problem parsed = problem_of(problem);
-    const Candidate candidate = *parse_candidate(
-        *parsed.family,
-        "wgmma stages=2 dynamic=1 softmax_first=1 programmatic=0 query_in_registers=0 query_stages=1 " +
-            tunables);
+    const Candidate candidate = *parse_candidate(*parsed.family,
+                                                 "wgmma stages=2 dynamic=1 softmax_first=1 late_maxima=0 "
+                                                 "programmatic=0 query_in_registers=0 query_stages=1 " +
+                                                     tunables);
     return candidate.variant->predict_us(parsed, candidate.config, h100);
 }
 

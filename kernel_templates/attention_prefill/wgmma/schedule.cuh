@@ -28,6 +28,7 @@ inline constexpr bool query_in_registers = Tuned::query_in_registers != 0;
 inline constexpr bool softmax_first = Tuned::softmax_first != 0;
 inline constexpr bool dynamic = Tuned::dynamic != 0;
 inline constexpr bool programmatic = Tuned::programmatic != 0;
+inline constexpr bool late_maxima = Tuned::late_maxima != 0;
 /// Threads copy keys and values, and widen codes.
 inline constexpr bool by_rows = geometry.by_rows();
 /// All 128 threads of the producer's warpgroup are at work.
@@ -48,6 +49,7 @@ static_assert(!many_produce || !dynamic, "many producers count the block's tiles
 static_assert(by_rows || geometry.boxes() <= 32, "a lane knows the page of a tensor copy");
 static_assert(!fp8_cache || head_dim % 16 == 0, "rows of 16-byte chunks of codes");
 static_assert(!keys_stay_codes || !query_in_registers, "codes of queries are multiplied from shared memory");
+static_assert(!late_maxima || !fp8_cache, "scores that are needed again are products of 16-bit elements");
 static_assert(geometry.blocks_per_sm * (geometry.shared_bytes() + reserved_bytes) <= shared_bytes_per_sm,
               "shared memory");
 
