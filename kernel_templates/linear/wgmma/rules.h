@@ -88,13 +88,13 @@ inline constexpr auto schedule_rules = std::to_array<Constraint>({
          [](const C& c) {
              return c.staged != 2 || (neighbours(c) > 1 && c.swapped != 0 && c.tail_split == 0);
          }),
-    rule("panels take turns where blocks may be neighbours: of whole tiles with more than 128 tokens, one "
-         "block "
-         "a multiprocessor whose successor starts late",
-         [](const P& p, const C& c) {
-             return c.staged != 3 || (has_neighbours<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
-                                      c.programmatic == 2 && p.tokens > 128);
-         }),
+    rule(
+        "panels take turns where blocks may be neighbours: of whole tiles, more than 128 tokens, one block a "
+        "multiprocessor, and a successor that starts late",
+        [](const P& p, const C& c) {
+            return c.staged != 3 || (has_neighbours<C> && c.tail_split == 0 && c.blocks_per_sm == 1 &&
+                                     c.programmatic == 2 && p.tokens > 128);
+        }),
     rule("neighbours take several tiles of more than 128 tokens, whole sums, one block a multiprocessor",
          [](const P& p, const C& c) {
              return neighbours(c) == 1 || (c.cluster_k == 1 && c.blocks_per_sm == 1 && c.programmatic == 2 &&
