@@ -42,6 +42,7 @@ struct StepKernel {
     Problem problem;  ///< the largest that the kernel serves, as tuners name it
     Problem at_edge;  ///< the same with room for what was prepared, as dispatch knows it
     Candidate candidate;
+    Origin origin = Origin::fallback;  ///< where the knowledge of it comes from
 };
 
 /// What happens where the GPU does not survive the step of that number: it faults, or does not end within ten
