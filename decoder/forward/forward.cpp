@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "decoder/error.h"
 #include "decoder/forward/forward_memory.h"
+#include "decoder/gpu/pause.h"
 
 namespace hone::decoder {
 
@@ -18,6 +20,10 @@ namespace {
 
 /// Sequences that a graph is made for: a step takes the next one that has room.
 constexpr std::int64_t graph_sizes[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256};
+/// In place of a token that is not there yet.
+constexpr std::int32_t not_drawn = -1;
+/// How often a wait looks for tokens until it asks the driver whether the step has failed.
+constexpr int looks_between_questions = 1000;
 /// Lengths that a graph's attention is chosen for. It reads what is there, whatever its graph's length is.
 constexpr std::int64_t graph_lengths[] = {1024, 4096, 16384};
 
@@ -474,6 +480,7 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
         const std::int64_t room = padded(sequences);
         fill_one_each(parts, room);
         fill_draws(small_, draws);
+        expect_tokens(room);
         small_.send(room);
         const StepGraph& step = graph_of(room, kv_len, filters);
         runtime::check(gpu_.driver(), gpu_.driver().cuGraphLaunch(step.graph.get(), gpu_.stream()),
@@ -483,6 +490,7 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
     }
     const Step step = fill_any(parts);
     fill_draws(large_, draws);
+    expect_tokens(rows_);
     large_.send(sequences);
     enqueue_prompts(step, rows_);
     if (rows_ == 0) return;
@@ -490,10 +498,30 @@ void Forward::start(std::span<const StepPart> parts, std::span<const Draw> draws
     enqueue_sample(large_, rows_, filters);
 }
 
+/// Tokens of so many rows will be written to the host's memory.
+void Forward::expect_tokens(std::int64_t rows) {
+    sampled_ = rows;
+    std::ranges::fill(memory_->drawn.span().first(elements(rows)), not_drawn);
+}
+
+bool Forward::has_tokens() const {
+    return sampled_ > 0 &&
+           std::ranges::none_of(memory_->drawn.span().first(elements(sampled_)), [](auto& token) {
+               return std::atomic_ref(token).load(std::memory_order_acquire) == not_drawn;
+           });
+}
+
+// The driver says that a kernel has ended some microseconds after what it wrote is there, and after a longer
+// wait some hundreds.
 std::vector<int> Forward::finish() {
-    gpu_.wait();
-    const auto tokens = memory_->drawn.span().first(elements(rows_));
-    return {tokens.begin(), tokens.end()};
+    for (int look = 1; !has_tokens(); ++look) {
+        if (look % looks_between_questions == 0 && gpu_.done()) break;
+        pause();
+    }
+    std::vector<int> tokens;
+    for (const std::int32_t token : memory_->drawn.span().first(elements(rows_)))
+        tokens.push_back(std::max(token, 0));  // a driver that computes nothing has drawn none
+    return tokens;
 }
 
 }  // namespace hone::decoder

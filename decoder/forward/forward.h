@@ -190,6 +190,8 @@ class Forward {
     void fill_one_each(std::span<const StepPart> parts, std::int64_t rows);
     [[nodiscard]] Step fill_any(std::span<const StepPart> parts);
     void fill_draws(const StepInputs& inputs, std::span<const Draw> draws);
+    void expect_tokens(std::int64_t rows);
+    [[nodiscard]] bool has_tokens() const;
 
     const Gpu& gpu_;
     Runtime& runtime_;
@@ -201,7 +203,8 @@ class Forward {
     StepInputs large_;
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<Variation> mark_;
-    std::int64_t rows_ = 0;  ///< that the step under way draws tokens from
+    std::int64_t rows_ = 0;     ///< that the step under way draws tokens from
+    std::int64_t sampled_ = 0;  ///< these, and those of nobody that fill a graph up
     std::map<GraphKind, StepGraph> graphs_;
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -248,8 +249,13 @@ TEST_CASE("a listener that cannot take a token leaves nobody waiting") {
         engine.submit({.prompt = {1, 2}, .max_new_tokens = tokens},
                       {.on_token = std::move(on_token), .on_failure = end});
     };
-    submit(1, [](const NewToken&) { throw std::bad_alloc(); });
+    std::promise<void> both;
+    submit(1, [&](const NewToken&) {
+        both.get_future().wait();
+        throw std::bad_alloc();
+    });
     submit(200, [](const NewToken&) {});
+    both.set_value();
     std::unique_lock lock(mutex);
     CHECK(ended.wait_for(lock, std::chrono::seconds(20), [&] { return waiting == 0; }));
 }
