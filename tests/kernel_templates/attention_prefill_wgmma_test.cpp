@@ -84,7 +84,8 @@ TEST_CASE("wgmma: blocks fit the multiprocessor together, and no more are launch
               (g.consumers + g.producers()) * (g.moves_registers() ? g.launch_registers() : 255));
         const std::int64_t tiles = p.batch * p.heads * ceil_div(p.q_len, g.tile_m());
         CHECK(launch.grid.x == std::min<std::int64_t>(tiles, h100.sm_count * g.blocks_per_sm));
-        CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 ? 8 : 0));
+        CHECK(plan.runs_beside == (p.lengths == attention_prefill::Lengths::paged && !g.by_rows()));
+        CHECK(plan.workspace_bytes == (tunable(candidate, "dynamic") != 0 || plan.runs_beside ? 8 : 0));
         CHECK(launch.kernel == &candidate.variant->kernels[0]);
         const double us = candidate.variant->predict_us(problem, candidate.config, h100);
         CHECK(us > 0);

@@ -42,7 +42,7 @@ constexpr Constraint constraints[] = {
          [](const AttentionProblem& p) { return p.dtype != Dtype::fp32; }),
     rule("rows must have whole 16-byte chunks: head_dim is a multiple of 8, of 16 where keys are codes",
          [](const AttentionProblem& p) { return p.head_dim % (p.fp8_cache() ? 16 : 8) == 0; }),
-    rule("many producers have their own tiles: drawing costs registers that they lack",
+    rule("many producers have their own tiles: drawing costs them more than it evens out",
          [](const AttentionProblem& p, const WgmmaConfig& c) {
              return c.dynamic == 0 || !geometry(p, c).many_produce();
          }),
