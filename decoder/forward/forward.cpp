@@ -68,6 +68,7 @@ Forward::Step Forward::step_of_one_each(const StepInputs& inputs, std::int64_t s
             .sequences = sequences,
             .kv_len = kv_len,
             .one_each = true,
+            .longest = 1,
             .without = {}};
 }
 
@@ -259,28 +260,15 @@ void Forward::enqueue_attention(std::int64_t layer, const Step& step) {
     const std::size_t window = model_.window_of(layer);
     args.q_strides.token = model_.qkv_width();
     args.q_strides.batch = model_.qkv_width();
-    const std::int64_t singles = step.one_each ? step.sequences : step.singles;
-    if (singles > 0) enqueue_attention_of_singles(window, args, singles, step.kv_len);
-    if (singles < step.sequences) enqueue_attention_of_prompts(window, args, step);
-}
-
-void Forward::enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args,
-                                           std::int64_t sequences, std::int64_t kv_len) {
-    require(operators_.one_query[window].run(gpu_.stream(), args, {sequences, 1, kv_len}), "attention");
-}
-
-/// Behind the rows, lengths and pages of sequences with one token.
-void Forward::enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step) {
-    const std::int64_t bytes = model_.element_bytes();
-    args.q = static_cast<const std::byte*>(args.q) + step.singles * model_.qkv_width() * bytes;
-    args.out = static_cast<std::byte*>(args.out) + step.singles * model_.q_width() * bytes;
-    args.kv_lengths += step.singles;
-    args.page_table += step.singles * args.page_table_stride;
-    args.q_starts = step.inputs.device().q_starts;
-    args.q_tokens = step.tokens - step.singles;
-    const std::int64_t prompts = step.sequences - step.singles;
-    require(operators_.any_queries[window].run(gpu_.stream(), args, {prompts, step.longest, step.kv_len}),
-            "attention");
+    const AttentionSizes sizes{step.sequences, step.longest, step.kv_len};
+    if (step.longest == 1) {
+        require(operators_.one_query[window].run(gpu_.stream(), args, sizes), "attention");
+        return;
+    }
+    args.q_starts = in.q_starts;
+    args.q_tokens = step.tokens;
+    args.prompts = step.prompts;
+    require(operators_.any_queries[window].run(gpu_.stream(), args, sizes), "attention");
 }
 
 void Forward::enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks) {
@@ -376,15 +364,20 @@ Forward::Step Forward::fill_any(std::span<const StepPart> parts) {
     const StepInputs::Arrays& in = large_.host();
     const auto page_size = static_cast<int>(capacity_.page_size);
     const auto has_one = [](const StepPart& part) { return part.tokens.size() == 1; };
-    Step step{.inputs = large_, .sequences = static_cast<std::int64_t>(parts.size()), .without = {}};
-    step.singles = std::ranges::count_if(parts, has_one);
-    step.tokens = step.singles;
+    const auto sequences = static_cast<std::int64_t>(parts.size());
+    const std::int64_t singles = std::ranges::count_if(parts, has_one);
+    Step step{.inputs = large_,
+              .tokens = singles,
+              .sequences = sequences,
+              .longest = 1,
+              .prompts = sequences - singles,
+              .without = {}};
     std::int64_t single = 0;
-    std::int64_t prompt = 0;
+    std::int64_t prompt = singles;
     std::int64_t draw = 0;
     in.q_starts[0] = 0;
     for (const StepPart& part : parts) {
-        const std::int64_t sequence = has_one(part) ? single : step.singles + prompt;
+        const std::int64_t sequence = has_one(part) ? single : prompt++;
         std::int64_t row = has_one(part) ? single++ : step.tokens;
         int position = part.begin;
         for (const int id : part.tokens) {
@@ -395,11 +388,9 @@ Forward::Step Forward::fill_any(std::span<const StepPart> parts) {
             ++position;
             ++row;
         }
-        if (!has_one(part)) {
-            step.tokens = row;
-            step.longest = std::max(step.longest, std::ssize(part.tokens));
-            in.q_starts[++prompt] = static_cast<std::int32_t>(row - step.singles);
-        }
+        if (!has_one(part)) step.tokens = row;
+        step.longest = std::max(step.longest, std::ssize(part.tokens));
+        in.q_starts[sequence + 1] = static_cast<std::int32_t>(row);
         in.kv_lengths[sequence] = position;
         step.kv_len = std::max<std::int64_t>(step.kv_len, position);
         std::ranges::copy(part.pages, in.pages + sequence * large_.pages_a_sequence());

@@ -112,12 +112,10 @@ class Forward {
         const StepInputs& inputs;
         std::int64_t tokens = 0;
         std::int64_t sequences = 0;
-        std::int64_t kv_len = 0;  ///< of the longest
-        bool one_each = false;    ///< each sequence has one token
-        /// Sequences of one token in front of those with more; 0 where all have one. Attention computes them
-        /// as in a step of their own: tiles made for prompts would be nearly empty.
-        std::int64_t singles = 0;
-        std::int64_t longest = 0;     ///< tokens of one of the others
+        std::int64_t kv_len = 0;      ///< of the longest
+        bool one_each = false;        ///< each sequence has one token
+        std::int64_t longest = 0;     ///< tokens of one sequence
+        std::int64_t prompts = 0;     ///< sequences of more than one token, behind all others
         std::optional<Part> without;  ///< left out, for benchmarks
     };
 
@@ -136,9 +134,6 @@ class Forward {
     void enqueue_experts(const LayerWeights& layer, const Step& step);
     void enqueue_norm_behind(const NormWeight& weight, const Step& step);
     void enqueue_attention(std::int64_t layer, const Step& step);
-    void enqueue_attention_of_singles(std::size_t window, const AttentionArgs& args, std::int64_t sequences,
-                                      std::int64_t kv_len);
-    void enqueue_attention_of_prompts(std::size_t window, AttentionArgs args, const Step& step);
     void enqueue_append(std::int64_t layer, const Step& step);
     void enqueue_head(const StepInputs& inputs, std::int64_t rows, bool picks);
     void enqueue_sample(const StepInputs& inputs, std::int64_t rows, bool filters);
