@@ -108,13 +108,14 @@ TEST_CASE("the first predictions hold one near the best recorded, of static prob
 }
 
 TEST_CASE("the coefficients in the tree are those of a fresh fit") {
-    using Key = std::tuple<std::string_view, std::string_view, std::int64_t>;
+    using Key = std::tuple<std::string_view, std::string_view, std::int64_t, std::int64_t>;
     using Difference = std::array<int, calibration_knots.size()>;
     for (const Family* family : families()) {
         if (family->calibration.empty()) continue;
         std::map<Key, Difference> differences;  // what is all zeros stands in neither
         const auto add = [&](const Coefficient& coefficient, int sign) {
-            Difference& sum = differences[{coefficient.variant, coefficient.tunable, coefficient.value}];
+            Difference& sum =
+                differences[{coefficient.variant, coefficient.tunable, coefficient.value, coefficient.given}];
             for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += sign * coefficient.per_mille[k];
         };
         for (const Coefficient& coefficient : family->calibration) add(coefficient, -1);
@@ -124,6 +125,7 @@ TEST_CASE("the coefficients in the tree are those of a fresh fit") {
             CAPTURE(std::get<0>(key));
             CAPTURE(std::get<1>(key));
             CAPTURE(std::get<2>(key));
+            CAPTURE(std::get<3>(key));
             for (const int one : difference) CHECK(std::abs(one) <= 1);  // compilers round the last digit
         }
     }

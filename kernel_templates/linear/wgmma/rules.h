@@ -10,10 +10,12 @@
 namespace hone::linear::gemm {
 
 inline constexpr auto tunables = tunables_of({
-    tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256}),
-    tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
-                                  {8,   16,  32,  64,  80,  96,  104, 112, 120, 128, 136, 144,
-                                   152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256}),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_m>("rows of a tile: tokens; swapped: results a token", {64, 128, 256})),
+    read_with<&WgmmaConfig::swapped>(
+        tunable<&WgmmaConfig::tile_n>("columns of a tile: results a token; swapped: tokens",
+                                      {8,   16,  32,  64,  80,  96,  104, 112, 120, 128, 136, 144,
+                                       152, 160, 168, 176, 184, 192, 200, 208, 224, 240, 256})),
     tunable<&WgmmaConfig::consumers>("warpgroups that multiply", {1, 2}),
     tunable<&WgmmaConfig::ping_pong>("1: they take tiles in turn instead of sharing one", {0, 1}),
     tunable<&WgmmaConfig::blocks_per_sm>("resident blocks a multiprocessor", {1, 2}),
