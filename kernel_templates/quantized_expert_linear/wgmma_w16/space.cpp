@@ -100,7 +100,7 @@ double predict(const QuantizedExpertProblem& p, const WgmmaW16Config& c, const D
     // Of a block of 64 rows and columns: it is widened beside products but for some 85 cycles.
     const double unit = 2.0 * g.tile_n + 85;
     const double product = blocks * unit;
-    const double widen = blocks * (p.bits() == 8 ? 190.0 : 220.0);
+    const double widen = blocks * (p.bits() == 8 ? 190.0 : 130.0);
     const double alone = g.row_blocks() * unit + 73.0 / static_cast<double>(c.stages_together);
     const double issue = (1 + 2 * blocks) * 43 + 200;
     const bool gathers = p.gather && c.copied_x == 0;
