@@ -76,6 +76,7 @@ struct TuneResult {
     std::chrono::milliseconds elapsed{};
     std::chrono::milliseconds measuring{};  ///< of it the GPU's worker was at work so long; zero: no GPU
     std::chrono::milliseconds waiting{};    ///< and the tuner waited so long for images
+    std::string lost{};  ///< why this GPU was given up, where others have done what was left of its problems
 };
 
 /// What the progress bar and plain lines are made from. Called on the tuning thread.
