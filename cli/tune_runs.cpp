@@ -102,15 +102,17 @@ Workload take_recorded(const tuner::Recording& recording, Workload& left) {
 
 /// One run on this thread, on a measurer that is no GPU.
 TuneRun run_alone(const Workload& workload, std::string source, tuner::Measurer& measurer,
-                  tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context) {
+                  tuner::ImageSource& images, cache::Cache& cache, const TuneContext& context,
+                  std::optional<std::chrono::milliseconds> after_answers = {}) {
     TuneRun run{.device = measurer.device(), .source = std::move(source), .result = {}};
     run.device.ordinal = -1;
     run.is_predicted = measurer.provenance() == cache::Provenance::predicted;
-    const std::optional<tuner::TuneOptions> options = context.options_now();
+    std::optional<tuner::TuneOptions> options = context.options_now();
     if (!options) {
         run.result.stopped = tuner::StopReason::budget;
         return run;
     }
+    options->after_answers = after_answers;
     SharedProgress progress(context.console, 1);
     run.result = tuner::tune(workload, *options, measurer, images, cache, progress.sink(0), context.stop);
     progress.finish();
@@ -203,7 +205,8 @@ std::vector<TuneRun> run_recorded(const Workload& workload, const TuneContext& c
     return runs;
 }
 
-std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& context) {
+std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& context,
+                                 std::optional<std::chrono::milliseconds> most) {
     const CompilerInfo compiler = find_compiler();
     if (compiler.nvrtc == nullptr) {
         throw Failure(ExitCode::no_gpu,
@@ -214,7 +217,8 @@ std::vector<TuneRun> run_offline(const Workload& workload, const TuneContext& co
     tuner::OfflineMeasurer measurer(arch, compiler.version);
     cache::Cache cache = open_user_cache();
     tuner::CompilePool images(cache, {.arch = arch, .nvrtc = compiler.version});
-    return {run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context)};
+    return {
+        run_alone(workload, "predicted for " + context.options.arch, measurer, images, cache, context, most)};
 }
 
 }  // namespace hone::cli

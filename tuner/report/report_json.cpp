@@ -99,6 +99,7 @@ Json as_json(const DeviceTraits& traits) {
 std::string_view name(StopReason reason) {
     switch (reason) {
         case StopReason::finished: return "finished";
+        case StopReason::answered: return "answered";
         case StopReason::budget: return "budget";
         case StopReason::interrupted: return "interrupted";
     }

@@ -112,6 +112,8 @@ class Run {
     [[nodiscard]] StopReason stop_reason() const {
         if (interrupted_) return StopReason::interrupted;
         if (options_.budget && Steady::now() - start_ >= *options_.budget) return StopReason::budget;
+        if (answered_at_ && Steady::now() - *answered_at_ >= *options_.after_answers)
+            return StopReason::answered;
         return StopReason::finished;
     }
 
@@ -200,6 +202,7 @@ class Run {
             ++progress_.answered;
         }
         if (progress_.answered > 0) report();
+        if (progress_.answered > 0 && options_.after_answers) answered_at_ = Steady::now();
     }
 
     /// A problem that is not reached.
@@ -433,6 +436,7 @@ class Run {
     const ProgressSink& progress_sink_;
     const std::atomic<bool>& interrupted_;
     const Steady::time_point start_ = Steady::now();
+    std::optional<Steady::time_point> answered_at_;
     Knowledge knowledge_;
     RunContext context_;
     std::vector<std::optional<cache::Trial>> finished_;  ///< by problem, as all that follow
