@@ -68,22 +68,6 @@ TEST_CASE("shares of a pool make no image twice, and each counts what it asked f
     CHECK(second.waited() >= std::chrono::milliseconds(100));
 }
 
-TEST_CASE("who asks for one image does not wait for all that another user has asked for before") {
-    const FakeMachine fakes("compile:sleep_us=100000");
-    const Scratch scratch;
-    auto cache = scratch.cache();
-    CompilePool pool(cache, {.arch = {9, 0, true}, .nvrtc = "13.0", .workers = 1});
-    CompilePool::Share many(pool);
-    CompilePool::Share one(pool);
-    std::vector<Candidate> candidates;
-    for (std::size_t i = 0; i < 20; ++i) candidates.push_back(ranked_candidate(i));
-    many.prefetch(norm_problem(1), candidates);
-    one.prefetch(norm_problem(1), {ranked_candidate(20), ranked_candidate(21)});
-    CHECK(one.get(norm_problem(1), ranked_candidate(20)).status == TrialStatus::ok);
-    CHECK(one.get(norm_problem(1), ranked_candidate(21)).status == TrialStatus::ok);
-    CHECK(many.compiled() <= 6);  // of 20
-}
-
 TEST_CASE("a compile that takes too long is killed, and the next one works") {
     const FakeMachine fakes("compile:match=" + words_of(ranked_candidate(0)) + ":hang");
     const Scratch scratch;

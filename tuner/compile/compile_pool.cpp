@@ -228,17 +228,12 @@ void CompilePool::serve(runtime::CompilerProcess& compiler) {
     compiler.stop();
 }
 
-/// Users take turns: one asks for images of its next dozen problems at once, and nobody else is to wait for
-/// all of these.
 CompilePool::JobPtr CompilePool::next_job() {
     std::unique_lock lock(mutex_);
     work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (stopping_) return nullptr;
-    auto next = std::ranges::find_if(queue_, [&](const JobPtr& job) { return job->user != served_; });
-    if (next == queue_.end()) next = queue_.begin();
-    JobPtr job = std::move(*next);
-    queue_.erase(next);
-    served_ = job->user;
+    JobPtr job = std::move(queue_.front());
+    queue_.pop_front();
     job->state = State::running;
     return job;
 }

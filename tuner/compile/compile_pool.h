@@ -115,7 +115,6 @@ class CompilePool final : public ImageSource, public HarnessImages {
     std::condition_variable finished_;
     bool stopping_ = false;
     std::deque<JobPtr> queue_;
-    User served_ = own;             ///< whose job was taken last
     std::vector<JobPtr> unstored_;  ///< finished, not in the cache yet
     std::int64_t held_bytes_ = 0;   ///< of all images in `jobs_`
 
